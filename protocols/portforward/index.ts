@@ -1,0 +1,32 @@
+export {
+  dataChannelOf,
+  decodePortPrefix,
+  encodePortPrefix,
+  errorChannelOf,
+  LEGACY_SUBPROTOCOLS,
+  type ParsedPorts,
+  PORT_PREFIX_BYTES,
+  parsePortsQuery,
+} from "./legacy-websocket.ts";
+export { type ParsedPort, parsePort } from "./port-number.ts";
+export {
+  type ParsedStreamHeaders,
+  type PortForwardStreamHeaders,
+  type PortForwardStreamType,
+  parseStreamHeaders,
+  streamHeaders,
+} from "./stream-headers.ts";
+export {
+  DEFAULT_PAIR_TIMEOUT_MS,
+  type PairingResult,
+  type PendingPair,
+  type StreamPair,
+  StreamPairing,
+  timeoutText,
+} from "./stream-pairing.ts";
+export {
+  PORT_FORWARD_PROTOCOL,
+  type TunnelOffer,
+  tunnelOffers,
+  tunnelSubprotocolOf,
+} from "./tunnel-protocols.ts";

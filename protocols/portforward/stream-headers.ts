@@ -1,0 +1,47 @@
+import { parsePort } from "./port-number.ts";
+
+export type PortForwardStreamType = "error" | "data";
+
+export interface PortForwardStreamHeaders {
+  readonly streamType: PortForwardStreamType;
+  readonly port: number;
+  /** Same for the two streams of one forwarded connection. */
+  readonly requestId: string;
+}
+
+export type ParsedStreamHeaders =
+  | { readonly ok: true; readonly value: PortForwardStreamHeaders }
+  | { readonly ok: false; readonly reason: string };
+
+/** The headers of a client's SYN_STREAM; names are lower-case on the wire. A refusal is an RST_STREAM without text. */
+export function parseStreamHeaders(
+  streamId: number,
+  headers: ReadonlyMap<string, string>,
+): ParsedStreamHeaders {
+  const portText = headers.get("port") ?? "";
+  if (portText === "") return { ok: false, reason: '"port" header is required' };
+  const parsed = parsePort(portText);
+  if (!parsed.ok) return parsed;
+
+  const streamType = headers.get("streamtype") ?? "";
+  if (streamType === "") return { ok: false, reason: '"streamType" header is required' };
+  if (streamType !== "error" && streamType !== "data") {
+    return { ok: false, reason: `invalid stream type ${JSON.stringify(streamType)}` };
+  }
+  const requestId = headers.get("requestid") || impliedRequestId(streamId, streamType);
+  return { ok: true, value: { streamType, port: parsed.port, requestId } };
+}
+
+/** Clients older than the header open the error stream first and the data stream right after it. */
+function impliedRequestId(streamId: number, streamType: PortForwardStreamType): string {
+  return String(streamType === "error" ? streamId : streamId - 2);
+}
+
+/** What a client sends for one of the two streams, in client-go's order. */
+export function streamHeaders(value: PortForwardStreamHeaders): readonly (readonly [string, string])[] {
+  return [
+    ["streamtype", value.streamType],
+    ["port", String(value.port)],
+    ["requestid", value.requestId],
+  ];
+}

@@ -1,0 +1,85 @@
+import { ProtocolError } from "../protocol-error.ts";
+import { Base64Decoder } from "./base64.ts";
+import { CHANNEL, HIGHEST_CLOSABLE_CHANNEL } from "./channels.ts";
+import type { RemoteCommandSpec } from "./versions.ts";
+
+const ZERO_DIGIT = 0x30;
+const CLOSE_PAYLOAD_BYTES = 1;
+
+export interface ChannelHandler {
+  /**
+   * A piece of a message for `channel` (0..255, not checked: what is unknown or was not asked for is to be dropped).
+   * `part` is a view of what was pushed, except for base64; it is empty only together with `isLast`.
+   */
+  onChannelData(channel: number, part: Uint8Array, isLast: boolean): void;
+  /** The peer ended this channel (v5 only), 0..4. May come more than once. */
+  onChannelClose(channel: number): void;
+}
+
+/** What of a version decides how its messages are read. */
+export type ChannelFraming = Pick<RemoteCommandSpec, "isBase64" | "hasClose">;
+
+/**
+ * Takes WebSocket messages apart into channels, part by part, without assembling them. The opcode does not matter:
+ * Kubernetes' servers read text and binary alike, and decide about base64 by the subprotocol alone.
+ */
+export class ChannelDemux {
+  readonly #framing: ChannelFraming;
+  readonly #handler: ChannelHandler;
+  #channel: number | undefined;
+  #base64: Base64Decoder | undefined;
+  #closePayload: number[] = [];
+
+  constructor(framing: ChannelFraming, handler: ChannelHandler) {
+    this.#framing = framing;
+    this.#handler = handler;
+  }
+
+  /** `isFirst` and `isLast` are those of the message. Throws ProtocolError for a wrong CLOSE and for bad base64. */
+  push(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
+    if (isFirst) this.#channel = undefined;
+    const first = part[0];
+    if (this.#channel === undefined) {
+      // An empty message has no channel; servers ignore it.
+      if (first === undefined) return;
+      this.#startMessage(first);
+      part = part.subarray(1);
+    }
+    this.#pushPayload(part, isLast);
+  }
+
+  #startMessage(channelByte: number): void {
+    this.#channel = this.#framing.isBase64 ? (channelByte - ZERO_DIGIT) & 0xff : channelByte;
+    this.#base64 = this.#framing.isBase64 ? new Base64Decoder() : undefined;
+    this.#closePayload = [];
+  }
+
+  #pushPayload(part: Uint8Array, isLast: boolean): void {
+    const channel = this.#channel;
+    if (channel === undefined) return;
+    if (channel === CHANNEL.CLOSE && this.#framing.hasClose) {
+      this.#pushClose(part, isLast);
+      return;
+    }
+    const payload = this.#base64 === undefined ? part : this.#base64.push(part, isLast);
+    if (payload.length > 0 || isLast) this.#handler.onChannelData(channel, payload, isLast);
+  }
+
+  #pushClose(part: Uint8Array, isLast: boolean): void {
+    if (this.#closePayload.length + part.length > CLOSE_PAYLOAD_BYTES) throw wrongClose();
+    this.#closePayload.push(...part);
+    if (!isLast) return;
+    const [channel] = this.#closePayload;
+    if (channel === undefined || channel > HIGHEST_CLOSABLE_CHANNEL) throw wrongClose();
+    this.#handler.onChannelClose(channel);
+  }
+}
+
+function wrongClose(): ProtocolError {
+  return new ProtocolError("malformed-message", "CLOSE must be [255, channel] with a channel of 0 to 4");
+}
+
+/** The first byte of a message for this channel. */
+export function channelByte(channel: number, framing: Pick<RemoteCommandSpec, "isBase64">): number {
+  return framing.isBase64 ? channel + ZERO_DIGIT : channel;
+}

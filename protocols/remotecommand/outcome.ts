@@ -1,0 +1,57 @@
+import { type CommandStatus, decodeStatus, NON_ZERO_EXIT_CODE_PREFIX } from "./status.ts";
+import { type RemoteCommandVersion, specOf } from "./versions.ts";
+
+/** How a session ended, by what its error stream said. `missing`: it said nothing where it had to. */
+export type Outcome =
+  | { readonly type: "success" }
+  | { readonly type: "exit"; readonly code: number; readonly message: string }
+  | { readonly type: "failure"; readonly message: string; readonly status?: CommandStatus }
+  | { readonly type: "missing" };
+
+/** Judges everything that came on the error stream, as client-go does; `missing` is where client-go says success. */
+export function outcomeOf(version: RemoteCommandVersion, errorStreamBytes: Uint8Array): Outcome {
+  return specOf(version).hasStatusJson ? outcomeOfStatus(errorStreamBytes) : outcomeOfText(errorStreamBytes);
+}
+
+/** Before v4 there is only text, and none at success; containerd's sentence for an exit code ends in the code. */
+function outcomeOfText(bytes: Uint8Array): Outcome {
+  if (bytes.length === 0) return { type: "success" };
+  const message = new TextDecoder().decode(bytes);
+  const code = message.startsWith(NON_ZERO_EXIT_CODE_PREFIX) && /exit code (\d+)\s*$/.exec(message)?.[1];
+  const exitCode = code ? parseExitCode(code) : undefined;
+  return exitCode === undefined ? { type: "failure", message } : { type: "exit", code: exitCode, message };
+}
+
+function outcomeOfStatus(bytes: Uint8Array): Outcome {
+  if (bytes.length === 0) return { type: "missing" };
+  const status = decodeStatus(bytes);
+  if (status === undefined)
+    return protocolFailure(`not a Status: ${new TextDecoder().decode(bytes.subarray(0, 200))}`);
+  if (status.status === "Success") return { type: "success" };
+  if (status.status !== "Failure") return protocolFailure("unknown error", status);
+  if (status.reason !== "NonZeroExitCode") return { type: "failure", message: status.message ?? "", status };
+  return exitOf(status);
+}
+
+function exitOf(status: CommandStatus): Outcome {
+  if (status.details === undefined) return protocolFailure("details must be set", status);
+  const cause = status.details.causes?.find(({ reason }) => reason === "ExitCode");
+  if (cause === undefined) return protocolFailure("no ExitCode cause given", status);
+  const code = parseExitCode(cause.message ?? "");
+  if (code === undefined) {
+    return protocolFailure(`invalid exit code value ${JSON.stringify(cause.message ?? "")}`, status);
+  }
+  return { type: "exit", code, message: status.message ?? "" };
+}
+
+/** Go's ParseUint(text, 10, 8). */
+function parseExitCode(text: string): number | undefined {
+  if (!/^\d+$/.test(text)) return undefined;
+  const code = Number(text);
+  return code <= 0xff ? code : undefined;
+}
+
+function protocolFailure(problem: string, status?: CommandStatus): Outcome {
+  const message = `error stream protocol error: ${problem}`;
+  return status === undefined ? { type: "failure", message } : { type: "failure", message, status };
+}

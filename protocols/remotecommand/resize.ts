@@ -1,0 +1,98 @@
+/** In character cells, 0..65535 each. A runtime ignores a size with a zero in it. */
+export interface TerminalSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** More bytes than this without a complete value end resizing; a size takes about 30. */
+const DEFAULT_MAX_RESIZE_BYTES = 1024;
+const MAX_CELLS = 0xffff;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+
+export function encodeResize(size: TerminalSize): Uint8Array {
+  return new TextEncoder().encode(`{"Width":${size.width},"Height":${size.height}}\n`);
+}
+
+/**
+ * Reads the sizes out of the resize stream: JSON values one after the other, which may share or straddle messages.
+ * The first wrong value ends resizing for the session without a word, as in Kubernetes: a session outlives a bad
+ * terminal.
+ */
+export class ResizeDecoder {
+  readonly #maxBytes: number;
+  #value: number[] = [];
+  #depth = 0;
+  #inString = false;
+  #isEscaped = false;
+  #isOver = false;
+
+  constructor(maxResizeBytes: number = DEFAULT_MAX_RESIZE_BYTES) {
+    this.#maxBytes = maxResizeBytes;
+  }
+
+  push(part: Uint8Array): TerminalSize[] {
+    const sizes: TerminalSize[] = [];
+    for (const byte of part) {
+      if (this.#isOver) break;
+      if (!this.#take(byte)) continue;
+      const size = sizeOf(this.#value);
+      this.#value = [];
+      if (size === undefined) this.#isOver = true;
+      else sizes.push(size);
+    }
+    return sizes;
+  }
+
+  /** True when this byte completes a value. */
+  #take(byte: number): boolean {
+    if (this.#depth === 0) {
+      if (isSpace(byte)) return false;
+      if (byte !== OPEN) {
+        this.#isOver = true;
+        return false;
+      }
+    }
+    if (this.#value.length >= this.#maxBytes) {
+      this.#isOver = true;
+      this.#value = [];
+      return false;
+    }
+    this.#value.push(byte);
+    if (this.#inString) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (byte === BACKSLASH) this.#isEscaped = true;
+      else if (byte === QUOTE) this.#inString = false;
+    } else if (byte === QUOTE) this.#inString = true;
+    else if (byte === OPEN) this.#depth += 1;
+    else if (byte === CLOSE) this.#depth -= 1;
+    return this.#depth === 0;
+  }
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** Keys match in any case and absent ones are zero, as Go decodes them. */
+function sizeOf(bytes: readonly number[]): TerminalSize | undefined {
+  let value: Record<string, unknown>;
+  try {
+    value = JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes)));
+  } catch {
+    return undefined;
+  }
+  let width: unknown = 0;
+  let height: unknown = 0;
+  for (const [key, cells] of Object.entries(value)) {
+    if (key.toLowerCase() === "width") width = cells;
+    if (key.toLowerCase() === "height") height = cells;
+  }
+  return isCells(width) && isCells(height) ? { width, height } : undefined;
+}
+
+function isCells(value: unknown): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= MAX_CELLS;
+}

@@ -1,0 +1,96 @@
+/** What each remotecommand subprotocol can say. A new version is a new row. */
+export interface RemoteCommandSpec {
+  /** A SPDY server of Kubernetes accepts it as X-Stream-Protocol-Version. */
+  readonly overSpdy: boolean;
+  /** Some WebSocket server of Kubernetes accepts it: v5 the translators, the others the CRI servers. */
+  readonly overWebSocket: boolean;
+  /** Messages are text: an ASCII digit for the channel, then standard base64 with padding. */
+  readonly isBase64: boolean;
+  /** SPDY has a resize stream. Over WebSocket channel 4 exists in every version. */
+  readonly hasResize: boolean;
+  /** The error stream carries one JSON Status; otherwise plain text, and nothing at success. */
+  readonly hasStatusJson: boolean;
+  /** A client may end a channel with [255, channel]. */
+  readonly hasClose: boolean;
+}
+
+const rows = {
+  "v5.channel.k8s.io": {
+    overSpdy: false,
+    overWebSocket: true,
+    isBase64: false,
+    hasResize: true,
+    hasStatusJson: true,
+    hasClose: true,
+  },
+  "v4.channel.k8s.io": {
+    overSpdy: true,
+    overWebSocket: true,
+    isBase64: false,
+    hasResize: true,
+    hasStatusJson: true,
+    hasClose: false,
+  },
+  "v3.channel.k8s.io": {
+    overSpdy: true,
+    overWebSocket: false,
+    isBase64: false,
+    hasResize: true,
+    hasStatusJson: false,
+    hasClose: false,
+  },
+  "v2.channel.k8s.io": {
+    overSpdy: true,
+    overWebSocket: false,
+    isBase64: false,
+    hasResize: false,
+    hasStatusJson: false,
+    hasClose: false,
+  },
+  "channel.k8s.io": {
+    overSpdy: true,
+    overWebSocket: true,
+    isBase64: false,
+    hasResize: false,
+    hasStatusJson: false,
+    hasClose: false,
+  },
+  "v4.base64.channel.k8s.io": {
+    overSpdy: false,
+    overWebSocket: true,
+    isBase64: true,
+    hasResize: true,
+    hasStatusJson: true,
+    hasClose: false,
+  },
+  "base64.channel.k8s.io": {
+    overSpdy: false,
+    overWebSocket: true,
+    isBase64: true,
+    hasResize: true,
+    hasStatusJson: false,
+    hasClose: false,
+  },
+} as const satisfies Record<string, RemoteCommandSpec>;
+
+export type RemoteCommandVersion = keyof typeof rows;
+
+export const REMOTE_COMMAND_VERSIONS = Object.keys(rows) as readonly RemoteCommandVersion[];
+
+/** What a SPDY server accepts, in the order in which it lists them in a refusal. */
+export const SPDY_VERSIONS: readonly RemoteCommandVersion[] = REMOTE_COMMAND_VERSIONS.filter(
+  (version) => rows[version].overSpdy,
+);
+
+/** What a CRI WebSocket server accepts (containerd 1.6 to 2.1; no v2, v3, v5). */
+export const CRI_WEBSOCKET_VERSIONS: readonly RemoteCommandVersion[] = REMOTE_COMMAND_VERSIONS.filter(
+  (version) => rows[version].overWebSocket && !rows[version].hasClose,
+);
+
+export function isRemoteCommandVersion(name: string): name is RemoteCommandVersion {
+  return Object.hasOwn(rows, name);
+}
+
+export function specOf(version: RemoteCommandVersion): RemoteCommandSpec {
+  return rows[version];
+}
