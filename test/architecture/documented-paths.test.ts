@@ -1,0 +1,29 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { repositoryRoot } from "./source-files.ts";
+
+const architecture = path.join(repositoryRoot, "ARCHITECTURE.md");
+
+/** Back-quoted words that are paths of this repository, and not URLs, packages, globs or placeholders. */
+const repositoryPath =
+  /^(?:(?:protocols|src|test|bench|deploy|docs|scripts|\.ci)(?:\/[\w.@-]+)*\/?|[\w.-]+\.(?:md|json|ts|yml|yaml)|Dockerfile|LICENSE)$/;
+
+describe("ARCHITECTURE.md", () => {
+  it.skipIf(!existsSync(architecture))("names only paths that exist", () => {
+    const named = namedPaths(readFileSync(architecture, "utf8"));
+    expect(named.filter((name) => !existsSync(path.join(repositoryRoot, name)))).toEqual([]);
+    expect(named.length, "a map of the house names its rooms").toBeGreaterThan(5);
+  });
+
+  it("paths are told from other back-quoted words", () => {
+    const text =
+      "`src/gateway/plan.ts`, `protocols/`, `README.md`; not `/exec/{ns}`, `ws`, `src/*.ts`, `node:net`, `npm test`";
+    expect(namedPaths(text)).toEqual(["src/gateway/plan.ts", "protocols/", "README.md"]);
+  });
+});
+
+function namedPaths(markdown: string): string[] {
+  const words = Array.from(markdown.matchAll(/`([^`\n]+)`/g), ([, word]) => word ?? "");
+  return [...new Set(words.filter((word) => repositoryPath.test(word)))];
+}

@@ -1,0 +1,72 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+/** The repository's root: the architecture tests speak about paths relative to it. */
+export const repositoryRoot = path.resolve(import.meta.dirname, "../..");
+
+export interface ImportStatement {
+  /** As written: `./frame.ts`, `node:net`, `ws`; `undefined` for an `import()` whose argument is computed. */
+  specifier: string | undefined;
+  isDynamic: boolean;
+}
+
+/** Every TypeScript file under `folder` (relative to the root, `/` separated), sorted. Empty when the folder is absent. */
+export function typeScriptFilesIn(folder: string): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(path.join(repositoryRoot, folder), { recursive: true, encoding: "utf8" });
+  } catch {
+    return [];
+  }
+  return names
+    .filter((name) => name.endsWith(".ts") && !name.split(path.sep).includes("node_modules"))
+    .map((name) => `${folder}/${name.split(path.sep).join("/")}`)
+    .sort();
+}
+
+export function readSource(file: string): string {
+  return readFileSync(path.join(repositoryRoot, file), "utf8");
+}
+
+/** The files that git tracks, or `undefined` where this is not a git checkout (a container image, an npm tarball). */
+export function trackedFiles(): string[] | undefined {
+  try {
+    const listing = execFileSync("git", ["ls-files", "-z"], {
+      cwd: repositoryRoot,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    return listing.split("\0").filter(Boolean);
+  } catch {
+    return undefined;
+  }
+}
+
+const staticImport = /^(?:import|export)\s(?:[^"';]*?\sfrom\s)?["']([^"']+)["']/gm;
+const dynamicImport = /(?<![.\w$])import\(\s*(?:["']([^"']+)["'])?/g;
+
+export function importsOf(source: string): ImportStatement[] {
+  const code = withoutComments(source);
+  return [
+    ...Array.from(code.matchAll(staticImport), ([, specifier]) => ({ specifier, isDynamic: false })),
+    ...Array.from(code.matchAll(dynamicImport), ([, specifier]) => ({ specifier, isDynamic: true })),
+  ];
+}
+
+// Strings are matched so that a `//` inside one is not taken for a comment. A regular expression literal that holds a
+// quote or `//` may hide the rest of its line; no worse, because neither alternative runs past the end of a line.
+const commentOrString = /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g;
+
+export function withoutComments(source: string): string {
+  return source.replace(commentOrString, (text) => (text.startsWith("/") ? blank(text) : text));
+}
+
+/** Comments and the insides of quoted strings blanked out; template literals stay, for the code they embed. */
+export function withoutCommentsAndStrings(source: string): string {
+  return source.replace(commentOrString, (text) => (text.startsWith("/") ? blank(text) : '""'));
+}
+
+function blank(text: string): string {
+  return text.replace(/[^\n]/g, " ");
+}
