@@ -1,0 +1,1 @@
+export { readUint16, readUint24, readUint32, writeUint24, writeUint32 } from "./big-endian.ts";

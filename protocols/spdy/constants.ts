@@ -1,0 +1,43 @@
+/** The version of every control frame. It is written and, as moby/spdystream does, not checked: SPDY/3.1 keeps the 3 of SPDY/3. */
+export const SPDY_VERSION = 3;
+
+export const CONTROL_BIT = 0x80;
+export const LOW_31_BITS = 0x7fff_ffff;
+export const MAX_STREAM_ID = 0x7fff_ffff;
+
+/** Of control and DATA frames alike: 4 bytes of type or stream id, 1 of flags, 3 of length. */
+export const FRAME_HEADER_BYTES = 8;
+export const DATA_HEADER_BYTES = FRAME_HEADER_BYTES;
+/** What the 24-bit length of a frame can say. */
+export const MAX_PAYLOAD_BYTES = 0xff_ffff;
+
+export const FRAME_TYPE = {
+  SYN_STREAM: 1,
+  SYN_REPLY: 2,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PING: 6,
+  GOAWAY: 7,
+  HEADERS: 8,
+  WINDOW_UPDATE: 9,
+} as const;
+
+export const FLAG = { FIN: 0x01, UNIDIRECTIONAL: 0x02 } as const;
+
+/** Status of an RST_STREAM frame (SPDY/3 section 2.6.3). Kubernetes' peers never look at it. */
+export const RST = {
+  PROTOCOL_ERROR: 1,
+  INVALID_STREAM: 2,
+  REFUSED_STREAM: 3,
+  UNSUPPORTED_VERSION: 4,
+  CANCEL: 5,
+  INTERNAL_ERROR: 6,
+  FLOW_CONTROL_ERROR: 7,
+  STREAM_IN_USE: 8,
+  STREAM_ALREADY_CLOSED: 9,
+  INVALID_CREDENTIALS: 10,
+  FRAME_TOO_LARGE: 11,
+} as const;
+
+/** Status of a GOAWAY frame (SPDY/3 section 2.6.6). */
+export const GOAWAY = { OK: 0, PROTOCOL_ERROR: 1, INTERNAL_ERROR: 2 } as const;

@@ -1,0 +1,154 @@
+import { readUint24, readUint32 } from "../bytes/index.ts";
+import { ProtocolError } from "../protocol-error.ts";
+import { CONTROL_BIT, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, LOW_31_BITS } from "./constants.ts";
+import { ControlFrameDecoder, type HeaderBlocks } from "./control-frame-decoder.ts";
+import { type ControlFrame, checkControlHeader } from "./frames/control-frame.ts";
+import { type ControlFrameType, requireStreamId } from "./frames/control-layout.ts";
+import type { SpdyLimits } from "./limits.ts";
+
+export interface FrameHandler {
+  /**
+   * Payload of a DATA frame as soon as it is there: a subarray of the pushed chunk, never copied, never assembled. `fin`
+   * comes only with the frame's last part. An empty DATA frame with FIN gives one empty part, one without gives nothing.
+   */
+  onData(streamId: number, part: Uint8Array, fin: boolean): void;
+  /** A whole control frame. It refers to no byte of a pushed chunk. */
+  onControl(frame: ControlFrame): void;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/**
+ * Bytes of one direction in, frames out. Holds at most one control frame of `maxControlFrameBytes` and 32 KiB of header
+ * history; DATA passes through.
+ *
+ * `headerBlocks` "skip" leaves the blocks of SYN_REPLY and HEADERS compressed and unread, for a client of Kubernetes' servers,
+ * whose replies are empty. A SYN_STREAM is then refused (`unsupported`): its headers could no longer be inflated.
+ */
+export class FrameDecoder {
+  readonly #handler: FrameHandler;
+  readonly #limits: SpdyLimits;
+  readonly #controlFrames: ControlFrameDecoder;
+
+  /** Start of a frame header that a chunk has cut off. */
+  readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
+  #headerBytes = 0;
+
+  #dataStreamId = 0;
+  #dataFin = false;
+  #dataBytesLeft = 0;
+
+  #controlType: ControlFrameType = FRAME_TYPE.PING;
+  #controlFlags = 0;
+  #controlBytesLeft = 0;
+  /** The payload so far, when a chunk has cut it off; as long as the whole. */
+  #controlPayload: Uint8Array | undefined;
+
+  #isStopped = false;
+
+  constructor(handler: FrameHandler, limits: SpdyLimits, headerBlocks: HeaderBlocks = "inflate") {
+    this.#handler = handler;
+    this.#limits = limits;
+    this.#controlFrames = new ControlFrameDecoder(limits, headerBlocks);
+  }
+
+  /** True where the peer may end without having cut a frame off. */
+  get isBetweenFrames(): boolean {
+    return this.#headerBytes === 0 && this.#dataBytesLeft === 0 && this.#controlBytesLeft === 0;
+  }
+
+  /** From now on pushed bytes are ignored, those of the current chunk that were not yet decoded included. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** Calls the handler for all that the chunk completes. Throws ProtocolError; the decoder is then stopped. */
+  push(chunk: Uint8Array): void {
+    try {
+      this.#decode(chunk);
+    } catch (error) {
+      this.#isStopped = true;
+      throw error;
+    }
+  }
+
+  #decode(chunk: Uint8Array): void {
+    let offset = 0;
+    while (offset < chunk.length && !this.#isStopped) {
+      if (this.#dataBytesLeft > 0) offset = this.#takeData(chunk, offset);
+      else if (this.#controlBytesLeft > 0) offset = this.#takeControl(chunk, offset);
+      else offset = this.#takeHeader(chunk, offset);
+    }
+  }
+
+  #takeHeader(chunk: Uint8Array, offset: number): number {
+    if (this.#headerBytes === 0 && chunk.length - offset >= FRAME_HEADER_BYTES) {
+      this.#startFrame(chunk, offset);
+      return offset + FRAME_HEADER_BYTES;
+    }
+    // spdystream writes the two words of a DATA header separately: chunks of 4 bytes are common.
+    while (this.#headerBytes < FRAME_HEADER_BYTES && offset < chunk.length) {
+      this.#header[this.#headerBytes++] = chunk[offset++] as number;
+    }
+    if (this.#headerBytes === FRAME_HEADER_BYTES) {
+      this.#headerBytes = 0;
+      this.#startFrame(this.#header, 0);
+    }
+    return offset;
+  }
+
+  #startFrame(header: Uint8Array, offset: number): void {
+    const flags = header[offset + 4] as number;
+    const payloadBytes = readUint24(header, offset + 5);
+    if (((header[offset] as number) & CONTROL_BIT) === 0) {
+      this.#startData(readUint32(header, offset) & LOW_31_BITS, (flags & FLAG.FIN) !== 0, payloadBytes);
+      return;
+    }
+    const type = ((header[offset + 2] as number) << 8) | (header[offset + 3] as number);
+    this.#controlType = checkControlHeader(type, payloadBytes, this.#limits);
+    this.#controlFlags = flags;
+    this.#controlBytesLeft = payloadBytes;
+  }
+
+  #startData(streamId: number, fin: boolean, payloadBytes: number): void {
+    requireStreamId("DATA", streamId);
+    if (payloadBytes > this.#limits.maxDataFrameBytes) {
+      throw new ProtocolError("frame-too-large", `DATA of ${payloadBytes} bytes`);
+    }
+    this.#dataStreamId = streamId;
+    this.#dataFin = fin;
+    this.#dataBytesLeft = payloadBytes;
+    if (payloadBytes === 0 && fin) this.#handler.onData(streamId, NO_BYTES, true);
+  }
+
+  #takeData(chunk: Uint8Array, offset: number): number {
+    const end = Math.min(chunk.length, offset + this.#dataBytesLeft);
+    this.#dataBytesLeft -= end - offset;
+    const isLast = this.#dataBytesLeft === 0;
+    this.#handler.onData(this.#dataStreamId, chunk.subarray(offset, end), isLast && this.#dataFin);
+    return end;
+  }
+
+  #takeControl(chunk: Uint8Array, offset: number): number {
+    const end = Math.min(chunk.length, offset + this.#controlBytesLeft);
+    const part = chunk.subarray(offset, end);
+    if (this.#controlPayload === undefined && part.length === this.#controlBytesLeft) {
+      this.#controlBytesLeft = 0;
+      this.#finishControl(part);
+      return end;
+    }
+    const payload = this.#controlPayload ?? new Uint8Array(this.#controlBytesLeft);
+    this.#controlPayload = payload;
+    payload.set(part, payload.length - this.#controlBytesLeft);
+    this.#controlBytesLeft -= part.length;
+    if (this.#controlBytesLeft === 0) {
+      this.#controlPayload = undefined;
+      this.#finishControl(payload);
+    }
+    return end;
+  }
+
+  #finishControl(payload: Uint8Array): void {
+    this.#handler.onControl(this.#controlFrames.decode(this.#controlType, this.#controlFlags, payload));
+  }
+}

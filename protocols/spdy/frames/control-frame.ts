@@ -1,0 +1,49 @@
+import { ProtocolError } from "../../protocol-error.ts";
+import { FRAME_TYPE } from "../constants.ts";
+import type { SpdyLimits } from "../limits.ts";
+import type { ControlFrameType } from "./control-layout.ts";
+import { GOAWAY_BYTES, type GoAwayFrame } from "./go-away.ts";
+import { HEADERS_FIXED_BYTES, type HeadersFrame } from "./headers.ts";
+import { PING_BYTES, type PingFrame } from "./ping.ts";
+import { RST_STREAM_BYTES, type RstStreamFrame } from "./rst-stream.ts";
+import { SETTINGS_FIXED_BYTES, type SettingsFrame } from "./settings.ts";
+import { SYN_REPLY_FIXED_BYTES, type SynReplyFrame } from "./syn-reply.ts";
+import { SYN_STREAM_FIXED_BYTES, type SynStreamFrame } from "./syn-stream.ts";
+import { WINDOW_UPDATE_BYTES, type WindowUpdateFrame } from "./window-update.ts";
+
+export type ControlFrame =
+  | SynStreamFrame
+  | SynReplyFrame
+  | RstStreamFrame
+  | SettingsFrame
+  | PingFrame
+  | GoAwayFrame
+  | HeadersFrame
+  | WindowUpdateFrame;
+
+/** Payload of each type: exactly so long, or at least. */
+const PAYLOAD_BYTES: ReadonlyMap<number, { bytes: number; isExact: boolean; name: ControlFrame["type"] }> =
+  new Map([
+    [FRAME_TYPE.SYN_STREAM, { bytes: SYN_STREAM_FIXED_BYTES, isExact: false, name: "SYN_STREAM" }],
+    [FRAME_TYPE.SYN_REPLY, { bytes: SYN_REPLY_FIXED_BYTES, isExact: false, name: "SYN_REPLY" }],
+    [FRAME_TYPE.RST_STREAM, { bytes: RST_STREAM_BYTES, isExact: true, name: "RST_STREAM" }],
+    [FRAME_TYPE.SETTINGS, { bytes: SETTINGS_FIXED_BYTES, isExact: false, name: "SETTINGS" }],
+    [FRAME_TYPE.PING, { bytes: PING_BYTES, isExact: true, name: "PING" }],
+    [FRAME_TYPE.GOAWAY, { bytes: GOAWAY_BYTES, isExact: true, name: "GOAWAY" }],
+    [FRAME_TYPE.HEADERS, { bytes: HEADERS_FIXED_BYTES, isExact: false, name: "HEADERS" }],
+    [FRAME_TYPE.WINDOW_UPDATE, { bytes: WINDOW_UPDATE_BYTES, isExact: true, name: "WINDOW_UPDATE" }],
+  ]);
+
+/** Judges a control frame by its header alone, before anything is allocated for its payload. */
+export function checkControlHeader(type: number, payloadBytes: number, limits: SpdyLimits): ControlFrameType {
+  const expected = PAYLOAD_BYTES.get(type);
+  // NOOP (5) and CREDENTIAL (10) end the session in spdystream, too.
+  if (expected === undefined) throw new ProtocolError("malformed-frame", `a control frame of type ${type}`);
+  if (payloadBytes > limits.maxControlFrameBytes) {
+    throw new ProtocolError("frame-too-large", `${expected.name} of ${payloadBytes} bytes`);
+  }
+  if (payloadBytes < expected.bytes || (expected.isExact && payloadBytes !== expected.bytes)) {
+    throw new ProtocolError("malformed-frame", `${expected.name} of ${payloadBytes} bytes`);
+  }
+  return type as ControlFrameType;
+}

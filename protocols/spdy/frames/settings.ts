@@ -1,0 +1,57 @@
+import { readUint24, readUint32, writeUint24, writeUint32 } from "../../bytes/index.ts";
+import { ProtocolError } from "../../protocol-error.ts";
+import { FRAME_HEADER_BYTES, FRAME_TYPE } from "../constants.ts";
+import type { SpdyLimits } from "../limits.ts";
+import { allocateControlFrame } from "./control-layout.ts";
+
+export interface SettingsEntry {
+  readonly flags: number;
+  readonly id: number;
+  readonly value: number;
+}
+
+/** Configuration of the connection (SPDY/3 section 2.6.4). No Kubernetes peer sends one, and none heeds it. */
+export interface SettingsFrame {
+  readonly type: "SETTINGS";
+  readonly entries: readonly SettingsEntry[];
+}
+
+// |       number of entries (32)     |
+// | flags (8)  |      id (24)        |  each
+// |          value (32)              |
+export const SETTINGS_FIXED_BYTES = 4;
+const ENTRY_BYTES = 8;
+
+/** The frame's own flags (CLEAR_SETTINGS) are ignored: nothing is kept that could be cleared. */
+export function decodeSettings(payload: Uint8Array, limits: SpdyLimits): SettingsFrame {
+  const count = readUint32(payload, 0);
+  if (count > limits.maxSettingsEntries) {
+    throw new ProtocolError("too-many-settings", `SETTINGS with ${count} entries`);
+  }
+  if (payload.length !== SETTINGS_FIXED_BYTES + count * ENTRY_BYTES) {
+    throw new ProtocolError("malformed-frame", `SETTINGS with ${count} entries in ${payload.length} bytes`);
+  }
+  const entries: SettingsEntry[] = [];
+  for (let offset = SETTINGS_FIXED_BYTES; offset < payload.length; offset += ENTRY_BYTES) {
+    entries.push({
+      flags: payload[offset] as number,
+      id: readUint24(payload, offset + 1),
+      value: readUint32(payload, offset + 4),
+    });
+  }
+  return { type: "SETTINGS", entries };
+}
+
+export function encodeSettings(frame: SettingsFrame): Uint8Array {
+  const count = frame.entries.length;
+  const bytes = allocateControlFrame(FRAME_TYPE.SETTINGS, 0, SETTINGS_FIXED_BYTES + count * ENTRY_BYTES);
+  writeUint32(bytes, FRAME_HEADER_BYTES, count);
+  let offset = FRAME_HEADER_BYTES + SETTINGS_FIXED_BYTES;
+  for (const entry of frame.entries) {
+    bytes[offset] = entry.flags;
+    writeUint24(bytes, offset + 1, entry.id);
+    writeUint32(bytes, offset + 4, entry.value);
+    offset += ENTRY_BYTES;
+  }
+  return bytes;
+}

@@ -1,0 +1,156 @@
+import { MAX_PAYLOAD_BYTES, RST } from "./constants.ts";
+import { carveDataHeader } from "./data-header-slab.ts";
+import type { ControlFrame } from "./frames/control-frame.ts";
+import { NO_HEADERS, type SpdyHeaders } from "./header-block.ts";
+
+const NO_BYTES = new Uint8Array(0);
+
+export type StreamEnd = { type: "reset"; status: number } | { type: "session-ended" };
+
+export interface SpdyStreamHandler {
+  /** A part of what the peer sends: a subarray of the received chunk. With `fin` nothing more will come (the part may be empty). */
+  onData(part: Uint8Array, fin: boolean): void;
+  /**
+   * The peer will send no more on this stream and did not finish it: RST_STREAM, GOAWAY, or the connection's end. Kubernetes'
+   * servers end their error stream so after its data. Called at most once, never after `fin`, never after our own reset().
+   */
+  onEnd(end: StreamEnd): void;
+  /** The peer accepted the stream that we opened. A `fin` in its reply also comes as an empty part with `fin`. */
+  onReply?(fin: boolean): void;
+}
+
+export interface SpdyStream {
+  readonly id: number;
+  readonly headers: SpdyHeaders;
+  /** Sends DATA: the header, then `part` itself. Ignored when it is empty, and once the stream is not writable. */
+  write(part: Uint8Array): void;
+  /** Sends an empty DATA with FIN, once: the peer may still send. */
+  finish(): void;
+  /** Sends RST_STREAM, once, unless both sides had finished. Nothing is received after it. */
+  reset(status?: number): void;
+  /** Sends the empty SYN_REPLY of a stream that the peer opened, once. write() and finish() see to it themselves. */
+  reply(): void;
+  /** False after finish(), after a reset by either side, and once the session is over. */
+  readonly isWritable: boolean;
+}
+
+/** What a stream needs of its session. */
+export interface StreamSession {
+  send(bytes: Uint8Array): void;
+  sendControl(frame: ControlFrame): void;
+  forget(stream: SessionStream): void;
+}
+
+// A stream has two directions that end by themselves; it is over when both have, or by a reset, or with its session:
+//
+//            finish()            DATA with FIN
+//   open ----------------> half ----------------> over      (or the other way round)
+//     \_____________________\__ reset, RST_STREAM, GOAWAY, end of the connection __> over
+
+/** The session's side of a stream. */
+export class SessionStream implements SpdyStream {
+  readonly id: number;
+  readonly headers: SpdyHeaders;
+  readonly #session: StreamSession;
+  #handler: SpdyStreamHandler | undefined;
+  #owesReply: boolean;
+  #awaitsReply: boolean;
+  #hasFinished: boolean;
+  #hasPeerFinished = false;
+  #isOver = false;
+
+  /** `handler` is there from the start for a stream that we open; `accept` brings it for one of the peer's. */
+  constructor(
+    session: StreamSession,
+    opening: { streamId: number; headers: SpdyHeaders; unidirectional: boolean },
+    handler?: SpdyStreamHandler,
+  ) {
+    this.#session = session;
+    this.id = opening.streamId;
+    this.headers = opening.headers;
+    this.#handler = handler;
+    this.#awaitsReply = handler !== undefined;
+    // spdystream, too, neither replies to nor writes on a peer's unidirectional stream.
+    this.#owesReply = handler === undefined && !opening.unidirectional;
+    this.#hasFinished = opening.unidirectional;
+  }
+
+  get isWritable(): boolean {
+    return !this.#hasFinished && !this.#isOver;
+  }
+
+  write(part: Uint8Array): void {
+    if (!this.isWritable) return;
+    this.reply();
+    if (part.length <= MAX_PAYLOAD_BYTES) this.#writeFrame(part);
+    else {
+      for (let offset = 0; offset < part.length; offset += MAX_PAYLOAD_BYTES) {
+        this.#writeFrame(part.subarray(offset, offset + MAX_PAYLOAD_BYTES));
+      }
+    }
+  }
+
+  finish(): void {
+    if (!this.isWritable) return;
+    this.reply();
+    this.#hasFinished = true;
+    this.#session.send(carveDataHeader(this.id, 0, true));
+    this.#endIfBothFinished();
+  }
+
+  reset(status: number = RST.CANCEL): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#session.sendControl({ type: "RST_STREAM", streamId: this.id, status });
+  }
+
+  reply(): void {
+    if (!this.#owesReply || this.#isOver) return;
+    this.#owesReply = false;
+    this.#session.sendControl({ type: "SYN_REPLY", streamId: this.id, fin: false, headers: NO_HEADERS });
+  }
+
+  accept(handler: SpdyStreamHandler): void {
+    this.#handler = handler;
+    this.reply();
+  }
+
+  receiveData(part: Uint8Array, fin: boolean): void {
+    // A Go peer can write after its own FIN: nothing there stops it.
+    if (this.#isOver || this.#hasPeerFinished) return;
+    if (fin) {
+      this.#hasPeerFinished = true;
+      this.#endIfBothFinished();
+    }
+    this.#handler?.onData(part, fin);
+  }
+
+  receiveReply(fin: boolean): void {
+    if (!this.#awaitsReply || this.#isOver) return;
+    this.#awaitsReply = false;
+    this.#handler?.onReply?.(fin);
+    if (fin) this.receiveData(NO_BYTES, true);
+  }
+
+  /** The stream ends without the peer having finished it, for a reason that the peer or the connection gave. */
+  receiveEnd(end: StreamEnd): void {
+    if (this.#isOver) return;
+    this.#end();
+    if (!this.#hasPeerFinished) this.#handler?.onEnd(end);
+  }
+
+  #writeFrame(part: Uint8Array): void {
+    if (part.length === 0) return;
+    this.#session.send(carveDataHeader(this.id, part.length, false));
+    this.#session.send(part);
+  }
+
+  #endIfBothFinished(): void {
+    if (this.#hasFinished && this.#hasPeerFinished) this.#end();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#session.forget(this);
+  }
+}
