@@ -1,0 +1,143 @@
+/**
+ * Kubernetes' feature gates, as far as the gateway has them. Names, stages and defaults are those of kube-apiserver 1.36; the
+ * parsing rules and the refusals are those of k8s.io/component-base/featuregate.
+ */
+interface FeatureGateSpec {
+  readonly stage: "alpha" | "beta";
+  readonly isOnByDefault: boolean;
+  /** Gates that must be on where this one is on. */
+  readonly needs: readonly string[];
+}
+
+/** Every gate, one row each. */
+export const FEATURE_GATES = {
+  /** WebSocket exec and attach (v5.channel.k8s.io) are translated to SPDY for nodes that speak nothing else. */
+  TranslateStreamCloseWebsocketRequests: { stage: "beta", isOnByDefault: true, needs: [] },
+  /** WebSocket port-forward (SPDY/3.1+portforward.k8s.io) is unwrapped for nodes that speak only SPDY. */
+  PortForwardWebsockets: { stage: "beta", isOnByDefault: true, needs: [] },
+  /** A GET that upgrades must be allowed `create` on the subresource besides `get`. */
+  AuthorizePodWebsocketUpgradeCreatePermission: { stage: "beta", isOnByDefault: true, needs: [] },
+  /** `Node.status.declaredFeatures` is read. */
+  NodeDeclaredFeatures: { stage: "beta", isOnByDefault: true, needs: [] },
+  /** WebSocket goes through untouched to nodes that declare `ExtendWebSocketsToKubelet`. */
+  ExtendWebSocketsToKubelet: { stage: "beta", isOnByDefault: true, needs: ["NodeDeclaredFeatures"] },
+} as const satisfies Record<string, FeatureGateSpec>;
+
+export type FeatureGateName = keyof typeof FEATURE_GATES;
+
+export const featureGateNames = Object.keys(FEATURE_GATES) as readonly FeatureGateName[];
+
+/** `AllAlpha` and `AllBeta` set every gate of their stage that is not named itself. */
+const STAGE_OF_GROUP: ReadonlyMap<string, FeatureGateSpec["stage"]> = new Map([
+  ["AllAlpha", "alpha"],
+  ["AllBeta", "beta"],
+]);
+
+/** A gate that does not exist, a value that is no boolean, or a set that contradicts itself; the message is Kubernetes' own. */
+export class FeatureGateError extends Error {
+  override readonly name = "FeatureGateError";
+  /** The gate that is meant, as it was written. */
+  readonly gate: string;
+
+  constructor(gate: string, message: string) {
+    super(message);
+    this.gate = gate;
+  }
+}
+
+/** Which gates are on. Immutable; a value of this class has every gate known and every dependency met. */
+export class FeatureGates {
+  static readonly defaults = FeatureGates.parse({});
+
+  readonly #enabled: ReadonlyMap<FeatureGateName, boolean>;
+
+  private constructor(enabled: ReadonlyMap<FeatureGateName, boolean>) {
+    this.#enabled = enabled;
+  }
+
+  /** Reads the flag's form (`A=true,B=false`) or the configuration file's map. Throws `FeatureGateError`. */
+  static parse(spec: string | Readonly<Record<string, boolean>>): FeatureGates {
+    return FeatureGates.defaultsWith(
+      typeof spec === "string" ? parseFeatureGateFlag(spec) : Object.entries(spec),
+    );
+  }
+
+  private static defaultsWith(settings: Iterable<readonly [string, boolean]>): FeatureGates {
+    const explicit = new Map<FeatureGateName, boolean>();
+    const stages = new Map<FeatureGateSpec["stage"], boolean>();
+    for (const [name, value] of settings) {
+      const stage = STAGE_OF_GROUP.get(name);
+      if (stage !== undefined) {
+        stages.set(stage, value);
+      } else if (isFeatureGateName(name)) {
+        explicit.set(name, value);
+      } else {
+        throw new FeatureGateError(name, `unrecognized feature gate: ${name}`);
+      }
+    }
+    const enabled = new Map<FeatureGateName, boolean>();
+    for (const name of featureGateNames) {
+      const spec = FEATURE_GATES[name];
+      enabled.set(name, explicit.get(name) ?? stages.get(spec.stage) ?? spec.isOnByDefault);
+    }
+    requireDependencies(enabled);
+    return new FeatureGates(enabled);
+  }
+
+  isEnabled(name: FeatureGateName): boolean {
+    return this.#enabled.get(name) === true;
+  }
+
+  /** `A=true,B=false` of every gate, in the table's order; `parse` reads it back. */
+  toString(): string {
+    return featureGateNames.map((name) => `${name}=${this.isEnabled(name)}`).join(",");
+  }
+}
+
+/** Reads `A=true,B=false`. The last value of a name that is given twice holds, as in kube-apiserver. */
+export function parseFeatureGateFlag(flag: string): Map<string, boolean> {
+  const settings = new Map<string, boolean>();
+  for (const part of flag.split(",")) {
+    if (part === "") {
+      continue;
+    }
+    const equals = part.indexOf("=");
+    const name = (equals === -1 ? part : part.slice(0, equals)).trim();
+    if (equals === -1) {
+      throw new FeatureGateError(name, `missing bool value for ${name}`);
+    }
+    settings.set(name, parseGoBool(name, part.slice(equals + 1).trim()));
+  }
+  return settings;
+}
+
+const TRUE_WORDS = new Set(["1", "t", "T", "TRUE", "true", "True"]);
+const FALSE_WORDS = new Set(["0", "f", "F", "FALSE", "false", "False"]);
+
+/** Go's strconv.ParseBool, because kube-apiserver's flag is read with it. */
+function parseGoBool(gate: string, text: string): boolean {
+  if (TRUE_WORDS.has(text)) {
+    return true;
+  }
+  if (FALSE_WORDS.has(text)) {
+    return false;
+  }
+  const reason = `strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`;
+  throw new FeatureGateError(gate, `invalid value of ${gate}=${text}, err: ${reason}`);
+}
+
+function isFeatureGateName(name: string): name is FeatureGateName {
+  return Object.hasOwn(FEATURE_GATES, name);
+}
+
+function requireDependencies(enabled: ReadonlyMap<FeatureGateName, boolean>): void {
+  for (const name of featureGateNames) {
+    const unmet = FEATURE_GATES[name].needs.filter((needed) => !enabled.get(needed));
+    if (enabled.get(name) && unmet.length > 0) {
+      throw new FeatureGateError(
+        name,
+        `${name} is enabled, but depends on features that are disabled: [${unmet.join(" ")}]`,
+      );
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import {
+  Composer,
+  type CST,
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  Parser,
+  visit,
+} from "yaml";
+import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+
+/** Where a field stands: map keys and sequence indexes, outermost first. */
+export type FieldPath = readonly (string | number)[];
+
+export interface YamlDocument {
+  /** Plain JSON-like data, not validated. */
+  readonly value: unknown;
+  /** 1-based line of the field, or of the nearest field around it that exists. */
+  lineOf(path: FieldPath): number;
+}
+
+/** Far above any manifest, far below what would trouble the process. Checked before a character is parsed. */
+export const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
+/** A Pod's deepest field stands below level 20. */
+export const MAX_YAML_DEPTH = 100;
+/** How many nodes all aliases of a document may stand for together (the "billion laughs" file stands for 10^9). */
+export const MAX_ALIASED_NODES = 10_000;
+
+/**
+ * Reads a file of one or more YAML (or JSON) documents; empty documents are left out. Throws `ConfigurationError` with every
+ * syntax error and duplicate key of the file.
+ */
+export function parseYamlDocuments(text: string, fileName: string): YamlDocument[] {
+  if (text.length > MAX_YAML_CHARACTERS) {
+    const message = `the file has ${text.length} characters, at most ${MAX_YAML_CHARACTERS} are read`;
+    throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
+  }
+  const lines = new LineCounter();
+  const documents = compose(text, fileName, lines);
+  const problems = documents.flatMap((document) => problemsOf(document, fileName, lines));
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+  return documents
+    .map((document) => ({
+      value: toValue(document, fileName, lines),
+      lineOf: (path: FieldPath) => lines.linePos(offsetOf(document, path)).line,
+    }))
+    .filter((document) => document.value !== null && document.value !== undefined);
+}
+
+function compose(text: string, fileName: string, lines: LineCounter): Document.Parsed[] {
+  const tokens = new Parser(lines.addNewLine).parse(text);
+  const composer = new Composer({ merge: true });
+  return [...composer.compose(checkedForDepth(tokens, fileName, lines))] as Document.Parsed[];
+}
+
+/**
+ * The parser keeps a stack of its own but the composer recurses, and a file of 100,000 brackets kills the process inside V8, past
+ * any catch. So depth is measured on the parser's tokens, without recursion, before they are composed.
+ */
+function* checkedForDepth(
+  tokens: Iterable<CST.Token>,
+  fileName: string,
+  lines: LineCounter,
+): Generator<CST.Token> {
+  for (const token of tokens) {
+    const pending: { token: CST.Token; depth: number }[] = [{ token, depth: 0 }];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      if (next.depth > MAX_YAML_DEPTH) {
+        const { line, col } = lines.linePos(next.token.offset ?? 0);
+        const message = `nested more than ${MAX_YAML_DEPTH} levels deep`;
+        throw new ConfigurationError([{ source: fileName, line, column: col, path: "", message }]);
+      }
+      for (const child of childrenOf(next.token)) {
+        pending.push({ token: child, depth: next.depth + 1 });
+      }
+    }
+    yield token;
+  }
+}
+
+function* childrenOf(token: CST.Token): Generator<CST.Token> {
+  if (token.type === "document" && token.value) {
+    yield token.value;
+  }
+  if ("items" in token) {
+    for (const item of token.items) {
+      if (item.key) {
+        yield item.key;
+      }
+      if (item.value) {
+        yield item.value;
+      }
+    }
+  }
+}
+
+function problemsOf(document: Document.Parsed, fileName: string, lines: LineCounter): ConfigurationProblem[] {
+  const at = (offset: number, message: string): ConfigurationProblem => {
+    const { line, col } = lines.linePos(offset);
+    return { source: fileName, line, column: col, path: "", message };
+  };
+  // Warnings are tags that nobody resolves: their value would silently be something else than the author meant.
+  const problems = [...document.errors, ...document.warnings].map((error) => at(error.pos[0], error.message));
+  const anchors = new Map<string, unknown>();
+  visit(document, {
+    Value(_, node) {
+      if (node.anchor !== undefined) {
+        anchors.set(node.anchor, node);
+      }
+    },
+    Alias(_, alias, ancestors) {
+      const target = anchors.get(alias.source);
+      if (target === undefined) {
+        problems.push(at(alias.range?.[0] ?? 0, `no anchor &${alias.source} stands before this alias`));
+      } else if (ancestors.some((ancestor) => ancestor === target)) {
+        problems.push(at(alias.range?.[0] ?? 0, `the alias *${alias.source} stands inside its own anchor`));
+      }
+    },
+    Pair(_, pair) {
+      if (isCollection(pair.key)) {
+        problems.push(at(pair.key.range?.[0] ?? 0, "a map key must be a plain value"));
+      }
+    },
+  });
+  return problems;
+}
+
+function toValue(document: Document.Parsed, fileName: string, lines: LineCounter): unknown {
+  try {
+    return document.toJS({ maxAliasCount: MAX_ALIASED_NODES });
+  } catch (reason) {
+    const { line, col } = lines.linePos(document.range[0]);
+    const message = reason instanceof Error ? reason.message : String(reason);
+    throw new ConfigurationError([{ source: fileName, line, column: col, path: "", message }]);
+  }
+}
+
+function offsetOf(document: Document.Parsed, path: FieldPath): number {
+  let node: Node | null = document.contents;
+  let offset = node?.range?.[0] ?? document.range[0];
+  for (const part of path) {
+    const holder: unknown = isAlias(node) ? node.resolve(document) : node;
+    const found = childOf(holder, part);
+    if (found === undefined) {
+      break;
+    }
+    offset = found.offset ?? offset;
+    node = found.node;
+  }
+  return offset;
+}
+
+/** A map's entry is where its key stands; a sequence's where its value stands. */
+function childOf(holder: unknown, part: string | number): { node: Node | null; offset?: number } | undefined {
+  if (isMap(holder)) {
+    const pair = holder.items.find((item) => isScalar(item.key) && String(item.key.value) === String(part));
+    return pair && withOffset(pair.value as Node | null, pair.key as Node);
+  }
+  if (isSeq(holder) && typeof part === "number") {
+    const item = holder.items[part] as Node | undefined;
+    return item && withOffset(item, item);
+  }
+  return undefined;
+}
+
+function withOffset(node: Node | null, place: Node): { node: Node | null; offset?: number } {
+  const offset = place.range?.[0];
+  return offset === undefined ? { node } : { node, offset };
+}

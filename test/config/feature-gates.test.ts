@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { FEATURE_GATES, FeatureGates, featureGateNames } from "../../src/config/feature-gates.ts";
+
+describe("feature gates", () => {
+  it("have Kubernetes 1.36's defaults: all on", () => {
+    expect(featureGateNames.filter((name) => FeatureGates.defaults.isEnabled(name))).toEqual(
+      featureGateNames,
+    );
+    expect(Object.keys(FEATURE_GATES)).toEqual([
+      "TranslateStreamCloseWebsocketRequests",
+      "PortForwardWebsockets",
+      "AuthorizePodWebsocketUpgradeCreatePermission",
+      "NodeDeclaredFeatures",
+      "ExtendWebSocketsToKubelet",
+    ]);
+  });
+
+  const allOff = featureGateNames.map((name) => `${name}=false`).join(",");
+  const accepted: { name: string; spec: string | Record<string, boolean>; off: string[] }[] = [
+    { name: "nothing", spec: "", off: [] },
+    { name: "one off", spec: "PortForwardWebsockets=false", off: ["PortForwardWebsockets"] },
+    {
+      name: "several, spaces, empty parts, Go's words",
+      spec: " PortForwardWebsockets = F ,,TranslateStreamCloseWebsocketRequests=0,NodeDeclaredFeatures=TRUE",
+      off: ["PortForwardWebsockets", "TranslateStreamCloseWebsocketRequests"],
+    },
+    {
+      name: "the last value of a name",
+      spec: "PortForwardWebsockets=false,PortForwardWebsockets=true",
+      off: [],
+    },
+    { name: "a map", spec: { ExtendWebSocketsToKubelet: false }, off: ["ExtendWebSocketsToKubelet"] },
+    { name: "AllAlpha touches no beta gate", spec: "AllAlpha=false", off: [] },
+    { name: "AllBeta", spec: "AllBeta=false", off: [...featureGateNames] },
+    {
+      name: "a named gate before its group",
+      spec: "PortForwardWebsockets=true,AllBeta=false",
+      off: featureGateNames.filter((name) => name !== "PortForwardWebsockets"),
+    },
+    {
+      name: "a dependency switched off with what needs it",
+      spec: "NodeDeclaredFeatures=false,ExtendWebSocketsToKubelet=false",
+      off: ["NodeDeclaredFeatures", "ExtendWebSocketsToKubelet"],
+    },
+    { name: "all off", spec: allOff, off: [...featureGateNames] },
+  ];
+  it.each(accepted)("accept $name", ({ spec, off }) => {
+    const gates = FeatureGates.parse(spec);
+    expect(featureGateNames.filter((name) => !gates.isEnabled(name)).sort()).toEqual([...off].sort());
+    expect(FeatureGates.parse(gates.toString()).toString()).toBe(gates.toString());
+  });
+
+  const refused: { spec: string | Record<string, boolean>; gate: string; message: string }[] = [
+    { spec: "Nope=true", gate: "Nope", message: "unrecognized feature gate: Nope" },
+    {
+      spec: { portForwardWebsockets: true },
+      gate: "portForwardWebsockets",
+      message: "unrecognized feature gate: portForwardWebsockets",
+    },
+    { spec: { constructor: true }, gate: "constructor", message: "unrecognized feature gate: constructor" },
+    {
+      spec: "PortForwardWebsockets=maybe",
+      gate: "PortForwardWebsockets",
+      message:
+        'invalid value of PortForwardWebsockets=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
+    },
+    {
+      spec: "PortForwardWebsockets",
+      gate: "PortForwardWebsockets",
+      message: "missing bool value for PortForwardWebsockets",
+    },
+    {
+      spec: "NodeDeclaredFeatures=false",
+      gate: "ExtendWebSocketsToKubelet",
+      message:
+        "ExtendWebSocketsToKubelet is enabled, but depends on features that are disabled: [NodeDeclaredFeatures]",
+    },
+  ];
+  it.each(refused)("refuse $spec in Kubernetes' words", ({ spec, gate, message }) => {
+    expect(() => FeatureGates.parse(spec)).toThrow(
+      expect.objectContaining({ name: "FeatureGateError", gate, message }),
+    );
+  });
+});
