@@ -1,0 +1,90 @@
+/**
+ * Header lines in the order, case and number in which they travel. Everything upstream works on this form: a map joins
+ * repeated lines and loses their case, and some peers (and signatures) care.
+ */
+export type HeaderLine = readonly [name: string, value: string];
+export type HeaderList = readonly HeaderLine[];
+
+// RFC 9110 section 5.6.2 (token) and 5.5 (field value: anything but controls; tab is allowed).
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
+const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]/;
+
+/** From Node's flat `rawHeaders` or `rawTrailers`: name, value, name, value. */
+export function headerListOf(rawHeaders: readonly string[]): HeaderLine[] {
+  const lines: HeaderLine[] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    lines.push([rawHeaders[index] as string, rawHeaders[index + 1] as string]);
+  }
+  return lines;
+}
+
+/** The flat form that `http.request` and `ServerResponse.writeHead` send with case and repetitions kept. */
+export function flatHeaders(headers: HeaderList): string[] {
+  return headers.flat();
+}
+
+/** The values of every line of that name, in order. */
+export function headerValues(headers: HeaderList, name: string): string[] {
+  const wanted = name.toLowerCase();
+  return headers.filter(([lineName]) => lineName.toLowerCase() === wanted).map(([, value]) => value);
+}
+
+/** The value of the first line of that name. */
+export function headerValue(headers: HeaderList, name: string): string | undefined {
+  const wanted = name.toLowerCase();
+  return headers.find(([lineName]) => lineName.toLowerCase() === wanted)?.[1];
+}
+
+export function hasHeader(headers: HeaderList, name: string): boolean {
+  return headerValue(headers, name) !== undefined;
+}
+
+export function withoutHeaders(headers: HeaderList, names: Iterable<string>): HeaderLine[] {
+  const unwanted = new Set([...names].map((name) => name.toLowerCase()));
+  return headers.filter(([name]) => !unwanted.has(name.toLowerCase()));
+}
+
+/** One line of that name, where the first one stood (or last), in place of all lines of that name. */
+export function withHeader(headers: HeaderList, name: string, value: string): HeaderLine[] {
+  const wanted = name.toLowerCase();
+  const first = headers.findIndex(([lineName]) => lineName.toLowerCase() === wanted);
+  const rest = headers.filter(([lineName], index) => index === first || lineName.toLowerCase() !== wanted);
+  if (first === -1) return [...rest, [name, value]];
+  return rest.map((line) => (line[0].toLowerCase() === wanted ? [name, value] : line));
+}
+
+/** Elements of a comma list spread over any number of lines, trimmed, empty ones dropped (RFC 9110 section 5.6.1). */
+export function listElements(values: readonly string[]): string[] {
+  return values
+    .flatMap((value) => value.split(","))
+    .map(trimWhitespace)
+    .filter((element) => element !== "");
+}
+
+/** Without leading and trailing spaces and tabs. `trim()` would also take 0xA0, the last byte of many UTF-8 texts. */
+export function trimWhitespace(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isWhitespace(text.charCodeAt(start))) start++;
+  while (end > start && isWhitespace(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isWhitespace(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}
+
+/** Lower-cased comma elements of every line of that name. */
+export function headerTokens(headers: HeaderList, name: string): string[] {
+  return listElements(headerValues(headers, name)).map((token) => token.toLowerCase());
+}
+
+export function isHeaderName(name: string): boolean {
+  return TOKEN.test(name);
+}
+
+/** False for values that would split a message (CR, LF, NUL), hold other controls, or do not fit one byte a character. */
+export function isHeaderValue(value: string): boolean {
+  return !FORBIDDEN_IN_VALUE.test(value);
+}

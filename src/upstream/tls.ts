@@ -1,0 +1,81 @@
+import { isIP } from "node:net";
+import {
+  type ConnectionOptions,
+  checkServerIdentity,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+} from "node:tls";
+
+/** How an upstream is trusted and how we identify ourselves to it. Texts and buffers are PEM. */
+export interface UpstreamTlsOptions {
+  /** Certificate authorities that may have signed the upstream's certificate; absent: the ones Node ships. */
+  readonly ca?: string | Buffer | undefined;
+  /** Our client certificate (chain) and its key. */
+  readonly certificate?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+  /** The name that the certificate must carry and that is sent as SNI; absent: the dialled host. */
+  readonly serverName?: string | undefined;
+  /** Accept any certificate, as the API server does for kubelets without --kubelet-certificate-authority. */
+  readonly insecureSkipVerify?: boolean | undefined;
+}
+
+/** Sessions remembered for resumption by one UpstreamTls; the oldest goes first. A session is 1-3 KiB. */
+export const MAX_REMEMBERED_SESSIONS = 1000;
+
+/**
+ * One TLS identity towards upstreams: the parsed certificates, and the sessions to resume, by host and port. Sessions
+ * never leave the identity under which they were made, so a resumed connection can not carry another's certificate
+ * or another's idea of trust. Build one per configuration, not one per request: parsing a CA costs milliseconds.
+ *
+ * Throws what OpenSSL says about certificates or keys that it can not read.
+ */
+export class UpstreamTls {
+  readonly #options: UpstreamTlsOptions;
+  readonly #context: SecureContext;
+  readonly #sessions = new Map<string, Buffer>();
+
+  constructor(options: UpstreamTlsOptions = {}) {
+    this.#options = options;
+    this.#context = createSecureContext({
+      minVersion: "TLSv1.2",
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+      ...(options.certificate === undefined ? {} : { cert: options.certificate }),
+      ...(options.key === undefined ? {} : { key: options.key }),
+    });
+  }
+
+  /** Options for `tls.connect` to that endpoint. ALPN offers http/1.1 only: an upgrade can not run over HTTP/2. */
+  connectOptions(host: string, port: number): ConnectionOptions {
+    const name = this.#options.serverName ?? host;
+    const session = this.#sessions.get(`${host}:${port}`);
+    return {
+      secureContext: this.#context,
+      ALPNProtocols: ["http/1.1"],
+      rejectUnauthorized: this.#options.insecureSkipVerify !== true,
+      // RFC 6066 section 3: no IP address in SNI. The name is still verified, below.
+      servername: isIP(name) === 0 ? name : "",
+      checkServerIdentity: (_host: string, certificate: PeerCertificate) =>
+        checkServerIdentity(name, certificate),
+      ...(session === undefined ? {} : { session }),
+    };
+  }
+
+  rememberSession(host: string, port: number, session: Buffer): void {
+    const key = `${host}:${port}`;
+    this.#sessions.delete(key);
+    this.#sessions.set(key, session);
+    if (this.#sessions.size <= MAX_REMEMBERED_SESSIONS) return;
+    const oldest = this.#sessions.keys().next();
+    if (!oldest.done) this.#sessions.delete(oldest.value);
+  }
+
+  /** After a failed handshake: the next one starts afresh. */
+  forgetSession(host: string, port: number): void {
+    this.#sessions.delete(`${host}:${port}`);
+  }
+
+  get rememberedSessions(): number {
+    return this.#sessions.size;
+  }
+}

@@ -1,0 +1,30 @@
+/** Why an upstream could not be used. A closed list: each edge maps every code to a status of its own. */
+export type UpstreamErrorCode =
+  | "aborted"
+  | "invalid-request"
+  | "dial-failed"
+  | "closed-before-response"
+  | "response-timeout"
+  | "response-head-too-large"
+  | "malformed-response"
+  | "invalid-status"
+  | "upgrade-mismatch"
+  | "truncated-body";
+
+/**
+ * An exchange with an upstream failed. The message is worded as Go's net/http words it, because kubectl's users (and
+ * kubectl itself) match on those texts; it holds no payload, header value or credential.
+ */
+export class UpstreamError extends Error {
+  override readonly name = "UpstreamError";
+  readonly code: UpstreamErrorCode;
+
+  constructor(code: UpstreamErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export function abortedError(): UpstreamError {
+  return new UpstreamError("aborted", "context canceled");
+}
