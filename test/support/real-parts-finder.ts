@@ -1,0 +1,139 @@
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, readdirSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+
+export interface Binary {
+  /** As the program says it, without a leading `v`: `1.27.16`. */
+  version: string;
+  path: string;
+}
+
+export interface Kubectl extends Binary {
+  /** The `27` of `1.27.16`. */
+  minor: number;
+}
+
+export interface Containerd extends Binary {
+  /** Holds containerd, ctr and the runc shim of one version; goes first in the daemon's PATH. */
+  binDir: string;
+}
+
+/** Where `.ci/run` unpacks the versions that are not installed: one folder per package and version. */
+const unpackedParts = process.env.SLUICE_PARTS_DIR ?? path.join(homedir(), ".cache/sluice/real-parts");
+
+/**
+ * Every kubectl release on this machine, oldest first, one per version: in PATH, beside the file that PATH's kubectl links
+ * to (`kubectl.1.27` ...), and in the folders of SLUICE_KUBECTLS (separated like PATH), or else those `.ci/run` unpacked.
+ */
+export function findKubectls(): readonly Kubectl[] {
+  return once("kubectl", () => {
+    const installed = findInPath("kubectl");
+    const folders = [
+      ...(installed ? [path.dirname(installed), path.dirname(realpathSync(installed))] : []),
+      ...(pathList(process.env.SLUICE_KUBECTLS) ?? unpackedFolders("kubectl")),
+    ];
+    const files = folders.flatMap((folder) =>
+      namesIn(folder)
+        .filter((name) => /^kubectl(?:\.\d+\.\d+)?$/.test(name))
+        .map((name) => path.join(folder, name)),
+    );
+    const byVersion = new Map<string, Kubectl>();
+    for (const file of new Set(files.filter(isExecutable).map((name) => realpathSync(name)))) {
+      const kubectl = readKubectl(file);
+      if (kubectl && !byVersion.has(kubectl.version)) byVersion.set(kubectl.version, kubectl);
+    }
+    return [...byVersion.values()].sort((a, b) => a.minor - b.minor || a.version.localeCompare(b.version));
+  });
+}
+
+/** Every containerd: the installed one first, then those in the folders of SLUICE_CONTAINERDS or unpacked by `.ci/run`. */
+export function findContainerds(): readonly Containerd[] {
+  return once("containerd", () => {
+    const installed = findInPath("containerd");
+    const folders = [
+      ...(installed ? [path.dirname(installed)] : []),
+      ...(pathList(process.env.SLUICE_CONTAINERDS) ?? unpackedFolders("containerd")),
+    ];
+    return [...new Set(folders)].flatMap((binDir) => {
+      const found = readBinary(path.join(binDir, "containerd"), ["--version"], / v?(\d+\.\d+\.\d+)/);
+      return found ? [{ ...found, binDir }] : [];
+    });
+  });
+}
+
+/** A program in PATH with its version as `versionPattern`'s first group finds it in the output of `arguments_`. */
+export function findProgram(
+  names: readonly string[],
+  arguments_: string[],
+  versionPattern: RegExp,
+): Binary | undefined {
+  return once(names.join(), () => {
+    for (const name of names) {
+      const file = findInPath(name);
+      const found = file === undefined ? undefined : readBinary(file, arguments_, versionPattern);
+      if (found) return found;
+    }
+    return undefined;
+  });
+}
+
+function readKubectl(file: string): Kubectl | undefined {
+  const found = readBinary(file, ["version", "--client", "-o", "json"], /"gitVersion":\s*"v([^"]+)"/);
+  // Google's `kubectl` is a dispatcher that starts one of its neighbours by the server's version: no release of its own.
+  if (!found || found.version.includes("dispatcher")) return undefined;
+  return { ...found, minor: Number(found.version.split(".")[1]) };
+}
+
+function readBinary(file: string, arguments_: string[], versionPattern: RegExp): Binary | undefined {
+  if (!isExecutable(file)) return undefined;
+  const { stdout } = spawnSync(file, arguments_, {
+    encoding: "utf8",
+    timeout: 20_000,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const version = versionPattern.exec(stdout ?? "")?.[1];
+  return version === undefined ? undefined : { version, path: file };
+}
+
+/** Debian keeps daemons in sbin folders, which an ordinary user's PATH may leave out. */
+function findInPath(name: string): string | undefined {
+  const folders = [...(pathList(process.env.PATH) ?? []), "/usr/local/sbin", "/usr/sbin", "/sbin"];
+  return folders.map((folder) => path.join(folder, name)).find(isExecutable);
+}
+
+function unpackedFolders(name: string): string[] {
+  return namesIn(unpackedParts)
+    .filter((folder) => folder.startsWith(`${name}-`))
+    .sort()
+    .map((folder) => path.join(unpackedParts, folder, "usr/bin"));
+}
+
+function pathList(value: string | undefined): string[] | undefined {
+  return value === undefined ? undefined : value.split(path.delimiter).filter(Boolean);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const found = new Map<string, unknown>();
+
+/** Asking nine kubectls for their version takes a second; each process asks once. */
+function once<T>(key: string, find: () => T): T {
+  if (!found.has(key)) found.set(key, find());
+  return found.get(key) as T;
+}

@@ -1,0 +1,56 @@
+import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/node";
+import { type RealPart, realParts, stateOf } from "./real-parts.ts";
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/**
+ * Closes a run with the table of real parts, so that "all green" cannot hide that nothing real ran, and with one plain line
+ * of counts for tools that read logs. Goes after vitest's own reporter.
+ */
+export default class RealPartsReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
+    const tests = modules.flatMap((module) => [...module.children.allTests()]);
+    const total = countsOf(tests);
+    // A file that fails to load has no failing test, and an unhandled rejection belongs to none.
+    total.failed += modules.filter((module) => module.errors().length > 0).length + unhandledErrors.length;
+    const rows = realParts.map((part) => rowOf(part, tests));
+    console.log(["", "Real parts", ...formatTable(["part", "versions", "this run"], rows), ""].join("\n"));
+    console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+  }
+}
+
+function rowOf(part: RealPart, tests: readonly TestCase[]): string[] {
+  const { versions, missing } = stateOf(part);
+  const counts = countsOf(tests.filter((test) => test.meta().realParts?.includes(part)));
+  return [part, versions.join(" ") || "-", outcomeOf(counts, missing)];
+}
+
+function outcomeOf({ passed, failed, skipped }: Counts, missing: string | undefined): string {
+  if (missing !== undefined) return failed > 0 ? `FAILED: ${missing}` : `${skipped} skipped: ${missing}`;
+  if (passed + failed === 0) return skipped > 0 ? `${skipped} skipped` : "no test of this run needs it";
+  return [`${passed} passed`, failed > 0 ? `${failed} FAILED` : "", skipped > 0 ? `${skipped} skipped` : ""]
+    .filter(Boolean)
+    .join(", ");
+}
+
+function countsOf(tests: readonly TestCase[]): Counts {
+  const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+  for (const test of tests) {
+    const { state } = test.result();
+    // A run that was interrupted leaves tests pending: they neither passed nor were chosen to be skipped.
+    counts[state === "pending" ? "failed" : state] += 1;
+  }
+  return counts;
+}
+
+function formatTable(head: string[], rows: string[][]): string[] {
+  const lines = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines.map((line) =>
+    `  ${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd(),
+  );
+}

@@ -1,0 +1,99 @@
+import { describe, it } from "vitest";
+import {
+  type Containerd,
+  findContainerds,
+  findKubectls,
+  findProgram,
+  type Kubectl,
+} from "./real-parts-finder.ts";
+
+declare module "vitest" {
+  interface TaskMeta {
+    /** The real parts that a test needs; the closing table counts by it. */
+    realParts?: readonly RealPart[];
+  }
+}
+
+/** A program of somebody else's that tests talk to for real. */
+export type RealPart = "kubectl" | "containerd" | "chromium" | "go";
+
+export const realParts: readonly RealPart[] = ["kubectl", "containerd", "chromium", "go"];
+
+export interface RealPartState {
+  /** The versions found; empty when the part is missing. */
+  versions: readonly string[];
+  /** Why tests of this part cannot run here; `undefined` when they can. */
+  missing: string | undefined;
+}
+
+/** What this machine has of a part. The answer is kept for the life of the process. */
+export function stateOf(part: RealPart): RealPartState {
+  const versions = versionsOf(part);
+  if (versions.length === 0) return { versions, missing: `${part} is not installed` };
+  return { versions, missing: part === "containerd" ? containerdObstacle() : undefined };
+}
+
+/** True when SLUICE_REQUIRE (a comma list of parts) names the part: then it may fail, but not be skipped. */
+export function isRequired(part: RealPart): boolean {
+  return (process.env.SLUICE_REQUIRE ?? "").split(",").some((name) => name.trim() === part);
+}
+
+/**
+ * `describe` for tests that need real parts. Where one is missing, the tests are skipped and the closing table says why,
+ * unless SLUICE_REQUIRE names it: then a failing test says so.
+ */
+export function describeReal(needed: RealPart | readonly RealPart[], name: string, tests: () => void): void {
+  const parts: readonly RealPart[] = typeof needed === "string" ? [needed] : needed;
+  const missing = parts.filter((part) => stateOf(part).missing !== undefined);
+  const meta = { realParts: parts };
+  if (missing.length === 0) {
+    describe(name, { meta }, tests);
+    return;
+  }
+  const reasons = missing.map((part) => stateOf(part).missing).join("; ");
+  if (missing.some(isRequired)) {
+    it(name, { meta }, () => {
+      throw new Error(`SLUICE_REQUIRE asks for what is missing: ${reasons}`);
+    });
+    return;
+  }
+  describe.skip(`${name} (${reasons})`, { meta }, tests);
+}
+
+/** For use inside `describeReal("kubectl", ...)`: every release found, oldest first. */
+export function kubectls(): readonly Kubectl[] {
+  return findKubectls();
+}
+
+/** The oldest, the last release that knows no WebSocket (or else the middle one), and the newest. */
+export function kubectlSample(): readonly Kubectl[] {
+  const all = findKubectls();
+  const lastSpdyOnly = all.findLast((kubectl) => kubectl.minor < 29) ?? all[Math.floor(all.length / 2)];
+  return [...new Set([all[0], lastSpdyOnly, all.at(-1)])].filter((kubectl) => kubectl !== undefined);
+}
+
+/** For use inside `describeReal("containerd", ...)`: the installed one first. */
+export function containerds(): readonly Containerd[] {
+  return findContainerds();
+}
+
+function versionsOf(part: RealPart): readonly string[] {
+  if (part === "kubectl") return findKubectls().map((kubectl) => kubectl.version);
+  if (part === "containerd") return findContainerds().map((containerd) => containerd.version);
+  const program =
+    part === "go"
+      ? findProgram(["go"], ["version"], /go(\d+\.\d+(?:\.\d+)?)/)
+      : findProgram(["chromium", "chromium-browser", "google-chrome"], ["--version"], /(\d+\.\d+\.\d+)/);
+  return program === undefined ? [] : [program.version];
+}
+
+/** containerd alone runs nothing: it needs a runtime, something to put into an image, and root. */
+function containerdObstacle(): string | undefined {
+  if (process.getuid?.() !== 0) return "containerd needs root for namespaces, mounts and cgroups";
+  if (!findProgram(["runc"], ["--version"], /runc version (\S+)/))
+    return "containerd needs runc, which is not installed";
+  if (!findProgram(["busybox"], ["--help"], /BusyBox v(\d+\.\d+\.\d+)/)) {
+    return "containerd's test images need busybox-static, which is not installed";
+  }
+  return undefined;
+}
