@@ -1,0 +1,103 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { ConfigurationError, type ConfigurationProblem } from "../../config/configuration-error.ts";
+import {
+  type Authenticator,
+  type CredentialsRequest,
+  type UserInfo,
+  withAuthenticatedGroup,
+} from "./authenticator.ts";
+import { bearerTokenOf, subprotocolTokenOf } from "./bearer.ts";
+import { CsvError, type CsvRecord, parseCsv } from "./csv.ts";
+
+/** One line of a token file. */
+export interface TokenRecord {
+  readonly token: string;
+  readonly user: UserInfo;
+}
+
+/**
+ * Users known by the tokens of a kube-apiserver `--token-auth-file`. Tokens are kept and compared only as keyed digests: a look-up
+ * takes the same time whatever the token shares with a real one, and no token can be read from memory dumps of the table.
+ */
+export class StaticTokens implements Authenticator {
+  readonly #digestKey = randomBytes(32);
+  readonly #userOfDigest = new Map<string, UserInfo>();
+
+  constructor(records: readonly TokenRecord[]) {
+    for (const { token, user } of records) this.#userOfDigest.set(this.#digestOf(token), user);
+  }
+
+  async authenticate(request: CredentialsRequest): Promise<UserInfo | undefined> {
+    const user = this.#userOf(bearerTokenOf(request)) ?? this.#userOf(tokenOfSubprotocols(request));
+    return user && withAuthenticatedGroup(user);
+  }
+
+  #userOf(token: string | undefined): UserInfo | undefined {
+    return token === undefined ? undefined : this.#userOfDigest.get(this.#digestOf(token));
+  }
+
+  #digestOf(token: string): string {
+    return createHmac("sha256", this.#digestKey).update(token).digest("base64");
+  }
+}
+
+/**
+ * Reads a token file: `token,user,uid` and, optionally, `"group1,group2"` per line. Columns after the fourth are ignored.
+ * Throws ConfigurationError with every bad line.
+ *
+ * kube-apiserver only warns when a token stands twice and lets the last one win, and skips a line with an empty token. Both
+ * are mistakes that decide who gets in, so a second meaning of a token is refused here and an empty one too.
+ */
+export function parseTokenFile(text: string, fileName: string): TokenRecord[] {
+  const problems: ConfigurationProblem[] = [];
+  const lineOfToken = new Map<string, number>();
+  const records: TokenRecord[] = [];
+  for (const record of readCsv(text, fileName)) {
+    const { line } = record;
+    const problem = problemOf(record, lineOfToken);
+    if (problem !== undefined) {
+      problems.push({ source: fileName, line, column: 0, path: "", message: problem });
+      continue;
+    }
+    const [token = "", name = "", uid = "", groups = ""] = record.fields;
+    lineOfToken.set(token, line);
+    records.push({
+      token,
+      user: { name, uid, groups: groups === "" ? [] : groups.split(","), extra: {} },
+    });
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return records;
+}
+
+function problemOf({ fields }: CsvRecord, lineOfToken: ReadonlyMap<string, number>): string | undefined {
+  if (fields.length < 3) {
+    return `token file must have at least 3 columns (token, user name, user uid), found ${fields.length}`;
+  }
+  if (fields[0] === "") return "the token is empty";
+  const earlier = lineOfToken.get(fields[0] ?? "");
+  return earlier === undefined ? undefined : `duplicate token, it stands on line ${earlier} already`;
+}
+
+function readCsv(text: string, fileName: string): CsvRecord[] {
+  try {
+    return parseCsv(text);
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw new ConfigurationError([
+      { source: fileName, line: error.line, column: 0, path: "", message: error.message },
+    ]);
+  }
+}
+
+/** Only a WebSocket request may carry its token this way; an ill-formed one is no credential at all. */
+function tokenOfSubprotocols(request: CredentialsRequest): string | undefined {
+  const values = (name: string) =>
+    request.headers.filter(([header]) => header.toLowerCase() === name).map(([, value]) => value);
+  if (!values("upgrade").some((value) => value.trim().toLowerCase() === "websocket")) return undefined;
+  const offered = values("sec-websocket-protocol")
+    .flatMap((value) => value.split(","))
+    .map((protocol) => protocol.trim());
+  const found = subprotocolTokenOf(offered);
+  return found.type === "token" ? found.token : undefined;
+}

@@ -1,0 +1,22 @@
+import { goQuote } from "../../api/go-json.ts";
+import { forbidden } from "../../api/status.ts";
+import type { Attributes, Authorizer } from "./authorizer.ts";
+
+/** Throws StatusError 403 in the API server's words unless the authorizer allows it. An authorizer's own error is passed on. */
+export async function requirePermission(authorizer: Authorizer, attributes: Attributes): Promise<void> {
+  const { decision, reason } = await authorizer.authorize(attributes);
+  if (decision === "allow") return;
+  const sentence = refusalOf(attributes);
+  const { resource, apiGroup, name, isResourceRequest } = attributes;
+  const subject = isResourceRequest ? [resource, apiGroup].filter((part) => part !== "").join(".") : "";
+  throw forbidden(subject, name, reason === "" ? sentence : `${sentence}: ${reason}`);
+}
+
+/** `User "u" cannot get resource "pods/exec" in API group "" in the namespace "ns"`. */
+function refusalOf(attributes: Attributes): string {
+  const { user, verb, path, resource, subresource, apiGroup, namespace, isResourceRequest } = attributes;
+  if (!isResourceRequest) return `User ${goQuote(user.name)} cannot ${verb} path ${goQuote(path)}`;
+  const target = goQuote(subresource === "" ? resource : `${resource}/${subresource}`);
+  const scope = namespace === "" ? "at the cluster scope" : `in the namespace ${goQuote(namespace)}`;
+  return `User ${goQuote(user.name)} cannot ${verb} resource ${target} in API group ${goQuote(apiGroup)} ${scope}`;
+}

@@ -1,0 +1,118 @@
+/**
+ * The Kubernetes objects that Sluice reads, with the fields it uses. Fields it does not know stay in the object and are given
+ * back by GET as they came.
+ */
+interface Extensible {
+  readonly [field: string]: unknown;
+}
+
+export interface ObjectMeta extends Extensible {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  /** RFC 3339. */
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface Pod extends Extensible {
+  readonly apiVersion: "v1";
+  readonly kind: "Pod";
+  readonly metadata: ObjectMeta;
+  readonly spec: PodSpec;
+  readonly status?: PodStatus;
+}
+
+export interface PodSpec extends Extensible {
+  readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
+  readonly ephemeralContainers?: readonly Container[];
+  /** Empty or absent: no node runs it yet. */
+  readonly nodeName?: string;
+  readonly restartPolicy?: string;
+}
+
+export interface Container extends Extensible {
+  readonly name: string;
+  readonly image?: string;
+  readonly ports?: readonly ContainerPort[];
+}
+
+export interface ContainerPort extends Extensible {
+  readonly name?: string;
+  readonly containerPort: number;
+  readonly hostPort?: number;
+  readonly protocol?: string;
+}
+
+export interface PodStatus extends Extensible {
+  readonly phase?: string;
+  readonly reason?: string;
+  readonly podIP?: string;
+  readonly hostIP?: string;
+  readonly nominatedNodeName?: string;
+  readonly startTime?: string;
+  readonly conditions?: readonly Condition[];
+  readonly containerStatuses?: readonly ContainerStatus[];
+  readonly initContainerStatuses?: readonly ContainerStatus[];
+}
+
+export interface ContainerStatus extends Extensible {
+  readonly name: string;
+  readonly ready?: boolean;
+  readonly restartCount?: number;
+  readonly state?: {
+    readonly running?: { readonly startedAt?: string };
+    readonly waiting?: { readonly reason?: string };
+    readonly terminated?: { readonly reason?: string; readonly exitCode?: number; readonly signal?: number };
+  };
+}
+
+export interface Condition extends Extensible {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+}
+
+export interface Node extends Extensible {
+  readonly apiVersion: "v1";
+  readonly kind: "Node";
+  readonly metadata: ObjectMeta;
+  readonly spec?: Extensible & { readonly unschedulable?: boolean };
+  readonly status?: NodeStatus;
+}
+
+export interface NodeStatus extends Extensible {
+  readonly addresses?: readonly NodeAddress[];
+  /** The port's field is spelt `Port` on the wire, the one capital of the API. */
+  readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port?: number } };
+  /** Features that the kubelet says it has (KEP-5328), such as `ExtendWebSocketsToKubelet`. */
+  readonly declaredFeatures?: readonly string[];
+  readonly conditions?: readonly Condition[];
+  readonly nodeInfo?: Readonly<Record<string, string>>;
+}
+
+export interface NodeAddress extends Extensible {
+  readonly type: string;
+  readonly address: string;
+}
+
+export interface Namespace extends Extensible {
+  readonly apiVersion: "v1";
+  readonly kind: "Namespace";
+  readonly metadata: ObjectMeta;
+  readonly status?: Extensible & { readonly phase?: string };
+}
+
+export type KubernetesObject = Pod | Node | Namespace;
+
+/** How the kinds are spelt in paths and messages. */
+export const RESOURCE_OF_KIND = {
+  Pod: "pods",
+  Node: "nodes",
+  Namespace: "namespaces",
+} as const satisfies Record<KubernetesObject["kind"], string>;
+export type ResourceName = (typeof RESOURCE_OF_KIND)[keyof typeof RESOURCE_OF_KIND];

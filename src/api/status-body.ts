@@ -1,0 +1,109 @@
+import { goJson } from "./go-json.ts";
+import type { Status, StatusCause, StatusDetails } from "./status-object.ts";
+
+const ELLIPSIS = "...";
+/** A message cut shorter than this explains nothing; details give way first. */
+const WORTHWHILE_MESSAGE_BYTES = 256;
+
+/**
+ * The Status as a response body, byte for byte as the API server writes it, with its closing newline.
+ *
+ * With `maxBytes` the body stays strictly below that: causes go first, then the message is cut, then all details go. gorilla's
+ * dialler keeps only the first 1,024 bytes of a refused upgrade, and a Status cut there can no longer be decoded.
+ */
+export function statusBody(status: Status, maxBytes = Number.POSITIVE_INFINITY): Uint8Array {
+  const whole = encode(status);
+  if (whole.byteLength < maxBytes) return whole;
+  const { details, ...bare } = status;
+  const slim = details ? { ...bare, details: withoutCauses(details) } : bare;
+  const slimRoomBytes = maxBytes - encode({ ...slim, message: "" }).byteLength;
+  return encode(fitted(slimRoomBytes < WORTHWHILE_MESSAGE_BYTES ? bare : slim, maxBytes));
+}
+
+/** The Status in an answer's body, or undefined when it holds none: then it is not the API that spoke. */
+export function statusOfBody(body: Uint8Array | string): Status | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value) || value.kind !== "Status" || value.apiVersion !== "v1") return undefined;
+  const { metadata, status, message, reason, details, code } = value;
+  if (status !== "Failure" && status !== "Success") return undefined;
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: isRecord(metadata) ? metadata : {},
+    status,
+    ...(typeof message === "string" && { message }),
+    ...(typeof reason === "string" && { reason }),
+    ...(isRecord(details) && { details: detailsOf(details) }),
+    code: typeof code === "number" ? code : 0,
+  };
+}
+
+/** Keys stand in the order of Go's struct, whatever order the value was built in. */
+function encode({ kind, apiVersion, metadata, status, message, reason, details, code }: Status): Uint8Array {
+  const ordered = details && orderedDetails(details);
+  // Go leaves out an empty message and an empty reason.
+  const text = goJson({
+    kind,
+    apiVersion,
+    metadata,
+    status,
+    message: message || undefined,
+    reason: reason || undefined,
+    details: ordered,
+    code,
+  });
+  return new TextEncoder().encode(`${text}\n`);
+}
+
+function orderedDetails({ name, group, kind, causes, retryAfterSeconds }: StatusDetails): StatusDetails {
+  const orderedCauses = causes?.map(({ reason, message, field }) => ({ reason, message, field }));
+  return { name, group, kind, causes: orderedCauses, retryAfterSeconds } as StatusDetails;
+}
+
+/** Cuts the message to the longest beginning that fits, found by halving: escapes make its encoded length uneven. */
+function fitted(status: Status, maxBytes: number): Status {
+  const characters = Array.from(status.message ?? "");
+  const cutTo = (length: number): Status =>
+    length === characters.length
+      ? status
+      : { ...status, message: characters.slice(0, length).join("") + ELLIPSIS };
+  let [fits, tooLong] = [0, characters.length + 1];
+  while (tooLong - fits > 1) {
+    const middle = Math.floor((fits + tooLong) / 2);
+    if (encode(cutTo(middle)).byteLength < maxBytes) fits = middle;
+    else tooLong = middle;
+  }
+  return cutTo(fits);
+}
+
+function withoutCauses({ causes, ...rest }: StatusDetails): StatusDetails {
+  return rest;
+}
+
+function detailsOf(value: Record<string, unknown>): StatusDetails {
+  const { name, group, kind, causes, retryAfterSeconds } = value;
+  return {
+    ...(typeof name === "string" && { name }),
+    ...(typeof group === "string" && { group }),
+    ...(typeof kind === "string" && { kind }),
+    ...(Array.isArray(causes) && { causes: causes.filter(isRecord).map(causeOf) }),
+    ...(typeof retryAfterSeconds === "number" && { retryAfterSeconds }),
+  };
+}
+
+function causeOf({ reason, message, field }: Record<string, unknown>): StatusCause {
+  return {
+    ...(typeof reason === "string" && { reason }),
+    ...(typeof message === "string" && { message }),
+    ...(typeof field === "string" && { field }),
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
