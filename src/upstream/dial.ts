@@ -17,6 +17,8 @@ export interface DialOptions {
   readonly dialTimeoutMs?: number | undefined;
   /** Destroys the socket at once; the promise is then rejected with code "aborted". */
   readonly signal?: AbortSignal | undefined;
+  /** Whether our side stays open when the upstream has finished; true unless said otherwise. */
+  readonly allowHalfOpen?: boolean | undefined;
 }
 
 /** As long as Kubernetes' own dialler towards kubelets waits. */
@@ -41,7 +43,7 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
 
   return new Promise((resolve, reject) => {
     const { host, port, tls } = endpoint;
-    const socket = openSocket(endpoint);
+    const socket = openSocket(endpoint, options.allowHalfOpen ?? true);
     let address: string | undefined = isIP(host) === 0 ? undefined : host;
     let isConnected = false;
 
@@ -88,11 +90,11 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
   });
 }
 
-function openSocket({ host, port, tls }: UpstreamEndpoint): Socket {
+function openSocket({ host, port, tls }: UpstreamEndpoint, allowHalfOpen: boolean): Socket {
   const options = {
     host,
     port,
-    allowHalfOpen: true,
+    allowHalfOpen,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS,
   };

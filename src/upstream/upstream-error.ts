@@ -8,7 +8,9 @@ export type UpstreamErrorCode =
   | "response-head-too-large"
   | "malformed-response"
   | "invalid-status"
+  | "upgrade-refused"
   | "upgrade-mismatch"
+  | "redirect-refused"
   | "truncated-body";
 
 /**

@@ -1,0 +1,94 @@
+import type { Duplex } from "node:stream";
+import { copyRefusal } from "./copy-refusal.ts";
+import type { UpstreamEndpoint } from "./dial.ts";
+import { type HeaderList, hasHeader, headerTokens, headerValues } from "./header-list.ts";
+import { upgradeHeaders } from "./hop-by-hop.ts";
+import { isSwitchedTo, requestUpgrade } from "./upgrade-request.ts";
+import { UpstreamError } from "./upstream-error.ts";
+
+/** A socket of an 'upgrade' event that has not been answered, watched for the client leaving. */
+export interface WaitingClient {
+  readonly socket: Duplex;
+  /** Aborted when the client went away. */
+  readonly signal: AbortSignal;
+  /** Stops watching; the socket is paused then, and `head` is what the client sent early. */
+  release(): UpgradeLeg;
+}
+
+export interface UpgradeLeg {
+  readonly socket: Duplex;
+  readonly head: Uint8Array;
+}
+
+export interface ForwardUpgradeOptions {
+  readonly endpoint: UpstreamEndpoint;
+  readonly method: string;
+  /** Path with query for the upstream. */
+  readonly path: string;
+  /** The client's lines, unedited. */
+  readonly headers: HeaderList;
+  /** Last edit, hop-by-hop lines already gone and Connection rebuilt: Host, X-Forwarded-*, identity. */
+  readonly editHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
+  readonly allowedProtocols?: readonly string[] | undefined;
+  readonly dialTimeoutMs?: number | undefined;
+  readonly responseHeaderTimeoutMs?: number | undefined;
+  readonly maxResponseHeadBytes?: number | undefined;
+  /** Carries the bytes once both sides have switched and the client has its 101. Both sockets are paused: resume them. */
+  carry(downstream: UpgradeLeg, upstream: UpgradeLeg): void;
+}
+
+/** What may be switched to (kubernetes/kubernetes#72112): `h2c` would open a way around every check of requests. */
+export const DEFAULT_ALLOWED_UPGRADES: readonly string[] = ["websocket", "SPDY/3.1"];
+
+/**
+ * Forwards an upgrade verbatim. A raw pipe is laid only behind a 101 that switches to what was asked; a refusal is
+ * copied and both connections are closed; a redirect or success is an error (CVE-2018-1002105, CVE-2020-8559).
+ *
+ * Resolves when the bytes are being carried or the refusal is delivered. Throws UpstreamError, with the client's socket
+ * unanswered and still watched, for the caller to answer; "aborted" when the client left.
+ */
+export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgradeOptions): Promise<void> {
+  const protocol = requestedProtocol(options);
+  const headers = upgradeHeaders(options.headers, protocol);
+  const { endpoint, method, path, dialTimeoutMs, responseHeaderTimeoutMs, maxResponseHeadBytes } = options;
+  const response = await requestUpgrade({
+    endpoint,
+    method,
+    path,
+    headers: options.editHeaders?.(headers) ?? headers,
+    dialTimeoutMs,
+    responseHeaderTimeoutMs,
+    maxResponseHeadBytes,
+    signal: client.signal,
+  });
+  if (response.kind === "refused") {
+    await copyRefusal(response, client.release().socket);
+    return;
+  }
+  if (client.signal.aborted || !isSwitchedTo(response, protocol)) {
+    response.socket.destroy();
+    if (client.signal.aborted) throw new UpstreamError("aborted", "context canceled");
+    throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
+  }
+  const downstream = client.release();
+  const lines = response.rawHeaders.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  downstream.socket.write(`HTTP/1.1 101 ${response.statusMessage}\r\n${lines}\r\n`, "latin1");
+  options.carry(downstream, { socket: response.socket, head: response.head });
+}
+
+/** The one protocol that is asked for. Lists are refused: which of them was switched to could be disputed. */
+function requestedProtocol({
+  headers,
+  allowedProtocols = DEFAULT_ALLOWED_UPGRADES,
+}: ForwardUpgradeOptions): string {
+  const hasLength = headerValues(headers, "content-length").some((value) => !/^0+$/.test(value));
+  if (hasLength || hasHeader(headers, "transfer-encoding")) {
+    throw new UpstreamError("invalid-request", "an upgrade request can not have a body");
+  }
+  const requested = headerTokens(headers, "upgrade");
+  const protocol = allowedProtocols.find((allowed) => allowed.toLowerCase() === requested[0]);
+  if (requested.length !== 1 || protocol === undefined) {
+    throw new UpstreamError("upgrade-refused", "unsupported upgrade protocol");
+  }
+  return headerValues(headers, "upgrade")[0]?.trim() ?? protocol;
+}

@@ -1,0 +1,57 @@
+import { type HeaderLine, type HeaderList, headerTokens, withoutHeaders } from "./header-list.ts";
+
+/** Lines that describe one connection (RFC 9110 section 7.6.1), with the historical Proxy-Connection and Keep-Alive. */
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+];
+
+// Naming one of these in Connection would take the message's target or its end away from the next reader.
+const NEVER_NOMINATED = ["host", "content-length"];
+
+/**
+ * Without the lines of one hop and all that `Connection` names. This must run before any line of ours is added:
+ * otherwise a caller could name X-Forwarded-For, or an identity header, and have ours removed (CVE-2021-31999,
+ * CVE-2022-23652). `Trailer` stays, for trailers are forwarded; `TE` becomes `TE: trailers` where that was accepted.
+ */
+export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
+  const nominated = headerTokens(headers, "connection").filter((name) => !NEVER_NOMINATED.includes(name));
+  const kept = withoutHeaders(headers, [...HOP_BY_HOP, ...nominated]);
+  const acceptsTrailers = headerTokens(headers, "te").some(
+    (coding) => coding.split(";")[0]?.trim() === "trailers",
+  );
+  return acceptsTrailers ? [...kept, ["TE", "trailers"]] : kept;
+}
+
+/** The same for a request that switches protocols: `Connection` is rebuilt and names `Upgrade` alone. */
+export function upgradeHeaders(headers: HeaderList, protocol: string): HeaderLine[] {
+  return [
+    ...withoutHeaders(withoutHopByHop(headers), ["te"]),
+    ["Connection", "Upgrade"],
+    ["Upgrade", protocol],
+  ];
+}
+
+// RFC 9110 section 6.5.1: what frames, routes or authenticates a message can not come after its body.
+const NEVER_IN_TRAILERS = [
+  ...HOP_BY_HOP,
+  "authorization",
+  "content-encoding",
+  "content-length",
+  "content-range",
+  "content-type",
+  "cookie",
+  "host",
+  "set-cookie",
+  "trailer",
+];
+
+export function trailersToForward(trailers: HeaderList): HeaderLine[] {
+  return withoutHeaders(trailers, NEVER_IN_TRAILERS);
+}

@@ -1,0 +1,67 @@
+import { Agent, type ClientRequestArgs } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { DEFAULT_DIAL_TIMEOUT_MS, dial, type UpstreamEndpoint } from "./dial.ts";
+
+export interface HttpUpstreamOptions {
+  readonly endpoint: UpstreamEndpoint;
+  readonly dialTimeoutMs?: number | undefined;
+  /** Connections kept open while unused. */
+  readonly maxIdleConnections?: number | undefined;
+  /** An unused connection is closed after this long. */
+  readonly idleTimeoutMs?: number | undefined;
+}
+
+export const DEFAULT_MAX_IDLE_CONNECTIONS = 64;
+/** Below the 60 s that common servers and load balancers keep an idle connection. */
+export const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
+
+/**
+ * One HTTP/1.1 upstream and its idle connections. The connections carry nothing but our own TLS identity, the one of
+ * this configuration; callers' credentials travel in each request. Two configurations never share a connection, so
+ * build one HttpUpstream for each, and `close` it when the configuration goes.
+ */
+export class HttpUpstream {
+  readonly endpoint: UpstreamEndpoint;
+  readonly agent: Agent;
+
+  constructor(options: HttpUpstreamOptions) {
+    this.endpoint = options.endpoint;
+    this.agent = new DialingAgent(options);
+  }
+
+  /** Closes idle connections now; those in use close when their exchange is over. */
+  close(): void {
+    this.agent.destroy();
+  }
+}
+
+/** Node's pool over our own dialler: plain requests and upgrades verify certificates by the same rules. */
+class DialingAgent extends Agent {
+  readonly #endpoint: UpstreamEndpoint;
+  readonly #dialTimeoutMs: number;
+
+  constructor(options: HttpUpstreamOptions) {
+    super({
+      keepAlive: true,
+      maxFreeSockets: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
+      // Node destroys only sockets of the pool at this timeout; a connection in use may be silent for longer.
+      timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+      scheduling: "lifo",
+    });
+    this.#endpoint = options.endpoint;
+    this.#dialTimeoutMs = options.dialTimeoutMs ?? DEFAULT_DIAL_TIMEOUT_MS;
+  }
+
+  override createConnection(
+    _options: ClientRequestArgs,
+    callback?: (error: Error | null, socket: Duplex) => void,
+  ): undefined {
+    // Not half-open: the pool must see at once that the upstream has closed an idle connection.
+    dial(this.#endpoint, { dialTimeoutMs: this.#dialTimeoutMs, allowHalfOpen: false }).then(
+      (socket: Socket) => callback?.(null, socket),
+      (error: Error) => callback?.(error, undefined as unknown as Duplex),
+    );
+    return undefined;
+  }
+}
