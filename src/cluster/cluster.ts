@@ -1,0 +1,26 @@
+import type { KubernetesObject, Namespace, Node, Pod } from "../api/objects.ts";
+
+/** What is where. Answers come from memory; nothing here waits. */
+export interface Cluster {
+  getPod(namespace: string, name: string): Pod | undefined;
+  getNode(name: string): Node | undefined;
+  getNamespace(name: string): Namespace | undefined;
+  /** In order of namespace and name; of every namespace when none is given. */
+  listPods(namespace?: string): readonly Pod[];
+  listNodes(): readonly Node[];
+  listNamespaces(): readonly Namespace[];
+  /** Grows with every change; the version of a list taken now. */
+  readonly resourceVersion: number;
+  /** Calls the listener after every change, in order, until the returned function is called. */
+  subscribe(listener: (change: ClusterChange) => void): () => void;
+  /** Changes after that version, or undefined when some of them are no longer remembered. */
+  changesAfter(resourceVersion: number): readonly ClusterChange[] | undefined;
+}
+
+export interface ClusterChange {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: KubernetesObject;
+  /** What stood there before; a watch with a selector needs it to see an object leave. */
+  readonly previous?: KubernetesObject;
+  readonly resourceVersion: number;
+}

@@ -1,0 +1,100 @@
+import type { Node, NodeAddress, Pod, PodSpec } from "../api/objects.ts";
+import { badRequest, genericError, notFound } from "../api/status.ts";
+import type { Cluster } from "./cluster.ts";
+
+export interface StreamingLocation {
+  readonly subresource: "exec" | "attach" | "portforward";
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container?: string | undefined;
+}
+
+export interface LocateOptions {
+  /** Types of node addresses in the order in which they are tried; kube-apiserver's `--kubelet-preferred-address-types`. */
+  readonly preferredAddressTypes: readonly string[];
+  /** The port of a node that names none. */
+  readonly defaultKubeletPort: number;
+}
+
+/** kube-apiserver's own defaults. */
+export const defaultLocateOptions: LocateOptions = {
+  preferredAddressTypes: ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
+  defaultKubeletPort: 10_250,
+};
+
+/** Where a streaming session must go. */
+export interface StreamingTarget {
+  readonly namespace: string;
+  readonly pod: string;
+  /** Undefined for port-forward, which knows pods only. */
+  readonly container: string | undefined;
+  readonly node: NodeEndpoint;
+}
+
+export interface NodeEndpoint {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly declaredFeatures: readonly string[];
+}
+
+/**
+ * Finds pod, container, node, address and port, checked in kube-apiserver's order (its pod strategy and node connection info).
+ * Throws StatusError with its texts; a node that cannot be found is an error, never "assume an old node".
+ */
+export function locate(
+  cluster: Pick<Cluster, "getPod" | "getNode">,
+  request: StreamingLocation,
+  options: LocateOptions,
+): StreamingTarget {
+  const { namespace, pod: podName, subresource } = request;
+  const pod = cluster.getPod(namespace, podName);
+  if (pod === undefined) throw notFound("pods", podName);
+
+  const container = subresource === "portforward" ? undefined : chooseContainer(pod, request.container);
+  const nodeName = pod.spec.nodeName ?? "";
+  if (nodeName === "") throw badRequest(`pod ${podName} does not have a host assigned`);
+
+  const node = cluster.getNode(nodeName);
+  if (node === undefined) throw notFound("nodes", nodeName);
+  return { namespace, pod: podName, container, node: endpointOf(node, options) };
+}
+
+/** An absent and an empty name are the same to the API server. */
+function chooseContainer({ metadata, spec }: Pod, wanted = ""): string {
+  if (wanted !== "") {
+    if (allContainerNames(spec).includes(wanted)) return wanted;
+    throw badRequest(`container ${wanted} is not valid for pod ${metadata.name}`);
+  }
+  // Only regular containers decide whether a name is needed, yet all are offered.
+  const [only, ...others] = spec.containers;
+  const question = `a container name must be specified for pod ${metadata.name}`;
+  if (only === undefined) throw badRequest(question);
+  if (others.length > 0)
+    throw badRequest(`${question}, choose one of: [${allContainerNames(spec).join(" ")}]`);
+  return only.name;
+}
+
+function allContainerNames({ initContainers = [], containers, ephemeralContainers = [] }: PodSpec): string[] {
+  return [...initContainers, ...containers, ...ephemeralContainers].map(({ name }) => name);
+}
+
+function endpointOf({ metadata, status = {} }: Node, options: LocateOptions): NodeEndpoint {
+  const reportedPort = status.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
+  return {
+    name: metadata.name,
+    host: preferredAddress(status.addresses ?? [], options.preferredAddressTypes),
+    port: reportedPort > 0 ? reportedPort : options.defaultKubeletPort,
+    declaredFeatures: status.declaredFeatures ?? [],
+  };
+}
+
+/** The first preferred type that the node has at all wins, whatever the order of its addresses. */
+function preferredAddress(addresses: readonly NodeAddress[], preferredTypes: readonly string[]): string {
+  for (const preferred of preferredTypes) {
+    const found = addresses.find(({ type }) => type === preferred);
+    if (found) return found.address;
+  }
+  const known = addresses.map(({ type, address }) => `{${type} ${address}}`).join(" ");
+  throw genericError(500, `no preferred addresses found; known addresses: [${known}]`);
+}
