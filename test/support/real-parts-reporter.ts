@@ -30,8 +30,8 @@ function rowOf(part: RealPart, tests: readonly TestCase[]): string[] {
 }
 
 function outcomeOf({ passed, failed, skipped }: Counts, missing: string | undefined): string {
+  if (passed + failed + skipped === 0) return missing ?? "no test of this run needs it";
   if (missing !== undefined) return failed > 0 ? `FAILED: ${missing}` : `${skipped} skipped: ${missing}`;
-  if (passed + failed === 0) return skipped > 0 ? `${skipped} skipped` : "no test of this run needs it";
   return [`${passed} passed`, failed > 0 ? `${failed} FAILED` : "", skipped > 0 ? `${skipped} skipped` : ""]
     .filter(Boolean)
     .join(", ");

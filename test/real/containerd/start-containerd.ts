@@ -1,0 +1,108 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, openSync, writeFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { CriClient } from "../../support/cri.ts";
+import { eventually } from "../../support/eventually.ts";
+import type { Containerd } from "../../support/real-parts-finder.ts";
+import { busyboxImagesArchive } from "./busybox-images.ts";
+import {
+  cgroupParentOf,
+  FOLDER_PREFIX,
+  ownerFileOf,
+  ownerText,
+  removeAbandonedDaemons,
+  removeDaemon,
+} from "./clean-up.ts";
+import { type DaemonFiles, daemonFiles, writeDaemonFiles } from "./daemon-files.ts";
+
+export interface RunningContainerd {
+  version: string;
+  folder: string;
+  processId: number;
+  cri: CriClient;
+  /** For `PodOptions.cgroupParent`: clean-up finds what is left by it. */
+  cgroupParent: string;
+  podLogs: string;
+  /** Removes every pod, then the daemon, its mounts, cgroups and files. Works as well after the daemon was killed. */
+  stop(): Promise<void>;
+}
+
+/** Starts a containerd of its own in a new temporary folder, with the images of busybox-images.ts imported. Needs root. */
+export async function startContainerd(binaries: Containerd): Promise<RunningContainerd> {
+  await removeAbandonedDaemons();
+  const files = daemonFiles(mkdtempSync(path.join(tmpdir(), FOLDER_PREFIX)));
+  writeFileSync(ownerFileOf(files.folder), ownerText(process.pid));
+  try {
+    await writeDaemonFiles(files);
+    const daemon = spawnDaemon(binaries, files);
+    const cri = await connect(daemon, files);
+    await importImages(binaries, files);
+    return {
+      version: binaries.version,
+      folder: files.folder,
+      processId: daemon.pid ?? 0,
+      cri,
+      cgroupParent: cgroupParentOf(files.folder),
+      podLogs: files.podLogs,
+      stop: () => stop(daemon, cri, files),
+    };
+  } catch (error) {
+    await removeDaemon(files.folder);
+    throw error;
+  }
+}
+
+function spawnDaemon(binaries: Containerd, files: DaemonFiles): ChildProcess {
+  const log = openSync(files.log, "a");
+  return spawn(path.join(binaries.binDir, "containerd"), ["--config", files.config], {
+    stdio: ["ignore", log, log],
+    // The shim is looked up in PATH before the daemon's own folder: first, or versions mix.
+    env: { ...process.env, PATH: `${binaries.binDir}:/usr/sbin:/usr/bin:/sbin:/bin` },
+  });
+}
+
+async function connect(daemon: ChildProcess, files: DaemonFiles): Promise<CriClient> {
+  return eventually("containerd answers CRI calls", async () => {
+    if (daemon.exitCode !== null) throw new Error(`containerd ended: ${await readFile(files.log, "utf8")}`);
+    const cri = new CriClient(files.socket);
+    try {
+      await cri.version();
+      return cri;
+    } catch (error) {
+      cri.close();
+      throw error;
+    }
+  });
+}
+
+async function importImages(binaries: Containerd, files: DaemonFiles): Promise<void> {
+  const archive = path.join(files.folder, "images.tar");
+  await writeFile(archive, busyboxImagesArchive());
+  const ctr = path.join(binaries.binDir, "ctr");
+  // CRI sees only the images of this namespace.
+  await promisify(execFile)(ctr, [
+    "--address",
+    files.socket,
+    "--namespace",
+    "k8s.io",
+    "images",
+    "import",
+    archive,
+  ]);
+}
+
+async function stop(daemon: ChildProcess, cri: CriClient, files: DaemonFiles): Promise<void> {
+  // Through CRI first, because the shims then end by themselves. A daemon that died leaves all of it to removeDaemon.
+  await cri.removePods().catch(() => {});
+  cri.close();
+  if (daemon.exitCode === null && daemon.signalCode === null) {
+    const ended = once(daemon, "exit");
+    daemon.kill("SIGTERM");
+    await ended;
+  }
+  await removeDaemon(files.folder);
+}

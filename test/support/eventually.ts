@@ -1,0 +1,24 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/**
+ * Asks again and again until `attempt` gives something other than `undefined` or `false`, and returns that. For states of
+ * other processes, which send no event. An attempt that throws counts as "not yet"; its error becomes the final one's cause.
+ */
+export async function eventually<T>(
+  what: string,
+  attempt: () => T | Promise<T>,
+  { timeoutMs = 10_000, intervalMs = 20 } = {},
+): Promise<Exclude<T, undefined | false>> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    let cause: unknown;
+    try {
+      const result = await attempt();
+      if (result !== undefined && result !== false) return result as Exclude<T, undefined | false>;
+    } catch (error) {
+      cause = error;
+    }
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
+    await delay(intervalMs);
+  }
+}
