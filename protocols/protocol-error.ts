@@ -9,7 +9,9 @@ export type ProtocolErrorCode =
   | "too-many-settings"
   | "unsupported"
   | "message-too-large"
-  | "malformed-message";
+  | "malformed-message"
+  | "invalid-utf8"
+  | "too-many-fragments";
 
 /** The peer broke the protocol. The decoder that threw it is finished and must not be fed again. */
 export class ProtocolError extends Error {

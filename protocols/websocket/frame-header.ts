@@ -1,0 +1,101 @@
+import { readUint16, readUint32, writeUint32 } from "../bytes/index.ts";
+
+//  0                   1                   2                   3
+// +-+-+-+-+-------+-+-------------+-------------------------------+
+// |F|R|R|R| opcode|M| length (7)  |  length (16 if 126, 64 if 127)|
+// |I|S|S|S|  (4)  |A|             +-------------------------------+
+// |N|V|V|V|       |S|             |  masking key (32, if MASK)    |
+// | |1|2|3|       |K|             +-------------------------------+
+// +-+-+-+-+-------+-+-------------+  payload                      |   RFC 6455 section 5.2
+
+export const OPCODE = { CONTINUATION: 0, TEXT: 1, BINARY: 2, CLOSE: 8, PING: 9, PONG: 10 } as const;
+
+export const FIN_BIT = 0x80;
+export const RSV_BITS = 0x70;
+export const OPCODE_BITS = 0x0f;
+export const MASK_BIT = 0x80;
+export const LENGTH_BITS = 0x7f;
+
+/** The fixed start of every header, which says how long the header is. */
+export const FRAME_START_BYTES = 2;
+/** The longest header: start, 64-bit length, masking key. */
+export const MAX_FRAME_HEADER_BYTES = 14;
+/** RFC 6455 section 5.5: a control frame fits in the 7-bit length, and is never fragmented. */
+export const MAX_CONTROL_PAYLOAD_BYTES = 125;
+
+const LENGTH_IS_16_BITS = 126;
+const LENGTH_IS_64_BITS = 127;
+const MASK_KEY_BYTES = 4;
+
+/** Header length in bytes (2 to 14) that a header's second byte announces. */
+export function frameHeaderBytes(secondByte: number): number {
+  const length = secondByte & LENGTH_BITS;
+  const extendedBytes = length === LENGTH_IS_16_BITS ? 2 : length === LENGTH_IS_64_BITS ? 8 : 0;
+  return FRAME_START_BYTES + extendedBytes + ((secondByte & MASK_BIT) === 0 ? 0 : MASK_KEY_BYTES);
+}
+
+/**
+ * Payload length in bytes of a complete header. A length that was not encoded minimally is accepted. Lengths of 2^53 and
+ * more come out rounded, but never below 2^53: the caller's limit refuses them, and with them the forbidden top bit.
+ */
+export function payloadBytesOf(header: Uint8Array): number {
+  const length = (header[1] as number) & LENGTH_BITS;
+  if (length === LENGTH_IS_16_BITS) return readUint16(header, FRAME_START_BYTES);
+  if (length === LENGTH_IS_64_BITS) {
+    return readUint32(header, FRAME_START_BYTES) * 0x1_0000_0000 + readUint32(header, FRAME_START_BYTES + 4);
+  }
+  return length;
+}
+
+/** Writes the header of an unmasked frame (a server's) and returns its bytes: 2, 4 or 10. The target must have room. */
+export function writeFrameHeader(
+  target: Uint8Array,
+  offset: number,
+  opcode: number,
+  payloadBytes: number,
+  fin: boolean,
+): number {
+  return writeStart(target, offset, opcode, payloadBytes, fin, 0);
+}
+
+/**
+ * Writes the header of a masked frame (a client's) and returns its bytes: 6, 8 or 14. `maskKey` is 32 bits, the first
+ * byte on the wire highest, and has to be unpredictable (RFC 6455 section 5.3); `applyMask` masks the payload.
+ */
+export function writeMaskedFrameHeader(
+  target: Uint8Array,
+  offset: number,
+  opcode: number,
+  payloadBytes: number,
+  fin: boolean,
+  maskKey: number,
+): number {
+  const startBytes = writeStart(target, offset, opcode, payloadBytes, fin, MASK_BIT);
+  writeUint32(target, offset + startBytes, maskKey);
+  return startBytes + MASK_KEY_BYTES;
+}
+
+function writeStart(
+  target: Uint8Array,
+  offset: number,
+  opcode: number,
+  payloadBytes: number,
+  fin: boolean,
+  maskBit: number,
+): number {
+  target[offset] = fin ? FIN_BIT | opcode : opcode;
+  if (payloadBytes <= MAX_CONTROL_PAYLOAD_BYTES) {
+    target[offset + 1] = maskBit | payloadBytes;
+    return FRAME_START_BYTES;
+  }
+  if (payloadBytes <= 0xffff) {
+    target[offset + 1] = maskBit | LENGTH_IS_16_BITS;
+    target[offset + 2] = payloadBytes >>> 8;
+    target[offset + 3] = payloadBytes;
+    return FRAME_START_BYTES + 2;
+  }
+  target[offset + 1] = maskBit | LENGTH_IS_64_BITS;
+  writeUint32(target, offset + 2, Math.floor(payloadBytes / 0x1_0000_0000));
+  writeUint32(target, offset + 6, payloadBytes >>> 0);
+  return FRAME_START_BYTES + 8;
+}

@@ -1,0 +1,39 @@
+export {
+  BEARER_SUBPROTOCOL_PREFIX,
+  type BearerSubprotocol,
+  parseBearerSubprotocol,
+  withoutBearerSubprotocols,
+} from "./bearer-subprotocol.ts";
+export {
+  type ClientHandshake,
+  type ClientOffer,
+  checkClientHandshake,
+  type HandshakeFailure,
+  type HandshakeResponse,
+  upgradeFailureText,
+} from "./client-handshake.ts";
+export { closeCodeOf, isWireCloseCode, NO_CLOSE_CODE } from "./close-code.ts";
+export { encodeClose, encodeControlFrame } from "./control-frame.ts";
+export { WebSocketFrameDecoder, type WebSocketFrameHandler, type WebSocketRole } from "./frame-decoder.ts";
+export {
+  MAX_CONTROL_PAYLOAD_BYTES,
+  MAX_FRAME_HEADER_BYTES,
+  OPCODE,
+  writeFrameHeader,
+  writeMaskedFrameHeader,
+} from "./frame-header.ts";
+export { firstHeaderValue, type HeaderLines, hasToken, headerValues, tokenList } from "./header-lines.ts";
+export { defaultWebSocketLimits, type WebSocketLimits } from "./limits.ts";
+export { applyMask } from "./mask.ts";
+export {
+  ACCEPT_GUID,
+  checkServerHandshake,
+  encodeSwitchingProtocols,
+  FORBIDDEN_RESPONSE,
+  type HandshakeRequest,
+  hasWebSocketTokens,
+  isWebSocketUpgrade,
+  negotiateSubprotocol,
+  offeredSubprotocols,
+  type ServerHandshake,
+} from "./server-handshake.ts";
