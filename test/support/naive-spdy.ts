@@ -1,4 +1,5 @@
-import { createInflate, constants as zlib } from "node:zlib";
+import type { Transform } from "node:stream";
+import { createDeflate, createInflate, constants as zlib } from "node:zlib";
 import { HEADER_DICTIONARY } from "../../protocols/spdy/header-dictionary.ts";
 
 /** A second opinion on SPDY/3.1: whole input, DataView, the asynchronous zlib stream. Slow, plain, and trusting. */
@@ -66,18 +67,7 @@ export async function naiveDecode(bytes: Uint8Array): Promise<NaiveFrame[]> {
 /** The inflater that other SPDY stacks use: one zlib stream for the whole connection. */
 export function naiveInflater(): (block: Uint8Array) => Promise<Uint8Array> {
   const stream = createInflate({ dictionary: HEADER_DICTIONARY, finishFlush: zlib.Z_SYNC_FLUSH });
-  return (block) =>
-    new Promise((resolve, reject) => {
-      const pieces: Buffer[] = [];
-      const collect = (piece: Buffer) => pieces.push(piece);
-      stream.on("data", collect);
-      stream.once("error", reject);
-      stream.write(block, () => {
-        stream.off("data", collect);
-        stream.off("error", reject);
-        resolve(new Uint8Array(Buffer.concat(pieces)));
-      });
-    });
+  return transformer(stream);
 }
 
 export function naiveHeaders(block: Uint8Array): Map<string, string> {
@@ -94,4 +84,25 @@ export function naiveHeaders(block: Uint8Array): Map<string, string> {
     headers.set(name, text());
   }
   return headers;
+}
+
+/** The deflater that other SPDY stacks use; see naiveInflater. */
+export function naiveDeflater(): (plain: Uint8Array) => Promise<Uint8Array> {
+  const stream = createDeflate({ level: 9, dictionary: HEADER_DICTIONARY, flush: zlib.Z_SYNC_FLUSH });
+  return transformer(stream);
+}
+
+function transformer(stream: Transform): (input: Uint8Array) => Promise<Uint8Array> {
+  return (input) =>
+    new Promise((resolve, reject) => {
+      const pieces: Buffer[] = [];
+      const collect = (piece: Buffer) => pieces.push(piece);
+      stream.on("data", collect);
+      stream.once("error", reject);
+      stream.write(input, () => {
+        stream.off("data", collect);
+        stream.off("error", reject);
+        resolve(new Uint8Array(Buffer.concat(pieces)));
+      });
+    });
 }

@@ -1,0 +1,161 @@
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createReadStream, createWriteStream } from "node:fs";
+import { get } from "node:http";
+import path from "node:path";
+import { pipeline } from "node:stream/promises";
+import { expect } from "vitest";
+import { eventually } from "./eventually.ts";
+import { collect, type KubectlRunner } from "./kubectl.ts";
+
+/** What kubectl is pointed at. */
+export interface CheckedPod {
+  name: string;
+  /** A container whose main process answers every line of its stdin with `main saw: <line>`. */
+  container: string;
+  /** Where `cp` may write inside the pod: an existing folder. */
+  folder: string;
+  /** A port of the pod with HTTP. */
+  httpPort: number;
+}
+
+/** Piped stdin reaches the command, its two outputs stay apart, half-close ends `cat`, and its exit code comes back. */
+export async function checkExec(runner: KubectlRunner, pod: CheckedPod): Promise<void> {
+  const input = randomBytes(96 * 1024).toString("base64");
+  const script = "cat; echo to-stderr >&2; exit 7";
+  const command = ["exec", "-i", pod.name, "-c", pod.container, "--", "sh", "-c", script];
+  const result = await runner.run(command, { input });
+  expect({ ...result, stdout: "" }).toMatchObject({
+    exitCode: 7,
+    stderr: expect.stringContaining("to-stderr"),
+  });
+  expect(
+    result.stdout === input,
+    `${result.stdout.length} of ${input.length} characters came back, or others`,
+  ).toBe(true);
+}
+
+/** A terminal has the size of kubectl's own, follows its changes, and its shell's exit code comes back. */
+export async function checkTerminal(runner: KubectlRunner, pod: CheckedPod): Promise<void> {
+  const command = ["exec", "-it", pod.name, "-c", pod.container, "--", "sh"];
+  const terminal = runner.startInTerminal(command, { columns: 91, rows: 33 });
+  let screen = "";
+  terminal.onData((text) => {
+    screen += text;
+  });
+  const exited = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
+  // The size travels on a stream of its own and may come after the prompt, so the question is repeated.
+  const untilSizeIs = (size: string) =>
+    eventually(
+      `stty size says ${size}; the screen shows:\n${screen}`,
+      () => {
+        if (screen.includes(size)) return true;
+        terminal.write("stty size\r");
+        return false;
+      },
+      { timeoutMs: 20_000, intervalMs: 150 },
+    );
+  try {
+    await untilSizeIs("33 91");
+    terminal.resize(122, 44);
+    await untilSizeIs("44 122");
+    terminal.write("exit 3\r");
+    expect(await exited).toBe(3);
+  } finally {
+    terminal.kill("SIGKILL");
+  }
+}
+
+/** Input reaches the process that runs already, and its answer comes back. */
+export async function checkAttach(runner: KubectlRunner, pod: CheckedPod): Promise<void> {
+  const child = runner.start(["attach", "-i", pod.name, "-c", pod.container]);
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  const closed = once(child, "close");
+  const line = `hello ${randomBytes(8).toString("hex")}`;
+  try {
+    child.stdin.write(`${line}\n`);
+    await eventually("the attached process answers", () => stdout().includes(`main saw: ${line}`), {
+      timeoutMs: 20_000,
+    });
+  } catch (error) {
+    throw new Error(`no answer from the attached process; stdout: ${stdout()}; stderr: ${stderr()}`, {
+      cause: error,
+    });
+  } finally {
+    child.kill("SIGKILL");
+    await closed;
+  }
+}
+
+/** A file copied in and out again is the same to the last byte. */
+export async function checkCopy(runner: KubectlRunner, pod: CheckedPod, sizeBytes: number): Promise<void> {
+  const local = path.join(runner.folder, "sent");
+  const returned = path.join(runner.folder, "returned");
+  const remote = `${pod.folder}/copied-${runner.version}`;
+  await pipeline(randomChunks(sizeBytes), createWriteStream(local));
+  const timeoutMs = 180_000;
+  const copyIn = ["cp", local, `default/${pod.name}:${remote}`, "-c", pod.container];
+  expect(await runner.run(copyIn, { timeoutMs })).toMatchObject({ exitCode: 0 });
+  const copyOut = ["cp", `default/${pod.name}:${remote}`, returned, "-c", pod.container];
+  expect(await runner.run(copyOut, { timeoutMs })).toMatchObject({ exitCode: 0 });
+  expect(await sha256Of(returned)).toBe(await sha256Of(local));
+  const remove = ["exec", pod.name, "-c", pod.container, "--", "rm", remote];
+  expect(await runner.run(remove)).toMatchObject({ exitCode: 0 });
+}
+
+/** Many requests, each over a connection of its own, through one port-forward. */
+export async function checkPortForward(
+  runner: KubectlRunner,
+  pod: CheckedPod,
+  { requests = 200, concurrency = 20 } = {},
+): Promise<void> {
+  const command = ["port-forward", "--address", "127.0.0.1", `pod/${pod.name}`, `:${pod.httpPort}`];
+  const child = runner.start(command);
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  const closed = once(child, "close");
+  try {
+    const localPort = await eventually("kubectl listens", () => /127\.0\.0\.1:(\d+) ->/.exec(stdout())?.[1], {
+      timeoutMs: 20_000,
+    });
+    const answers: string[] = [];
+    let started = 0;
+    const worker = async () => {
+      while (started++ < requests) answers.push(await fetchOnce(Number(localPort)));
+    };
+    await Promise.all(Array.from({ length: concurrency }, worker));
+    expect(answers).toHaveLength(requests);
+    expect([...new Set(answers)], "every answer is a 200 with the same page").toEqual([
+      expect.stringMatching(/^200 ./),
+    ]);
+  } catch (error) {
+    throw new Error(`port-forward failed; stdout: ${stdout()}; stderr: ${stderr()}`, { cause: error });
+  } finally {
+    child.kill("SIGKILL");
+    await closed;
+  }
+}
+
+function fetchOnce(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = get({ host: "127.0.0.1", port, path: "/", agent: false, timeout: 20_000 }, (response) => {
+      const body = collect(response);
+      response.on("end", () => resolve(`${response.statusCode} ${body()}`));
+      response.on("error", reject);
+    });
+    request.on("timeout", () => request.destroy(new Error("no answer within 20 s")));
+    request.on("error", reject);
+  });
+}
+
+function* randomChunks(sizeBytes: number): Generator<Buffer> {
+  const chunkBytes = 1024 * 1024;
+  for (let left = sizeBytes; left > 0; left -= chunkBytes) yield randomBytes(Math.min(left, chunkBytes));
+}
+
+async function sha256Of(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(file), hash);
+  return hash.digest("hex");
+}
