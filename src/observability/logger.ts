@@ -1,0 +1,72 @@
+import { destination as openDestination, type Logger as PinoLogger, pino, stdTimeFunctions } from "pino";
+import { redactFields, redactText } from "./redact.ts";
+
+export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+
+/** What is said besides the message; nested objects and errors are fine. Secrets under known names are replaced. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/** Everything that the other folders know of logging. */
+export interface Logger {
+  debug(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  error(fields: LogFields, message: string): void;
+  /** A logger that adds `fields` to each of its lines. */
+  child(fields: LogFields): Logger;
+}
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  /** Gets whole lines, each with its newline; standard error when absent. */
+  readonly destination?: { write(line: string): void };
+}
+
+/**
+ * One JSON object per line. Written synchronously, so that the last line of a process that exits or crashes is there;
+ * the gateway logs per session, never per chunk.
+ */
+export function createLogger({ level, destination }: LoggerOptions): Logger {
+  const options = {
+    level,
+    base: { pid: process.pid },
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  return new RedactingLogger(pino(options, destination ?? openDestination({ dest: 2, sync: true })));
+}
+
+class RedactingLogger implements Logger {
+  readonly #pino: PinoLogger;
+
+  constructor(lines: PinoLogger) {
+    this.#pino = lines;
+  }
+
+  debug(fields: LogFields, message: string): void {
+    this.#write("debug", fields, message);
+  }
+
+  info(fields: LogFields, message: string): void {
+    this.#write("info", fields, message);
+  }
+
+  warn(fields: LogFields, message: string): void {
+    this.#write("warn", fields, message);
+  }
+
+  error(fields: LogFields, message: string): void {
+    this.#write("error", fields, message);
+  }
+
+  child(fields: LogFields): Logger {
+    return new RedactingLogger(this.#pino.child(redactFields(fields)));
+  }
+
+  #write(level: "debug" | "info" | "warn" | "error", fields: LogFields, message: string): void {
+    if (this.#pino.isLevelEnabled(level)) {
+      // `%` would be taken for a format, so the message is given as a value of its own.
+      this.#pino[level](redactFields(fields), "%s", redactText(message));
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Label values of the streaming metrics. Closed lists: nothing that a client or a node sends ever becomes a label. */
+export const SUBRESOURCES = ["exec", "attach", "portforward"] as const;
+export type SubresourceLabel = (typeof SUBRESOURCES)[number];
+
+export const PLAN_KINDS = ["pass-through", "translate", "tunnel"] as const;
+export type PlanKindLabel = (typeof PLAN_KINDS)[number];
+
+export const END_CAUSES = [
+  "completed",
+  "client-gone",
+  "upstream-lost",
+  "upstream-failed",
+  "protocol-error",
+  "stream-creation-timeout",
+  "idle",
+  "shutdown",
+] as const;
+export type EndCauseLabel = (typeof END_CAUSES)[number];
+
+/** The part of a plan that metrics are about. */
+export interface MeasuredPlan {
+  readonly kind: PlanKindLabel;
+  /** One of the gateway's plan reasons; decides which Kubernetes counters apply, is no label. */
+  readonly reason: string;
+}
+
+/** The part of a finished session's report that metrics are about. Bytes are payload. */
+export interface MeasuredReport {
+  readonly cause: EndCauseLabel;
+  readonly code: number;
+  readonly downstreamBytes: number;
+  readonly upstreamBytes: number;
+}
+
+/** A session that still runs. */
+export interface MeasuredSession {
+  readonly subresource: SubresourceLabel;
+  readonly downstreamBytes: number;
+  readonly upstreamBytes: number;
+}
+
+const NEW_WEBSOCKET_REASONS: ReadonlySet<string> = new Set([
+  "node-speaks-websocket",
+  "node-speaks-spdy-only",
+  "gate-off",
+]);
+
+/** True when the client offered WebSocket v5 (exec, attach) or the port-forward tunnel, which KEP-4006's counters count. */
+export function isNewWebSocket(plan: MeasuredPlan): boolean {
+  return NEW_WEBSOCKET_REASONS.has(plan.reason);
+}
+
+/** An HTTP status as a label; whatever is none shares one value. */
+export function codeLabel(code: number): string {
+  return Number.isInteger(code) && code >= 100 && code <= 599 ? String(code) : "unknown";
+}
