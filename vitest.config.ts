@@ -2,8 +2,25 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
+    reporters: ["default", "./test/support/real-parts-reporter.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: { name: "fast", include: ["test/**/*.test.ts"], exclude: ["test/real/**", "node_modules/**"] },
+      },
+      {
+        extends: true,
+        // Real parts share the machine's containerd, ports and memory: one file after the other.
+        test: {
+          name: "real",
+          include: ["test/real/**/*.test.ts"],
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
   },
 });

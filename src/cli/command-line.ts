@@ -1,0 +1,50 @@
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** One subcommand. `run` resolves to the exit code: 0 ok, 1 failed, 2 usage or configuration. */
+interface Command {
+  readonly summary: string;
+  readonly load: () => Promise<{ run(args: string[]): Promise<number> }>;
+}
+
+/** Loaded only when they are run, so that `sluice --help` does not wait for modules that it does not need. */
+const commands: Readonly<Record<string, Command>> = {
+  demo: {
+    summary: "two stand-in nodes and the gateway on loopback, with a kubeconfig to try them",
+    load: () => import("./demo.ts"),
+  },
+  serve: { summary: "the gateway, by a configuration file", load: () => import("./serve.ts") },
+  explain: { summary: "how a request would travel, and why", load: () => import("./explain.ts") },
+  "check-config": {
+    summary: "validate a configuration or Kubernetes manifests",
+    load: () => import("./check-config.ts"),
+  },
+  standin: { summary: "one stand-in node, for tests and compositions", load: () => import("./standin.ts") },
+};
+
+/** Runs `sluice ARGS` and resolves to the exit code. */
+export async function runCommandLine(args: readonly string[]): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
+    process.stdout.write(usage());
+    return name === undefined ? 2 : 0;
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) {
+    process.stderr.write(`sluice: unknown command ${JSON.stringify(name)}\n\n${usage()}`);
+    return 2;
+  }
+  try {
+    const { run } = await command.load();
+    return await run(rest);
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof ConfigurationError)) throw error;
+    process.stderr.write(`sluice ${name}: ${error.message}\n`);
+    return 2;
+  }
+}
+
+function usage(): string {
+  const lines = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(14)}${summary}\n`);
+  return `usage: sluice COMMAND [flags]\n\n${lines.join("")}\nsluice COMMAND --help tells the flags of a command.\n`;
+}

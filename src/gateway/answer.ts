@@ -1,0 +1,68 @@
+import type { Duplex } from "node:stream";
+import { type StatusError, statusBody } from "../api/status.ts";
+import { finishAndLinger, type LingerTimes } from "../streaming/linger.ts";
+import type { SessionClock } from "../streaming/session-clock.ts";
+import type { HeaderList } from "../upstream/header-list.ts";
+
+/** gorilla's dialler keeps this much of a refusal's body; a longer Status cannot be decoded and is shown raw. */
+export const MAX_UPGRADE_STATUS_BYTES = 1_024;
+
+const REASON_PHRASES: Readonly<Record<number, string>> = {
+  101: "Switching Protocols",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  422: "Unprocessable Entity",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+export interface AnswerContext {
+  readonly clock: SessionClock;
+  readonly lingerTimes: LingerTimes;
+}
+
+/** The head of a response on a socket that Node's HTTP server has let go. Lines stay in the given order and case. */
+export function encodeResponseHead(status: number, headers: HeaderList, statusMessage?: string): string {
+  const phrase = statusMessage ?? REASON_PHRASES[status] ?? "Unknown";
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join("")}\r\n`;
+}
+
+/** Refuses an upgrade with a Status that kubectl decodes, and closes: a refused connection is never used again. */
+export function refuseUpgrade(socket: Duplex, error: StatusError, context: AnswerContext): void {
+  const body = Buffer.from(statusBody(error.status, MAX_UPGRADE_STATUS_BYTES));
+  const headers: [string, string][] = [["Content-Type", "application/json"]];
+  const retryAfter = error.status.details?.retryAfterSeconds;
+  if (retryAfter !== undefined) headers.push(["Retry-After", String(retryAfter)]);
+  if (error.code === 401) headers.push(["Www-Authenticate", 'Bearer realm="kubernetes"']);
+  answerAndClose(socket, error.code, headers, body, context);
+}
+
+/** Answers on a raw socket with a whole body and closes it once the client has had the chance to read it. */
+export function answerAndClose(
+  socket: Duplex,
+  status: number,
+  headers: HeaderList,
+  body: Uint8Array,
+  context: AnswerContext,
+): void {
+  if (!socket.writable) return;
+  const head = encodeResponseHead(status, [
+    ...headers,
+    ["Content-Length", String(body.byteLength)],
+    ["Connection", "close"],
+    ["Date", new Date().toUTCString()],
+  ]);
+  socket.cork();
+  socket.write(head);
+  socket.write(body);
+  socket.uncork();
+  finishAndLinger(socket, context.lingerTimes, context.clock);
+}

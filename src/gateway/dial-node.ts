@@ -1,0 +1,67 @@
+import { genericError } from "../api/status.ts";
+import { headerValue } from "../upstream/header-list.ts";
+import {
+  isSwitchedTo,
+  type RefusedUpgrade,
+  requestUpgrade,
+  type SwitchedUpgrade,
+  type UpgradeResponse,
+} from "../upstream/upgrade-request.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import type { GatewayContext } from "./context.ts";
+import type { KubeletRequest } from "./kubelet-request.ts";
+import type { PreparedStreaming } from "./prepare-streaming.ts";
+
+/**
+ * Asks the node for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
+ * laid behind a validated 101 (CVE-2018-1002105).
+ *
+ * Throws a StatusError with kube-apiserver's texts when the node cannot be reached or answers nonsense, and
+ * UpstreamError "aborted" when the client left meanwhile.
+ */
+export async function dialNode(
+  { target }: PreparedStreaming,
+  kubeletRequest: KubeletRequest,
+  signal: AbortSignal,
+  gateway: GatewayContext,
+): Promise<UpgradeResponse> {
+  const { kubelet, limits, timeouts } = gateway;
+  const { method, path, headers, upgrade } = kubeletRequest;
+  try {
+    const response = await requestUpgrade({
+      endpoint: kubelet.endpointOf(target.node.host, target.node.port),
+      method,
+      path,
+      headers,
+      signal,
+      dialTimeoutMs: timeouts.dialMs,
+      responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+      maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
+    });
+    if (response.kind === "switched" && !isSwitchedTo(response, upgrade)) {
+      response.socket.destroy();
+      throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
+    }
+    return response;
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    throw genericError(
+      500,
+      error.code === "dial-failed" ? `error dialing backend: ${error.message}` : error.message,
+    );
+  }
+}
+
+/** The SPDY protocol that the node chose, which must be one that it was offered. Throws a StatusError, as client-go words it. */
+export function chosenStreamProtocol(response: SwitchedUpgrade, { headers }: KubeletRequest): string {
+  const offered = headers.filter(([name]) => name === "X-Stream-Protocol-Version").map(([, value]) => value);
+  const chosen = headerValue(response.rawHeaders, "x-stream-protocol-version")?.trim() ?? "";
+  if (offered.includes(chosen)) return chosen;
+  response.socket.destroy();
+  throw genericError(
+    500,
+    `unable to negotiate protocol: client supports [${offered.join(" ")}], server returned ${JSON.stringify(chosen)}`,
+  );
+}
+
+export type { RefusedUpgrade, SwitchedUpgrade };

@@ -1,0 +1,45 @@
+import { carrierFor } from "./carry.ts";
+import { checkClientHandshake } from "./client-handshake.ts";
+import type { GatewayContext } from "./context.ts";
+import { dialNode } from "./dial-node.ts";
+import { kubeletRequestFor } from "./kubelet-request.ts";
+import { passRefusalOn } from "./node-refusal.ts";
+import type { PendingClient } from "./pending-client.ts";
+import { type IncomingStreaming, prepareStreaming } from "./prepare-streaming.ts";
+import { SessionRecord } from "./session-record.ts";
+import type { StreamingPath } from "./streaming-request.ts";
+
+/**
+ * The whole life of a streaming request, in order. Any step may refuse it by throwing a StatusError, which server.ts
+ * turns into an answer.
+ *
+ * The node is dialled before the client gets its 101: a refusal stays an HTTP answer, and kubectl falls back to SPDY as
+ * it would without us. From the 101 on the session's own protocol tells how it ended.
+ */
+export async function handleStreaming(
+  path: StreamingPath,
+  incoming: IncomingStreaming,
+  client: PendingClient,
+  gateway: GatewayContext,
+): Promise<void> {
+  const startedMs = gateway.clock.now();
+  const prepared = await prepareStreaming(path, incoming, gateway);
+  const record = new SessionRecord(prepared, startedMs, gateway);
+  try {
+    const handshake = checkClientHandshake(prepared);
+    record.admit();
+    const kubeletRequest = kubeletRequestFor(prepared.request, prepared.target.container, prepared.plan);
+    const response = await dialNode(prepared, kubeletRequest, client.signal, gateway);
+    if (response.kind === "refused") {
+      record.refused(response.status);
+      return await passRefusalOn(response, prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
+    }
+    const carrier = carrierFor(prepared, handshake, kubeletRequest, response, gateway);
+    const downstream = client.release();
+    downstream.socket.write(carrier.head);
+    record.start((context) => carrier.start(downstream, context));
+  } catch (error) {
+    record.failed(error);
+    throw error;
+  }
+}

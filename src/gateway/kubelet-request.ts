@@ -1,0 +1,136 @@
+import { tunnelOffers } from "../../protocols/portforward/index.ts";
+import { type HeaderLine, type HeaderList, headerTokens, withoutHeaders } from "../upstream/header-list.ts";
+import type { Plan } from "./plan.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
+
+/** What is sent to a kubelet to open a session. */
+export interface KubeletRequest {
+  readonly method: string;
+  /** Path and query, encoded for the wire. */
+  readonly path: string;
+  readonly headers: HeaderList;
+  /** What a good 101 switches to. */
+  readonly upgrade: "websocket" | "SPDY/3.1";
+}
+
+/** v1 is never offered: its failures are lost (a Go client takes them for exit code 0). No SPDY server speaks v5. */
+const SPDY_VERSIONS_OFFERED = ["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io"];
+
+/** Headers that say who the user is, or belong to the client's own connection. They never reach a node. */
+const CLIENT_ONLY_HEADERS = [
+  "authorization",
+  "cookie",
+  "host",
+  "connection",
+  "upgrade",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "content-length",
+  // No extension is ever negotiated on a streaming route: compression would change bytes that are relayed untouched.
+  "sec-websocket-extensions",
+  "x-forwarded-for",
+  "x-remote-user",
+  "x-remote-group",
+  "x-remote-uid",
+];
+const WEBSOCKET_HEADERS = ["sec-websocket-protocol", "sec-websocket-key", "sec-websocket-version"];
+const IDENTITY_PREFIXES = ["impersonate-", "x-remote-extra-"];
+const BEARER_SUBPROTOCOL = "base64url.bearer.authorization.k8s.io.";
+
+/** Builds the request for the node: the kubelet's URL, and the client's headers as far as the plan lets them through. */
+export function kubeletRequestFor(
+  request: StreamingRequest,
+  container: string | undefined,
+  plan: Plan,
+): KubeletRequest {
+  const path = kubeletPath(request, container);
+  switch (plan.kind) {
+    case "translate":
+      return {
+        method: "POST",
+        path,
+        upgrade: "SPDY/3.1",
+        headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols(SPDY_VERSIONS_OFFERED)],
+      };
+    case "tunnel": {
+      const offered = request.offer.transport === "websocket" ? tunnelOffers(request.offer.protocols) : [];
+      const forwarded = withoutHeaders(forwardedHeaders(request), WEBSOCKET_HEADERS);
+      const protocols = [...new Set(offered.map(({ spdyProtocol }) => spdyProtocol))];
+      return {
+        method: "POST",
+        path,
+        upgrade: "SPDY/3.1",
+        headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols(protocols), ...forwarded],
+      };
+    }
+    case "pass-through": {
+      const upgrade = request.offer.transport === "websocket" ? "websocket" : "SPDY/3.1";
+      return {
+        method: request.method,
+        path,
+        upgrade,
+        headers: [...upgradeHeaders(upgrade), ...forwardedHeaders(request)],
+      };
+    }
+  }
+}
+
+/** The kubelet's URL as kube-apiserver builds it: only the flags that are true, command repeated, ports joined. */
+function kubeletPath(request: StreamingRequest, container: string | undefined): string {
+  const { namespace, pod, subresource, streams } = request;
+  const query = new URLSearchParams();
+  if (subresource === "portforward") {
+    if (request.ports.length > 0) query.set("port", request.ports.join(","));
+    return withQuery(`/portForward/${encodeURIComponent(namespace)}/${encodeURIComponent(pod)}`, query);
+  }
+  for (const argument of request.command) query.append("command", argument);
+  if (streams.stderr) query.set("error", "1");
+  if (streams.stdin) query.set("input", "1");
+  if (streams.stdout) query.set("output", "1");
+  if (streams.tty) query.set("tty", "1");
+  const segments = [subresource, namespace, pod, container ?? ""].map(encodeURIComponent);
+  return withQuery(`/${segments.join("/")}`, query);
+}
+
+function withQuery(path: string, query: URLSearchParams): string {
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+function upgradeHeaders(upgrade: string): HeaderLine[] {
+  return [
+    ["Connection", "Upgrade"],
+    ["Upgrade", upgrade],
+  ];
+}
+
+function streamProtocols(versions: readonly string[]): HeaderLine[] {
+  return versions.map((version) => ["X-Stream-Protocol-Version", version]);
+}
+
+/** The client's headers without identity and hop-by-hop ones (those that Connection names too), the client's address added. */
+function forwardedHeaders(request: StreamingRequest): HeaderLine[] {
+  const named = headerTokens(request.headers, "connection");
+  const kept = withoutHeaders(request.headers, [...CLIENT_ONLY_HEADERS, ...named]).filter(
+    ([name]) => !IDENTITY_PREFIXES.some((prefix) => name.toLowerCase().startsWith(prefix)),
+  );
+  const lines: HeaderLine[] = [];
+  for (const [name, value] of kept) {
+    if (name.toLowerCase() !== "sec-websocket-protocol") lines.push([name, value]);
+    else if (withoutBearer(value) !== "") lines.push([name, withoutBearer(value)]);
+  }
+  lines.push(["X-Forwarded-For", request.remoteAddress]);
+  return lines;
+}
+
+/** A token may travel as a subprotocol (browsers can set no headers); it must not travel on. */
+function withoutBearer(protocols: string): string {
+  return protocols
+    .split(",")
+    .map((protocol) => protocol.trim())
+    .filter((protocol) => protocol !== "" && !protocol.startsWith(BEARER_SUBPROTOCOL))
+    .join(", ");
+}

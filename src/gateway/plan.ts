@@ -1,0 +1,58 @@
+import { tunnelOffers } from "../../protocols/portforward/index.ts";
+import type { ClientOffer } from "./client-offer.ts";
+import type { Subresource } from "./streaming-request.ts";
+
+/** The node feature by which a kubelet says that it speaks WebSocket v5 and the tunnel itself (KEP-4006, 1.36). */
+export const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";
+
+/** The gates that decide about paths, as booleans so that the decision stays a pure function. */
+export interface PlanGates {
+  readonly TranslateStreamCloseWebsocketRequests: boolean;
+  readonly PortForwardWebsockets: boolean;
+  readonly ExtendWebSocketsToKubelet: boolean;
+}
+
+/** How the bytes of a session travel, and why. `reason` is data: `sluice explain`, logs and tests print it. */
+export interface Plan {
+  readonly kind: "pass-through" | "translate" | "tunnel";
+  readonly reason: PlanReason;
+}
+
+/** Every reason, with the sentence that `sluice explain` prints. */
+export const PLAN_REASONS = {
+  "node-speaks-websocket":
+    "the node declares ExtendWebSocketsToKubelet, so the client's own protocol reaches it",
+  "node-speaks-spdy-only": "the node declares nothing, so WebSocket ends here and SPDY goes on",
+  "client-speaks-spdy": "the client speaks SPDY, as every node does",
+  "runtime-speaks-it":
+    "the client's older WebSocket protocol is one that container runtimes speak themselves",
+  "gate-off": "the feature gate for this path is off, so nothing is translated",
+} as const;
+
+export type PlanReason = keyof typeof PLAN_REASONS;
+
+/**
+ * Chooses the path: what the client offers x what the node declares x gates. Pure, and the whole decision.
+ * Only offers that can be carried reach it: "websocket" or "spdy".
+ */
+export function planFor(
+  subresource: Subresource,
+  offer: ClientOffer,
+  declaredFeatures: readonly string[],
+  gates: PlanGates,
+): Plan {
+  if (offer.transport !== "websocket") return { kind: "pass-through", reason: "client-speaks-spdy" };
+  const wantsNewProtocol =
+    subresource === "portforward"
+      ? tunnelOffers(offer.protocols).length > 0
+      : offer.protocols.includes("v5.channel.k8s.io");
+  if (!wantsNewProtocol) return { kind: "pass-through", reason: "runtime-speaks-it" };
+
+  const isGateOn =
+    subresource === "portforward" ? gates.PortForwardWebsockets : gates.TranslateStreamCloseWebsocketRequests;
+  if (!isGateOn) return { kind: "pass-through", reason: "gate-off" };
+  if (gates.ExtendWebSocketsToKubelet && declaredFeatures.includes(EXTEND_WEBSOCKETS_TO_KUBELET)) {
+    return { kind: "pass-through", reason: "node-speaks-websocket" };
+  }
+  return { kind: subresource === "portforward" ? "tunnel" : "translate", reason: "node-speaks-spdy-only" };
+}

@@ -1,0 +1,69 @@
+import type { UserInfo } from "../access/authn/authenticator.ts";
+import { requireCreatePermission } from "../access/authz/create-permission.ts";
+import { requirePermission } from "../access/authz/require-permission.ts";
+import { badRequest, methodNotAllowed, unauthorized } from "../api/status.ts";
+import { locate, type StreamingTarget } from "../cluster/locate.ts";
+import type { HeaderList } from "../upstream/header-list.ts";
+import type { GatewayContext } from "./context.ts";
+import { type Plan, planFor } from "./plan.ts";
+import { parseStreamingRequest, type StreamingPath, type StreamingRequest } from "./streaming-request.ts";
+
+/** A streaming request as it came from the wire, whichever event of the HTTP server brought it. */
+export interface IncomingStreaming {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: HeaderList;
+  readonly remoteAddress: string;
+}
+
+/** A streaming request that may go ahead, and the way it will take. */
+export interface PreparedStreaming {
+  readonly user: UserInfo;
+  readonly request: StreamingRequest;
+  readonly target: StreamingTarget;
+  readonly plan: Plan;
+}
+
+/**
+ * All that is decided before a node is dialled, in kube-apiserver's order: who, may they, what do they want, may they
+ * really (the synthetic `create` of a GET), where is it, by which path. Any step refuses by throwing a StatusError.
+ */
+export async function prepareStreaming(
+  path: StreamingPath,
+  incoming: IncomingStreaming,
+  gateway: GatewayContext,
+): Promise<PreparedStreaming> {
+  if (incoming.method !== "GET" && incoming.method !== "POST") throw methodNotAllowed(incoming.method);
+  const user = await gateway.authenticator.authenticate(incoming);
+  if (user === undefined) throw unauthorized();
+
+  const verb = incoming.method === "GET" ? "get" : "create";
+  const attributes = {
+    user,
+    verb,
+    namespace: path.namespace,
+    apiGroup: "",
+    apiVersion: "v1",
+    resource: "pods",
+    subresource: path.subresource,
+    name: path.pod,
+    isResourceRequest: true,
+    path: incoming.url.pathname,
+  };
+  await requirePermission(gateway.authorizer, attributes);
+  const request = parseStreamingRequest(path, incoming);
+  const isGateOn = gateway.gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
+  await requireCreatePermission(gateway.authorizer, attributes, isGateOn);
+
+  const target = locate(gateway.cluster, request, gateway.kubelet);
+  if (request.offer.transport === "none") throw badRequest("Upgrade request required");
+  if (request.offer.transport === "unsupported") {
+    throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
+  }
+  const plan = planFor(request.subresource, request.offer, target.node.declaredFeatures, {
+    TranslateStreamCloseWebsocketRequests: gateway.gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
+    PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
+    ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
+  });
+  return { user, request, target, plan };
+}

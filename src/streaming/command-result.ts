@@ -1,0 +1,122 @@
+import {
+  type CommandStatus,
+  encodeStatus,
+  exitCodeStatus,
+  internalErrorStatus,
+  outcomeOf,
+  type RemoteCommandVersion,
+  specOf,
+  successStatus,
+} from "../../protocols/remotecommand/index.ts";
+import type { SessionEndCause } from "./session.ts";
+
+/** A runtime's status is a few hundred bytes; the command line in it may be long. */
+export const MAX_STATUS_BYTES: number = 64 * 1024;
+
+export interface Conclusion {
+  /** Status JSON for the client's error channel. */
+  readonly status: Uint8Array;
+  readonly cause: SessionEndCause;
+  readonly code: number;
+  readonly message: string;
+}
+
+/**
+ * Collects what the upstream says on its error stream and turns it into the Status that a v4/v5 client expects.
+ *
+ * A v4 Status is passed on byte for byte. Kubernetes' translator parses it and wraps failures once more
+ * ("Internal error occurred: Internal error occurred: ..."); clients read the same exit code either way.
+ */
+export class CommandResult {
+  readonly #version: RemoteCommandVersion;
+  readonly #parts: Uint8Array[] = [];
+  #byteLength = 0;
+  #isOversized = false;
+  #isOrderly = false;
+
+  constructor(version: RemoteCommandVersion) {
+    this.#version = version;
+  }
+
+  /** Copies the part: it may wait long for the last output, and must not hold the chunk it came in. */
+  receive(part: Uint8Array): void {
+    if (this.#byteLength + part.byteLength > MAX_STATUS_BYTES) {
+      this.#isOversized = true;
+      return;
+    }
+    this.#parts.push(part.slice());
+    this.#byteLength += part.byteLength;
+  }
+
+  /** True when a whole Status has arrived; text versions cannot tell. */
+  get isComplete(): boolean {
+    if (this.#byteLength === 0 || this.#isText) return false;
+    const outcome = outcomeOf(this.#version, this.#bytes());
+    return outcome.type === "success" || outcome.type === "exit" || outcome.type === "failure";
+  }
+
+  /** `isOrderly`: the upstream ended the error stream itself, by FIN or RST, rather than the connection. */
+  end(isOrderly: boolean): void {
+    this.#isOrderly = isOrderly;
+  }
+
+  conclude(): Conclusion {
+    if (this.#isOversized) return failed("upstream-failed", "the node sent a status that is too large");
+    const bytes = this.#bytes();
+    // Up to v3 success is an empty error stream; only its orderly end tells it from a node that died.
+    if (this.#isText && bytes.byteLength === 0 && this.#isOrderly)
+      return completed(encodeStatus(successStatus()));
+    const outcome = outcomeOf(this.#version, bytes);
+    switch (outcome.type) {
+      case "success":
+        if (!this.#isText) return completed(bytes);
+        return failed("upstream-lost", "the node ended the session without a status");
+      case "exit":
+        return completed(
+          this.#isText
+            ? encodeStatus(exitCodeStatus(outcome.code, `command terminated with exit code ${outcome.code}`))
+            : bytes,
+        );
+      case "failure": {
+        const status = this.#isText ? encodeStatus(internalErrorStatus(outcome.message)) : bytes;
+        return {
+          status,
+          cause: "upstream-failed",
+          code: outcome.status?.code ?? 500,
+          message: "the node reported a failure",
+        };
+      }
+      default:
+        return failed("upstream-lost", "the node ended the session without a status");
+    }
+  }
+
+  /** The Status of a session that the gateway itself ends. */
+  static failure(message: string): { status: Uint8Array } {
+    const status: CommandStatus = internalErrorStatus(message);
+    return { status: encodeStatus(status) };
+  }
+
+  get #isText(): boolean {
+    return !specOf(this.#version).hasStatusJson;
+  }
+
+  #bytes(): Uint8Array {
+    if (this.#parts.length === 1) return this.#parts[0] as Uint8Array;
+    const all = new Uint8Array(this.#byteLength);
+    let offset = 0;
+    for (const part of this.#parts) {
+      all.set(part, offset);
+      offset += part.byteLength;
+    }
+    return all;
+  }
+}
+
+function completed(status: Uint8Array): Conclusion {
+  return { status, cause: "completed", code: 200, message: "the command ended" };
+}
+
+function failed(cause: SessionEndCause, message: string): Conclusion {
+  return { status: CommandResult.failure(message).status, cause, code: 500, message };
+}

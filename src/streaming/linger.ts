@@ -1,0 +1,49 @@
+import type { Duplex } from "node:stream";
+import type { SessionClock } from "./session-clock.ts";
+
+export interface LingerTimes {
+  /** A peer that neither sends nor closes for this long is let go, in milliseconds. */
+  readonly lingerIdleMs: number;
+  /** A peer that keeps sending but never closes is let go after this long, in milliseconds. */
+  readonly lingerMaxMs: number;
+}
+
+/**
+ * Ends a socket so that nothing written to it is lost: flush, half-close, then read and discard until the peer
+ * closes too.
+ *
+ * A socket that is closed while input arrives makes the kernel send RST, and a RST throws away what the peer has
+ * not read yet. That is how the reference loses the tail of large outputs (kubernetes/kubernetes#142376): a client
+ * that pings, or still sends stdin, kills its own last megabytes.
+ */
+export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: SessionClock): void {
+  if (socket.destroyed) return;
+  const startMs = clock.now();
+  let lastHeardMs = startMs;
+
+  const ticking = {
+    tick(nowMs: number): void {
+      const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
+      if (isSilent || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
+    },
+  };
+  const heard = (): void => {
+    lastHeardMs = clock.now();
+  };
+
+  clock.add(ticking);
+  socket.removeAllListeners("data");
+  socket.on("data", heard);
+  socket.on("drain", heard);
+  socket.on("error", () => socket.destroy());
+  // Both directions done: the fd can go at once. `end` alone leaves a half-open socket open.
+  socket.once("end", () => {
+    if (socket.writableFinished) socket.destroy();
+    else socket.once("finish", () => socket.destroy());
+  });
+  socket.once("close", () => clock.delete(ticking));
+  if (socket.readableEnded) socket.once("finish", () => socket.destroy());
+  socket.resume();
+  if (!socket.writableEnded) socket.end();
+  else if (socket.writableFinished && socket.readableEnded) socket.destroy();
+}

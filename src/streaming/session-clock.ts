@@ -1,0 +1,43 @@
+/** Something that wants to know the time about once a second: heartbeats, idle limits, deadlines. */
+export interface Ticking {
+  /** `nowMs` is monotonic and only meaningful against other values of the same clock. */
+  tick(nowMs: number): void;
+}
+
+const TICK_INTERVAL_MS = 1_000;
+
+/**
+ * One timer for all sessions, however many there are. Deadlines kept with it are late by up to one second, which
+ * none of the protocols minds. The timer runs only while somebody listens and never keeps the process alive.
+ */
+export class SessionClock {
+  readonly #listeners = new Set<Ticking>();
+  readonly #intervalMs: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(intervalMs: number = TICK_INTERVAL_MS) {
+    this.#intervalMs = intervalMs;
+  }
+
+  /** Milliseconds, monotonic. */
+  now(): number {
+    return performance.now();
+  }
+
+  add(listener: Ticking): void {
+    this.#listeners.add(listener);
+    this.#timer ??= setInterval(() => this.#tick(), this.#intervalMs).unref();
+  }
+
+  delete(listener: Ticking): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #tick(): void {
+    const nowMs = this.now();
+    for (const listener of this.#listeners) listener.tick(nowMs);
+  }
+}

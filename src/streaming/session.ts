@@ -1,0 +1,76 @@
+import type { LingerTimes } from "./linger.ts";
+import type { SessionClock, Ticking } from "./session-clock.ts";
+
+/** Why a session ended. A closed list: it is a metric label. */
+export type SessionEndCause =
+  | "completed" // the upstream said how it ended (exit code 0 or not), or both sides closed properly
+  | "client-gone" // the downstream closed or broke the connection first
+  | "upstream-lost" // the upstream ended without saying how
+  | "upstream-failed" // the upstream reported a failure of its own
+  | "protocol-error" // one side broke its protocol
+  | "stream-creation-timeout"
+  | "idle"
+  | "shutdown";
+
+/** What there is to say of a session that is over. Byte counts are payload, without framing. */
+export interface SessionReport {
+  readonly cause: SessionEndCause;
+  /** The HTTP-like code that Kubernetes' metrics label a request with: 200, or that of the Status at the end. */
+  readonly code: number;
+  /** For the log: which leg ended it and how. Holds no payload. */
+  readonly message: string;
+  /** Upstream to downstream. */
+  readonly downstreamBytes: number;
+  /** Downstream to upstream. */
+  readonly upstreamBytes: number;
+}
+
+/** A session that is being carried. Its owner ticks it, may end it early, and is told once when it is over. */
+export interface StreamingSession extends Ticking {
+  readonly downstreamBytes: number;
+  readonly upstreamBytes: number;
+  /** Ends it now, truthfully: the client never takes what it has for a success. */
+  end(cause: "idle" | "shutdown", message: string): void;
+}
+
+/** What every carrier needs beside its two sockets. */
+export interface SessionContext {
+  readonly clock: SessionClock;
+  readonly lingerTimes: LingerTimes;
+  readonly timeouts: SessionTimeouts;
+  /** Called once, when the outcome is known. Sockets may still be draining then. */
+  onOver(report: SessionReport): void;
+}
+
+/** All in milliseconds. */
+export interface SessionTimeouts {
+  /** No payload in either direction for this long ends the session. Heartbeats do not count. */
+  readonly idleMs: number;
+  /** The upstream has this long to accept the streams of an exec or attach. */
+  readonly streamCreationMs: number;
+  readonly webSocketPingMs: number;
+  readonly unsolicitedPongMs: number;
+  readonly spdyPingMs: number;
+}
+
+/** Counts the payload of a session and remembers when some last moved. */
+export class Traffic {
+  downstreamBytes = 0;
+  upstreamBytes = 0;
+  #seenBytes = 0;
+  #lastMovedMs: number;
+
+  constructor(nowMs: number) {
+    this.#lastMovedMs = nowMs;
+  }
+
+  /** True when nothing moved for `idleMs`. Reads the clock's time instead of one per chunk: the hot path only adds. */
+  isIdle(nowMs: number, idleMs: number): boolean {
+    const bytes = this.downstreamBytes + this.upstreamBytes;
+    if (bytes !== this.#seenBytes) {
+      this.#seenBytes = bytes;
+      this.#lastMovedMs = nowMs;
+    }
+    return nowMs - this.#lastMovedMs >= idleMs;
+  }
+}

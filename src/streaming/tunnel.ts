@@ -1,0 +1,121 @@
+import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
+import { feed } from "./feed.ts";
+import { finishAndLinger } from "./linger.ts";
+import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
+import type { Leg } from "./translator.ts";
+import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
+
+const CLOSE_NORMAL = 1000;
+const CLOSE_GOING_AWAY = 1001;
+const CLOSE_UNSUPPORTED_DATA = 1003;
+const CLOSE_INTERNAL_ERROR = 1011;
+
+/**
+ * Carries one port-forward: SPDY/3.1 inside binary WebSocket messages downstream, the same SPDY bytes upstream.
+ *
+ * The bytes are one continuous stream: message boundaries mean nothing, and what one read brings leaves as one
+ * message, however many tiny writes the peer made of it. SPDY itself is not looked at; its PINGs keep the upstream
+ * leg alive (client-go sends one every 10 s).
+ */
+export class Tunnel implements StreamingSession {
+  readonly #context: SessionContext;
+  readonly #upstream: Leg["socket"];
+  readonly #webSocket: WebSocketConnection;
+  readonly #traffic: Traffic;
+  #isOver = false;
+
+  constructor(downstream: Leg, upstream: Leg, limits: WebSocketLimits, context: SessionContext) {
+    const { clock, lingerTimes, timeouts } = context;
+    this.#context = context;
+    this.#upstream = upstream.socket;
+    this.#traffic = new Traffic(clock.now());
+    this.#webSocket = new WebSocketConnection(
+      downstream.socket,
+      {
+        onMessage: (part, _isFirst, _isLast, isText) => this.#fromClient(part, isText),
+        onEnd: (end) => this.#clientEnded(end),
+      },
+      {
+        limits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.webSocketPingMs,
+        pongIntervalMs: timeouts.unsolicitedPongMs,
+      },
+    );
+    feed(upstream.socket, downstream.socket, (chunk) => this.#fromUpstream(chunk));
+    feed(downstream.socket, upstream.socket, (chunk) => this.#webSocket.receive(chunk));
+    upstream.socket.on("end", () =>
+      this.#upstreamEnded(CLOSE_NORMAL, "completed", "the node ended the connection"),
+    );
+    upstream.socket.on("error", (error: Error) =>
+      this.#upstreamEnded(CLOSE_INTERNAL_ERROR, "upstream-lost", error.message),
+    );
+    upstream.socket.on("close", () =>
+      this.#upstreamEnded(CLOSE_INTERNAL_ERROR, "upstream-lost", "the node's connection closed"),
+    );
+    clock.add(this);
+    if (upstream.head.byteLength > 0) this.#fromUpstream(upstream.head);
+    if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
+  }
+
+  get downstreamBytes(): number {
+    return this.#traffic.downstreamBytes;
+  }
+
+  get upstreamBytes(): number {
+    return this.#traffic.upstreamBytes;
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    this.#webSocket.tick(nowMs);
+    if (this.#traffic.isIdle(nowMs, this.#context.timeouts.idleMs)) {
+      this.end("idle", "the session was idle for too long");
+    }
+  }
+
+  end(cause: "idle" | "shutdown", message: string): void {
+    this.#upstreamEnded(CLOSE_GOING_AWAY, cause, message);
+  }
+
+  #fromUpstream(chunk: Uint8Array): void {
+    this.#traffic.downstreamBytes += chunk.byteLength;
+    this.#webSocket.sendMessage(undefined, chunk);
+  }
+
+  #fromClient(part: Uint8Array, isText: boolean): void {
+    if (isText) {
+      this.#upstreamEnded(
+        CLOSE_UNSUPPORTED_DATA,
+        "protocol-error",
+        "the client sent a text message into a tunnel",
+      );
+      return;
+    }
+    if (part.byteLength === 0) return;
+    this.#traffic.upstreamBytes += part.byteLength;
+    if (this.#upstream.writable) this.#upstream.write(part);
+  }
+
+  /** Everything the upstream sent is written already; the close code says whether that was all. */
+  #upstreamEnded(closeCode: number, cause: SessionEndCause, message: string): void {
+    if (this.#isOver) return;
+    this.#over(cause, cause === "completed" ? 200 : 500, message);
+    this.#webSocket.close(closeCode, cause === "completed" ? "" : message.slice(0, 100));
+    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+  }
+
+  #clientEnded(end: WebSocketEnd): void {
+    this.#over("client-gone", 200, end.isClean ? `the client closed with ${end.code}` : end.reason);
+    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+  }
+
+  #over(cause: SessionEndCause, code: number, message: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#context.clock.delete(this);
+    const { downstreamBytes, upstreamBytes } = this.#traffic;
+    this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
+  }
+}
