@@ -70,8 +70,7 @@ export class SessionStream implements SpdyStream {
     this.headers = opening.headers;
     this.#handler = handler;
     this.#awaitsReply = handler !== undefined;
-    // spdystream, too, neither replies to nor writes on a peer's unidirectional stream.
-    this.#owesReply = handler === undefined && !opening.unidirectional;
+    this.#owesReply = handler === undefined;
     this.#hasFinished = opening.unidirectional;
   }
 
