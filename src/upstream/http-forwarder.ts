@@ -243,11 +243,8 @@ class HttpExchange {
   #upstreamFailed(error: Error): void {
     const { endpoint } = this.#options.upstream;
     clearTimeout(this.#headerTimer);
-    if (this.#hasFailed) return;
-    if (this.#response.headersSent) {
-      this.#truncated();
-      return;
-    }
+    // Once there is a response its own events tell whether it is whole: an upload may break behind a complete answer.
+    if (this.#hasFailed || this.#response.headersSent) return;
     if (this.#mayRetry(error)) {
       this.#isRetry = true;
       this.#send();
