@@ -1,0 +1,89 @@
+import { formatPath } from "../config/configuration-error.ts";
+import type { FieldPath } from "../config/yaml-documents.ts";
+import { goJson, goQuote } from "./go-json.ts";
+import { invalid, type StatusError } from "./status.ts";
+
+const typeTexts = {
+  FieldValueRequired: "Required value",
+  FieldValueInvalid: "Invalid value",
+  FieldValueNotSupported: "Unsupported value",
+  FieldValueForbidden: "Forbidden",
+  FieldValueTooLong: "Too long",
+  FieldValueDuplicate: "Duplicate value",
+  FieldValueNotFound: "Not found",
+} as const;
+
+export type FieldErrorType = keyof typeof typeTexts;
+
+/** One thing wrong with one field, as Kubernetes' field.Error: a closed list of types, so that every message has one form. */
+export interface FieldError {
+  readonly type: FieldErrorType;
+  readonly path: FieldPath;
+  readonly badValue?: unknown;
+  readonly detail: string;
+}
+
+export function required(path: FieldPath, detail = ""): FieldError {
+  return { type: "FieldValueRequired", path, detail };
+}
+
+export function invalidValue(path: FieldPath, badValue: unknown, detail: string): FieldError {
+  return { type: "FieldValueInvalid", path, badValue, detail };
+}
+
+export function notSupported(path: FieldPath, badValue: unknown, supported: readonly string[]): FieldError {
+  const detail = `supported values: ${[...supported].sort().map(goQuote).join(", ")}`;
+  return { type: "FieldValueNotSupported", path, badValue, detail };
+}
+
+export function forbiddenField(path: FieldPath, detail: string): FieldError {
+  return { type: "FieldValueForbidden", path, detail };
+}
+
+export function tooLong(path: FieldPath, maxBytes: number): FieldError {
+  return { type: "FieldValueTooLong", path, detail: `may not be more than ${maxBytes} bytes` };
+}
+
+export function duplicate(path: FieldPath, badValue: unknown): FieldError {
+  return { type: "FieldValueDuplicate", path, badValue, detail: "" };
+}
+
+export function notFoundValue(path: FieldPath, badValue: unknown): FieldError {
+  return { type: "FieldValueNotFound", path, badValue, detail: "" };
+}
+
+/** `spec.containers[0].name: Invalid value: "A": <detail>`. */
+export function fieldErrorText(error: FieldError): string {
+  return `${formatPath(error.path)}: ${bodyText(error)}`;
+}
+
+/** One error as it is, several as `[e1, e2]`; equal texts once. */
+export function aggregateText(errors: readonly FieldError[]): string {
+  const texts = [...new Set(errors.map(fieldErrorText))];
+  return texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
+}
+
+/** The 422 answer for an object that is wrong in these ways. */
+export function invalidObject(kind: string, name: string, errors: readonly FieldError[]): StatusError {
+  const causes = errors.map((error) => ({
+    reason: error.type,
+    message: bodyText(error),
+    field: formatPath(error.path),
+  }));
+  return invalid(kind, name, aggregateText(errors), causes);
+}
+
+/** The text without the field, which is also a cause's message. */
+function bodyText({ type, badValue, detail }: FieldError): string {
+  const showsValue =
+    type === "FieldValueInvalid" ||
+    type === "FieldValueNotSupported" ||
+    type === "FieldValueDuplicate" ||
+    type === "FieldValueNotFound";
+  const parts = [typeTexts[type], ...(showsValue ? [valueText(badValue)] : []), detail];
+  return parts.filter((part) => part !== "").join(": ");
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "string" ? goQuote(value) : goJson(value ?? null);
+}

@@ -1,0 +1,104 @@
+/** Kubernetes' rules for names. Each gives every sentence that applies, in the API server's words; none when the name is good. */
+
+const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
+const LABEL_VALUE = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
+const QUALIFIED_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+
+const MAX_LABEL_CHARACTERS = 63;
+const MAX_SUBDOMAIN_CHARACTERS = 253;
+const MAX_PORT_NAME_CHARACTERS = 15;
+
+const SUBDOMAIN_SENTENCE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
+const LABEL_SENTENCE =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
+const LABEL_VALUE_SENTENCE =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const NAME_PART_SENTENCE =
+  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+
+/** RFC 1123 subdomain: names of pods and nodes. */
+export function subdomainProblems(value: string): string[] {
+  return [
+    ...lengthProblems(value, MAX_SUBDOMAIN_CHARACTERS),
+    ...patternProblems(value, SUBDOMAIN, SUBDOMAIN_SENTENCE, ["example.com"]),
+  ];
+}
+
+/** RFC 1123 label: names of containers and namespaces. */
+export function labelProblems(value: string): string[] {
+  const tooLong = lengthProblems(value, MAX_LABEL_CHARACTERS);
+  const hasOnlyDotsTooMany = !matches(value, LABEL) && matches(value, SUBDOMAIN);
+  if (hasOnlyDotsTooMany) return [...tooLong, "must not contain dots"];
+  return [...tooLong, ...patternProblems(value, LABEL, LABEL_SENTENCE, ["my-name", "123-abc"])];
+}
+
+/** The value of a metadata label. */
+export function labelValueProblems(value: string): string[] {
+  return [
+    ...lengthProblems(value, MAX_LABEL_CHARACTERS),
+    ...patternProblems(value, LABEL_VALUE, LABEL_VALUE_SENTENCE, ["MyValue", "my_value", "12345"]),
+  ];
+}
+
+/** The key of a label or annotation: `name` or `prefix.example.com/name`. */
+export function qualifiedNameProblems(value: string): string[] {
+  const examples = ["MyName", "my.name", "123-abc"];
+  const parts = value.split("/");
+  const name = parts.at(-1) ?? "";
+  if (parts.length > 2) {
+    const example = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+    const sentence = NAME_PART_SENTENCE.replace("name part", "a qualified name");
+    return [patternSentence(sentence, QUALIFIED_NAME, examples) + example];
+  }
+  const prefix = parts.length === 2 ? (parts[0] ?? "") : undefined;
+  return [
+    ...(prefix === "" ? ["prefix part must be non-empty"] : []),
+    ...(prefix ? subdomainProblems(prefix).map((problem) => `prefix part ${problem}`) : []),
+    ...(name === "" ? ["name part must be non-empty"] : []),
+    ...lengthProblems(name, MAX_LABEL_CHARACTERS).map((problem) => `name part ${problem}`),
+    ...patternProblems(name, QUALIFIED_NAME, NAME_PART_SENTENCE, examples),
+  ];
+}
+
+/** The name of a port (RFC 6335 service names). */
+export function portNameProblems(value: string): string[] {
+  const problems = lengthProblems(value, MAX_PORT_NAME_CHARACTERS);
+  if (!/^[-a-z0-9]+$/.test(value)) {
+    problems.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+  }
+  if (!/[a-z]/.test(value)) problems.push("must contain at least one letter (a-z)");
+  if (value.includes("--")) problems.push("must not contain consecutive hyphens");
+  if (value.startsWith("-") || value.endsWith("-")) problems.push("must not begin or end with a hyphen");
+  return problems;
+}
+
+export function portNumberProblems(port: number): string[] {
+  return port >= 1 && port <= 65_535 ? [] : ["must be between 1 and 65535, inclusive"];
+}
+
+function lengthProblems(value: string, maxCharacters: number): string[] {
+  // Go counts bytes and calls them characters.
+  const bytes = new TextEncoder().encode(value).byteLength;
+  return bytes > maxCharacters ? [`must be no more than ${maxCharacters} characters`] : [];
+}
+
+function patternProblems(
+  value: string,
+  pattern: string,
+  sentence: string,
+  examples: readonly string[],
+): string[] {
+  return matches(value, pattern) ? [] : [patternSentence(sentence, pattern, examples)];
+}
+
+/** Two blanks before `or` are Kubernetes' own. */
+function patternSentence(sentence: string, pattern: string, examples: readonly string[]): string {
+  const quoted = examples.map((example) => `'${example}', `).join(" or ");
+  return `${sentence} (e.g. ${quoted}regex used for validation is '${pattern}')`;
+}
+
+function matches(value: string, pattern: string): boolean {
+  return new RegExp(`^(?:${pattern})$`).test(value);
+}

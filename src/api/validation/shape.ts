@@ -1,0 +1,96 @@
+import type { FieldPath } from "../../config/yaml-documents.ts";
+
+/** What JSON a Go field takes. `go` is the type's name in Go's own error message. */
+export type Shape =
+  | { readonly json: "string" | "bool"; readonly go: string }
+  | { readonly json: "integer"; readonly go: "int32" | "int64" }
+  | { readonly json: "array"; readonly go: string; readonly items: Shape }
+  | { readonly json: "map"; readonly go: string; readonly values: Shape }
+  | { readonly json: "struct"; readonly go: string; readonly fields: Readonly<Record<string, Shape>> };
+
+export interface ShapeProblem {
+  readonly path: FieldPath;
+  readonly message: string;
+}
+
+const integerBounds = { int32: 2 ** 31, int64: 2 ** 63 } as const;
+
+/** The first place where a value is not of its shape, in the words of Go's decoder. Unknown fields and nulls are left alone. */
+export function shapeProblem(value: unknown, shape: Shape): ShapeProblem | undefined {
+  return visit(value, shape, { path: [], struct: "", field: "" });
+}
+
+interface Place {
+  readonly path: FieldPath;
+  /** Go names the innermost struct and the fields from the root, without indexes. */
+  readonly struct: string;
+  readonly field: string;
+}
+
+function visit(value: unknown, shape: Shape, place: Place): ShapeProblem | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (!isOfShape(value, shape)) return { path: place.path, message: mismatchText(value, shape, place) };
+  if (shape.json === "array" && Array.isArray(value)) {
+    return firstProblem(value.entries(), (index, item) =>
+      visit(item, shape.items, { ...place, path: [...place.path, index] }),
+    );
+  }
+  if (shape.json === "map") {
+    return firstProblem(Object.entries(value), (key, item) =>
+      visit(item, shape.values, { ...place, path: [...place.path, key] }),
+    );
+  }
+  if (shape.json === "struct") {
+    return firstProblem(Object.entries(value), (name, item) => {
+      const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
+      const path = [...place.path, name];
+      const inner = { path, struct: shape.go, field: place.field === "" ? name : `${place.field}.${name}` };
+      return field && visit(item, field, inner);
+    });
+  }
+  return undefined;
+}
+
+function firstProblem<Key>(
+  entries: Iterable<[Key, unknown]>,
+  check: (key: Key, value: unknown) => ShapeProblem | undefined,
+): ShapeProblem | undefined {
+  for (const [key, value] of entries) {
+    const problem = check(key, value);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+function isOfShape(value: unknown, shape: Shape): boolean {
+  switch (shape.json) {
+    case "string":
+      return typeof value === "string";
+    case "bool":
+      return typeof value === "boolean";
+    case "integer": {
+      const bound = integerBounds[shape.go];
+      return Number.isInteger(value) && Number(value) >= -bound && Number(value) < bound;
+    }
+    case "array":
+      return Array.isArray(value);
+    case "map":
+    case "struct":
+      return typeof value === "object" && !Array.isArray(value);
+  }
+}
+
+function mismatchText(value: unknown, shape: Shape, { struct, field }: Place): string {
+  const goType = shape.json === "struct" ? `v1.${shape.go}` : shape.go;
+  const target =
+    struct === "" ? `Go value of type ${goType}` : `Go struct field ${struct}.${field} of type ${goType}`;
+  return `json: cannot unmarshal ${jsonTypeOf(value, shape)} into ${target}`;
+}
+
+function jsonTypeOf(value: unknown, shape: Shape): string {
+  if (typeof value === "boolean") return "bool";
+  // A number of the wrong kind is shown, since its type alone would not explain the refusal.
+  if (typeof value === "number") return shape.json === "integer" ? `number ${value}` : "number";
+  if (Array.isArray(value)) return "array";
+  return typeof value;
+}

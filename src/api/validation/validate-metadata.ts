@@ -1,0 +1,59 @@
+import { type FieldError, forbiddenField, invalidValue, required, tooLong } from "../field-errors.ts";
+import type { ObjectMeta } from "../objects.ts";
+import { labelProblems, labelValueProblems, qualifiedNameProblems } from "./name-rules.ts";
+
+/** Kubernetes' bound on all annotations of an object together. */
+export const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+export interface MetadataRules {
+  readonly isNamespaced: boolean;
+  nameProblems(name: string): string[];
+}
+
+/** What the API server checks of an object's metadata, in its order. */
+export function validateMetadata(metadata: ObjectMeta, rules: MetadataRules): FieldError[] {
+  const { name = "", namespace = "", labels = {}, annotations = {} } = metadata;
+  return [
+    ...nameErrors(name, rules),
+    ...namespaceErrors(namespace, rules),
+    ...Object.entries(labels).flatMap(([key, value]) => [
+      ...qualifiedNameProblems(key).map((problem) => invalidValue(["metadata", "labels"], key, problem)),
+      ...labelValueProblems(value).map((problem) => invalidValue(["metadata", "labels"], value, problem)),
+    ]),
+    ...annotationErrors(annotations),
+    ...timestampErrors(metadata),
+  ];
+}
+
+function nameErrors(name: string, rules: MetadataRules): FieldError[] {
+  const path = ["metadata", "name"];
+  // The API server would make one up from generateName; a file must say what its object is called.
+  if (name === "") return [required(path, "name or generateName is required")];
+  return rules.nameProblems(name).map((problem) => invalidValue(path, name, problem));
+}
+
+function namespaceErrors(namespace: string, { isNamespaced }: MetadataRules): FieldError[] {
+  const path = ["metadata", "namespace"];
+  if (!isNamespaced) return namespace === "" ? [] : [forbiddenField(path, "not allowed on this type")];
+  return labelProblems(namespace).map((problem) => invalidValue(path, namespace, problem));
+}
+
+function annotationErrors(annotations: Readonly<Record<string, string>>): FieldError[] {
+  const path = ["metadata", "annotations"];
+  const errors = Object.keys(annotations).flatMap((key) =>
+    // Annotation keys are checked as if they were lower case.
+    qualifiedNameProblems(key.toLowerCase()).map((problem) => invalidValue(path, key, problem)),
+  );
+  const bytes = new TextEncoder().encode(Object.entries(annotations).flat().join("")).byteLength;
+  return bytes > MAX_ANNOTATIONS_BYTES ? [...errors, tooLong(path, MAX_ANNOTATIONS_BYTES)] : errors;
+}
+
+/** Ages are counted from these; the API server refuses them already when it decodes. */
+function timestampErrors(metadata: ObjectMeta): FieldError[] {
+  return (["creationTimestamp", "deletionTimestamp"] as const).flatMap((name) => {
+    const value = metadata[name];
+    const isTime =
+      value === undefined || (/^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value)));
+    return isTime ? [] : [invalidValue(["metadata", name], value, "must be a time as RFC 3339 writes it")];
+  });
+}

@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import type { Container, ContainerStatus, KubernetesObject, Namespace, Pod } from "../api/objects.ts";
+import { DEFAULT_NAMESPACE } from "../api/validation/read-object.ts";
+import { keyOf } from "./object-key.ts";
+
+const READY_POD_CONDITIONS = ["PodScheduled", "Initialized", "ContainersReady", "Ready"];
+
+/**
+ * Fills in what a running cluster would have added to the object. A pod in a file has no kubelet that reports about it: a file
+ * without a status describes what runs, and kubectl forwards ports to running pods only.
+ */
+export function withDefaults(object: KubernetesObject): KubernetesObject {
+  const metadata = { ...object.metadata, uid: object.metadata.uid ?? stableUid(object) };
+  switch (object.kind) {
+    case "Pod":
+      return withPodStatus({ ...object, metadata });
+    case "Namespace":
+      return withNamespaceStatus({ ...object, metadata });
+    case "Node":
+      return { ...object, metadata };
+  }
+}
+
+/** Namespaces that pods name, and `default`, exist whether or not a file says so. */
+export function impliedNamespaces(objects: readonly KubernetesObject[]): KubernetesObject[] {
+  const given = new Set(
+    objects.filter(({ kind }) => kind === "Namespace").map(({ metadata }) => metadata.name),
+  );
+  const named = objects.flatMap(({ metadata }) => metadata.namespace ?? []);
+  return [...new Set([DEFAULT_NAMESPACE, ...named])]
+    .filter((name) => !given.has(name))
+    .map((name) => withDefaults({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
+}
+
+/** The same object has the same uid after every restart and on every replica. */
+function stableUid(object: KubernetesObject): string {
+  const digest = createHash("sha256").update(keyOf(object)).digest();
+  // RFC 9562 version 8 (made by a rule of one's own), variant 10.
+  digest[6] = (digest.readUInt8(6) & 0x0f) | 0x80;
+  digest[8] = (digest.readUInt8(8) & 0x3f) | 0x80;
+  const hex = digest.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
+    "-",
+  );
+}
+
+function withPodStatus(pod: Pod): Pod {
+  const { spec, status = {} } = pod;
+  const completeSpec = { ...spec, restartPolicy: spec.restartPolicy || "Always" };
+  if (status.phase) return { ...pod, spec: completeSpec };
+  if (!spec.nodeName) return { ...pod, spec: completeSpec, status: { ...status, phase: "Pending" } };
+  const running = {
+    phase: "Running",
+    conditions: READY_POD_CONDITIONS.map((type) => ({ type, status: "True" })),
+    containerStatuses: spec.containers.map((container) => runningStatus(container, pod)),
+  };
+  return { ...pod, spec: completeSpec, status: { ...running, ...status } };
+}
+
+function runningStatus({ name, image = "" }: Container, { metadata }: Pod): ContainerStatus {
+  const { creationTimestamp } = metadata;
+  const running = creationTimestamp === undefined ? {} : { startedAt: creationTimestamp };
+  return { name, image, imageID: "", ready: true, started: true, restartCount: 0, state: { running } };
+}
+
+function withNamespaceStatus(namespace: Namespace): Namespace {
+  const { metadata, status } = namespace;
+  const labels = { "kubernetes.io/metadata.name": metadata.name, ...metadata.labels };
+  return { ...namespace, metadata: { ...metadata, labels }, status: { phase: "Active", ...status } };
+}

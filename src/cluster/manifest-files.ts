@@ -1,0 +1,61 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import type { ManifestFile } from "./manifests.ts";
+
+/** Checked before a file is read. */
+export const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
+/** Checked before the files of a folder are read. */
+export const MAX_MANIFEST_FILES = 1_000;
+
+/**
+ * Reads manifest files, and of folders those that kubectl would apply: `*.yaml`, `*.yml` and `*.json` directly in it. Hidden ones are
+ * left out: a mounted ConfigMap keeps its versions in folders called `..<date>`. Throws ConfigurationError for what cannot be read.
+ */
+export async function readManifestFiles(paths: readonly string[]): Promise<ManifestFile[]> {
+  const names = [...new Set((await Promise.all(paths.map(filesOf))).flat())];
+  if (names.length > MAX_MANIFEST_FILES) {
+    throw unreadable(
+      paths[0] ?? "",
+      `${names.length} manifest files, at most ${MAX_MANIFEST_FILES} are read`,
+    );
+  }
+  const files: ManifestFile[] = [];
+  // One after the other: a thousand open files at once could exceed the process's limit.
+  for (const name of names) files.push(await readOne(name));
+  return files;
+}
+
+async function filesOf(givenPath: string): Promise<string[]> {
+  if (!(await statOf(givenPath)).isDirectory()) return [givenPath];
+  const names = (await readdir(givenPath)).filter((name) => /^[^.].*\.(?:ya?ml|json)$/i.test(name)).sort();
+  return names.map((name) => path.join(givenPath, name));
+}
+
+async function readOne(name: string): Promise<ManifestFile> {
+  const { size } = await statOf(name);
+  if (size > MAX_MANIFEST_FILE_BYTES) {
+    throw unreadable(name, `the file has ${size} bytes, at most ${MAX_MANIFEST_FILE_BYTES} are read`);
+  }
+  try {
+    return { name, text: await readFile(name, "utf8") };
+  } catch (error) {
+    throw unreadable(name, messageOf(error));
+  }
+}
+
+async function statOf(name: string): ReturnType<typeof stat> {
+  try {
+    return await stat(name);
+  } catch (error) {
+    throw unreadable(name, messageOf(error));
+  }
+}
+
+function unreadable(source: string, message: string): ConfigurationError {
+  return new ConfigurationError([{ source, line: 0, column: 0, path: "", message }]);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
