@@ -1,0 +1,49 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { builtProgram } from "./built-program.ts";
+import { eventually } from "./eventually.ts";
+import { collect } from "./kubectl.ts";
+
+export interface RunningDemo {
+  kubeconfig: string;
+  /** Base URL of the admin listener. */
+  adminUrl: string;
+  stop(): Promise<void>;
+}
+
+/** `sluice demo` as its users start it, in a folder of its own, until it says that it is ready. */
+export async function startDemo(): Promise<RunningDemo> {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-demo-"));
+  const demo = spawn(process.execPath, [builtProgram(), "demo", "--dir", folder], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const stdout = collect(demo.stdout);
+  const stderr = collect(demo.stderr);
+  const closed = once(demo, "close");
+  const stop = async () => {
+    demo.kill("SIGTERM");
+    const timer = setTimeout(() => demo.kill("SIGKILL"), 15_000);
+    const [exitCode] = await closed;
+    clearTimeout(timer);
+    rmSync(folder, { recursive: true, force: true });
+    if (exitCode !== 0)
+      throw new Error(`the demo ended with ${exitCode} after SIGTERM: ${stderr().slice(-2_000)}`);
+  };
+  try {
+    const isReady = () => {
+      if (demo.exitCode !== null) throw new Error(`the demo ended with ${demo.exitCode}`);
+      return /^ready (.+)$/m.exec(stdout())?.[1];
+    };
+    const kubeconfig = await eventually("the demo says ready", isReady, { timeoutMs: 30_000 });
+    return { kubeconfig, adminUrl: readFileSync(path.join(folder, "admin-url"), "utf8").trim(), stop };
+  } catch (error) {
+    demo.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+    throw new Error(`the demo did not start; stdout: ${stdout()}; stderr: ${stderr().slice(-2_000)}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,94 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { alwaysAllow } from "../../src/access/authz/authorizer.ts";
+import { unknownPath } from "../../src/api/status.ts";
+import { ClusterStore } from "../../src/cluster/cluster-store.ts";
+import { defaultLocateOptions } from "../../src/cluster/locate.ts";
+import { FeatureGates } from "../../src/config/feature-gates.ts";
+import { defaultLimits, type Limits } from "../../src/config/limits.ts";
+import { defaultTimeouts, type Timeouts } from "../../src/config/timeouts.ts";
+import type { GatewayContext } from "../../src/gateway/context.ts";
+import { createApiServer } from "../../src/gateway/server.ts";
+import { Sessions } from "../../src/gateway/sessions.ts";
+import { createLogger } from "../../src/observability/logger.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
+import { SessionClock } from "../../src/streaming/session-clock.ts";
+
+export interface HarnessOptions {
+  readonly kubeletPort: number;
+  readonly kubeletHost?: string;
+  readonly declaredFeatures?: readonly string[];
+  readonly limits?: Partial<Limits>;
+  readonly timeouts?: Partial<Timeouts>;
+  readonly gates?: Readonly<Record<string, boolean>>;
+  readonly clock?: SessionClock;
+}
+
+export interface GatewayHarness {
+  /** `127.0.0.1:port`. */
+  readonly authority: string;
+  readonly context: GatewayContext;
+  readonly logLines: string[];
+  metric(name: string): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A gateway over plain HTTP with one node `node` and one pod `default/web` (container `main`), all allowed. */
+export async function startGatewayHarness(options: HarnessOptions): Promise<GatewayHarness> {
+  const logLines: string[] = [];
+  const store = new ClusterStore();
+  store.replaceAll(objects(options), new Date(0));
+  const limits = { ...defaultLimits, ...options.limits };
+  const metrics = new Metrics({ withProcessMetrics: false });
+  const context: GatewayContext = {
+    authenticator: { authenticate: async () => ({ name: "tester", uid: "", groups: [], extra: {} }) },
+    authorizer: alwaysAllow,
+    cluster: store,
+    gates: FeatureGates.parse(options.gates ?? {}),
+    limits,
+    timeouts: { ...defaultTimeouts, ...options.timeouts },
+    kubelet: { ...defaultLocateOptions, endpointOf: (host, port) => ({ host, port }) },
+    clock: options.clock ?? new SessionClock(),
+    sessions: new Sessions(limits.maxConcurrentSessions),
+    metrics,
+    logger: createLogger({ level: "debug", destination: { write: (line) => void logLines.push(line) } }),
+  };
+  const none = async (): Promise<never> => {
+    throw unknownPath();
+  };
+  const server = createApiServer(context, { handleRequest: none, handleUpgrade: none }, {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    authority: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    context,
+    logLines,
+    metric: async (name) => (await metrics.expose()).split("\n").filter((line) => line.startsWith(name)),
+    close: () => closeServer(server),
+  };
+}
+
+function objects({ kubeletHost = "127.0.0.1", kubeletPort, declaredFeatures = [] }: HarnessOptions) {
+  return [
+    {
+      apiVersion: "v1" as const,
+      kind: "Node" as const,
+      metadata: { name: "node" },
+      status: {
+        addresses: [{ type: "InternalIP", address: kubeletHost }],
+        daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
+        declaredFeatures: [...declaredFeatures],
+      },
+    },
+    {
+      apiVersion: "v1" as const,
+      kind: "Pod" as const,
+      metadata: { name: "web", namespace: "default", uid: "u1" },
+      spec: { nodeName: "node", containers: [{ name: "main", image: "x" }] },
+    },
+  ];
+}
+
+async function closeServer(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}

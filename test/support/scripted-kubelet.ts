@@ -1,0 +1,111 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
+
+/** One upgraded SPDY connection as the kubelet's side sees it. Streams are named by `streamtype` (and `requestid`). */
+export interface KubeletSession {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly spdy: SpdySession;
+  readonly streams: Map<string, SpdyStream>;
+}
+
+export interface KubeletScript {
+  /** Answers instead of a 101: raw bytes, or undefined to go on. */
+  refuse?(request: IncomingMessage): string | undefined;
+  /** Which protocol the 101 names; absent: the first offered. */
+  protocol?: string;
+  /** Extra: never answer at all. */
+  isSilent?: boolean;
+  onStream?(name: string, stream: SpdyStream, session: KubeletSession): void;
+  onData?(name: string, part: Uint8Array, fin: boolean, session: KubeletSession): void;
+}
+
+/**
+ * A kubelet whose every word is scripted, over plain HTTP on loopback. Echoing, dying, stalling and refusing are the
+ * test's business; it only does framing.
+ */
+export class ScriptedKubelet {
+  readonly sessions: KubeletSession[] = [];
+  readonly requests: IncomingMessage[] = [];
+  readonly #server: Server;
+  readonly #sockets = new Set<Duplex>();
+
+  constructor(script: KubeletScript) {
+    this.#server = createServer((request, response) => {
+      this.requests.push(request);
+      response.end("ok");
+    });
+    this.#server.on("connection", (socket: Duplex) => {
+      this.#sockets.add(socket);
+      socket.on("error", () => {});
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex) =>
+      this.#upgrade(request, socket, script),
+    );
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get openSockets(): number {
+    return this.#sockets.size;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, script: KubeletScript): void {
+    this.requests.push(request);
+    if (script.isSilent) return;
+    const refusal = script.refuse?.(request);
+    if (refusal !== undefined) {
+      socket.end(refusal);
+      return;
+    }
+    const offered = String(request.headers["x-stream-protocol-version"] ?? "").split(",");
+    const protocol = script.protocol ?? offered[0]?.trim() ?? "";
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: ${protocol}\r\n\r\n`,
+    );
+    const streams = new Map<string, SpdyStream>();
+    const spdy = new SpdySession("server", {
+      send: (bytes) => {
+        if (socket.writable) socket.write(bytes);
+      },
+      onStream: (stream) => {
+        const id = stream.headers.get("requestid");
+        const name = `${stream.headers.get("streamtype")}${id === undefined ? "" : id}`;
+        streams.set(name, stream);
+        // The reply goes out when this returns, and data must not overtake it.
+        queueMicrotask(() => script.onStream?.(name, stream, session));
+        return {
+          onData: (part, fin) => script.onData?.(name, part, fin, session),
+          onEnd: () => {},
+        };
+      },
+    });
+    const session: KubeletSession = { request, socket, spdy, streams };
+    this.sessions.push(session);
+    socket.on("data", (chunk: Uint8Array) => spdy.receive(chunk));
+    socket.on("end", () => spdy.receiveEnd());
+  }
+}
+
+/** Ends an exec as containerd does: output finished, status on the error stream, RST, GOAWAY, half-close. */
+export function endExec(session: KubeletSession, status: string): void {
+  const { streams, spdy, socket } = session;
+  for (const name of ["stdout", "stderr"]) streams.get(name)?.finish();
+  streams.get("error")?.write(Buffer.from(status));
+  for (const name of ["error", "stdin"]) streams.get(name)?.reset();
+  spdy.goAway();
+  socket.end();
+}
+
+export const SUCCESS = '{"metadata":{},"status":"Success"}';
