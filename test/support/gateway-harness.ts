@@ -74,7 +74,7 @@ function objects({ kubeletHost = "127.0.0.1", kubeletPort, declaredFeatures = []
       kind: "Node" as const,
       metadata: { name: "node" },
       status: {
-        addresses: [{ type: "InternalIP", address: kubeletHost }],
+        addresses: kubeletHost === "" ? [] : [{ type: "InternalIP", address: kubeletHost }],
         daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
         declaredFeatures: [...declaredFeatures],
       },
