@@ -17,6 +17,8 @@ export interface Kubectl extends Binary {
 export interface Containerd extends Binary {
   /** Holds containerd, ctr and the runc shim of one version; goes first in the daemon's PATH. */
   binDir: string;
+  /** Installed by the machine's own release, and not just unpacked from a newer one: then it has to work here. */
+  isInstalled: boolean;
 }
 
 /** Where `.ci/run` unpacks the versions that are not installed: one folder per package and version. */
@@ -57,7 +59,7 @@ export function findContainerds(): readonly Containerd[] {
     ];
     return [...new Set(folders)].flatMap((binDir) => {
       const found = readBinary(path.join(binDir, "containerd"), ["--version"], / v?(\d+\.\d+\.\d+)/);
-      return found ? [{ ...found, binDir }] : [];
+      return found ? [{ ...found, binDir, isInstalled: found.path === installed }] : [];
     });
   });
 }
