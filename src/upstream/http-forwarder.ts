@@ -5,16 +5,10 @@ import {
   request as sendRequest,
 } from "node:http";
 import { exchangeErrorOf } from "./exchange-error.ts";
+import { hasBody, requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
 import { joinHostPort } from "./go-dial-error.ts";
-import {
-  flatHeaders,
-  type HeaderLine,
-  type HeaderList,
-  hasHeader,
-  headerListOf,
-  withoutHeaders,
-} from "./header-list.ts";
-import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
+import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
+import { trailersToForward } from "./hop-by-hop.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
 import { relayInterimResponse } from "./interim-response.ts";
 import { UpstreamError } from "./upstream-error.ts";
@@ -77,9 +71,7 @@ class HttpExchange {
     this.#request = request;
     this.#response = response;
     this.#options = options;
-    const length = request.headers["content-length"];
-    this.#hasBody =
-      request.headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
+    this.#hasBody = hasBody(request);
   }
 
   start(): void {
@@ -103,7 +95,7 @@ class HttpExchange {
         port: upstream.endpoint.port,
         method: this.#request.method ?? "GET",
         path: path ?? this.#request.url ?? "/",
-        headers: flatHeaders(this.#requestHeaders()),
+        headers: flatHeaders(requestHeadersOf(this.#request, this.#options)),
         setHost: false,
         maxHeaderSize: MAX_FORWARDED_HEAD_BYTES,
       });
@@ -123,24 +115,6 @@ class HttpExchange {
       .on("error", (error) => this.#upstreamFailed(error));
     if (this.#hasBody) this.#sendBody(this.#upstreamRequest);
     else this.#upstreamRequest.end();
-  }
-
-  #requestHeaders(): HeaderLine[] {
-    const { editHeaders, expectsContinue, upstream } = this.#options;
-    let headers: HeaderList = withoutHopByHop(headerListOf(this.#request.rawHeaders));
-    if (expectsContinue !== true) headers = withoutHeaders(headers, ["expect"]);
-    headers = editHeaders?.(headers) ?? headers;
-    const added: HeaderLine[] = [];
-    if (!hasHeader(headers, "host")) {
-      added.push(["Host", joinHostPort(upstream.endpoint.host, upstream.endpoint.port)]);
-    }
-    // Node would announce a chunked body for a POST without either.
-    if (!this.#hasBody && !hasHeader(headers, "content-length") && !isBodiless(this.#request.method)) {
-      added.push(["Content-Length", "0"]);
-    }
-    if (this.#request.headers["transfer-encoding"] !== undefined)
-      added.push(["Transfer-Encoding", "chunked"]);
-    return [...headers, ...added];
   }
 
   #sendBody(upstreamRequest: ClientRequest): void {
@@ -199,12 +173,12 @@ class HttpExchange {
   }
 
   #responseHeaders(upstreamResponse: IncomingMessage): HeaderList {
-    const received = headerListOf(upstreamResponse.rawHeaders);
-    let headers: HeaderList = withoutHeaders(withoutHopByHop(received), ["te"]);
-    headers = this.#options.editResponseHeaders?.(headers, upstreamResponse.statusCode ?? 0) ?? headers;
+    const received = responseHeadersOf(upstreamResponse, this.#request);
+    const edited =
+      this.#options.editResponseHeaders?.(received, upstreamResponse.statusCode ?? 0) ?? received;
     // The client holds a body back that nobody asked for: its connection can not be used again.
     const holdsBody = this.#options.expectsContinue === true && this.#hasBody && !this.#request.complete;
-    return holdsBody ? [...headers, ["Connection", "close"]] : headers;
+    return holdsBody ? [...edited, ["Connection", "close"]] : edited;
   }
 
   #finish(upstreamResponse: IncomingMessage): void {
@@ -218,7 +192,7 @@ class HttpExchange {
     if (!this.#request.complete) this.#discardRest();
   }
 
-  /** Answered before the body was sent: the upstream gets no more of it, the client is let finish for a while. */
+  /** Answered before the body was there: the upstream gets no more of it, the client is let finish for a while. */
   #discardRest(): void {
     const { socket } = this.#request;
     this.#request.unpipe();
@@ -268,9 +242,8 @@ class HttpExchange {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     clearTimeout(this.#headerTimer);
-    this.#request.unpipe();
-    this.#request.resume();
     this.#upstreamRequest?.destroy();
+    if (!this.#request.complete) this.#discardRest();
     if (this.#response.headersSent) this.#response.destroy();
     else this.#options.respondError(error, this.#response);
   }
@@ -284,7 +257,3 @@ class HttpExchange {
 }
 
 const REDIRECT_REFUSED = "the backend attempted to redirect this request, which is not permitted";
-
-function isBodiless(method: string | undefined): boolean {
-  return ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "CONNECT"].includes(method ?? "GET");
-}

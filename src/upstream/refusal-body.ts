@@ -3,17 +3,22 @@ import { Readable } from "node:stream";
 import { type BodyFraming, createBodyDecoder } from "./response-body.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
+/** A refusal's body has this long to arrive; whoever reads it need not keep a clock of its own. */
+export const REFUSAL_BODY_DEADLINE_MS = 10_000;
+
 /**
  * The decoded body of a refused upgrade. It owns the upstream socket: at its end, or when it is destroyed, the socket
  * is closed, because a connection that refused an upgrade is never used again (CVE-2018-1002105). A body that is cut
- * short ends in an UpstreamError "truncated-body", never in a clean end.
+ * short, or is not through within `deadlineMs`, ends in an UpstreamError "truncated-body", never in a clean end.
  */
 export class RefusalBody extends Readable {
   readonly #socket: Socket;
+  readonly #deadline: NodeJS.Timeout;
 
-  constructor(socket: Socket, first: Buffer, framing: BodyFraming) {
+  constructor(socket: Socket, first: Buffer, framing: BodyFraming, deadlineMs = REFUSAL_BODY_DEADLINE_MS) {
     super({ highWaterMark: 64 * 1024 });
     this.#socket = socket;
+    this.#deadline = setTimeout(() => this.destroy(truncated("i/o timeout")), deadlineMs);
     // Whoever reads it learns of a failure; nobody has to read it.
     this.on("error", () => {});
     const decoder = createBodyDecoder(framing);
@@ -21,6 +26,7 @@ export class RefusalBody extends Readable {
 
     const finish = (): void => {
       isOver = true;
+      clearTimeout(this.#deadline);
       this.push(null);
       socket.destroy();
     };
@@ -39,7 +45,7 @@ export class RefusalBody extends Readable {
     const end = (): void => {
       if (isOver) return;
       if (decoder.mayEnd && !socket.errored) finish();
-      else this.destroy(new UpstreamError("truncated-body", "unexpected EOF"));
+      else this.destroy(truncated("unexpected EOF"));
     };
     take(first);
     if (decoder.isComplete && !isOver) finish();
@@ -51,7 +57,12 @@ export class RefusalBody extends Readable {
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    clearTimeout(this.#deadline);
     this.#socket.destroy();
     callback(error);
   }
+}
+
+function truncated(text: string): UpstreamError {
+  return new UpstreamError("truncated-body", text);
 }

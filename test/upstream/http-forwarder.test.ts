@@ -179,6 +179,26 @@ describe("forwardHttp: responses", () => {
     });
   }
 
+  it.each([
+    ["a HEAD answer", "HEAD / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", ""],
+    ["an HTTP/1.0 client", "GET / HTTP/1.0\r\n\r\n", "abc"],
+    [
+      "a GET that announces trailers without chunks",
+      `${GET.slice(0, -2)}Trailer: X\r\n\r\n`,
+      "3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n",
+    ],
+  ])("announces no trailers where none can travel: %s", async (_name, request, body) => {
+    const { forwarder } = await rawPair(
+      answering(
+        "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n",
+        request.startsWith("HEAD") ? "" : "3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n",
+      ),
+    );
+    const { text } = await exchange(forwarder.port, request);
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(text.slice(text.indexOf("\r\n\r\n") + 4)).toBe(body);
+  });
+
   it("flushes head and parts of a watch as they come (TestFlushIntervalHeaders)", async () => {
     let write: (part: string) => void = () => {};
     const { forwarder } = await httpPair((_request, response) => {
