@@ -49,39 +49,23 @@ export class FeatureGateError extends Error {
 export class FeatureGates {
   static readonly defaults = FeatureGates.parse({});
 
+  /** What was set by name, groups included; the rest follows from it. */
+  readonly #settings: ReadonlyMap<string, boolean>;
   readonly #enabled: ReadonlyMap<FeatureGateName, boolean>;
 
-  private constructor(enabled: ReadonlyMap<FeatureGateName, boolean>) {
-    this.#enabled = enabled;
+  private constructor(settings: ReadonlyMap<string, boolean>) {
+    this.#settings = settings;
+    this.#enabled = resolve(settings);
   }
 
   /** Reads the flag's form (`A=true,B=false`) or the configuration file's map. Throws `FeatureGateError`. */
   static parse(spec: string | Readonly<Record<string, boolean>>): FeatureGates {
-    return FeatureGates.defaultsWith(
-      typeof spec === "string" ? parseFeatureGateFlag(spec) : Object.entries(spec),
-    );
+    return new FeatureGates(settingsOf(spec));
   }
 
-  private static defaultsWith(settings: Iterable<readonly [string, boolean]>): FeatureGates {
-    const explicit = new Map<FeatureGateName, boolean>();
-    const stages = new Map<FeatureGateSpec["stage"], boolean>();
-    for (const [name, value] of settings) {
-      const stage = STAGE_OF_GROUP.get(name);
-      if (stage !== undefined) {
-        stages.set(stage, value);
-      } else if (isFeatureGateName(name)) {
-        explicit.set(name, value);
-      } else {
-        throw new FeatureGateError(name, `unrecognized feature gate: ${name}`);
-      }
-    }
-    const enabled = new Map<FeatureGateName, boolean>();
-    for (const name of featureGateNames) {
-      const spec = FEATURE_GATES[name];
-      enabled.set(name, explicit.get(name) ?? stages.get(spec.stage) ?? spec.isOnByDefault);
-    }
-    requireDependencies(enabled);
-    return new FeatureGates(enabled);
+  /** The same with some set otherwise: how a flag stands above the file. Throws `FeatureGateError`. */
+  with(spec: string | Readonly<Record<string, boolean>>): FeatureGates {
+    return new FeatureGates(new Map([...this.#settings, ...settingsOf(spec)]));
   }
 
   isEnabled(name: FeatureGateName): boolean {
@@ -92,6 +76,29 @@ export class FeatureGates {
   toString(): string {
     return featureGateNames.map((name) => `${name}=${this.isEnabled(name)}`).join(",");
   }
+}
+
+function settingsOf(spec: string | Readonly<Record<string, boolean>>): Map<string, boolean> {
+  return typeof spec === "string" ? parseFeatureGateFlag(spec) : new Map(Object.entries(spec));
+}
+
+function resolve(settings: ReadonlyMap<string, boolean>): ReadonlyMap<FeatureGateName, boolean> {
+  const stages = new Map<FeatureGateSpec["stage"], boolean>();
+  for (const [name, value] of settings) {
+    const stage = STAGE_OF_GROUP.get(name);
+    if (stage !== undefined) {
+      stages.set(stage, value);
+    } else if (!isFeatureGateName(name)) {
+      throw new FeatureGateError(name, `unrecognized feature gate: ${name}`);
+    }
+  }
+  const enabled = new Map<FeatureGateName, boolean>();
+  for (const name of featureGateNames) {
+    const spec = FEATURE_GATES[name];
+    enabled.set(name, settings.get(name) ?? stages.get(spec.stage) ?? spec.isOnByDefault);
+  }
+  requireDependencies(enabled);
+  return enabled;
 }
 
 /** Reads `A=true,B=false`. The last value of a name that is given twice holds, as in kube-apiserver. */

@@ -45,7 +45,7 @@ export const defaultTimeouts: Timeouts = {
   dialMs: 10 * SECOND,
   upgradeResponseMs: 30 * SECOND,
   handshakeMs: 30 * SECOND,
-  lingerIdleMs: 10 * SECOND,
+  lingerIdleMs: 60 * SECOND,
   lingerMaxMs: 10 * MINUTE,
   shutdownGracePeriodMs: 30 * SECOND,
 };

@@ -1,0 +1,176 @@
+import { resolve } from "node:path";
+import { type AuthorizationMode, checkAuthorizationMode } from "./access.ts";
+import type { GatewayConfiguration } from "./configuration.ts";
+import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { FeatureGateError } from "./feature-gates.ts";
+import { checkNodeAddressType, isNodeAddressType } from "./kubelet.ts";
+import { checkHost } from "./listeners.ts";
+
+/** Flags of kube-apiserver that the gateway has too, without the dashes. Each stands above the file's field. */
+export const KUBE_APISERVER_FLAGS = [
+  "feature-gates",
+  "token-auth-file",
+  "tls-cert-file",
+  "tls-private-key-file",
+  "kubelet-certificate-authority",
+  "kubelet-client-certificate",
+  "kubelet-client-key",
+  "kubelet-preferred-address-types",
+  "authorization-mode",
+  "secure-port",
+  "bind-address",
+] as const;
+
+export type KubeApiServerFlag = (typeof KUBE_APISERVER_FLAGS)[number];
+export type FlagValues = { readonly [Name in KubeApiServerFlag]?: string | undefined };
+
+/**
+ * The configuration with what the command line says otherwise. Files count from the working directory, as flags do everywhere.
+ * Throws `ConfigurationError` with everything that is wrong with the flags.
+ */
+export function mergeFlags(configuration: GatewayConfiguration, flags: FlagValues): GatewayConfiguration {
+  const problems: ConfigurationProblem[] = [];
+  const merger = new FlagMerger(flags, problems);
+  const merged: GatewayConfiguration = {
+    ...configuration,
+    listeners: merger.listeners(configuration.listeners),
+    authentication: {
+      tokenAuthFile: merger.file("token-auth-file") ?? configuration.authentication.tokenAuthFile,
+    },
+    authorization: {
+      modes: merger.list(
+        "authorization-mode",
+        configuration.authorization.modes,
+        checkAuthorizationMode,
+      ) as AuthorizationMode[],
+    },
+    kubelet: merger.kubelet(configuration.kubelet),
+    featureGates: merger.featureGates(configuration.featureGates),
+  };
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+  return merged;
+}
+
+class FlagMerger {
+  readonly #flags: FlagValues;
+  readonly #problems: ConfigurationProblem[];
+
+  constructor(flags: FlagValues, problems: ConfigurationProblem[]) {
+    this.#flags = flags;
+    this.#problems = problems;
+  }
+
+  listeners(listeners: GatewayConfiguration["listeners"]): GatewayConfiguration["listeners"] {
+    const { apiServer } = listeners;
+    const certFile = this.file("tls-cert-file") ?? apiServer.tls?.certFile;
+    const keyFile = this.file("tls-private-key-file") ?? apiServer.tls?.keyFile;
+    this.#requirePair("tls-cert-file", certFile, "tls-private-key-file", keyFile);
+    const tls = certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
+    return {
+      ...listeners,
+      apiServer: { address: this.#host(apiServer.address), port: this.#port(apiServer.port), tls },
+    };
+  }
+
+  kubelet(kubelet: GatewayConfiguration["kubelet"]): GatewayConfiguration["kubelet"] {
+    const authority = this.file("kubelet-certificate-authority");
+    const clientCertificateFile = this.file("kubelet-client-certificate") ?? kubelet.clientCertificateFile;
+    const clientKeyFile = this.file("kubelet-client-key") ?? kubelet.clientKeyFile;
+    this.#requirePair(
+      "kubelet-client-certificate",
+      clientCertificateFile,
+      "kubelet-client-key",
+      clientKeyFile,
+    );
+    const types = this.list(
+      "kubelet-preferred-address-types",
+      kubelet.preferredAddressTypes,
+      checkNodeAddressType,
+    );
+    return {
+      ...kubelet,
+      certificateAuthorityFile: authority ?? kubelet.certificateAuthorityFile,
+      // An authority is given so that kubelets are verified by it.
+      insecureSkipTLSVerify: authority === undefined && kubelet.insecureSkipTLSVerify,
+      clientCertificateFile,
+      clientKeyFile,
+      preferredAddressTypes: types.filter(isNodeAddressType),
+    };
+  }
+
+  featureGates(gates: GatewayConfiguration["featureGates"]): GatewayConfiguration["featureGates"] {
+    try {
+      return gates.with(this.#flags["feature-gates"] ?? "");
+    } catch (reason) {
+      if (!(reason instanceof FeatureGateError)) {
+        throw reason;
+      }
+      this.#refuse("feature-gates", reason.message);
+      return gates;
+    }
+  }
+
+  file(flag: KubeApiServerFlag): string | undefined {
+    const value = this.#flags[flag];
+    if (value === "") {
+      this.#refuse(flag, "must not be empty");
+    }
+    return value === undefined ? undefined : resolve(value);
+  }
+
+  list(
+    flag: KubeApiServerFlag,
+    fallback: readonly string[],
+    check: (item: string) => string | undefined,
+  ): readonly string[] {
+    const items = this.#flags[flag]?.split(",").map((item) => item.trim());
+    for (const wrong of (items ?? []).map(check)) {
+      if (wrong !== undefined) {
+        this.#refuse(flag, wrong);
+      }
+    }
+    return items ?? fallback;
+  }
+
+  #host(fallback: string): string {
+    const value = this.#flags["bind-address"];
+    const wrong = value === undefined ? undefined : checkHost(value);
+    if (wrong !== undefined) {
+      this.#refuse("bind-address", wrong);
+    }
+    return value ?? fallback;
+  }
+
+  #port(fallback: number): number {
+    const value = this.#flags["secure-port"];
+    if (value === undefined) {
+      return fallback;
+    }
+    if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535) {
+      this.#refuse(
+        "secure-port",
+        `must be a port between 0 (any free one) and 65535, got ${JSON.stringify(value)}`,
+      );
+    }
+    return Number(value);
+  }
+
+  #requirePair(
+    oneFlag: KubeApiServerFlag,
+    one: string | undefined,
+    otherFlag: KubeApiServerFlag,
+    other: string | undefined,
+  ): void {
+    if (one !== undefined && other === undefined) {
+      this.#refuse(oneFlag, `needs --${otherFlag} too`);
+    } else if (one === undefined && other !== undefined) {
+      this.#refuse(otherFlag, `needs --${oneFlag} too`);
+    }
+  }
+
+  #refuse(flag: KubeApiServerFlag, message: string): void {
+    this.#problems.push({ source: `--${flag}`, line: 0, column: 0, path: "", message });
+  }
+}

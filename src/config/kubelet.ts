@@ -1,0 +1,49 @@
+import { notAmong, type Section } from "./section.ts";
+import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+
+export const NODE_ADDRESS_TYPES = [
+  "Hostname",
+  "InternalDNS",
+  "InternalIP",
+  "ExternalDNS",
+  "ExternalIP",
+] as const;
+export type NodeAddressType = (typeof NODE_ADDRESS_TYPES)[number];
+
+/** How kubelets are reached. */
+export interface KubeletConnection extends UpstreamTrust {
+  /** Kubelets serve https; http is for stand-ins and local hops. */
+  readonly scheme: "https" | "http";
+  /** For nodes that do not publish their own in status.daemonEndpoints. */
+  readonly port: number;
+  /** The first type that a node has an address of is dialled. */
+  readonly preferredAddressTypes: readonly NodeAddressType[];
+}
+
+/** kube-apiserver's --kubelet-preferred-address-types. */
+export const defaultPreferredAddressTypes: readonly NodeAddressType[] = NODE_ADDRESS_TYPES;
+const DEFAULT_KUBELET_PORT = 10_250;
+
+export function readKubelet(section: Section): KubeletConnection {
+  const kubelet = {
+    scheme: section.choice("scheme", "https", ["https", "http"]),
+    port: section.count("port", DEFAULT_KUBELET_PORT, { min: 1, max: 65_535 }),
+    preferredAddressTypes: section.choices(
+      "preferredAddressTypes",
+      defaultPreferredAddressTypes,
+      NODE_ADDRESS_TYPES,
+    ),
+    // Without an authority kube-apiserver verifies no kubelet: their certificates are self-signed by default.
+    ...readUpstreamTrust(section, true),
+  };
+  section.finish();
+  return kubelet;
+}
+
+export function checkNodeAddressType(type: string): string | undefined {
+  return notAmong(type, NODE_ADDRESS_TYPES);
+}
+
+export function isNodeAddressType(type: string): type is NodeAddressType {
+  return checkNodeAddressType(type) === undefined;
+}

@@ -1,0 +1,36 @@
+import { defaultLimits, type Limits, limitRanges, type Range, type SpdyConnectionLimits } from "./limits.ts";
+import type { Section } from "./section.ts";
+import { defaultTimeouts, type Timeouts, timeoutRanges } from "./timeouts.ts";
+
+export function readLimits(section: Section): Limits {
+  const { spdy: defaultSpdy, ...defaults } = defaultLimits;
+  const { spdy: spdyRanges, ...ranges } = limitRanges;
+  const spdySection = section.section("spdy");
+  const spdy: SpdyConnectionLimits = readNumbers(spdySection, defaultSpdy, spdyRanges);
+  const limits = { ...readNumbers(section, defaults, ranges), spdy };
+  spdySection.finish();
+  section.finish();
+  return limits;
+}
+
+export function readTimeouts(section: Section): Timeouts {
+  const timeouts = Object.entries(defaultTimeouts).map(([name, fallback]: [string, number]) => {
+    const range = timeoutRanges[name as keyof Timeouts];
+    return [name, section.durationMs(name.replace(/Ms$/, ""), fallback, range)];
+  });
+  section.finish();
+  return Object.fromEntries(timeouts) as Timeouts;
+}
+
+/** The unit is the end of the name. */
+function readNumbers<T extends { readonly [Name in keyof T]: number }>(
+  section: Section,
+  defaults: T,
+  ranges: { readonly [Name in keyof T]: Range },
+): T {
+  const numbers = (Object.keys(defaults) as (keyof T & string)[]).map((name) => {
+    const read = name.endsWith("Bytes") ? section.bytes : section.count;
+    return [name, read.call(section, name, defaults[name], ranges[name])];
+  });
+  return Object.fromEntries(numbers) as T;
+}
