@@ -1,0 +1,133 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Logger } from "../observability/logger.ts";
+import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthCheck } from "./health.ts";
+import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
+
+/** One running session as `/debug/sessions` and the page show it: no command line, no header, no payload. */
+export interface AdminSession {
+  readonly id: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly node: string;
+  readonly user: string;
+  readonly plan: { readonly kind: string; readonly reason: string };
+  readonly startedAt: Date;
+  /** Payload bytes towards the client, and towards the node. */
+  readonly downstreamBytes: number;
+  readonly upstreamBytes: number;
+}
+
+export interface AdminServerOptions {
+  /** Fails only where a restart would help. */
+  readonly liveChecks: readonly HealthCheck[];
+  /** Fails while new sessions should go elsewhere: at start, and while draining. */
+  readonly readyChecks: readonly HealthCheck[];
+  readonly metrics: { readonly contentType: string; expose(): Promise<string> };
+  readonly listSessions: () => readonly AdminSession[];
+  readonly maxConnections: number;
+  readonly logger: Logger;
+}
+
+/** A probe or a scraper sends a few hundred bytes. */
+const MAX_HEADER_BYTES = 8 * 1024;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/**
+ * The operators' listener: /livez, /readyz, /metrics, /debug/sessions and a page at /. It answers GET and HEAD, changes nothing, and
+ * knows no users, so it belongs on an address that only operators reach. Not yet listening.
+ */
+export function createAdminServer(options: AdminServerOptions): Server {
+  const httpOptions = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+  };
+  const server = createServer(httpOptions, (request, response) => {
+    answer(request, response, options).catch((error: unknown) => {
+      options.logger.error({ error, path: request.url }, "an admin request failed");
+      sendText(response, 500, "internal server error\n");
+    });
+  });
+  server.maxConnections = options.maxConnections;
+  return server;
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: AdminServerOptions,
+): Promise<void> {
+  // Whatever a caller sends along is not read: the connection ends with the answer.
+  if (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) {
+    response.setHeader("Connection", "close");
+  }
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    response.setHeader("Allow", "GET, HEAD");
+    sendText(response, 405, "method not allowed\n");
+    return;
+  }
+  const [path = "", query = ""] = (request.url ?? "").split("?", 2);
+  const [, endpoint, checkName] = /^\/(livez|readyz)(?:\/([^/]+))?$/.exec(path) ?? [];
+  if (endpoint !== undefined) {
+    answerChecks(response, endpoint, checkName, new URLSearchParams(query), options);
+    return;
+  }
+  switch (path) {
+    case "/":
+      response.setHeader("Content-Security-Policy", INDEX_PAGE_POLICY);
+      send(response, 200, "text/html; charset=utf-8", INDEX_PAGE);
+      break;
+    case "/metrics":
+      send(response, 200, options.metrics.contentType, await options.metrics.expose());
+      break;
+    case "/debug/sessions":
+      send(response, 200, "application/json", `${JSON.stringify(options.listSessions())}\n`);
+      break;
+    default:
+      sendText(response, 404, "404 page not found\n");
+  }
+}
+
+function answerChecks(
+  response: ServerResponse,
+  endpoint: string,
+  checkName: string | undefined,
+  query: URLSearchParams,
+  { liveChecks, readyChecks, logger }: AdminServerOptions,
+): void {
+  const checks = endpoint === "livez" ? liveChecks : readyChecks;
+  let health: HealthAnswer;
+  if (checkName === undefined) {
+    health = answerHealth(endpoint, checks, {
+      isVerbose: query.has("verbose"),
+      excluded: query.getAll("exclude"),
+    });
+  } else {
+    const check = checks.find(({ name }) => name === checkName);
+    if (check === undefined) {
+      sendText(response, 404, "404 page not found\n");
+      return;
+    }
+    health = answerSingleCheck(check);
+  }
+  if (health.failures.length > 0) {
+    // Probes come every few seconds and fail for as long as a drain takes: no news at the usual level.
+    logger.debug({ endpoint, failures: health.failures }, "a health check failed");
+  }
+  sendText(response, health.status, health.body);
+}
+
+function sendText(response: ServerResponse, status: number, body: string): void {
+  send(response, status, "text/plain; charset=utf-8", body);
+}
+
+function send(response: ServerResponse, status: number, contentType: string, body: string): void {
+  response.writeHead(status, {
+    "Content-Type": contentType,
+    "Content-Length": Buffer.byteLength(body),
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+  });
+  response.end(body);
+}

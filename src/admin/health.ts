@@ -1,0 +1,66 @@
+/** One named reason why the process might not be healthy. */
+export interface HealthCheck {
+  /** As it stands in URLs: `/readyz/manifests`. */
+  readonly name: string;
+  /** What is wrong, or nothing. Must answer at once; an exception counts as a failure. */
+  check(): string | undefined;
+}
+
+export interface HealthAnswer {
+  readonly status: 200 | 500;
+  readonly body: string;
+  /** `name: reason` of each failed check, for our log: callers are not told why, as with kube-apiserver. */
+  readonly failures: readonly string[];
+}
+
+export interface HealthQuery {
+  readonly isVerbose: boolean;
+  /** Names of checks that shall not count. */
+  readonly excluded: readonly string[];
+}
+
+/** All checks of an endpoint at once, worded byte for byte as kube-apiserver's (k8s.io/apiserver/pkg/server/healthz). */
+export function answerHealth(
+  endpoint: string,
+  checks: readonly HealthCheck[],
+  query: HealthQuery,
+): HealthAnswer {
+  const failures: string[] = [];
+  const unmatched = new Set(query.excluded);
+  const lines = checks.map((check) => {
+    if (unmatched.delete(check.name) || query.excluded.includes(check.name)) {
+      return `[+]${check.name} excluded: ok\n`;
+    }
+    const wrong = outcomeOf(check);
+    if (wrong === undefined) {
+      return `[+]${check.name} ok\n`;
+    }
+    failures.push(`${check.name}: ${wrong}`);
+    return `[-]${check.name} failed: reason withheld\n`;
+  });
+  if (unmatched.size > 0) {
+    const names = [...unmatched].map((name) => JSON.stringify(name)).join(", ");
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names}\n`);
+  }
+  if (failures.length > 0) {
+    return { status: 500, body: `${lines.join("")}${endpoint} check failed\n`, failures };
+  }
+  const body = query.isVerbose ? `${lines.join("")}${endpoint} check passed\n` : "ok";
+  return { status: 200, body, failures };
+}
+
+/** One check alone: `/readyz/NAME`. */
+export function answerSingleCheck(check: HealthCheck): HealthAnswer {
+  const wrong = outcomeOf(check);
+  return wrong === undefined
+    ? { status: 200, body: "ok", failures: [] }
+    : { status: 500, body: `internal server error: ${wrong}\n`, failures: [`${check.name}: ${wrong}`] };
+}
+
+function outcomeOf(check: HealthCheck): string | undefined {
+  try {
+    return check.check();
+  } catch (reason) {
+    return reason instanceof Error ? reason.message : String(reason);
+  }
+}

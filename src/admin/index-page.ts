@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+
+const STYLE = `
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
+body { margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+pre { padding: .75rem 1rem; border-left: .3rem solid; overflow-x: auto; }
+pre.ok { border-color: #2a8f4a; } pre.failed { border-color: #c33; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884; white-space: nowrap; }
+td.number, th.number { text-align: right; }
+`;
+
+// Every value is set as text, never as markup: pod and user names come from outside.
+const SCRIPT = `
+const columns = [
+  ["subresource", (s) => s.subresource],
+  ["pod", (s) => s.namespace + "/" + s.pod],
+  ["node", (s) => s.node],
+  ["user", (s) => s.user],
+  ["path", (s) => s.plan.kind],
+  ["why", (s) => s.plan.reason],
+  ["age", (s) => age(Date.now() - Date.parse(s.startedAt)), "number"],
+  ["to client", (s) => size(s.downstreamBytes), "number"],
+  ["to node", (s) => size(s.upstreamBytes), "number"],
+];
+const shown = 200;
+const byId = (id) => document.getElementById(id);
+
+function age(milliseconds) {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  const parts = [[Math.floor(seconds / 3600), "h"], [Math.floor(seconds / 60) % 60, "m"], [seconds % 60, "s"]];
+  return parts.filter(([n], i) => n > 0 || i === 2).map(([n, unit]) => n + unit).join("");
+}
+function size(bytes) {
+  const power = Math.min(4, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return (bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1) + " " + ["B", "KiB", "MiB", "GiB", "TiB"][power];
+}
+function row(tag, cells) {
+  const tr = document.createElement("tr");
+  for (const [text, kind] of cells) {
+    const cell = document.createElement(tag);
+    cell.textContent = text;
+    if (tag === "th") cell.scope = "col";
+    if (kind) cell.className = kind;
+    tr.append(cell);
+  }
+  return tr;
+}
+async function refresh() {
+  try {
+    const [health, list] = await Promise.all([fetch("/readyz?verbose"), fetch("/debug/sessions")]);
+    byId("health").textContent = await health.text();
+    byId("health").className = health.ok ? "ok" : "failed";
+    const sessions = await list.json();
+    byId("count").textContent = sessions.length > shown ? sessions.length + ", the first " + shown + " shown" : sessions.length;
+    byId("rows").replaceChildren(...sessions.slice(0, shown).map((s) => row("td", columns.map(([, of, kind]) => [of(s), kind]))));
+  } catch (error) {
+    byId("health").textContent = "the gateway does not answer: " + error.message;
+    byId("health").className = "failed";
+  }
+  setTimeout(refresh, 2000);
+}
+byId("head").append(row("th", columns.map(([name, , kind]) => [name, kind])));
+refresh();
+`;
+
+/** One static page without any outside resource; what it shows it reads from `/readyz` and `/debug/sessions`. */
+export const INDEX_PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sluice</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>Sluice</h1>
+<p><a href="/livez?verbose">livez</a> &middot; <a href="/readyz?verbose">readyz</a> &middot;
+<a href="/metrics">metrics</a> &middot; <a href="/debug/sessions">sessions as JSON</a></p>
+<h2>Readiness</h2>
+<pre id="health" role="status">waiting for an answer</pre>
+<h2>Sessions: <span id="count">0</span></h2>
+<div class="scroll"><table><thead id="head"></thead><tbody id="rows"></tbody></table></div>
+<noscript><p>The links above show the same without scripts.</p></noscript>
+<script>${SCRIPT}</script>
+</body>
+</html>
+`;
+
+/** Lets the page run its own script and style and nothing else, whatever a name in the table might hold. */
+export const INDEX_PAGE_POLICY = [
+  "default-src 'none'",
+  `script-src '${hashSource(SCRIPT)}'`,
+  `style-src '${hashSource(STYLE)}'`,
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+function hashSource(text: string): string {
+  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
+}
