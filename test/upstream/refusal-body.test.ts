@@ -40,20 +40,18 @@ describe("RefusalBody", () => {
     await new Promise((resolve) => body.once("close", resolve));
     expect(body.errored).toMatchObject({ code: "truncated-body" });
   });
-  await expect(body.toArray()).rejects.toMatchObject({ code: "truncated-body" });
-});
 
-it("delivers a large body whole to a slow reader", async () => {
-  const content = randomBytes(4 * 1024 * 1024);
-  const body = await bodyFrom((socket) => socket.end(content), { type: "length", bytes: content.length });
-  const digest = createHash("sha256");
-  for await (const part of body) {
-    digest.update(part as Buffer);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  expect(digest.digest("hex")).toBe(createHash("sha256").update(content).digest("hex"));
+  it("delivers a large body whole to a slow reader", async () => {
+    const content = randomBytes(4 * 1024 * 1024);
+    const body = await bodyFrom((socket) => socket.end(content), { type: "length", bytes: content.length });
+    const digest = createHash("sha256");
+    for await (const part of body) {
+      digest.update(part as Buffer);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(digest.digest("hex")).toBe(createHash("sha256").update(content).digest("hex"));
+  });
 });
-})
 
 describe("chunked bodies", () => {
   const wire = Buffer.from("3\r\nabc\r\n0002;name=value\nde\n0\r\nT: 1\r\n\r\nnot ours");
