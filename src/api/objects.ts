@@ -109,10 +109,10 @@ export interface Namespace extends Extensible {
 
 export type KubernetesObject = Pod | Node | Namespace;
 
-/** How the kinds are spelt in paths and messages. */
-export const RESOURCE_OF_KIND = {
-  Pod: "pods",
-  Node: "nodes",
-  Namespace: "namespaces",
-} as const satisfies Record<KubernetesObject["kind"], string>;
-export type ResourceName = (typeof RESOURCE_OF_KIND)[keyof typeof RESOURCE_OF_KIND];
+export interface ObjectChange {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: KubernetesObject;
+  /** What stood there before; a watch with a selector needs it to see an object leave. */
+  readonly previous?: KubernetesObject;
+  readonly resourceVersion: number;
+}

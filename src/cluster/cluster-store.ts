@@ -6,6 +6,15 @@ import { compareByKey, keyOf } from "./object-key.ts";
 /** How many changes a watch may be behind before it must list again. */
 export const DEFAULT_REMEMBERED_CHANGES = 1_000;
 
+export interface ClusterStoreOptions {
+  readonly maxRememberedChanges?: number;
+  /**
+   * Versions of a process that starts later should be higher (the time in milliseconds will do): a client that watched the one
+   * before it then lists again instead of waiting for versions that never come.
+   */
+  readonly firstResourceVersion?: number;
+}
+
 interface Entry {
   /** As the source gave it, to see whether it changed. */
   readonly given: KubernetesObject;
@@ -20,10 +29,11 @@ export class ClusterStore implements Cluster {
   readonly #changes: ClusterChange[] = [];
   #entries = new Map<string, Entry>();
   #sorted: readonly KubernetesObject[] = [];
-  #resourceVersion = 1;
+  #resourceVersion: number;
 
-  constructor(maxRememberedChanges = DEFAULT_REMEMBERED_CHANGES) {
-    this.#maxRememberedChanges = maxRememberedChanges;
+  constructor(options: ClusterStoreOptions = {}) {
+    this.#maxRememberedChanges = options.maxRememberedChanges ?? DEFAULT_REMEMBERED_CHANGES;
+    this.#resourceVersion = options.firstResourceVersion ?? 1;
   }
 
   get resourceVersion(): number {

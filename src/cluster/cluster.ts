@@ -1,4 +1,4 @@
-import type { KubernetesObject, Namespace, Node, Pod } from "../api/objects.ts";
+import type { Namespace, Node, ObjectChange, Pod } from "../api/objects.ts";
 
 /** What is where. Answers come from memory; nothing here waits. */
 export interface Cluster {
@@ -17,10 +17,4 @@ export interface Cluster {
   changesAfter(resourceVersion: number): readonly ClusterChange[] | undefined;
 }
 
-export interface ClusterChange {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  readonly object: KubernetesObject;
-  /** What stood there before; a watch with a selector needs it to see an object leave. */
-  readonly previous?: KubernetesObject;
-  readonly resourceVersion: number;
-}
+export type ClusterChange = ObjectChange;

@@ -62,10 +62,11 @@ export class ManifestSource {
   }
 
   #scheduleReload(): void {
-    if (this.#isStopped) return;
-    clearTimeout(this.#timer);
+    // Counted from the first of several events, so that a busy folder cannot put the reload off for ever.
+    if (this.#isStopped || this.#timer !== undefined) return;
     const { reloadDelayMs = DEFAULT_RELOAD_DELAY_MS } = this.#options;
     this.#timer = setTimeout(() => {
+      this.#timer = undefined;
       this.#reloading = this.#reloading.then(() => this.#reload());
     }, reloadDelayMs).unref();
   }

@@ -1,4 +1,4 @@
-import { watch } from "node:fs";
+import { statSync, watch } from "node:fs";
 import path from "node:path";
 
 /** Calls `onChange` when something at the paths may have changed, perhaps too often, until the returned function is called. */
@@ -12,17 +12,34 @@ export interface WatchEvents {
 
 /**
  * Watches folders only, for a file the one it lies in: editors and mounted ConfigMaps replace files instead of writing them, and a
- * watch on the file would stay with the old one.
+ * watch on the file would stay with the old one. A path that does not exist is not watched; reading it says so.
  */
 export const watchFolders: WatchPaths = (paths, { onChange, onError }) => {
-  const folders = new Set(paths.flatMap((given) => [given, path.dirname(path.resolve(given))]));
-  const watchers = [...folders].map((folder) => {
-    const watcher = watch(folder, { persistent: false });
-    watcher.on("change", onChange);
-    watcher.on("error", onError);
-    return watcher;
+  const watchers = paths.flatMap((given) => {
+    const parent = path.dirname(path.resolve(given));
+    const aboutGiven = (name: string | null) =>
+      // The second name is the link that a mounted ConfigMap's files go through; its swap is the edit.
+      name === null || name === path.basename(given) || name === "..data";
+    return [
+      ...(isFolder(given) ? [watchFolder(given, () => true)] : []),
+      ...(isFolder(parent) ? [watchFolder(parent, aboutGiven)] : []),
+    ];
   });
+  for (const { watcher, isRelevant } of watchers) {
+    watcher.on("change", (_, name) => {
+      if (isRelevant(typeof name === "string" ? name : null)) onChange();
+    });
+    watcher.on("error", onError);
+  }
   return () => {
-    for (const watcher of watchers) watcher.close();
+    for (const { watcher } of watchers) watcher.close();
   };
 };
+
+function watchFolder(folder: string, isRelevant: (name: string | null) => boolean) {
+  return { watcher: watch(folder, { persistent: false }), isRelevant };
+}
+
+function isFolder(name: string): boolean {
+  return statSync(name, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

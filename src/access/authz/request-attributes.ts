@@ -1,0 +1,87 @@
+import type { UserInfo } from "../authn/authenticator.ts";
+import type { Attributes } from "./authorizer.ts";
+
+export interface RequestLine {
+  readonly method: string;
+  /** Without query, percent-encoded as it came. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+const verbOfMethod: Readonly<Record<string, string>> = {
+  POST: "create",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+/** What kube-apiserver would ask its authorizer about this request (its RequestInfo): a resource with a verb, or a bare path. */
+export function requestAttributes(user: UserInfo, request: RequestLine): Attributes {
+  const { method, path } = request;
+  const parts = resourceParts(path);
+  const none = { namespace: "", apiGroup: "", apiVersion: "", resource: "", subresource: "", name: "" };
+  if (parts === undefined) {
+    return { user, ...none, isResourceRequest: false, verb: method.toLowerCase(), path };
+  }
+  const name = parts.name === "" ? nameOfFieldSelector(request.query) : parts.name;
+  return { user, ...parts, name, isResourceRequest: true, verb: verbOf(request, parts.name), path };
+}
+
+interface ResourceParts {
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly name: string;
+  readonly subresource: string;
+}
+
+/** Undefined for a path that names no resource: discovery, health, and whatever is no API at all. */
+function resourceParts(path: string): ResourceParts | undefined {
+  const segments = decodedSegments(path);
+  const [root, ...rest] = segments ?? [];
+  const [apiGroup, apiVersion, ...below] = root === "api" ? ["", ...rest] : rest;
+  if ((root !== "api" && root !== "apis") || apiGroup === undefined || apiVersion === undefined)
+    return undefined;
+  const [first, second, third, ...others] = below;
+  if (first === undefined) return undefined;
+  const isInNamespace = first === "namespaces" && third !== undefined && !isNamespaceSubresource(third);
+  if (isInNamespace) {
+    const [name = "", subresource = ""] = others;
+    return { apiGroup, apiVersion, namespace: second ?? "", resource: third, name, subresource };
+  }
+  // A Namespace lies, for its authorizer, in itself.
+  const namespace = first === "namespaces" ? (second ?? "") : "";
+  return { apiGroup, apiVersion, namespace, resource: first, name: second ?? "", subresource: third ?? "" };
+}
+
+function isNamespaceSubresource(segment: string): boolean {
+  return segment === "status" || segment === "finalize";
+}
+
+/** An undecodable path is no resource; it is refused by its name as a path. */
+function decodedSegments(path: string): string[] | undefined {
+  try {
+    return path
+      .split("/")
+      .filter((segment) => segment !== "")
+      .map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+function verbOf({ method, query }: RequestLine, name: string): string {
+  if (method === "GET" || method === "HEAD") {
+    const watch = query.get("watch");
+    if (watch !== null && watch !== "0" && watch.toLowerCase() !== "false") return "watch";
+    return name === "" ? "list" : "get";
+  }
+  if (method === "DELETE" && name === "") return "deletecollection";
+  return verbOfMethod[method] ?? "";
+}
+
+/** A list or watch of one object by its name counts as a request for that name. */
+function nameOfFieldSelector(query: URLSearchParams): string {
+  return /^metadata\.name==?([^,=\\]+)$/.exec(query.get("fieldSelector") ?? "")?.[1] ?? "";
+}

@@ -1,0 +1,102 @@
+import { methodNotAllowed, StatusError, unknownPath } from "../status.ts";
+import { answerResource, type ResourcePath } from "./answer-resource.ts";
+import { type ApiAnswer, type ApiRequest, jsonAnswer, statusAnswer, textAnswer } from "./api-answer.ts";
+import { answerCoreResources, answerCoreVersions, answerGroups } from "./discovery.ts";
+import type { ObjectSource } from "./object-source.ts";
+import { resources } from "./resources.ts";
+import { type ServerVersion, versionInfo } from "./version-info.ts";
+
+export interface ReadOnlyApiOptions {
+  readonly version: ServerVersion;
+  readonly now: () => Date;
+  /** False while the gateway shuts down: `/readyz` then says so, and load balancers look elsewhere. */
+  readonly isReady?: () => boolean;
+}
+
+/**
+ * Answers what kubectl asks of an API server before and besides streaming: versions, discovery, health, and reading pods, nodes and
+ * namespaces. Every request gets its answer here, errors as Status, except the streaming subresources, for which undefined is
+ * returned: they are the gateway's. Who may ask is decided before.
+ */
+export function answerApiRequest(
+  request: ApiRequest,
+  source: ObjectSource,
+  options: ReadOnlyApiOptions,
+): ApiAnswer | undefined {
+  try {
+    if (isStreaming(request.path)) return undefined;
+    return answer(request, source, options);
+  } catch (error) {
+    if (error instanceof StatusError) return statusAnswer(error);
+    throw error;
+  }
+}
+
+function answer(
+  { method, path, query, accept }: ApiRequest,
+  source: ObjectSource,
+  options: ReadOnlyApiOptions,
+): ApiAnswer {
+  const isRead = method === "GET";
+  const fixed = fixedAnswers[path];
+  if (fixed && Object.hasOwn(fixedAnswers, path)) {
+    if (!isRead && method !== "HEAD") throw methodNotAllowed(method);
+    return fixed(accept, options);
+  }
+  const resourcePath = parseResourcePath(path);
+  if (resourcePath === undefined) throw unknownPath();
+  if (!isRead) throw methodNotAllowed(method, resourcePath.resource.name, resourcePath.name);
+  return answerResource(resourcePath, { source, query, accept, now: options.now });
+}
+
+const fixedAnswers: Readonly<Record<string, (accept: string, options: ReadOnlyApiOptions) => ApiAnswer>> = {
+  "/": () =>
+    jsonAnswer({
+      paths: Object.keys(fixedAnswers)
+        .filter((path) => path !== "/")
+        .sort(),
+    }),
+  "/version": (_, { version }) => jsonAnswer(versionInfo(version)),
+  "/api": answerCoreVersions,
+  "/api/v1": answerCoreResources,
+  "/apis": answerGroups,
+  "/healthz": () => textAnswer(200, "ok"),
+  "/livez": () => textAnswer(200, "ok"),
+  "/readyz": (_, { isReady }) =>
+    isReady === undefined || isReady()
+      ? textAnswer(200, "ok")
+      : textAnswer(500, "[-]shutdown failed: reason withheld\nreadyz check failed\n"),
+};
+
+/** `/api/v1/pods`, `/api/v1/nodes/worker`, `/api/v1/namespaces/default/pods/web`. */
+function parseResourcePath(path: string): ResourcePath | undefined {
+  const segments = segmentsOf(path);
+  if (segments === undefined || segments[0] !== "api" || segments[1] !== "v1") return undefined;
+  const [first, second, third, fourth, ...more] = segments.slice(2);
+  if (more.length > 0) return undefined;
+  const isInNamespace = first === "namespaces" && third !== undefined;
+  const resourceName = isInNamespace ? third : first;
+  const resource = resources.find(({ name }) => name === resourceName);
+  if (resource === undefined || (isInNamespace && !resource.isNamespaced)) return undefined;
+  if (isInNamespace) return { resource, namespace: second, name: fourth };
+  // `/api/v1/pods/web` names a pod of no namespace; only collections span them all.
+  if (third !== undefined || (resource.isNamespaced && second !== undefined)) return undefined;
+  return { resource, namespace: undefined, name: second };
+}
+
+/** Decoded, or undefined when a segment is empty or no valid encoding: nothing can be served there. */
+function segmentsOf(path: string): string[] | undefined {
+  try {
+    const segments = path.slice(1).split("/").map(decodeURIComponent);
+    return segments.includes("") ? undefined : segments;
+  } catch {
+    return undefined;
+  }
+}
+
+function isStreaming(path: string): boolean {
+  const segments = segmentsOf(path.replace(/\/$/, ""));
+  const [api, version, namespaces, , pods, , subresource, ...more] = segments ?? [];
+  const isBelowPod = api === "api" && version === "v1" && namespaces === "namespaces" && pods === "pods";
+  return isBelowPod && more.length === 0 && /^(?:exec|attach|portforward)$/.test(subresource ?? "");
+}

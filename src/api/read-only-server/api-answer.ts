@@ -1,0 +1,59 @@
+import { goJson } from "../go-json.ts";
+import { type StatusError, statusBody } from "../status.ts";
+
+export interface ApiRequest {
+  readonly method: string;
+  /** Without query, percent-encoded as it came. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The Accept header; empty when there is none. */
+  readonly accept: string;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A watch's body has no end of its own: the caller returns its iterator when the client leaves. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+}
+
+/** What a cache or a proxy between must know: answers depend on who asks. */
+const NEVER_CACHED = { "Cache-Control": "no-cache, private" } as const;
+
+export function jsonAnswer(value: unknown, contentType = "application/json"): ApiAnswer {
+  return {
+    status: 200,
+    headers: { ...NEVER_CACHED, "Content-Type": contentType },
+    body: jsonLine(value),
+  };
+}
+
+/** One value as the API server sends it, alone or as an event of a watch. */
+export function jsonLine(value: unknown): Uint8Array {
+  return new TextEncoder().encode(`${goJson(value)}\n`);
+}
+
+export function textAnswer(status: number, text: string): ApiAnswer {
+  return {
+    status,
+    headers: {
+      ...NEVER_CACHED,
+      "Content-Type": "text/plain; charset=utf-8",
+      "X-Content-Type-Options": "nosniff",
+    },
+    body: new TextEncoder().encode(text),
+  };
+}
+
+export function statusAnswer({ status }: StatusError): ApiAnswer {
+  const retryAfter = status.details?.retryAfterSeconds;
+  return {
+    status: status.code,
+    headers: {
+      ...NEVER_CACHED,
+      "Content-Type": "application/json",
+      ...(retryAfter !== undefined && { "Retry-After": String(retryAfter) }),
+    },
+    body: statusBody(status),
+  };
+}

@@ -1,0 +1,136 @@
+import type { KubernetesObject, Namespace, Node, Pod } from "../objects.ts";
+import { ageOf } from "./human-duration.ts";
+import { summarisePod } from "./pod-status.ts";
+
+/** A column of a Table; `isWide`: shown with `-o wide` only. */
+export interface Column {
+  readonly name: string;
+  readonly description: string;
+  readonly isWide?: boolean;
+}
+
+const name: Column = {
+  name: "Name",
+  description:
+    "Name must be unique within a namespace. Is required when creating resources. Cannot be updated.",
+};
+const age: Column = { name: "Age", description: "Time since the object was created." };
+
+const columnsOfKind: Readonly<Record<KubernetesObject["kind"], readonly Column[]>> = {
+  Pod: [
+    name,
+    { name: "Ready", description: "The aggregate readiness state of this pod for accepting traffic." },
+    { name: "Status", description: "The aggregate status of the containers in this pod." },
+    { name: "Restarts", description: "The number of times the containers in this pod have been restarted." },
+    age,
+    { name: "IP", description: "Address of the pod, once it has one.", isWide: true },
+    { name: "Node", description: "The node that the pod is assigned to.", isWide: true },
+    { name: "Nominated Node", description: "The node that is being freed for the pod.", isWide: true },
+    {
+      name: "Readiness Gates",
+      description: "Conditions that must be true besides the containers'.",
+      isWide: true,
+    },
+  ],
+  Node: [
+    name,
+    { name: "Status", description: "The status of the node" },
+    { name: "Roles", description: "The roles of the node" },
+    age,
+    { name: "Version", description: "Kubelet Version reported by the node." },
+    { name: "Internal-IP", description: "The first address of type InternalIP.", isWide: true },
+    { name: "External-IP", description: "The first address of type ExternalIP.", isWide: true },
+    { name: "OS-Image", description: "Operating system reported by the node.", isWide: true },
+    { name: "Kernel-Version", description: "Kernel version reported by the node.", isWide: true },
+    {
+      name: "Container-Runtime",
+      description: "Container runtime version reported by the node.",
+      isWide: true,
+    },
+  ],
+  Namespace: [name, { name: "Status", description: "The status of the namespace" }, age],
+};
+
+export function columnsOf(kind: KubernetesObject["kind"]): readonly Column[] {
+  return columnsOfKind[kind];
+}
+
+/** One cell per column, as kube-apiserver's printers fill them. */
+export function cellsOf(object: KubernetesObject, now: Date): readonly string[] {
+  switch (object.kind) {
+    case "Pod":
+      return podCells(object, now);
+    case "Node":
+      return nodeCells(object, now);
+    case "Namespace":
+      return namespaceCells(object, now);
+  }
+}
+
+function podCells(pod: Pod, now: Date): string[] {
+  const { metadata, spec, status = {} } = pod;
+  const { ready, status: shown, restarts, lastRestart } = summarisePod(pod);
+  const restartsText =
+    restarts > 0 && lastRestart ? `${restarts} (${ageOf(lastRestart, now)} ago)` : String(restarts);
+  return [
+    metadata.name,
+    ready,
+    shown,
+    restartsText,
+    ageOf(metadata.creationTimestamp, now),
+    orNone(status.podIP),
+    orNone(spec.nodeName),
+    orNone(status.nominatedNodeName),
+    readinessGatesOf(pod),
+  ];
+}
+
+function readinessGatesOf({ spec, status = {} }: Pod): string {
+  const gates = Array.isArray(spec.readinessGates) ? spec.readinessGates : [];
+  const isTrue = (gate: unknown) => {
+    const { conditionType } = gate as { conditionType?: unknown };
+    return (status.conditions ?? []).some(({ type, status }) => type === conditionType && status === "True");
+  };
+  return gates.length === 0 ? "<none>" : `${gates.filter(isTrue).length}/${gates.length}`;
+}
+
+function nodeCells(node: Node, now: Date): string[] {
+  const { metadata, status = {} } = node;
+  const { kubeletVersion, osImage, kernelVersion, containerRuntimeVersion } = status.nodeInfo ?? {};
+  const addressOf = (wanted: string) => status.addresses?.find(({ type }) => type === wanted)?.address;
+  return [
+    metadata.name,
+    nodeStatusOf(node),
+    rolesOf(metadata.labels ?? {}),
+    ageOf(metadata.creationTimestamp, now),
+    kubeletVersion ?? "",
+    orNone(addressOf("InternalIP")),
+    orNone(addressOf("ExternalIP")),
+    osImage || "<unknown>",
+    kernelVersion || "<unknown>",
+    containerRuntimeVersion || "<unknown>",
+  ];
+}
+
+function nodeStatusOf({ spec, status = {} }: Node): string {
+  const ready = status.conditions?.find(({ type }) => type === "Ready");
+  const health = ready === undefined ? "Unknown" : ready.status === "True" ? "Ready" : "NotReady";
+  return spec?.unschedulable ? `${health},SchedulingDisabled` : health;
+}
+
+function rolesOf(labels: Readonly<Record<string, string>>): string {
+  const prefix = "node-role.kubernetes.io/";
+  const roles = Object.entries(labels).flatMap(([key, value]) => {
+    if (key.startsWith(prefix)) return key.length > prefix.length ? [key.slice(prefix.length)] : [];
+    return key === "kubernetes.io/role" && value !== "" ? [value] : [];
+  });
+  return roles.length === 0 ? "<none>" : [...new Set(roles)].sort().join(",");
+}
+
+function namespaceCells({ metadata, status }: Namespace, now: Date): string[] {
+  return [metadata.name, status?.phase ?? "", ageOf(metadata.creationTimestamp, now)];
+}
+
+function orNone(value: string | undefined): string {
+  return value || "<none>";
+}

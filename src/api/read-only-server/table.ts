@@ -1,0 +1,60 @@
+import type { KubernetesObject } from "../objects.ts";
+import { badRequest } from "../status.ts";
+import { cellsOf, columnsOf } from "./columns.ts";
+import type { Representation } from "./negotiate.ts";
+
+const META_GROUP = "meta.k8s.io";
+/** kubectl before 1.16 knows only v1beta1, and every later one offers it second. */
+export const tableForms: readonly Representation[] = ["v1", "v1beta1"].map((version) => ({
+  as: "Table",
+  group: META_GROUP,
+  version,
+}));
+
+export interface TableOptions {
+  readonly form: Representation;
+  readonly includeObject: "None" | "Metadata" | "Object";
+  readonly now: Date;
+}
+
+/** The `includeObject` of a query. Throws StatusError 400 for a value that Kubernetes does not know. */
+export function includeObjectOf(query: URLSearchParams): TableOptions["includeObject"] {
+  const value = query.get("includeObject") || "Metadata";
+  if (value === "None" || value === "Metadata" || value === "Object") return value;
+  throw badRequest(`unrecognized includeObject value: "${value}"`);
+}
+
+/** What kubectl prints: columns named and filled by the server (meta.k8s.io Table). `metadata` is that of the list or object. */
+export function tableOf(
+  kind: KubernetesObject["kind"],
+  objects: readonly KubernetesObject[],
+  metadata: Readonly<Record<string, unknown>>,
+  options: TableOptions,
+): unknown {
+  return {
+    kind: "Table",
+    apiVersion: `${META_GROUP}/${options.form.version}`,
+    metadata,
+    columnDefinitions: columnsOf(kind).map(({ name, description, isWide = false }) => ({
+      name,
+      type: "string",
+      format: name === "Name" ? "name" : "",
+      description,
+      priority: isWide ? 1 : 0,
+    })),
+    rows: objects.map((object) => ({
+      cells: cellsOf(object, options.now),
+      object: includedObject(object, options),
+    })),
+  };
+}
+
+function includedObject(object: KubernetesObject, { includeObject, form }: TableOptions): unknown {
+  if (includeObject === "None") return null;
+  if (includeObject === "Object") return object;
+  return {
+    kind: "PartialObjectMetadata",
+    apiVersion: `${META_GROUP}/${form.version}`,
+    metadata: object.metadata,
+  };
+}

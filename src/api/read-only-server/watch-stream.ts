@@ -1,0 +1,98 @@
+import type { KubernetesObject, ObjectChange } from "../objects.ts";
+import { resourceExpired } from "../status.ts";
+import { jsonLine } from "./api-answer.ts";
+import type { ObjectMatcher } from "./field-selector.ts";
+import type { ObjectSource } from "./object-source.ts";
+
+export interface WatchOptions {
+  readonly source: ObjectSource;
+  /** Of which resource, in which namespace, by which selectors. */
+  readonly isWatched: ObjectMatcher;
+  /** Events that come before all changes: the state at `startVersion`. */
+  readonly initialEvents: readonly unknown[];
+  readonly startVersion: number;
+  readonly timeoutMs: number;
+  /** How the client wants to see an object: as it is, or as a Table. */
+  present(object: KubernetesObject): unknown;
+}
+
+/**
+ * The events of a watch, one JSON line each. Nothing is queued for a slow client: it is told what the source still remembers when
+ * it comes for more, and gets 410 when that is no longer everything. Whoever reads must call `return` when the client leaves.
+ */
+export class WatchStream implements AsyncIterableIterator<Uint8Array> {
+  readonly #options: WatchOptions;
+  readonly #unsubscribe: () => void;
+  readonly #timer: NodeJS.Timeout;
+  readonly #ready: unknown[];
+  #version: number;
+  #isOver = false;
+  #wake: () => void = () => {};
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#ready = [...options.initialEvents];
+    this.#version = options.startVersion;
+    this.#unsubscribe = options.source.subscribe(() => this.#wake());
+    this.#timer = setTimeout(() => this.#end(), options.timeoutMs).unref();
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    for (;;) {
+      const event = this.#ready.shift();
+      if (event !== undefined) return { done: false, value: jsonLine(event) };
+      if (this.#isOver) return { done: true, value: undefined };
+      this.#collect();
+      if (this.#ready.length === 0) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#ready.length = 0;
+    this.#end();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #collect(): void {
+    const changes = this.#options.source.changesAfter(this.#version);
+    if (changes === undefined) {
+      this.#ready.push({ type: "ERROR", object: tooOld(this.#version, this.#options.source).status });
+      this.#end();
+      return;
+    }
+    for (const change of changes) {
+      this.#version = change.resourceVersion;
+      const type = this.#eventType(change);
+      if (type) this.#ready.push({ type, object: this.#options.present(change.object) });
+    }
+  }
+
+  /** An object that begins or ceases to match the selectors comes or goes, as far as this client can see. */
+  #eventType({ type, object, previous }: ObjectChange): ObjectChange["type"] | undefined {
+    const { isWatched } = this.#options;
+    const was = previous !== undefined && isWatched(previous);
+    const is = type !== "DELETED" && isWatched(object);
+    if (is) return was ? "MODIFIED" : "ADDED";
+    return was ? "DELETED" : undefined;
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#unsubscribe();
+    clearTimeout(this.#timer);
+    this.#wake();
+  }
+}
+
+/** 410: the client must list again. Said for versions of the future too, which another process gave out. */
+export function tooOld(version: number, source: ObjectSource) {
+  return resourceExpired(`too old resource version: ${version} (${source.resourceVersion})`);
+}
