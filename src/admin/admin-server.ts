@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Logger } from "../observability/logger.ts";
-import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthCheck } from "./health.ts";
+import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
 
 /** One running session as `/debug/sessions` and the page show it: no command line, no header, no payload. */
@@ -19,19 +19,21 @@ export interface AdminSession {
 }
 
 export interface AdminServerOptions {
-  /** Fails only where a restart would help. */
-  readonly liveChecks: readonly HealthCheck[];
-  /** Fails while new sessions should go elsewhere: at start, and while draining. */
-  readonly readyChecks: readonly HealthCheck[];
+  /** Fail only where a restart would help. Absent: answering at all is the proof of life. */
+  readonly livenessChecks?: HealthChecks;
+  /** Fail while new sessions should go elsewhere: at start, and while draining. */
+  readonly readinessChecks: HealthChecks;
   readonly metrics: { readonly contentType: string; expose(): Promise<string> };
   readonly listSessions: () => readonly AdminSession[];
-  readonly maxConnections: number;
+  readonly limits: { readonly maxAdminConnections: number };
   readonly logger: Logger;
 }
 
 /** A probe or a scraper sends a few hundred bytes. */
 const MAX_HEADER_BYTES = 8 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
+
+const ALIVE: HealthChecks = { ping: () => undefined };
 
 /**
  * The operators' listener: /livez, /readyz, /metrics, /debug/sessions and a page at /. It answers GET and HEAD, changes nothing, and
@@ -49,7 +51,7 @@ export function createAdminServer(options: AdminServerOptions): Server {
       sendText(response, 500, "internal server error\n");
     });
   });
-  server.maxConnections = options.maxConnections;
+  server.maxConnections = options.limits.maxAdminConnections;
   return server;
 }
 
@@ -94,9 +96,9 @@ function answerChecks(
   endpoint: string,
   checkName: string | undefined,
   query: URLSearchParams,
-  { liveChecks, readyChecks, logger }: AdminServerOptions,
+  { livenessChecks = ALIVE, readinessChecks, logger }: AdminServerOptions,
 ): void {
-  const checks = endpoint === "livez" ? liveChecks : readyChecks;
+  const checks = endpoint === "livez" ? livenessChecks : readinessChecks;
   let health: HealthAnswer;
   if (checkName === undefined) {
     health = answerHealth(endpoint, checks, {
@@ -104,12 +106,12 @@ function answerChecks(
       excluded: query.getAll("exclude"),
     });
   } else {
-    const check = checks.find(({ name }) => name === checkName);
+    const check = Object.hasOwn(checks, checkName) ? checks[checkName] : undefined;
     if (check === undefined) {
       sendText(response, 404, "404 page not found\n");
       return;
     }
-    health = answerSingleCheck(check);
+    health = answerSingleCheck(checkName, check);
   }
   if (health.failures.length > 0) {
     // Probes come every few seconds and fail for as long as a drain takes: no news at the usual level.

@@ -1,10 +1,8 @@
-/** One named reason why the process might not be healthy. */
-export interface HealthCheck {
-  /** As it stands in URLs: `/readyz/manifests`. */
-  readonly name: string;
-  /** What is wrong, or nothing. Must answer at once; an exception counts as a failure. */
-  check(): string | undefined;
-}
+/** Says what is wrong, or nothing. Must answer at once; an exception counts as a failure. */
+export type HealthCheck = () => string | undefined;
+
+/** Checks by name, as they stand in URLs: `/readyz/draining`. */
+export type HealthChecks = Readonly<Record<string, HealthCheck>>;
 
 export interface HealthAnswer {
   readonly status: 200 | 500;
@@ -20,26 +18,22 @@ export interface HealthQuery {
 }
 
 /** All checks of an endpoint at once, worded byte for byte as kube-apiserver's (k8s.io/apiserver/pkg/server/healthz). */
-export function answerHealth(
-  endpoint: string,
-  checks: readonly HealthCheck[],
-  query: HealthQuery,
-): HealthAnswer {
+export function answerHealth(endpoint: string, checks: HealthChecks, query: HealthQuery): HealthAnswer {
   const failures: string[] = [];
   const unmatched = new Set(query.excluded);
-  const lines = checks.map((check) => {
-    if (unmatched.delete(check.name) || query.excluded.includes(check.name)) {
-      return `[+]${check.name} excluded: ok\n`;
+  const lines = Object.entries(checks).map(([name, check]) => {
+    if (unmatched.delete(name)) {
+      return `[+]${name} excluded: ok\n`;
     }
     const wrong = outcomeOf(check);
     if (wrong === undefined) {
-      return `[+]${check.name} ok\n`;
+      return `[+]${name} ok\n`;
     }
-    failures.push(`${check.name}: ${wrong}`);
-    return `[-]${check.name} failed: reason withheld\n`;
+    failures.push(`${name}: ${wrong}`);
+    return `[-]${name} failed: reason withheld\n`;
   });
   if (unmatched.size > 0) {
-    const names = [...unmatched].map((name) => JSON.stringify(name)).join(", ");
+    const names = [...unmatched].map((excluded) => JSON.stringify(excluded)).join(", ");
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}\n`);
   }
   if (failures.length > 0) {
@@ -50,16 +44,16 @@ export function answerHealth(
 }
 
 /** One check alone: `/readyz/NAME`. */
-export function answerSingleCheck(check: HealthCheck): HealthAnswer {
+export function answerSingleCheck(name: string, check: HealthCheck): HealthAnswer {
   const wrong = outcomeOf(check);
   return wrong === undefined
     ? { status: 200, body: "ok", failures: [] }
-    : { status: 500, body: `internal server error: ${wrong}\n`, failures: [`${check.name}: ${wrong}`] };
+    : { status: 500, body: `internal server error: ${wrong}\n`, failures: [`${name}: ${wrong}`] };
 }
 
 function outcomeOf(check: HealthCheck): string | undefined {
   try {
-    return check.check();
+    return check();
   } catch (reason) {
     return reason instanceof Error ? reason.message : String(reason);
   }

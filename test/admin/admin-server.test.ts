@@ -17,11 +17,10 @@ afterEach(async () => {
 });
 
 describe("health endpoints", () => {
-  const good = { name: "ping", check: () => undefined };
-  const bad = { name: "shutdown", check: () => "process is shutting down" };
-  const broken = {
-    name: "broken",
-    check: () => {
+  const readinessChecks = {
+    ping: () => undefined,
+    shutdown: () => "process is shutting down",
+    broken: () => {
       throw new Error("no such file");
     },
   };
@@ -30,6 +29,7 @@ describe("health endpoints", () => {
     { path: "/livez?verbose", status: 200, body: "[+]ping ok\nlivez check passed\n" },
     { path: "/livez/ping", status: 200, body: "ok" },
     { path: "/livez/shutdown", status: 404, body: "404 page not found\n" },
+    { path: "/readyz/toString", status: 404, body: "404 page not found\n" },
     { path: "/livez/ping/more", status: 404, body: "404 page not found\n" },
     {
       path: "/livez?verbose=true&exclude=ping",
@@ -56,7 +56,7 @@ describe("health endpoints", () => {
     { path: "/readyz/broken", status: 500, body: "internal server error: no such file\n" },
   ];
   it.each(rows)("GET $path is $status", async ({ path, status, body }) => {
-    const port = await listen({ liveChecks: [good], readyChecks: [good, bad, broken] });
+    const port = await listen({ readinessChecks });
     const answer = await ask(port, "GET", path);
     expect([answer.status, answer.body]).toEqual([status, body]);
     expect(answer.headers).toMatchObject({
@@ -68,8 +68,7 @@ describe("health endpoints", () => {
 
   it("follow the state they watch", async () => {
     let isDraining = false;
-    const check = { name: "shutdown", check: () => (isDraining ? "draining" : undefined) };
-    const port = await listen({ readyChecks: [check] });
+    const port = await listen({ readinessChecks: { draining: () => (isDraining ? "draining" : undefined) } });
     expect((await ask(port, "GET", "/readyz")).status).toBe(200);
     isDraining = true;
     expect((await ask(port, "GET", "/readyz")).status).toBe(500);
@@ -154,7 +153,7 @@ describe("the admin listener", () => {
   });
 
   it("bounds its connections", async () => {
-    const port = await listen({ maxConnections: 1 });
+    const port = await listen({ limits: { maxAdminConnections: 1 } });
     const first = connect(port, "127.0.0.1");
     await once(first, "connect");
     // Until the server has counted the first one.
@@ -176,11 +175,10 @@ describe("the admin listener", () => {
 
 async function listen(options: Partial<AdminServerOptions>): Promise<number> {
   const server = createAdminServer({
-    liveChecks: [],
-    readyChecks: [],
+    readinessChecks: {},
     metrics: new Metrics({ withProcessMetrics: false }),
     listSessions: () => [],
-    maxConnections: 10,
+    limits: { maxAdminConnections: 10 },
     logger: createLogger({ level: "silent" }),
     ...options,
   });
