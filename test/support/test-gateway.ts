@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { startGateway } from "../../src/app.ts";
+import { parseConfiguration } from "../../src/config/configuration.ts";
+import { GatewayFiles, type GatewayFilesOptions } from "./gateway-files.ts";
+import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+
+export interface TestGateway {
+  apiServerUrl: string;
+  adminUrl: string;
+  token: string;
+  kubeconfig: string;
+  readMetrics(): Promise<MetricSamples>;
+  stop(): Promise<void>;
+}
+
+/** The gateway in this process, configured by files as `sluice serve` is, with TLS on both sides. */
+export async function startTestGateway(options: GatewayFilesOptions): Promise<TestGateway> {
+  const files = new GatewayFiles();
+  try {
+    await files.write(options);
+    const { configurationFile } = files;
+    const gateway = await startGateway(
+      parseConfiguration(readFileSync(configurationFile, "utf8"), configurationFile),
+    );
+    return {
+      apiServerUrl: gateway.apiServerUrl,
+      adminUrl: gateway.adminUrl,
+      token: files.token,
+      kubeconfig: files.writeKubeconfig(gateway.apiServerUrl),
+      readMetrics: async () =>
+        parseMetrics(await (await fetch(new URL("/metrics", gateway.adminUrl))).text()),
+      stop: async () => {
+        await gateway.shutDown();
+        files.remove();
+      },
+    };
+  } catch (error) {
+    files.remove();
+    throw error;
+  }
+}
