@@ -10,6 +10,7 @@ export {
 export type { HeaderBlocks } from "./control-frame-decoder.ts";
 export { FrameDecoder, type FrameHandler } from "./frame-decoder.ts";
 export { FrameEncoder, writeDataHeader } from "./frame-encoder.ts";
+export { FrameSplitter, type FrameSplitterHandler } from "./frame-splitter.ts";
 export type { ControlFrame } from "./frames/control-frame.ts";
 export type { GoAwayFrame } from "./frames/go-away.ts";
 export type { HeadersFrame } from "./frames/headers.ts";

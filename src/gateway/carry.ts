@@ -3,8 +3,10 @@ import type { RemoteCommandVersion } from "../../protocols/remotecommand/index.t
 import { genericError } from "../api/status.ts";
 import { Relay } from "../streaming/relay.ts";
 import type { SessionContext, StreamingSession } from "../streaming/session.ts";
+import { StatusGuard } from "../streaming/status-guard.ts";
 import { type Leg, Translator } from "../streaming/translator.ts";
 import { Tunnel } from "../streaming/tunnel.ts";
+import { headerValue } from "../upstream/header-list.ts";
 import { encodeResponseHead } from "./answer.ts";
 import type { ClientHandshake } from "./client-handshake.ts";
 import type { GatewayContext } from "./context.ts";
@@ -39,7 +41,8 @@ export function carrierFor(
     case "pass-through":
       return {
         head: Buffer.from(encodeResponseHead(101, response.rawHeaders, response.statusMessage), "latin1"),
-        start: (downstream, context) => new Relay(downstream, upstream, context),
+        start: (downstream, context) =>
+          new Relay(downstream, upstream, context, guardFor(prepared, response, gateway)),
       };
     case "translate": {
       const upstreamVersion = chosenStreamProtocol(response, kubeletRequest) as RemoteCommandVersion;
@@ -72,4 +75,14 @@ export function carrierFor(
       };
     }
   }
+}
+
+/** Only SPDY exec and attach end in a status; a WebSocket that breaks off is an error to every client anyway. */
+function guardFor(
+  { request }: PreparedStreaming,
+  response: SwitchedUpgrade,
+  { limits }: GatewayContext,
+): StatusGuard | undefined {
+  if (request.offer.transport !== "spdy" || request.subresource === "portforward") return undefined;
+  return new StatusGuard(headerValue(response.rawHeaders, "x-stream-protocol-version") ?? "", limits.spdy);
 }

@@ -1,5 +1,8 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
-import { type HeaderLine, type HeaderList, headerTokens, withoutHeaders } from "../upstream/header-list.ts";
+import { withForwardedFor } from "../upstream/forwarded-headers.ts";
+import { type HeaderLine, type HeaderList, withoutHeaders } from "../upstream/header-list.ts";
+import { withoutHopByHop } from "../upstream/hop-by-hop.ts";
+import { withoutIdentity } from "./identity-headers.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
@@ -16,30 +19,9 @@ export interface KubeletRequest {
 /** v1 is never offered: its failures are lost (a Go client takes them for exit code 0). No SPDY server speaks v5. */
 const SPDY_VERSIONS_OFFERED = ["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io"];
 
-/** Headers that say who the user is, or belong to the client's own connection. They never reach a node. */
-const CLIENT_ONLY_HEADERS = [
-  "authorization",
-  "cookie",
-  "host",
-  "connection",
-  "upgrade",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "content-length",
-  // No extension is ever negotiated on a streaming route: compression would change bytes that are relayed untouched.
-  "sec-websocket-extensions",
-  "x-forwarded-for",
-  "x-remote-user",
-  "x-remote-group",
-  "x-remote-uid",
-];
+/** They are about the client's own connection. Extensions do not travel: compression would change bytes that are relayed. */
+const CLIENT_ONLY_HEADERS = ["host", "content-length", "sec-websocket-extensions"];
 const WEBSOCKET_HEADERS = ["sec-websocket-protocol", "sec-websocket-key", "sec-websocket-version"];
-const IDENTITY_PREFIXES = ["impersonate-", "x-remote-extra-"];
-const BEARER_SUBPROTOCOL = "base64url.bearer.authorization.k8s.io.";
 
 /** Builds the request for the node: the kubelet's URL, and the client's headers as far as the plan lets them through. */
 export function kubeletRequestFor(
@@ -111,26 +93,8 @@ function streamProtocols(versions: readonly string[]): HeaderLine[] {
   return versions.map((version) => ["X-Stream-Protocol-Version", version]);
 }
 
-/** The client's headers without identity and hop-by-hop ones (those that Connection names too), the client's address added. */
+/** The client's headers without identity and hop-by-hop ones (those that Connection names too), its address added. */
 function forwardedHeaders(request: StreamingRequest): HeaderLine[] {
-  const named = headerTokens(request.headers, "connection");
-  const kept = withoutHeaders(request.headers, [...CLIENT_ONLY_HEADERS, ...named]).filter(
-    ([name]) => !IDENTITY_PREFIXES.some((prefix) => name.toLowerCase().startsWith(prefix)),
-  );
-  const lines: HeaderLine[] = [];
-  for (const [name, value] of kept) {
-    if (name.toLowerCase() !== "sec-websocket-protocol") lines.push([name, value]);
-    else if (withoutBearer(value) !== "") lines.push([name, withoutBearer(value)]);
-  }
-  lines.push(["X-Forwarded-For", request.remoteAddress]);
-  return lines;
-}
-
-/** A token may travel as a subprotocol (browsers can set no headers); it must not travel on. */
-function withoutBearer(protocols: string): string {
-  return protocols
-    .split(",")
-    .map((protocol) => protocol.trim())
-    .filter((protocol) => protocol !== "" && !protocol.startsWith(BEARER_SUBPROTOCOL))
-    .join(", ");
+  const kept = withoutHeaders(withoutIdentity(withoutHopByHop(request.headers)), CLIENT_ONLY_HEADERS);
+  return withForwardedFor(kept, { peerAddress: request.remoteAddress, isPeerTrusted: false });
 }

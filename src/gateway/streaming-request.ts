@@ -34,10 +34,10 @@ const STREAMING_PATH =
 export function matchStreamingPath(pathname: string): StreamingPath | undefined {
   const groups = STREAMING_PATH.exec(pathname)?.groups;
   if (groups === undefined) return undefined;
-  const namespace = decodeSegment(groups["namespace"]);
-  const pod = decodeSegment(groups["pod"]);
+  const namespace = decodeSegment(groups.namespace);
+  const pod = decodeSegment(groups.pod);
   if (namespace === undefined || pod === undefined) return undefined;
-  return { namespace, pod, subresource: groups["subresource"] as Subresource };
+  return { namespace, pod, subresource: groups.subresource as Subresource };
 }
 
 /** Reads options, offer and headers. Throws a StatusError 400 for what the API server refuses when it decodes them. */

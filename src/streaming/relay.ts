@@ -1,26 +1,30 @@
 import type { Duplex } from "node:stream";
+import { ProtocolError } from "../../protocols/protocol-error.ts";
+import { abortSocket } from "./abort-socket.ts";
 import { feed } from "./feed.ts";
 import { finishAndLinger } from "./linger.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
+import type { RelayGuard } from "./status-guard.ts";
 import type { Leg } from "./translator.ts";
 
 /**
  * Carries bytes both ways untouched: pass-through, once both upgrades are done.
  *
- * Half-close is kept: a side that ends is ended on the other side after its last byte, and the opposite direction
- * goes on until it ends too. The reference closes both sockets when either direction ends and so cuts the tail of
- * the other. A side that breaks (reset, error) breaks the other as well: an end must never look better than it was.
+ * A client that half-closes has no more input, and the node goes on; a node that ends has said all, and the client gets
+ * all of it. The reference closes both sockets when either direction ends and so cuts the tail of the other. A side that breaks (reset, error) breaks the other as well: an end must never look better than it was.
+ * Where a guard is given, it has the last word towards a client whose upstream said none.
  */
 export class Relay implements StreamingSession {
   readonly #context: SessionContext;
   readonly #downstream: Duplex;
   readonly #upstream: Duplex;
   readonly #traffic: Traffic;
-  #hasUpstreamEnded = false;
+  readonly #guard: RelayGuard | undefined;
   #isOver = false;
 
-  constructor(downstream: Leg, upstream: Leg, context: SessionContext) {
+  constructor(downstream: Leg, upstream: Leg, context: SessionContext, guard?: RelayGuard) {
     this.#context = context;
+    this.#guard = guard;
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
     this.#traffic = new Traffic(context.clock.now());
@@ -58,21 +62,37 @@ export class Relay implements StreamingSession {
 
   #toDownstream(chunk: Uint8Array): void {
     this.#traffic.downstreamBytes += chunk.byteLength;
-    if (this.#downstream.writable) this.#downstream.write(chunk);
+    if (this.#guard === undefined) {
+      this.#passDownstream(chunk);
+      return;
+    }
+    try {
+      this.#guard.fromUpstream(chunk, this.#passDownstream);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#broke("protocol-error", `the node sent malformed SPDY: ${error.message}`);
+    }
   }
+
+  readonly #passDownstream = (bytes: Uint8Array): void => {
+    if (this.#downstream.writable) this.#downstream.write(bytes);
+  };
 
   #toUpstream(chunk: Uint8Array): void {
     this.#traffic.upstreamBytes += chunk.byteLength;
+    this.#guard?.fromDownstream(chunk);
     if (this.#upstream.writable) this.#upstream.write(chunk);
   }
 
   /** The node has said all it had to say, which ends a streaming session: the client gets all of it, then our FIN. */
   #upstreamEnded(): void {
     if (this.#isOver) return;
-    this.#hasUpstreamEnded = true;
-    this.#over("completed", "the node ended the connection");
-    finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
-    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+    if (this.#guard !== undefined && !this.#guard.hasStatus) {
+      this.#broke("upstream-lost", "the node ended the session without a status");
+    } else {
+      this.#over("completed", "the node ended the connection");
+      this.#lingerBoth();
+    }
   }
 
   /** The client has no more input; the node may still have output. */
@@ -83,17 +103,32 @@ export class Relay implements StreamingSession {
   #broke(cause: SessionEndCause, message: string): void {
     if (this.#isOver) return;
     this.#over(cause, message);
-    if (cause === "client-gone")
+    const lastWord = cause === "client-gone" ? undefined : this.#guard?.lastWord(message);
+    if (lastWord !== undefined) {
+      this.#passDownstream(lastWord);
+      this.#lingerBoth();
+    } else if (cause === "client-gone") {
       finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
-    else this.#upstream.destroy();
-    this.#downstream.destroy();
+      this.#downstream.destroy();
+    } else if (this.#guard?.hasStatus) {
+      // The status is on its way already; breaking the connection now would take it back.
+      this.#lingerBoth();
+    } else {
+      this.#upstream.destroy();
+      abortSocket(this.#downstream);
+    }
+  }
+
+  #lingerBoth(): void {
+    finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
+    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
   }
 
   #over(cause: SessionEndCause, message: string): void {
     this.#isOver = true;
     this.#context.clock.delete(this);
     const { downstreamBytes, upstreamBytes } = this.#traffic;
-    const code = this.#hasUpstreamEnded || cause === "client-gone" ? 200 : 500;
+    const code = cause === "completed" || cause === "client-gone" ? 200 : 500;
     this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
   }
 }

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import {
+  RST,
   type SpdyHeaders,
   type SpdyLimits,
   SpdySession,
@@ -35,8 +36,6 @@ export interface SpdyConnectionHandler {
   onEnd(end: SpdyConnectionEnd): void;
 }
 
-const REFUSED_STREAM = 3;
-
 /** One SPDY/3.1 session over a socket whose upgrade is done: joins the pure session to the socket and the clock. */
 export class SpdyConnection {
   readonly #socket: Duplex;
@@ -55,7 +54,7 @@ export class SpdyConnection {
       options.role,
       {
         send: (bytes) => this.#send(bytes),
-        onStream: (stream) => handler.onStream?.(stream) ?? REFUSED_STREAM,
+        onStream: (stream) => handler.onStream?.(stream) ?? RST.REFUSED_STREAM,
       },
       options.limits,
     );

@@ -1,0 +1,112 @@
+import { readUint24, readUint32 } from "../bytes/index.ts";
+import { ProtocolError } from "../protocol-error.ts";
+import { CONTROL_BIT, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, LOW_31_BITS } from "./constants.ts";
+import { carveDataHeader } from "./data-header-slab.ts";
+import { writeDataHeader } from "./frame-encoder.ts";
+
+export interface FrameSplitterHandler {
+  /** Bytes to pass on, in order; after each call of `push` what has been passed on ends with a whole frame. */
+  onBytes(bytes: Uint8Array): void;
+  /** Some payload of this stream was passed on. */
+  onPayload(streamId: number): void;
+  /** A SYN_REPLY of this stream was passed on. */
+  onReply(streamId: number): void;
+  /** The sender ended this stream, by FIN or RST_STREAM. */
+  onFinish(streamId: number): void;
+}
+
+/**
+ * Passes SPDY frames on without understanding them, so that the receiver always stands between two frames: a DATA frame
+ * that a chunk cuts off goes out as a shorter frame of what is there, and the rest as another one.
+ *
+ * This is what allows a relay to say a last word of its own when the sender dies in mid-frame. It costs one header per
+ * chunk; whole frames and control frames keep their bytes, and so the compression context of their headers.
+ */
+export class FrameSplitter {
+  readonly #handler: FrameSplitterHandler;
+  readonly #maxControlFrameBytes: number;
+  #dataStreamId = 0;
+  #dataFin = false;
+  #dataBytesLeft = 0;
+  /** A header, or a control frame, that the last chunk cut off. */
+  #held: Uint8Array = new Uint8Array(0);
+
+  constructor(handler: FrameSplitterHandler, maxControlFrameBytes: number) {
+    this.#handler = handler;
+    this.#maxControlFrameBytes = maxControlFrameBytes;
+  }
+
+  /** May overwrite headers within the chunk. Throws ProtocolError for a control frame that is too long to be held. */
+  push(chunk: Uint8Array): void {
+    const bytes = this.#withHeld(chunk);
+    let start = this.#passRestOfData(bytes);
+    let offset = start;
+    while (offset < bytes.length) {
+      const end = this.#endOfFrame(bytes, offset);
+      if (end === undefined) break;
+      offset = Math.min(end, bytes.length);
+    }
+    if (offset > start) this.#handler.onBytes(bytes.subarray(start, offset));
+    start = offset;
+    if (start < bytes.length) this.#held = bytes.slice(start);
+  }
+
+  #withHeld(chunk: Uint8Array): Uint8Array {
+    if (this.#held.length === 0) return chunk;
+    const bytes = new Uint8Array(this.#held.length + chunk.length);
+    bytes.set(this.#held);
+    bytes.set(chunk, this.#held.length);
+    this.#held = new Uint8Array(0);
+    return bytes;
+  }
+
+  /** Passes on what belongs to a DATA frame of an earlier chunk, under a header of its own; returns where it ends. */
+  #passRestOfData(bytes: Uint8Array): number {
+    const length = Math.min(this.#dataBytesLeft, bytes.length);
+    if (length === 0) return 0;
+    this.#dataBytesLeft -= length;
+    const fin = this.#dataFin && this.#dataBytesLeft === 0;
+    if (fin) this.#handler.onFinish(this.#dataStreamId);
+    this.#handler.onBytes(carveDataHeader(this.#dataStreamId, length, fin));
+    this.#handler.onBytes(bytes.subarray(0, length));
+    return length;
+  }
+
+  /** Where the frame at `offset` ends, beyond the bytes for DATA that is cut off; undefined when it must be held. */
+  #endOfFrame(bytes: Uint8Array, offset: number): number | undefined {
+    if (bytes.length - offset < FRAME_HEADER_BYTES) return undefined;
+    const payloadBytes = readUint24(bytes, offset + 5);
+    const end = offset + FRAME_HEADER_BYTES + payloadBytes;
+    if (((bytes[offset] as number) & CONTROL_BIT) !== 0)
+      return this.#endOfControl(bytes, offset, end, payloadBytes);
+
+    const available = bytes.length - offset - FRAME_HEADER_BYTES;
+    if (available === 0 && payloadBytes > 0) return undefined;
+    const streamId = readUint32(bytes, offset);
+    if (payloadBytes > 0) this.#handler.onPayload(streamId);
+    const fin = ((bytes[offset + 4] as number) & FLAG.FIN) !== 0;
+    if (available >= payloadBytes) {
+      if (fin) this.#handler.onFinish(streamId);
+    } else {
+      this.#dataStreamId = streamId;
+      this.#dataFin = fin;
+      this.#dataBytesLeft = payloadBytes - available;
+      writeDataHeader(bytes, offset, streamId, available, false);
+    }
+    return end;
+  }
+
+  #endOfControl(bytes: Uint8Array, offset: number, end: number, payloadBytes: number): number | undefined {
+    if (payloadBytes > this.#maxControlFrameBytes) {
+      throw new ProtocolError("frame-too-large", `a control frame of ${payloadBytes} bytes`);
+    }
+    if (end > bytes.length) return undefined;
+    const type = ((bytes[offset + 2] as number) << 8) | (bytes[offset + 3] as number);
+    if (payloadBytes >= 4) {
+      const streamId = readUint32(bytes, offset + FRAME_HEADER_BYTES) & LOW_31_BITS;
+      if (type === FRAME_TYPE.SYN_REPLY) this.#handler.onReply(streamId);
+      else if (type === FRAME_TYPE.RST_STREAM) this.#handler.onFinish(streamId);
+    }
+    return end;
+  }
+}

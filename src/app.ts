@@ -1,0 +1,151 @@
+import { readFile } from "node:fs/promises";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { parseTokenFile, StaticTokens } from "./access/authn/static-tokens.ts";
+import { alwaysAllow } from "./access/authz/authorizer.ts";
+import { createAdminServer } from "./admin/admin-server.ts";
+import { ClusterStore } from "./cluster/cluster-store.ts";
+import { ManifestSource } from "./cluster/manifest-source.ts";
+import type { GatewayConfiguration } from "./config/configuration.ts";
+import type { UpstreamTrust } from "./config/upstream-trust.ts";
+import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
+import type { GatewayContext } from "./gateway/context.ts";
+import { forwardToApiServer } from "./gateway/forward-to-api-server.ts";
+import { createApiServer } from "./gateway/server.ts";
+import { Sessions } from "./gateway/sessions.ts";
+import { drainSessions } from "./gateway/shutdown.ts";
+import { createLogger, type Logger } from "./observability/logger.ts";
+import { Metrics } from "./observability/metrics.ts";
+import { SessionClock } from "./streaming/session-clock.ts";
+import { HttpUpstream } from "./upstream/http-upstream.ts";
+import { UpstreamTls } from "./upstream/tls.ts";
+
+export interface RunningGateway {
+  /** Where the listeners are, with the ports that the system chose. */
+  readonly apiServerUrl: string;
+  readonly adminUrl: string;
+  /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
+  shutDown(): Promise<void>;
+}
+
+/** The composition root: a configuration in, a running gateway out. Throws ConfigurationError for files it names wrongly. */
+export async function startGateway(
+  configuration: GatewayConfiguration,
+  logger: Logger = createLogger(configuration.logging),
+): Promise<RunningGateway> {
+  const { listeners, limits, timeouts, featureGates, kubelet } = configuration;
+  const metrics = new Metrics();
+  const clock = new SessionClock();
+  const sessions = new Sessions(limits.maxConcurrentSessions);
+  metrics.observeRunningSessions(() => sessions.list());
+
+  const store = new ClusterStore();
+  const manifests = await ManifestSource.start({ paths: configuration.cluster.manifests, store, logger });
+  const kubeletTls = kubelet.scheme === "https" ? await upstreamTlsOf(kubelet) : undefined;
+  const gateway: GatewayContext = {
+    authenticator: new StaticTokens(await tokensOf(configuration)),
+    authorizer: alwaysAllow,
+    cluster: store,
+    gates: featureGates,
+    limits,
+    timeouts,
+    kubelet: {
+      preferredAddressTypes: kubelet.preferredAddressTypes,
+      defaultKubeletPort: kubelet.port,
+      endpointOf: (host, port) => ({ host, port, tls: kubeletTls }),
+    },
+    clock,
+    sessions,
+    metrics,
+    logger,
+  };
+
+  const apiServerUpstream = await upstreamApiServerOf(configuration);
+  const other =
+    apiServerUpstream === undefined
+      ? answerFromCluster(gateway)
+      : forwardToApiServer(gateway, apiServerUpstream);
+  const { apiServer } = listeners;
+  const tls = apiServer.tls && {
+    cert: await readFile(apiServer.tls.certFile, "utf8"),
+    key: await readFile(apiServer.tls.keyFile, "utf8"),
+  };
+  const api = createApiServer(gateway, other, { tls });
+  const admin = createAdminServer({
+    metrics,
+    limits,
+    readinessChecks: { draining: () => (sessions.isDraining ? "the gateway is shutting down" : undefined) },
+    listSessions: () => sessions.list(),
+    logger,
+  });
+  await Promise.all([listen(api, apiServer), listen(admin, listeners.admin)]);
+
+  const apiServerUrl = urlOf(api, tls === undefined ? "http" : "https");
+  const adminUrl = urlOf(admin, "http");
+  logger.info({ apiServerUrl, adminUrl }, "the gateway is ready");
+  return {
+    apiServerUrl,
+    adminUrl,
+    async shutDown(): Promise<void> {
+      await drainSessions(gateway);
+      await manifests.stop();
+      apiServerUpstream?.upstream.close();
+      await Promise.all([close(api), close(admin)]);
+      logger.info({}, "the gateway has stopped");
+    },
+  };
+}
+
+async function tokensOf({ authentication }: GatewayConfiguration) {
+  const { tokenAuthFile } = authentication;
+  return tokenAuthFile === undefined
+    ? []
+    : parseTokenFile(await readFile(tokenAuthFile, "utf8"), tokenAuthFile);
+}
+
+async function upstreamApiServerOf({ upstreamAPIServer, timeouts }: GatewayConfiguration) {
+  if (upstreamAPIServer === undefined) return undefined;
+  const { protocol, hostname, port } = new URL(upstreamAPIServer.url);
+  const isTls = protocol === "https:";
+  const endpoint = {
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? (isTls ? 443 : 80) : Number(port),
+    tls: isTls ? await upstreamTlsOf(upstreamAPIServer) : undefined,
+  };
+  return {
+    upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs }),
+    impersonates: upstreamAPIServer.clientCertificateFile !== undefined,
+  };
+}
+
+async function upstreamTlsOf(trust: UpstreamTrust): Promise<UpstreamTls> {
+  const read = async (file: string | undefined) => (file === undefined ? undefined : await readFile(file));
+  return new UpstreamTls({
+    ca: await read(trust.certificateAuthorityFile),
+    certificate: await read(trust.clientCertificateFile),
+    key: await read(trust.clientKeyFile),
+    insecureSkipVerify: trust.insecureSkipTLSVerify,
+  });
+}
+
+function listen(server: Server, { address, port }: { address: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, address, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function urlOf(server: Server, scheme: string): string {
+  const { address, port, family } = server.address() as AddressInfo;
+  return `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

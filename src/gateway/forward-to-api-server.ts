@@ -1,0 +1,94 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { UserInfo } from "../access/authn/authenticator.ts";
+import { genericError, type StatusError, serviceUnavailable, unauthorized } from "../api/status.ts";
+import { Relay } from "../streaming/relay.ts";
+import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
+import { withForwardedFor } from "../upstream/forwarded-headers.ts";
+import { joinHostPort } from "../upstream/go-dial-error.ts";
+import { type HeaderLine, type HeaderList, withHeader } from "../upstream/header-list.ts";
+import { forwardHttp } from "../upstream/http-forwarder.ts";
+import type { HttpUpstream } from "../upstream/http-upstream.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import type { GatewayContext } from "./context.ts";
+import { withoutIdentity } from "./identity-headers.ts";
+import type { PendingClient } from "./pending-client.ts";
+import type { IncomingStreaming } from "./prepare-streaming.ts";
+import type { OtherRequests } from "./server.ts";
+import { writeStatus } from "./write-status.ts";
+
+export interface ApiServerUpstream {
+  readonly upstream: HttpUpstream;
+  /**
+   * The gateway has a client certificate there. Then it must say for whom it speaks, by impersonation: otherwise every
+   * caller would act with the gateway's own rights.
+   */
+  readonly impersonates: boolean;
+}
+
+/** Everything that is not a streaming subresource goes to the real API server, bodies, watches and upgrades alike. */
+export function forwardToApiServer(
+  gateway: GatewayContext,
+  { upstream, impersonates }: ApiServerUpstream,
+): OtherRequests {
+  const authority = joinHostPort(upstream.endpoint.host, upstream.endpoint.port);
+
+  const editorFor = async (incoming: IncomingStreaming): Promise<(headers: HeaderList) => HeaderLine[]> => {
+    const user = impersonates ? await gateway.authenticator.authenticate(incoming) : undefined;
+    if (impersonates && user === undefined) throw unauthorized();
+    return (headers) => {
+      const forwarded = withForwardedFor(withHeader(headers, "Host", authority), {
+        peerAddress: incoming.remoteAddress,
+        isPeerTrusted: false,
+      });
+      return user === undefined ? forwarded : impersonating(forwarded, user);
+    };
+  };
+
+  return {
+    async handleRequest(incoming, request: IncomingMessage, response: ServerResponse): Promise<void> {
+      await forwardHttp(request, response, {
+        upstream,
+        editHeaders: await editorFor(incoming),
+        respondError: (error, failed) => writeStatus(failed, forwardingError(error).status),
+      });
+    },
+    async handleUpgrade(incoming, request: IncomingMessage, client: PendingClient): Promise<void> {
+      const editHeaders = await editorFor(incoming);
+      const giveBack = gateway.sessions.admit();
+      try {
+        await forwardUpgrade(client, {
+          endpoint: upstream.endpoint,
+          method: incoming.method,
+          path: request.url ?? "/",
+          headers: incoming.headers,
+          editHeaders,
+          dialTimeoutMs: gateway.timeouts.dialMs,
+          responseHeaderTimeoutMs: gateway.timeouts.upgradeResponseMs,
+          maxResponseHeadBytes: gateway.limits.maxUpgradeResponseHeadBytes,
+          carry: (downstream, answered) => {
+            const { clock, timeouts } = gateway;
+            new Relay(downstream, answered, { clock, timeouts, lingerTimes: timeouts, onOver: giveBack });
+          },
+        });
+      } catch (error) {
+        giveBack();
+        if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+        throw forwardingError(error);
+      }
+    },
+  };
+}
+
+function forwardingError(error: UpstreamError): StatusError {
+  if (error.code === "dial-failed")
+    return serviceUnavailable(`error trying to reach the API server: ${error.message}`);
+  return genericError(502, `error trying to reach the API server: ${error.message}`);
+}
+
+/** Who the caller is, in the gateway's name. What the caller itself claims to be is dropped first. */
+function impersonating(headers: HeaderList, user: UserInfo): HeaderLine[] {
+  const lines: HeaderLine[] = [["Impersonate-User", user.name]];
+  if (user.uid !== "") lines.push(["Impersonate-Uid", user.uid]);
+  for (const group of user.groups) lines.push(["Impersonate-Group", group]);
+  return [...withoutIdentity(headers), ...lines];
+}

@@ -1,0 +1,19 @@
+import { withoutBearerSubprotocols } from "../../protocols/websocket/index.ts";
+import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../upstream/header-list.ts";
+
+const IDENTITY_HEADERS = ["authorization", "cookie", "x-remote-user", "x-remote-group", "x-remote-uid"];
+const IDENTITY_PREFIXES = ["impersonate-", "x-remote-extra-"];
+
+/**
+ * The lines without any that say, or claim, who the user is. A token may come as a WebSocket subprotocol too, for
+ * browsers can set no headers; it does not travel on either.
+ */
+export function withoutIdentity(headers: HeaderList): HeaderLine[] {
+  return withoutHeaders(headers, IDENTITY_HEADERS)
+    .filter(([name]) => !IDENTITY_PREFIXES.some((prefix) => name.toLowerCase().startsWith(prefix)))
+    .flatMap(([name, value]): HeaderLine[] => {
+      if (name.toLowerCase() !== "sec-websocket-protocol") return [[name, value]];
+      const protocols = withoutBearerSubprotocols(listElements([value]));
+      return protocols.length === 0 ? [] : [[name, protocols.join(", ")]];
+    });
+}
