@@ -1,0 +1,131 @@
+import type { Duplex } from "node:stream";
+import type { TerminalSize } from "../../protocols/remotecommand/index.ts";
+import type { CommandExit, CommandProcess, CommandProcessHandler, OutputStream } from "./command-process.ts";
+import type { StandinLimits } from "./limits.ts";
+import { PauseGate } from "./pause-gate.ts";
+import { CommandStartError } from "./start-command.ts";
+
+/** Where the output of a session goes: SPDY streams or WebSocket channels. */
+export interface CommandTransport {
+  readonly socket: Duplex;
+  sendOutput(stream: OutputStream, part: Uint8Array): void;
+  endOutput(stream: OutputStream): void;
+  /** Sends the last word after all output, then ends the connection so that the client gets everything. */
+  finish(exit: CommandExit): void;
+  /** Ends the connection at once. */
+  abort(): void;
+}
+
+export type StartProcess = (handler: CommandProcessHandler) => CommandProcess;
+
+/**
+ * One exec or attach: joins a process to a client, whatever protocol the client speaks.
+ *
+ * Output that the client does not take pauses the process; input that the process does not take pauses the connection,
+ * after `maxStdinBufferBytes`. Input may come before the process is started.
+ */
+export class CommandSession implements CommandProcessHandler {
+  readonly #transport: CommandTransport;
+  readonly #startProcess: StartProcess;
+  readonly #limits: StandinLimits;
+  readonly #gate: PauseGate;
+  /** Called when the process is gone, too; until then the session is the node's to abort. */
+  readonly #onOver: () => void;
+  #process: CommandProcess | undefined;
+  #earlyInput: Uint8Array[] = [];
+  #earlyBytes = 0;
+  #hasEarlyEnd = false;
+  #isOver = false;
+  #hasExited = false;
+
+  constructor(transport: CommandTransport, start: StartProcess, limits: StandinLimits, onOver: () => void) {
+    this.#transport = transport;
+    this.#startProcess = start;
+    this.#limits = limits;
+    this.#gate = new PauseGate(transport.socket);
+    this.#onOver = onOver;
+    transport.socket.on("drain", () => this.#process?.resumeOutput());
+  }
+
+  start(): void {
+    if (this.#isOver) return;
+    try {
+      this.#process = this.#startProcess(this);
+    } catch (error) {
+      if (!(error instanceof CommandStartError)) throw error;
+      this.onExit({ type: "failed", message: error.message });
+      return;
+    }
+    const early = this.#earlyInput;
+    this.#earlyInput = [];
+    this.#gate.release(this);
+    for (const part of early) this.receiveStdin(part);
+    if (this.#hasEarlyEnd) this.#process.endStdin();
+  }
+
+  receiveStdin(part: Uint8Array): void {
+    if (this.#isOver || part.length === 0) return;
+    if (this.#process === undefined) {
+      this.#earlyInput.push(part);
+      this.#earlyBytes += part.length;
+      if (this.#earlyBytes > this.#limits.maxStdinBufferBytes) this.#gate.hold(this);
+    } else if (!this.#process.writeStdin(part)) this.#gate.hold(this);
+  }
+
+  receiveStdinEnd(): void {
+    if (this.#process === undefined) this.#hasEarlyEnd = true;
+    else this.#process.endStdin();
+  }
+
+  receiveResize(size: TerminalSize): void {
+    this.#process?.resize(size);
+  }
+
+  /** The client closed or broke the connection. */
+  clientGone(): void {
+    if (this.#isOver) return;
+    this.#stopCarrying();
+    if (this.#process === undefined) this.#onOver();
+    else this.#process.hangUp();
+  }
+
+  /** The node goes away: nothing of the session may survive it. */
+  async abort(): Promise<void> {
+    this.#stopCarrying();
+    this.#transport.abort();
+    if (!this.#hasExited) await this.#process?.kill();
+  }
+
+  onOutput(stream: OutputStream, part: Uint8Array): void {
+    if (this.#isOver) return;
+    const { socket } = this.#transport;
+    socket.cork();
+    this.#transport.sendOutput(stream, part);
+    socket.uncork();
+    if (socket.writableNeedDrain) this.#process?.pauseOutput();
+  }
+
+  onOutputEnd(stream: OutputStream): void {
+    if (!this.#isOver) this.#transport.endOutput(stream);
+  }
+
+  onStdinDrain(): void {
+    this.#gate.release(this);
+  }
+
+  onExit(exit: CommandExit): void {
+    this.#hasExited = true;
+    this.#onOver();
+    if (this.#isOver) return;
+    this.#stopCarrying();
+    const { socket } = this.#transport;
+    socket.cork();
+    this.#transport.finish(exit);
+    socket.uncork();
+  }
+
+  #stopCarrying(): void {
+    this.#isOver = true;
+    this.#gate.release(this);
+  }
+}

@@ -1,0 +1,174 @@
+import { connect, type Socket } from "node:net";
+import { sendInChunks } from "./chunks.ts";
+import type { StandinLimits } from "./limits.ts";
+
+/** The client's side of one forwarded connection: a pair of SPDY streams or of WebSocket channels. */
+export interface ForwardClient {
+  sendData(part: Uint8Array): void;
+  /** The target will send no more. */
+  finishData(): void;
+  resetData(): void;
+  /** Text that the user must see. kubectl ends all forwarding at it, so it is for connections that never were. */
+  sendError(text: string): void;
+  finishError(): void;
+  /** The connection to the client takes no more for now; `resumeReading` is called when it does. */
+  readonly isFull: boolean;
+  /** The target does not take what was sent for it: the connection must not be read (true), or may be again. */
+  setBlocked(isBlocked: boolean): void;
+  /** Nothing of this connection is left, once. */
+  onOver(): void;
+}
+
+export interface ForwardTarget {
+  /** Inside the pod. */
+  readonly port: number;
+  /** On loopback; undefined when nothing listens on `port`. */
+  readonly realPort: number | undefined;
+  /** Names the pod in the text of a refusal. */
+  readonly sandboxId: string;
+}
+
+// A piece that has been taken is the only sign that the target reads at all, so pieces are small.
+const PIECE_BYTES = 16 * 1024;
+
+/** One connection to a port of the pod. What the target does not read is kept here, up to `maxForwardBufferBytes`. */
+export class ForwardedConnection {
+  readonly #client: ForwardClient;
+  readonly #limits: StandinLimits;
+  readonly #now: () => number;
+  readonly #socket: Socket | undefined;
+  #queue: Uint8Array[] = [];
+  #queuedBytes = 0;
+  #isWriting = false;
+  #isBlocked = false;
+  #lastTakenMs: number;
+  #hasConnected = false;
+  #hasClientFinished = false;
+  #hasTargetFinished = false;
+  #isOver = false;
+
+  constructor(client: ForwardClient, target: ForwardTarget, limits: StandinLimits, now: () => number) {
+    this.#client = client;
+    this.#limits = limits;
+    this.#now = now;
+    this.#lastTakenMs = now();
+    if (target.realPort === undefined) {
+      queueMicrotask(() => this.#refuse(target, "connection refused"));
+      return;
+    }
+    const socket = connect({ host: "127.0.0.1", port: target.realPort, allowHalfOpen: true });
+    this.#socket = socket;
+    socket.once("connect", () => {
+      this.#hasConnected = true;
+      this.#lastTakenMs = now();
+      this.#pump();
+    });
+    socket.on("data", (part: Uint8Array) => this.#received(part));
+    socket.once("end", () => this.#targetFinished());
+    socket.once("error", (error: NodeJS.ErrnoException) => {
+      if (this.#hasConnected) this.abort();
+      else this.#refuse(target, error.code === "ECONNREFUSED" ? "connection refused" : error.message);
+    });
+    socket.once("close", () => this.abort());
+  }
+
+  /** From the client. The part is kept until the target has taken it. */
+  write(part: Uint8Array): void {
+    if (this.#isOver || this.#hasClientFinished || part.length === 0) return;
+    if (this.#queue.length === 0) this.#lastTakenMs = this.#now();
+    this.#queue.push(part);
+    this.#queuedBytes += part.length;
+    this.#pump();
+    this.#updateBlocked();
+  }
+
+  /** The client will send no more; the target may. */
+  finish(): void {
+    if (this.#isOver || this.#hasClientFinished) return;
+    this.#hasClientFinished = true;
+    this.#pump();
+  }
+
+  /** Ends both directions now; the client hears of it as a reset, without text. */
+  abort(): void {
+    if (this.#isOver) return;
+    this.#client.resetData();
+    this.#client.finishError();
+    this.#over();
+  }
+
+  resumeReading(): void {
+    this.#socket?.resume();
+  }
+
+  tick(nowMs: number): void {
+    const isStalled = nowMs - this.#lastTakenMs >= this.#limits.streamStallTimeoutMs;
+    if (this.#isBlocked && isStalled) this.abort();
+  }
+
+  #pump(): void {
+    const socket = this.#socket;
+    if (socket === undefined || !this.#hasConnected || this.#isWriting || !socket.writable) return;
+    const first = this.#queue[0];
+    if (first === undefined) {
+      if (this.#hasClientFinished) socket.end(() => this.#endIfBothFinished());
+      return;
+    }
+    const piece = first.subarray(0, PIECE_BYTES);
+    if (piece.length === first.length) this.#queue.shift();
+    else this.#queue[0] = first.subarray(PIECE_BYTES);
+    this.#isWriting = true;
+    socket.write(piece, (error) => {
+      this.#isWriting = false;
+      this.#queuedBytes -= piece.length;
+      if (error) return;
+      this.#lastTakenMs = this.#now();
+      this.#pump();
+      this.#updateBlocked();
+    });
+  }
+
+  #updateBlocked(): void {
+    const isBlocked = !this.#isOver && this.#queuedBytes > this.#limits.maxForwardBufferBytes;
+    if (isBlocked === this.#isBlocked) return;
+    this.#isBlocked = isBlocked;
+    this.#client.setBlocked(isBlocked);
+  }
+
+  #received(part: Uint8Array): void {
+    if (this.#isOver) return;
+    sendInChunks(part, (chunk) => this.#client.sendData(chunk));
+    if (this.#client.isFull) this.#socket?.pause();
+  }
+
+  #targetFinished(): void {
+    if (this.#isOver) return;
+    this.#hasTargetFinished = true;
+    this.#client.finishData();
+    this.#endIfBothFinished();
+  }
+
+  #endIfBothFinished(): void {
+    if (this.#isOver || !this.#hasTargetFinished || this.#socket?.writableFinished !== true) return;
+    this.#client.finishError();
+    this.#over();
+  }
+
+  /** containerd's words. */
+  #refuse({ port, sandboxId }: ForwardTarget, reason: string): void {
+    if (this.#isOver) return;
+    const cause = `failed to connect to localhost:${port} inside namespace "${sandboxId}", IPv4: dial tcp4 127.0.0.1:${port}: connect: ${reason}`;
+    this.#client.sendError(`error forwarding port ${port} to pod ${sandboxId}, uid : ${cause}`);
+    this.#client.finishError();
+    this.#client.resetData();
+    this.#over();
+  }
+
+  #over(): void {
+    this.#isOver = true;
+    this.#queue = [];
+    this.#updateBlocked();
+    this.#socket?.destroy();
+    this.#client.onOver();
+  }
+}

@@ -1,0 +1,30 @@
+/** Every bound of a stand-in node. Times are in milliseconds. */
+export interface StandinLimits {
+  /** A client has this long to open the streams of an exec or attach, and both streams of a forwarded connection. */
+  readonly streamCreationTimeoutMs: number;
+  /** A forwarded connection whose target takes no byte for this long while it holds up the others is reset. */
+  readonly streamStallTimeoutMs: number;
+  /** Input that a process has not read yet; beyond it the client's connection is not read. */
+  readonly maxStdinBufferBytes: number;
+  /** The same for the target of one forwarded connection. */
+  readonly maxForwardBufferBytes: number;
+  /** Answers (to PINGs) that may wait for a client that sends but does not read, before it is cut off. */
+  readonly maxQueuedBytes: number;
+  /** A client that neither sends nor closes for this long after the session is let go. */
+  readonly lingerIdleMs: number;
+  /** A client that keeps sending but never closes is let go after this long. */
+  readonly lingerMaxMs: number;
+}
+
+export const defaultStandinLimits: StandinLimits = {
+  streamCreationTimeoutMs: 30_000,
+  streamStallTimeoutMs: 30_000,
+  maxStdinBufferBytes: 1024 * 1024,
+  maxForwardBufferBytes: 1024 * 1024,
+  maxQueuedBytes: 4 * 1024 * 1024,
+  lingerIdleMs: 60_000,
+  lingerMaxMs: 600_000,
+};
+
+/** Go's io.Copy reads 32 KiB at a time, so no peer has seen longer DATA frames and messages from a real node. */
+export const MAX_CHUNK_BYTES: number = 32 * 1024;

@@ -1,0 +1,105 @@
+import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
+import type {
+  CommandExit,
+  CommandProcess,
+  CommandProcessHandler,
+  OutputStream,
+  ProcessEnvironment,
+} from "./command-process.ts";
+import { defaultStandinLimits } from "./limits.ts";
+import type { StandinContainer } from "./standin-pod.ts";
+import { startCommand } from "./start-command.ts";
+
+interface Attachment {
+  readonly requested: RequestedStreams;
+  readonly handler: CommandProcessHandler;
+}
+
+/**
+ * A container's own process, which any number of clients may attach to. All of them get its output and may write its
+ * input. A client that does not read its output pauses the process, and so the others too, as in containerd.
+ */
+export class MainProcess {
+  readonly #container: StandinContainer;
+  readonly #attachments = new Set<Attachment>();
+  readonly #pausing = new Set<Attachment>();
+  readonly #process: CommandProcess | undefined;
+  #hasExited = false;
+
+  /** Throws CommandStartError when the container's command cannot run: a wrong configuration. */
+  constructor(container: StandinContainer, environment: ProcessEnvironment) {
+    this.#container = container;
+    if (container.command === undefined) return;
+    const requested = { stdin: true, stdout: true, stderr: true, tty: container.tty === true };
+    const { maxStdinBufferBytes } = defaultStandinLimits;
+    this.#process = startCommand(
+      { argv: container.command, requested, environment, maxStdinBufferBytes },
+      {
+        onOutput: (stream, part) => this.#output(stream, part),
+        onOutputEnd: (stream) => this.#tell(stream, ({ handler }) => handler.onOutputEnd(stream)),
+        onStdinDrain: () => {
+          for (const { handler } of this.#attachments) handler.onStdinDrain();
+        },
+        onExit: () => this.#exited(),
+      },
+    );
+  }
+
+  get hasExited(): boolean {
+    return this.#hasExited;
+  }
+
+  attach(requested: RequestedStreams, handler: CommandProcessHandler): CommandProcess {
+    const attachment: Attachment = { requested, handler };
+    this.#attachments.add(attachment);
+    if (this.#hasExited) queueMicrotask(() => handler.onExit(END_OF_ATTACH));
+    return {
+      writeStdin: (part) => this.#process?.writeStdin(part) ?? true,
+      endStdin: () => {
+        if (this.#container.stdinOnce) this.#process?.endStdin();
+      },
+      resize: (size) => this.#process?.resize(size),
+      pauseOutput: () => {
+        this.#pausing.add(attachment);
+        this.#process?.pauseOutput();
+      },
+      resumeOutput: () => this.#unpause(attachment),
+      hangUp: () => {
+        this.#detach(attachment);
+        queueMicrotask(() => handler.onExit(END_OF_ATTACH));
+      },
+      kill: async () => this.#detach(attachment),
+    };
+  }
+
+  async stop(): Promise<void> {
+    await this.#process?.kill();
+  }
+
+  #output(stream: OutputStream, part: Uint8Array): void {
+    this.#tell(stream, ({ handler }) => handler.onOutput(stream, part));
+  }
+
+  #tell(stream: OutputStream, tell: (attachment: Attachment) => void): void {
+    for (const attachment of this.#attachments) if (attachment.requested[stream]) tell(attachment);
+  }
+
+  #unpause(attachment: Attachment): void {
+    this.#pausing.delete(attachment);
+    if (this.#pausing.size === 0) this.#process?.resumeOutput();
+  }
+
+  #detach(attachment: Attachment): void {
+    this.#attachments.delete(attachment);
+    this.#unpause(attachment);
+  }
+
+  #exited(): void {
+    this.#hasExited = true;
+    for (const { handler } of this.#attachments) handler.onExit(END_OF_ATTACH);
+    this.#attachments.clear();
+  }
+}
+
+/** Attach ends well however the container's process ended: its exit code belongs to the container. */
+const END_OF_ATTACH: CommandExit = { type: "exited", code: 0 };

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import {
+  type CommandLine,
+  type CommandProcess,
+  type CommandProcessHandler,
+  environmentOf,
+  type OutputStream,
+  WORKING_DIRECTORY,
+} from "./command-process.ts";
+import { exitCodeOf, signalGroup } from "./process-group.ts";
+
+/** A command without a terminal: separate stdout and stderr, and a stdin that can end. */
+export class PipedProcess implements CommandProcess {
+  readonly #child: ChildProcess;
+  readonly #handler: CommandProcessHandler;
+  readonly #maxStdinBufferBytes: number;
+  #failure: Error | undefined;
+
+  /** Throws when the system refuses the arguments. */
+  constructor(path: string, line: CommandLine, handler: CommandProcessHandler) {
+    const { stdin, stdout, stderr } = line.requested;
+    const stdioOf = (isWanted: boolean): "pipe" | "ignore" => (isWanted ? "pipe" : "ignore");
+    this.#handler = handler;
+    this.#maxStdinBufferBytes = line.maxStdinBufferBytes;
+    this.#child = spawn(path, line.argv.slice(1), {
+      argv0: line.argv[0],
+      cwd: WORKING_DIRECTORY,
+      env: environmentOf(line.environment),
+      detached: true,
+      stdio: [stdioOf(stdin), stdioOf(stdout), stdioOf(stderr)],
+    });
+    this.#listen("stdout", this.#child.stdout);
+    this.#listen("stderr", this.#child.stderr);
+    this.#child.stdin?.on("drain", () => handler.onStdinDrain());
+    this.#child.stdin?.on("close", () => handler.onStdinDrain());
+    // EPIPE: the process closed its stdin. What comes for it is dropped, as its kernel would.
+    this.#child.stdin?.on("error", () => {});
+    this.#child.on("error", (error) => {
+      this.#failure ??= error;
+    });
+    // "close" and not "exit": a child in the background may still write, and its output belongs to the session.
+    this.#child.on("close", (code, signal) => this.#closed(code, signal));
+  }
+
+  writeStdin(part: Uint8Array): boolean {
+    const stdin = this.#child.stdin;
+    if (!stdin?.writable) return true;
+    stdin.write(part);
+    return stdin.writableLength <= this.#maxStdinBufferBytes;
+  }
+
+  endStdin(): void {
+    this.#child.stdin?.end();
+  }
+
+  resize(): void {}
+
+  pauseOutput(): void {
+    this.#child.stdout?.pause();
+    this.#child.stderr?.pause();
+  }
+
+  resumeOutput(): void {
+    this.#child.stdout?.resume();
+    this.#child.stderr?.resume();
+  }
+
+  /** containerd 2.1 kills an exec whose client is gone (1.6 and 1.7 let it run with nobody to talk to). */
+  hangUp(): void {
+    this.#child.stdin?.end();
+    signalGroup(this.#child, "SIGKILL");
+    this.resumeOutput();
+  }
+
+  async kill(): Promise<void> {
+    const isGone = this.#child.exitCode !== null || this.#child.signalCode !== null;
+    signalGroup(this.#child, "SIGKILL");
+    this.resumeOutput();
+    if (!isGone && this.#child.pid !== undefined) await once(this.#child, "exit");
+    this.#child.stdout?.destroy();
+    this.#child.stderr?.destroy();
+  }
+
+  #listen(name: OutputStream, stream: Readable | null): void {
+    stream?.on("data", (part: Uint8Array) => this.#handler.onOutput(name, part));
+    stream?.on("error", () => stream.destroy());
+    stream?.once("close", () => this.#handler.onOutputEnd(name));
+  }
+
+  #closed(code: number | null, signal: NodeJS.Signals | null): void {
+    if (this.#failure !== undefined) this.#handler.onExit({ type: "failed", message: this.#failure.message });
+    else this.#handler.onExit({ type: "exited", code: exitCodeOf(code, signal) });
+  }
+}

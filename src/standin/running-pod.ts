@@ -1,0 +1,28 @@
+import type { ProcessEnvironment } from "./command-process.ts";
+import { MainProcess } from "./main-process.ts";
+import type { StandinPod } from "./standin-pod.ts";
+
+/** A pod with its running containers. */
+export class RunningPod {
+  readonly pod: StandinPod;
+  readonly #mainProcesses = new Map<string, MainProcess>();
+
+  constructor(pod: StandinPod) {
+    this.pod = pod;
+    for (const container of pod.containers) {
+      this.#mainProcesses.set(container.name, new MainProcess(container, this.environment));
+    }
+  }
+
+  get environment(): ProcessEnvironment {
+    return { hostname: this.pod.name };
+  }
+
+  findContainer(name: string): MainProcess | undefined {
+    return this.#mainProcesses.get(name);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#mainProcesses.values()].map((main) => main.stop()));
+  }
+}

@@ -1,0 +1,39 @@
+import { isIP } from "node:net";
+import { generate } from "selfsigned";
+
+export interface SelfSignedCertificate {
+  readonly certPem: string;
+  readonly keyPem: string;
+}
+
+const VALID_MS = 365 * 24 * 3600 * 1000;
+/** Clocks of test machines differ. */
+const EARLIER_MS = 3600 * 1000;
+
+/**
+ * A new EC certificate that is its own authority, for a server on 127.0.0.1, localhost and `names` (host names or
+ * addresses), and as a client's. `commonName` is who a client with it is.
+ */
+export async function createSelfSignedCertificate(
+  names: readonly string[] = [],
+  commonName = "localhost",
+): Promise<SelfSignedCertificate> {
+  const altNames = [...new Set(["localhost", "127.0.0.1", ...names])].map((name) =>
+    isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name },
+  );
+  const nowMs = Date.now();
+  const pems = await generate([{ name: "commonName", value: commonName }], {
+    keyType: "ec",
+    curve: "P-256",
+    algorithm: "sha256",
+    notBeforeDate: new Date(nowMs - EARLIER_MS),
+    notAfterDate: new Date(nowMs + VALID_MS),
+    extensions: [
+      { name: "basicConstraints", cA: true, critical: true },
+      { name: "keyUsage", digitalSignature: true, keyCertSign: true, critical: true },
+      { name: "extKeyUsage", serverAuth: true, clientAuth: true },
+      { name: "subjectAltName", altNames },
+    ],
+  });
+  return { certPem: pems.cert, keyPem: pems.private };
+}

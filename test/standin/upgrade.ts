@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import { connect, type Socket } from "node:net";
+import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
+import { createStandinNode, type StandinNode, type StandinNodeOptions } from "../../src/standin/index.ts";
+
+export const POD = {
+  namespace: "default",
+  name: "web",
+  uid: "5a1f",
+  containers: [{ name: "main" }],
+  ports: new Map<number, number>(),
+};
+
+/** A plain HTTP node with one pod `web`. */
+export function startNode(options: Partial<StandinNodeOptions> = {}): Promise<StandinNode> {
+  return createStandinNode({ name: "node", declaresWebSockets: true, pods: [POD], ...options });
+}
+
+export function execPath(command: readonly string[], flags: string, container = "main"): string {
+  const query = command.map((word) => `command=${encodeURIComponent(word)}`).join("&");
+  return `/exec/default/web/${container}?${flags}&${query}`;
+}
+
+/** Opens a SPDY upgrade; rejects with the status and body of a refusal. */
+export async function spdyUpgrade(
+  node: StandinNode,
+  path: string,
+  protocol: string,
+): Promise<{ socket: Socket; head: Buffer; response: IncomingMessage }> {
+  const outgoing: ClientRequest = request({
+    host: node.address,
+    port: node.port,
+    path,
+    method: "POST",
+    headers: { Connection: "Upgrade", Upgrade: "SPDY/3.1", "X-Stream-Protocol-Version": protocol },
+  });
+  outgoing.end();
+  const result = await Promise.race([
+    once(outgoing, "upgrade").then(([response, socket, head]) => ({ response, socket, head })),
+    once(outgoing, "response").then(async ([response]) => {
+      const body = Buffer.concat(await (response as IncomingMessage).toArray()).toString();
+      throw new Error(`${response.statusCode} ${body}`);
+    }),
+  ]);
+  return result;
+}
+
+/** Sends raw bytes and collects everything until the node ends the connection. */
+export async function rawExchange(node: StandinNode, text: string): Promise<string> {
+  const socket = connect(node.port, node.address);
+  socket.end(text);
+  return Buffer.concat(await socket.toArray()).toString("latin1");
+}
+
+/** What a stream of the client has received, and how it ended. */
+export interface ClientStream {
+  readonly stream: SpdyStream;
+  readonly parts: Buffer[];
+  end: "open" | "finished" | "reset" | "session-ended";
+  readonly ended: Promise<void>;
+}
+
+/** A SPDY client made of our own session: opens streams and records what comes. */
+export class SpdyClient {
+  readonly socket: Socket;
+  readonly session: SpdySession;
+  readonly closed: Promise<unknown>;
+  hasGoAway = false;
+
+  constructor(socket: Socket, head: Uint8Array) {
+    this.socket = socket;
+    this.session = new SpdySession("client", {
+      send: (bytes) => void socket.write(bytes),
+      onStream: () => 3,
+      onGoAway: () => {
+        this.hasGoAway = true;
+      },
+    });
+    socket.on("error", () => {});
+    this.closed = once(socket, "close");
+    socket.on("data", (chunk) => this.session.receive(chunk));
+    socket.on("end", () => this.session.receiveEnd());
+    if (head.length > 0) this.session.receive(head);
+  }
+
+  open(headers: Record<string, string>): ClientStream {
+    const { promise, resolve } = withResolvers();
+    const parts: Buffer[] = [];
+    const client: { -readonly [Key in keyof ClientStream]: ClientStream[Key] } = {
+      parts,
+      end: "open",
+      ended: promise,
+      stream: this.session.openStream(Object.entries(headers), {
+        onData(part, fin) {
+          if (part.length > 0) parts.push(Buffer.from(part));
+          if (!fin) return;
+          client.end = "finished";
+          resolve();
+        },
+        onEnd({ type }) {
+          client.end = type;
+          resolve();
+        },
+      }),
+    };
+    return client;
+  }
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: () => void = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+export const textOf = ({ parts }: { parts: readonly Buffer[] }): string => Buffer.concat(parts).toString();
