@@ -8,6 +8,7 @@ export const NO_CLOSE_CODE = 1005;
  * rest below 3000 for future standards; 1012 to 1014 are registered with IANA. The same set as in `ws`.
  */
 export function isWireCloseCode(code: number): boolean {
+  if (!Number.isInteger(code)) return false;
   if (code >= 3000) return code <= 4999;
   return code >= 1000 && code <= 1014 && !(code >= 1004 && code <= 1006);
 }
