@@ -46,7 +46,8 @@ function stableUid(object: KubernetesObject): string {
 
 function withPodStatus(pod: Pod): Pod {
   const { spec, status = {} } = pod;
-  const completeSpec = { ...spec, restartPolicy: spec.restartPolicy || "Always" };
+  const containers = spec.containers.map(withPortProtocols);
+  const completeSpec = { ...spec, containers, restartPolicy: spec.restartPolicy || "Always" };
   if (status.phase) return { ...pod, spec: completeSpec };
   if (!spec.nodeName) return { ...pod, spec: completeSpec, status: { ...status, phase: "Pending" } };
   const running = {
@@ -55,6 +56,14 @@ function withPodStatus(pod: Pod): Pod {
     containerStatuses: spec.containers.map((container) => runningStatus(container, pod)),
   };
   return { ...pod, spec: completeSpec, status: { ...running, ...status } };
+}
+
+function withPortProtocols(container: Container): Container {
+  if (container.ports === undefined) return container;
+  return {
+    ...container,
+    ports: container.ports.map((port) => ({ ...port, protocol: port.protocol || "TCP" })),
+  };
 }
 
 function runningStatus({ name, image = "" }: Container, { metadata }: Pod): ContainerStatus {

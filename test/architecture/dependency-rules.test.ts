@@ -17,7 +17,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   "src/observability": [],
   "src/api": ["src/config"],
   "src/cluster": ["src/api", "src/config"],
-  "src/access": ["src/api", "src/config"],
+  "src/access": ["protocols/websocket", "src/api", "src/config"],
   "src/streaming": ["protocols/*", "src/observability", "src/config"],
   "src/upstream": ["protocols/*", "src/streaming", "src/config", "src/observability", "src/api"],
   "src/gateway": [

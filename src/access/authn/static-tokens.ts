@@ -28,7 +28,7 @@ export class StaticTokens implements Authenticator {
   }
 
   async authenticate(request: CredentialsRequest): Promise<UserInfo | undefined> {
-    const user = this.#userOf(bearerTokenOf(request)) ?? this.#userOf(tokenOfSubprotocols(request));
+    const user = this.#userOf(bearerTokenOf(request)) ?? this.#userOf(subprotocolTokenOf(request));
     return user && withAuthenticatedGroup(user);
   }
 
@@ -88,16 +88,4 @@ function readCsv(text: string, fileName: string): CsvRecord[] {
       { source: fileName, line: error.line, column: 0, path: "", message: error.message },
     ]);
   }
-}
-
-/** Only a WebSocket request may carry its token this way; an ill-formed one is no credential at all. */
-function tokenOfSubprotocols(request: CredentialsRequest): string | undefined {
-  const values = (name: string) =>
-    request.headers.filter(([header]) => header.toLowerCase() === name).map(([, value]) => value);
-  if (!values("upgrade").some((value) => value.trim().toLowerCase() === "websocket")) return undefined;
-  const offered = values("sec-websocket-protocol")
-    .flatMap((value) => value.split(","))
-    .map((protocol) => protocol.trim());
-  const found = subprotocolTokenOf(offered);
-  return found.type === "token" ? found.token : undefined;
 }
