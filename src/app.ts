@@ -20,6 +20,9 @@ import { SessionClock } from "./streaming/session-clock.ts";
 import { HttpUpstream } from "./upstream/http-upstream.ts";
 import { UpstreamTls } from "./upstream/tls.ts";
 
+/** What `/version` says. kubectl warns when it is more than one minor release away. */
+const CLAIMED_VERSION = "v1.36.0+sluice";
+
 export interface RunningGateway {
   /** Where the listeners are, with the ports that the system chose. */
   readonly apiServerUrl: string;
@@ -63,7 +66,7 @@ export async function startGateway(
   const apiServerUpstream = await upstreamApiServerOf(configuration);
   const other =
     apiServerUpstream === undefined
-      ? answerFromCluster(gateway)
+      ? answerFromCluster(gateway, CLAIMED_VERSION)
       : forwardToApiServer(gateway, apiServerUpstream);
   const { apiServer } = listeners;
   const tls = apiServer.tls && {

@@ -16,6 +16,7 @@ export class PipedProcess implements CommandProcess {
   readonly #child: ChildProcess;
   readonly #handler: CommandProcessHandler;
   readonly #maxStdinBufferBytes: number;
+  readonly #endedOutputs = new Set<OutputStream>();
   #failure: Error | undefined;
 
   /** Throws when the system refuses the arguments. */
@@ -86,10 +87,19 @@ export class PipedProcess implements CommandProcess {
   #listen(name: OutputStream, stream: Readable | null): void {
     stream?.on("data", (part: Uint8Array) => this.#handler.onOutput(name, part));
     stream?.on("error", () => stream.destroy());
-    stream?.once("close", () => this.#handler.onOutputEnd(name));
+    stream?.once("end", () => this.#endOutput(name));
+  }
+
+  #endOutput(name: OutputStream): void {
+    if (this.#endedOutputs.has(name)) return;
+    this.#endedOutputs.add(name);
+    this.#handler.onOutputEnd(name);
   }
 
   #closed(code: number | null, signal: NodeJS.Signals | null): void {
+    // A stream that broke has no "end".
+    this.#endOutput("stdout");
+    this.#endOutput("stderr");
     if (this.#failure !== undefined) this.#handler.onExit({ type: "failed", message: this.#failure.message });
     else this.#handler.onExit({ type: "exited", code: exitCodeOf(code, signal) });
   }

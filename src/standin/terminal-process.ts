@@ -15,9 +15,22 @@ import { openPseudoTerminal, type PseudoTerminal } from "./pseudo-terminal.ts";
 const DEFAULT_COLUMNS = 80;
 const DEFAULT_ROWS = 24;
 
-// The leader of a new session gets the first terminal that it opens as its controlling terminal (Linux): with it come
-// job control, ^C, and SIGHUP when the terminal goes away. Node can start a session but not do this.
-const TAKE_TERMINAL = 'exec 0<>"$0" 1>&0 2>&0 && exec "$@"';
+// Runs in a shell that leads the new session; the command is its child.
+// - The leader of a session gets the first terminal that it opens as its controlling terminal (Linux): with it come job
+//   control, ^C, and SIGHUP when the terminal goes away. Node can start a session but not do this.
+// - When the leader exits the kernel drops the output that the terminal's master has not read. So the leader lets go of
+//   the terminal when the command is over, and stays until descriptor 3 ends, which is when all output has been read.
+// - The shell would say "Killed" in its own words on stderr; ^C is the command's affair, not the shell's.
+const LEADER_SCRIPT = [
+  'exec 0<>"$0" 1>&0 2>/dev/null',
+  "trap : INT QUIT",
+  '"$@" 2>&1 3<&-',
+  "code=$?",
+  "exec 0<&3 1>/dev/null",
+  "read _",
+  "exit $code",
+].join("\n");
+const HOLD_DESCRIPTOR = 3;
 
 /** A command on a terminal: stderr is merged into stdout, and its input cannot end (as in containerd). */
 export class TerminalProcess implements CommandProcess {
@@ -36,11 +49,11 @@ export class TerminalProcess implements CommandProcess {
     this.#terminal = openPseudoTerminal(DEFAULT_COLUMNS, DEFAULT_ROWS);
     const { slaveDescriptor: slave, slavePath, master } = this.#terminal;
     try {
-      this.#child = spawn("/bin/sh", ["-c", TAKE_TERMINAL, slavePath, path, ...line.argv.slice(1)], {
+      this.#child = spawn("/bin/sh", ["-c", LEADER_SCRIPT, slavePath, path, ...line.argv.slice(1)], {
         cwd: WORKING_DIRECTORY,
         env: { ...environmentOf(line.environment), TERM: "xterm" },
         detached: true,
-        stdio: [slave, slave, slave],
+        stdio: [slave, slave, slave, "pipe"],
       });
     } catch (error) {
       master.destroy();
@@ -53,6 +66,7 @@ export class TerminalProcess implements CommandProcess {
     // EIO is how a terminal says that its last process is gone.
     master.on("error", () => master.destroy());
     master.once("close", () => this.#outputEnded());
+    this.#child.stdio[HOLD_DESCRIPTOR]?.on("error", () => {});
     this.#child.once("error", (error) => this.#ended(error, 0));
     this.#child.once("exit", (code, signal) => this.#ended(undefined, exitCodeOf(code, signal)));
   }
@@ -94,6 +108,7 @@ export class TerminalProcess implements CommandProcess {
 
   #outputEnded(): void {
     this.#hasOutputEnded = true;
+    this.#child.stdio[HOLD_DESCRIPTOR]?.destroy();
     this.#handler.onStdinDrain();
     this.#handler.onOutputEnd("stdout");
     this.#reportExit();

@@ -1,0 +1,132 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { isIP } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { startGateway } from "../app.ts";
+import { loadConfiguration } from "../config/load-configuration.ts";
+import { startDemoCluster } from "../demo/demo-cluster.ts";
+import { DemoFolder, randomToken } from "../demo/demo-folder.ts";
+import { formatResults, runSelfCheck } from "../demo/self-check.ts";
+import { createSelfSignedCertificate } from "../standin/index.ts";
+import { UpstreamTls } from "../upstream/tls.ts";
+import { helpText, parseFlags, terminationSignal } from "./flags.ts";
+import { UsageError } from "./usage-error.ts";
+
+const HELP = helpText("sluice demo [flags]", [
+  [
+    "--dir DIR",
+    "where kubeconfig and the gateway's configuration are written; a temporary folder when absent",
+  ],
+  ["--address ADDR", "loopback address to listen on (127.0.0.1)"],
+  ["--port PORT", "port of the gateway; 0 is any free one (0)"],
+  ["--once", "check every path, print the table, exit 0 or 1"],
+]);
+
+/** Two stand-in nodes and the gateway on loopback: shows every path working, then serves until SIGTERM or Ctrl-C. */
+export async function run(args: string[]): Promise<number> {
+  const { values } = parseFlags({
+    args,
+    options: {
+      dir: { type: "string" },
+      address: { type: "string", default: "127.0.0.1" },
+      port: { type: "string", default: "0" },
+      once: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  requireLoopback(values.address);
+  const stopped = terminationSignal();
+  const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
+  const folder = await DemoFolder.open(values.dir ?? (temporary as string));
+  try {
+    return await runIn(folder, values.address, parsePort(values.port), values.once, stopped);
+  } finally {
+    await folder.remove();
+    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+async function runIn(
+  folder: DemoFolder,
+  address: string,
+  port: number,
+  isOnce: boolean,
+  stopped: Promise<NodeJS.Signals>,
+): Promise<number> {
+  const [serverCertificate, nodeCertificate, kubeletClientCertificate] = await Promise.all([
+    createSelfSignedCertificate([address], "sluice-demo"),
+    createSelfSignedCertificate([], "sluice-demo-node"),
+    createSelfSignedCertificate([], "sluice-demo-gateway"),
+  ]);
+  const cluster = await startDemoCluster(nodeCertificate, kubeletClientCertificate.certPem);
+  try {
+    const token = randomToken();
+    const files = {
+      serverCertificate,
+      nodeCertificate,
+      kubeletClientCertificate,
+      token,
+      manifests: cluster.manifests,
+      address,
+      port,
+    };
+    await folder.writeConfiguration(files);
+    const gateway = await startGateway(await loadConfiguration(folder.configuration));
+    try {
+      await folder.writeAccess(gateway.apiServerUrl, gateway.adminUrl, files);
+      process.stdout.write(`ready ${folder.kubeconfig}\n`);
+      const { hostname, port: gatewayPort } = new URL(gateway.apiServerUrl);
+      const endpoint = {
+        host: hostname.replace(/^\[|\]$/g, ""),
+        port: Number(gatewayPort),
+        tls: new UpstreamTls({ ca: serverCertificate.certPem }),
+      };
+      const results = await runSelfCheck({ endpoint, token }, gateway.adminUrl);
+      process.stdout.write(`\n${formatResults(results)}\n`);
+      const hasFailed = results.some(({ problem }) => problem !== undefined);
+      if (isOnce) return hasFailed ? 1 : 0;
+      process.stdout.write(instructions(folder, gateway.adminUrl));
+      await stopped;
+      return 0;
+    } finally {
+      await gateway.shutDown();
+    }
+  } finally {
+    await cluster.close();
+  }
+}
+
+function requireLoopback(address: string): void {
+  const isLoopback =
+    address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
+  if (isLoopback) return;
+  throw new UsageError(
+    `--address ${address}: the demo runs commands on this machine, so it listens on loopback only (127.0.0.1, ::1)`,
+  );
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new UsageError(`--port ${text}: must be a port between 0 (any free one) and 65535`);
+}
+
+function instructions(folder: DemoFolder, adminUrl: string): string {
+  return `The demo runs commands on this machine for whoever holds the token in its kubeconfig; it listens on loopback only.
+Try, in another terminal:
+
+  export KUBECONFIG=${folder.kubeconfig}
+  kubectl get pods,nodes -o wide
+  kubectl exec -it web -- sh            # to a node that speaks SPDY: translated
+  kubectl exec -it web-ws -- sh         # to a node that declares ExtendWebSocketsToKubelet: passed through
+  kubectl port-forward web 8080:80      # then open http://127.0.0.1:8080
+  kubectl attach -i web                 # type a line; the container repeats it
+
+Sessions, health and metrics: ${adminUrl}
+Stop with Ctrl-C.
+`;
+}

@@ -1,0 +1,91 @@
+import { StatusError } from "../api/status.ts";
+import { ClusterStore } from "../cluster/cluster-store.ts";
+import { locate } from "../cluster/locate.ts";
+import { readManifestFiles } from "../cluster/manifest-files.ts";
+import { parseManifests } from "../cluster/manifests.ts";
+import { loadConfiguration } from "../config/load-configuration.ts";
+import type { ClientOffer } from "../gateway/client-offer.ts";
+import { PLAN_REASONS, planFor } from "../gateway/plan.ts";
+import type { Subresource } from "../gateway/streaming-request.ts";
+import { helpText, parseFlags } from "./flags.ts";
+import { UsageError } from "./usage-error.ts";
+
+const HELP = helpText("sluice explain --config FILE SUBRESOURCE NAMESPACE/POD [flags]", [
+  ["SUBRESOURCE", "exec, attach or portforward"],
+  ["--config FILE", "GatewayConfiguration"],
+  ["--container NAME", "as kubectl -c"],
+]);
+
+/** Clients as they come, by what they offer. */
+const commandClients: readonly [name: string, offer: ClientOffer][] = [
+  ["kubectl 1.30 and newer (WebSocket v5)", { transport: "websocket", protocols: ["v5.channel.k8s.io"] }],
+  ["kubectl 1.29 and older (SPDY/3.1)", { transport: "spdy", protocols: ["v4.channel.k8s.io"] }],
+  ["other clients (WebSocket v4)", { transport: "websocket", protocols: ["v4.channel.k8s.io"] }],
+];
+const forwardClients: readonly [name: string, offer: ClientOffer][] = [
+  [
+    "kubectl 1.31 and newer (SPDY in WebSocket)",
+    { transport: "websocket", protocols: ["SPDY/3.1+portforward.k8s.io"] },
+  ],
+  ["kubectl 1.30 and older (SPDY/3.1)", { transport: "spdy", protocols: ["portforward.k8s.io"] }],
+  ["other clients (legacy WebSocket)", { transport: "websocket", protocols: ["v4.channel.k8s.io"] }],
+];
+
+/** Says where a request would go, by which path for each kind of client, and why. Exit code 1 when it would be refused. */
+export async function run(args: string[]): Promise<number> {
+  const { values, positionals } = parseFlags({
+    args,
+    allowPositionals: true,
+    options: { config: { type: "string" }, container: { type: "string" }, help: { type: "boolean" } },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const { subresource, namespace, pod } = parseTarget(positionals);
+  if (values.config === undefined) throw new UsageError(`--config FILE is required\n\n${HELP}`);
+  const { cluster, kubelet, featureGates } = await loadConfiguration(values.config);
+  const store = new ClusterStore();
+  store.replaceAll(parseManifests(await readManifestFiles(cluster.manifests)), new Date());
+  try {
+    const request = { subresource, namespace, pod, container: values.container };
+    const target = locate(store, request, {
+      preferredAddressTypes: kubelet.preferredAddressTypes,
+      defaultKubeletPort: kubelet.port,
+    });
+    const { name, host, port, declaredFeatures } = target.node;
+    const container = target.container === undefined ? "" : `, container ${target.container}`;
+    process.stdout.write(
+      `${subresource} ${namespace}/${pod}${container}\n` +
+        `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n\n`,
+    );
+    const gates = {
+      TranslateStreamCloseWebsocketRequests: featureGates.isEnabled("TranslateStreamCloseWebsocketRequests"),
+      PortForwardWebsockets: featureGates.isEnabled("PortForwardWebsockets"),
+      ExtendWebSocketsToKubelet: featureGates.isEnabled("ExtendWebSocketsToKubelet"),
+    };
+    for (const [client, offer] of subresource === "portforward" ? forwardClients : commandClients) {
+      const plan = planFor(subresource, offer, declaredFeatures, gates);
+      process.stdout.write(`  ${client.padEnd(44)}${plan.kind.padEnd(14)}${PLAN_REASONS[plan.reason]}\n`);
+    }
+    return 0;
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    process.stdout.write(`refused with ${error.code}: ${error.message}\n`);
+    return 1;
+  }
+}
+
+function parseTarget(positionals: readonly string[]): {
+  subresource: Subresource;
+  namespace: string;
+  pod: string;
+} {
+  const [subresource, target, ...more] = positionals;
+  const [namespace, pod, ...rest] = (target ?? "").split("/");
+  const isKnown = subresource === "exec" || subresource === "attach" || subresource === "portforward";
+  if (!isKnown || !namespace || !pod || more.length > 0 || rest.length > 0) {
+    throw new UsageError(`SUBRESOURCE and NAMESPACE/POD are needed\n\n${HELP}`);
+  }
+  return { subresource, namespace, pod };
+}

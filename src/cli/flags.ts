@@ -1,0 +1,29 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import { UsageError } from "./usage-error.ts";
+
+/** parseArgs whose complaints end a command with exit code 2 instead of a stack trace. */
+export function parseFlags<T extends ParseArgsConfig>(config: T): ReturnType<typeof parseArgs<T>> {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
+export function terminationSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    const signals = ["SIGTERM", "SIGINT"] as const;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      for (const name of signals) process.off(name, onSignal);
+      resolve(signal);
+    };
+    for (const name of signals) process.on(name, onSignal);
+  });
+}
+
+/** `[name, help]` rows under a usage line. */
+export function helpText(usage: string, rows: readonly (readonly [flag: string, help: string])[]): string {
+  const width = Math.max(...rows.map(([flag]) => flag.length));
+  return `usage: ${usage}\n\n${rows.map(([flag, help]) => `  ${flag.padEnd(width)}  ${help}\n`).join("")}`;
+}

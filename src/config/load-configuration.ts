@@ -1,0 +1,17 @@
+import { readFile } from "node:fs/promises";
+import { type GatewayConfiguration, parseConfiguration } from "./configuration.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+
+/** Reads a configuration file. Throws ConfigurationError when it cannot be read or is wrong. */
+export async function loadConfiguration(file: string): Promise<GatewayConfiguration> {
+  return parseConfiguration(await readText(file), file);
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError([{ source: file, line: 0, column: 0, path: "", message }]);
+  }
+}

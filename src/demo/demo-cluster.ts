@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import { runStandinNode, type SelfSignedCertificate, type StandinNode } from "../standin/index.ts";
+
+/** One node of the demo and the pod on it. */
+interface DemoNode {
+  readonly nodeName: string;
+  readonly podName: string;
+  readonly declaresWebSockets: boolean;
+}
+
+const demoNodes: readonly DemoNode[] = [
+  { nodeName: "node-spdy", podName: "web", declaresWebSockets: false },
+  { nodeName: "node-ws", podName: "web-ws", declaresWebSockets: true },
+];
+
+/** The main process of each container: something to attach to. It repeats what it is told. */
+const MAIN_COMMAND = ["/bin/sh", "-c", 'echo "container main is running"; exec cat'];
+
+export interface DemoCluster {
+  /** Nodes, pods and the namespace as manifests. */
+  readonly manifests: string;
+  close(): Promise<void>;
+}
+
+/** Starts the stand-in nodes on loopback. They take requests only from holders of the client certificate. */
+export async function startDemoCluster(
+  nodeCertificate: SelfSignedCertificate,
+  clientAuthorityPem: string,
+): Promise<DemoCluster> {
+  const running: { node: StandinNode; demoNode: DemoNode; podUid: string }[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(running.map(({ node }) => node.close()));
+  };
+  try {
+    for (const demoNode of demoNodes) {
+      const { nodeName, podName, declaresWebSockets } = demoNode;
+      const podUid = randomUUID();
+      const node = await runStandinNode({
+        name: nodeName,
+        declaresWebSockets,
+        tls: { ...nodeCertificate, clientCaPem: clientAuthorityPem },
+        pods: [
+          {
+            namespace: "default",
+            name: podName,
+            uid: podUid,
+            containers: [{ name: "main", command: MAIN_COMMAND }],
+          },
+        ],
+      });
+      running.push({ node, demoNode, podUid });
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const documents = running.map(({ node, demoNode, podUid }) => nodeAndPod(node, demoNode, podUid));
+  return {
+    manifests: ["apiVersion: v1\nkind: Namespace\nmetadata: { name: default }\n", ...documents].join("---\n"),
+    close,
+  };
+}
+
+function nodeAndPod(node: StandinNode, { nodeName, podName }: DemoNode, podUid: string): string {
+  const startedAt = new Date().toISOString().replace(/\.\d+Z$/, "Z");
+  return `apiVersion: v1
+kind: Node
+metadata: { name: ${nodeName} }
+status:
+  addresses:
+    - { type: InternalIP, address: ${node.address} }
+  daemonEndpoints: { kubeletEndpoint: { Port: ${node.port} } }
+  declaredFeatures: ${JSON.stringify(node.declaredFeatures)}
+  nodeInfo: { kubeletVersion: v1.36.0, osImage: this machine, kernelVersion: "", containerRuntimeVersion: standin://1 }
+  conditions:
+    - { type: Ready, status: "True", reason: KubeletReady }
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: ${podName}
+  namespace: default
+  uid: ${podUid}
+  labels: { app: ${podName} }
+spec:
+  nodeName: ${nodeName}
+  containers:
+    - name: main
+      image: standin
+      stdin: true
+      ports:
+        - { containerPort: 80 }
+        - { containerPort: 7 }
+status:
+  phase: Running
+  podIP: 127.0.0.1
+  startTime: ${startedAt}
+  conditions:
+    - { type: Ready, status: "True" }
+  containerStatuses:
+    - name: main
+      image: standin
+      imageID: standin
+      ready: true
+      restartCount: 0
+      started: true
+      state: { running: { startedAt: ${startedAt} } }
+`;
+}

@@ -1,0 +1,128 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import type { SelfSignedCertificate } from "../standin/index.ts";
+
+/** What the files of a demo are made from. */
+export interface DemoFiles {
+  /** The API-server leg's certificate, which kubectl trusts. */
+  readonly serverCertificate: SelfSignedCertificate;
+  /** The nodes' certificate, which the gateway trusts. */
+  readonly nodeCertificate: SelfSignedCertificate;
+  /** How the gateway identifies itself to the nodes: they run commands for nobody else. */
+  readonly kubeletClientCertificate: SelfSignedCertificate;
+  readonly token: string;
+  readonly manifests: string;
+  readonly address: string;
+  readonly port: number;
+}
+
+const OWNER_ONLY = 0o600;
+
+/** The folder of one demo: a configuration as a real gateway would have it, and what kubectl needs. */
+export class DemoFolder {
+  readonly path: string;
+  readonly #isOurs: boolean;
+  readonly #written: string[] = [];
+
+  private constructor(folder: string, isOurs: boolean) {
+    this.path = folder;
+    this.#isOurs = isOurs;
+  }
+
+  /** Makes the folder where it is missing; only then it is removed at the end. */
+  static async open(folder: string): Promise<DemoFolder> {
+    const absolute = path.resolve(folder);
+    const created = await mkdir(absolute, { recursive: true, mode: 0o700 });
+    return new DemoFolder(absolute, created !== undefined);
+  }
+
+  get kubeconfig(): string {
+    return path.join(this.path, "kubeconfig");
+  }
+
+  get configuration(): string {
+    return path.join(this.path, "gateway.yaml");
+  }
+
+  /** Everything that the gateway reads. */
+  async writeConfiguration(files: DemoFiles): Promise<void> {
+    const { serverCertificate, nodeCertificate, kubeletClientCertificate } = files;
+    await this.#write("server.crt", serverCertificate.certPem);
+    await this.#write("server.key", serverCertificate.keyPem);
+    await this.#write("node-ca.crt", nodeCertificate.certPem);
+    await this.#write("kubelet-client.crt", kubeletClientCertificate.certPem);
+    await this.#write("kubelet-client.key", kubeletClientCertificate.keyPem);
+    await this.#write("tokens.csv", `${files.token},demo,demo-uid,"system:masters"\n`);
+    await this.#write("cluster.yaml", files.manifests);
+    await this.#write("gateway.yaml", configurationText(files));
+  }
+
+  /** What kubectl reads, once it is known where the gateway listens. */
+  async writeAccess(
+    apiServerUrl: string,
+    adminUrl: string,
+    { serverCertificate, token }: DemoFiles,
+  ): Promise<void> {
+    const authority = Buffer.from(serverCertificate.certPem).toString("base64");
+    await this.#write("admin-url", `${adminUrl}\n`);
+    await this.#write("kubeconfig", kubeconfigText(apiServerUrl, authority, token));
+  }
+
+  /** Leaves nothing behind. */
+  async remove(): Promise<void> {
+    for (const file of this.#written) await rm(file, { force: true });
+    if (this.#isOurs) await rm(this.path, { recursive: true, force: true });
+  }
+
+  async #write(name: string, text: string): Promise<void> {
+    const file = path.join(this.path, name);
+    this.#written.push(file);
+    await writeFile(file, text, { mode: OWNER_ONLY });
+  }
+}
+
+export function randomToken(): string {
+  return randomBytes(24).toString("base64url");
+}
+
+function configurationText({ address, port }: DemoFiles): string {
+  return `# The demo's gateway. Any gateway is configured like this: sluice serve --config gateway.yaml
+apiVersion: sluice.dev/v1alpha1
+kind: GatewayConfiguration
+listeners:
+  apiServer:
+    address: ${JSON.stringify(address)}
+    port: ${port}
+    tls: { certFile: server.crt, keyFile: server.key }
+  admin: { address: 127.0.0.1, port: 0 }
+cluster:
+  manifests: [cluster.yaml]
+authentication:
+  tokenAuthFile: tokens.csv
+kubelet:
+  certificateAuthorityFile: node-ca.crt
+  clientCertificateFile: kubelet-client.crt
+  clientKeyFile: kubelet-client.key
+logging: { level: warn }
+`;
+}
+
+function kubeconfigText(server: string, authority: string, token: string): string {
+  return `apiVersion: v1
+kind: Config
+current-context: sluice-demo
+clusters:
+  - name: sluice-demo
+    cluster:
+      server: ${server}
+      certificate-authority-data: ${authority}
+users:
+  - name: demo
+    user:
+      token: ${token}
+contexts:
+  - name: sluice-demo
+    context: { cluster: sluice-demo, user: demo, namespace: default }
+`;
+}

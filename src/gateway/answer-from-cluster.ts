@@ -1,0 +1,80 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { requirePermission } from "../access/authz/require-permission.ts";
+import { answerApiRequest, type ReadOnlyApiOptions } from "../api/read-only-server/answer-api-request.ts";
+import type { ApiAnswer } from "../api/read-only-server/api-answer.ts";
+import { badRequest, unauthorized, unknownPath } from "../api/status.ts";
+import { headerValue } from "../upstream/header-list.ts";
+import type { GatewayContext } from "./context.ts";
+import type { IncomingStreaming } from "./prepare-streaming.ts";
+import type { OtherRequests } from "./server.ts";
+
+/** What Kubernetes' role system:public-info-viewer lets everybody read, authenticated or not. */
+const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version"];
+
+/** Without an API server behind it, the gateway answers what kubectl asks before it streams, read-only. */
+export function answerFromCluster(gateway: GatewayContext, gitVersion: string): OtherRequests {
+  const options: ReadOnlyApiOptions = {
+    version: { gitVersion, runtime: process.version, platform: `${process.platform}/${goArchitecture()}` },
+    now: () => new Date(),
+    isReady: () => !gateway.sessions.isDraining,
+  };
+  return {
+    async handleRequest(incoming, request, response): Promise<void> {
+      await requireReader(incoming, gateway);
+      request.resume();
+      const { pathname, searchParams } = incoming.url;
+      const accept = headerValue(incoming.headers, "accept") ?? "";
+      const apiRequest = { method: incoming.method, path: pathname, query: searchParams, accept };
+      const answer = answerApiRequest(apiRequest, gateway.cluster, options);
+      if (answer === undefined) throw unknownPath();
+      await send(answer, response);
+    },
+    async handleUpgrade(incoming): Promise<void> {
+      await requireReader(incoming, gateway);
+      throw badRequest("only exec, attach and portforward of pods can be upgraded here");
+    },
+  };
+}
+
+async function requireReader(incoming: IncomingStreaming, gateway: GatewayContext): Promise<void> {
+  if (PUBLIC_PATHS.includes(incoming.url.pathname)) return;
+  const user = await gateway.authenticator.authenticate(incoming);
+  if (user === undefined) throw unauthorized();
+  await requirePermission(gateway.authorizer, {
+    user,
+    verb: incoming.method.toLowerCase(),
+    isResourceRequest: false,
+    namespace: "",
+    apiGroup: "",
+    apiVersion: "",
+    resource: "",
+    subresource: "",
+    name: "",
+    path: incoming.url.pathname,
+  });
+}
+
+async function send({ status, headers, body }: ApiAnswer, response: ServerResponse): Promise<void> {
+  if (body instanceof Uint8Array) {
+    response.writeHead(status, { ...headers, "Content-Length": body.byteLength });
+    response.end(body);
+    return;
+  }
+  // A watch: each event leaves at once, and the source is let go when the client leaves.
+  response.writeHead(status, headers);
+  response.flushHeaders();
+  const iterator = body[Symbol.asyncIterator]();
+  response.once("close", () => void iterator.return?.());
+  for (;;) {
+    const { value, done } = await iterator.next();
+    if (done || response.destroyed) break;
+    if (!response.write(value)) await Promise.race([once(response, "drain"), once(response, "close")]);
+  }
+  response.end();
+}
+
+/** Go's name of the machine's architecture, as Kubernetes reports it. */
+function goArchitecture(): string {
+  return process.arch === "x64" ? "amd64" : process.arch;
+}
