@@ -11,11 +11,17 @@ export interface Limits {
   readonly maxRequestHeaders: number;
   /** Read and write buffer of one client connection: what Node holds before it stops reading, or asks us to stop writing. */
   readonly socketBufferBytes: number;
-  /** What is held for a peer that does not read, per session and direction, before the other side is no longer read. */
+  /**
+   * What may wait for a peer that sends but does not read. Payload stops at socketBufferBytes and the read that passed it, so only
+   * answers to its PINGs get here. Past it: the connection is given up.
+   */
   readonly stalledPeerBufferBytes: number;
   /** Status line and headers of a node's answer to an upgrade. Past it: the client gets a 500. */
   readonly maxUpgradeResponseHeadBytes: number;
-  /** How much of the body of a node's refusal reaches the client. The rest is cut off. */
+  /**
+   * How much of a node's refusal is read for the Status that a client gets who would have been translated. The rest is cut off. A
+   * refusal that passes through is streamed, so it needs no bound.
+   */
   readonly maxRefusalBodyBytes: number;
   /** Declared payload of one WebSocket frame from a client; Go's x/net servers take 32 MiB. Past it: close 1009. */
   readonly maxWebSocketFrameBytes: number;
@@ -65,6 +71,9 @@ export const defaultLimits: Limits = {
     maxStreams: 1_000,
   },
 };
+
+/** What one read of a socket, one write of the other and their frame headers can add beyond socketBufferBytes. */
+export const STALL_HEADROOM_BYTES = 128 * 1024;
 
 /** Smallest and largest value that is accepted. */
 export interface Range {

@@ -1,4 +1,12 @@
-import { defaultLimits, type Limits, limitRanges, type Range, type SpdyConnectionLimits } from "./limits.ts";
+import {
+  defaultLimits,
+  type Limits,
+  limitRanges,
+  type Range,
+  type SpdyConnectionLimits,
+  STALL_HEADROOM_BYTES,
+} from "./limits.ts";
+import { formatQuantity } from "./quantity.ts";
 import type { Section } from "./section.ts";
 import { defaultTimeouts, type Timeouts, timeoutRanges } from "./timeouts.ts";
 
@@ -9,6 +17,14 @@ export function readLimits(section: Section): Limits {
   const spdy: SpdyConnectionLimits = readNumbers(spdySection, defaultSpdy, spdyRanges);
   const limits = { ...readNumbers(section, defaults, ranges), spdy };
   spdySection.finish();
+  const least = limits.socketBufferBytes + STALL_HEADROOM_BYTES;
+  if (limits.stalledPeerBufferBytes < least) {
+    // Otherwise payload alone, with a reader that is merely slow, would end the session.
+    section.problem(
+      "stalledPeerBufferBytes",
+      `must be at least ${formatQuantity(least)}: socketBufferBytes and 128Ki`,
+    );
+  }
   section.finish();
   return limits;
 }

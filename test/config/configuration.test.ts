@@ -59,7 +59,7 @@ featureGates: {PortForwardWebsockets: false}
 limits:
   maxConcurrentSessions: 2k
   maxRequestHeaderBytes: 32Ki
-  stalledPeerBufferBytes: 65536
+  stalledPeerBufferBytes: 524288
   spdy: {maxStreams: 50}
 timeouts: {idle: 10m, shutdownGracePeriod: 0s, webSocketPing: 5s}
 logging: {level: debug}
@@ -93,7 +93,7 @@ logging: {level: debug}
       ...defaultLimits,
       maxConcurrentSessions: 2_000,
       maxRequestHeaderBytes: 32_768,
-      stalledPeerBufferBytes: 65_536,
+      stalledPeerBufferBytes: 524_288,
       spdy: { ...defaultLimits.spdy, maxStreams: 50 },
     });
     expect(configuration.timeouts).toEqual({
@@ -280,6 +280,13 @@ describe("a wrong configuration", () => {
         "f.yaml:3: authentication.tokenAuthFile: must not be empty",
         "f.yaml:4: cluster.manifests[0]: must not be empty",
         "f.yaml:5: authorization.mode: must name at least one of AlwaysAllow",
+      ],
+    },
+    {
+      name: "a stall buffer that payload alone could fill",
+      text: `${HEADER}limits:\n  socketBufferBytes: 1Mi\n`,
+      problems: [
+        "f.yaml:3: limits.stalledPeerBufferBytes: must be at least 1152Ki: socketBufferBytes and 128Ki",
       ],
     },
     {

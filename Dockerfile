@@ -1,0 +1,29 @@
+# syntax=docker/dockerfile:1
+
+# Builds with everything, then drops what only building needs.
+FROM node:24-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+# `prepare` builds, and there is nothing to build yet: hence --ignore-scripts. No dependency needs its scripts.
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts ./scripts
+COPY protocols ./protocols
+COPY src ./src
+RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY LICENSE ./
+# Owned by the user that runs, so that a volume mounted here is too. Nothing else is written to: the root may be read-only.
+RUN install -d -o node -g node /var/lib/sluice
+# By number, so that Kubernetes can check runAsNonRoot.
+USER 1000:1000
+# API and admin listener; the configuration says which addresses they are on.
+EXPOSE 6443 8081
+ENTRYPOINT ["node", "/app/dist/src/main.js"]
+CMD ["serve", "--config", "/etc/sluice/config.yaml"]
