@@ -126,7 +126,7 @@ export class Metrics {
     const totals = () => this.#totalBytes();
     new Counter({
       name: "sluice_streaming_bytes_total",
-      help: "Payload bytes carried, without framing: downstream towards clients, upstream towards nodes. Running sessions are included.",
+      help: "Bytes carried, downstream towards clients and upstream towards nodes, running sessions included. Payload without framing where framing is translated or unwrapped, all bytes where they pass through.",
       labelNames: ["subresource", "direction"],
       registers,
       collect() {

@@ -133,15 +133,17 @@ describe("docker-compose.yml", () => {
       const { node } = locate(store, { subresource: "exec", namespace: "default", pod }, options);
       expect(node).toEqual({ name: service, host: service, port: 10_250, declaredFeatures: features });
       const command = compose.services[service]?.command ?? [];
-      expect(command.slice(0, 7)).toEqual([
-        "standin",
+      const flags = [
         "--name",
         service,
         "--address",
         "0.0.0.0",
         "--port",
         String(node.port),
-      ]);
+        "--pod",
+        `default/${pod}`,
+      ];
+      expect(command.slice(0, 9)).toEqual(["standin", ...flags]);
       expect(command.includes("--declare-websockets")).toBe(features.length > 0);
     }
     expect(textOf("deploy/examples/nginx.conf")).toContain(`server gateway:${listeners.apiServer.port};`);
