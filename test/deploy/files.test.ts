@@ -30,6 +30,17 @@ describe("deploy/examples/gateway.yaml", () => {
     expect(configuration.kubelet.preferredAddressTypes).toEqual(defaults.kubelet.preferredAddressTypes);
   });
 
+  it("names manifests that are beside it and valid", () => {
+    const files = configuration.cluster.manifests;
+    expect(files).toEqual([fileURLToPath(new URL("deploy/examples/cluster.yaml", root))]);
+    const objects = parseManifests(files.map((name) => ({ name, text: readFileSync(name, "utf8") })));
+    expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+      "Node worker-1",
+      "Pod web",
+      "Namespace default",
+    ]);
+  });
+
   it("leaves no field out", () => {
     const shown = value as Record<string, Record<string, object>>;
     expect(Object.keys(shown)).toEqual(["apiVersion", "kind", ...Object.keys(configuration)]);
