@@ -1,0 +1,105 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { KubernetesObject, Pod } from "../../src/api/objects.ts";
+import type { ClusterChange } from "../../src/cluster/cluster.ts";
+import { ClusterStore } from "../../src/cluster/cluster-store.ts";
+
+const pod = (name: string, more: Partial<Pod> = {}): Pod => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, namespace: "default" },
+  spec: { containers: [{ name: "main" }] },
+  ...more,
+});
+const early = new Date("2026-01-01T00:00:00.500Z");
+const late = new Date("2026-01-02T00:00:00Z");
+const summary = ({ type, object, resourceVersion }: ClusterChange) =>
+  `${type} ${object.metadata.name} ${resourceVersion}`;
+
+describe("ClusterStore", () => {
+  it("finds and lists, in the API server's order", () => {
+    const store = new ClusterStore();
+    const inOther: Pod = pod("a", { metadata: { name: "a", namespace: "other" } });
+    store.replaceAll(
+      [
+        pod("b"),
+        inOther,
+        pod("a"),
+        { apiVersion: "v1", kind: "Node", metadata: { name: "n" } },
+        { apiVersion: "v1", kind: "Namespace", metadata: { name: "other" } },
+      ],
+      early,
+    );
+    expect(store.listPods().map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual([
+      "default/a",
+      "default/b",
+      "other/a",
+    ]);
+    expect(store.listPods("other")).toEqual([store.getPod("other", "a")]);
+    expect([store.getNode("n")?.kind, store.getNamespace("other")?.kind]).toEqual(["Node", "Namespace"]);
+    expect([store.getPod("", "n"), store.getPod("other", "b"), store.getNode("a")]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it("tells every change once, with versions that grow, and keeps the age of what stays", () => {
+    const store = new ClusterStore({ firstResourceVersion: 100 });
+    const changes: ClusterChange[] = [];
+    const unsubscribe = store.subscribe((change) => {
+      expect(store.resourceVersion).toBeGreaterThanOrEqual(change.resourceVersion);
+      changes.push(change);
+    });
+    store.replaceAll([pod("a"), pod("b")], early);
+    store.replaceAll([pod("a"), pod("b")], late);
+    store.replaceAll([pod("a", { status: { phase: "Failed" } }), pod("c")], late);
+    expect(changes.map(summary)).toEqual([
+      "ADDED a 101",
+      "ADDED b 102",
+      "MODIFIED a 103",
+      "ADDED c 104",
+      "DELETED b 105",
+    ]);
+    expect(changes[2]?.previous?.metadata.resourceVersion).toBe("101");
+    expect(store.getPod("default", "a")?.metadata.creationTimestamp).toBe("2026-01-01T00:00:00Z");
+    expect(store.getPod("default", "c")?.metadata.creationTimestamp).toBe("2026-01-02T00:00:00Z");
+    unsubscribe();
+    store.replaceAll([], late);
+    expect(changes).toHaveLength(5);
+  });
+
+  it("remembers as many changes as it is told to", () => {
+    const store = new ClusterStore({ maxRememberedChanges: 2 });
+    expect(store.changesAfter(1)).toEqual([]);
+    expect(store.changesAfter(0)).toBeUndefined();
+    store.replaceAll([pod("a")], early);
+    store.replaceAll([pod("a"), pod("b"), pod("c")], early);
+    expect(store.changesAfter(2)?.map(summary)).toEqual(["ADDED b 3", "ADDED c 4"]);
+    expect(store.changesAfter(4)).toEqual([]);
+    expect(store.changesAfter(1)).toBeUndefined();
+  });
+
+  it("changes, replayed, give the state", () => {
+    const phases = fc.constantFrom("Running", "Failed");
+    const states = fc.array(fc.dictionary(fc.constantFrom("a", "b", "c", "d"), phases), { maxLength: 12 });
+    fc.assert(
+      fc.property(states, (history) => {
+        const store = new ClusterStore();
+        const replayed = new Map<string, KubernetesObject>();
+        for (const state of history) {
+          store.replaceAll(
+            Object.entries(state).map(([name, phase]) => pod(name, { status: { phase } })),
+            early,
+          );
+        }
+        for (const { type, object } of store.changesAfter(1) ?? []) {
+          if (type === "DELETED") replayed.delete(object.metadata.name);
+          else replayed.set(object.metadata.name, object);
+        }
+        const sorted = [...replayed.values()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+        expect(sorted).toEqual(store.listPods());
+      }),
+    );
+  });
+});
