@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
-import { KubectlRunner } from "../../support/kubectl.ts";
+import { eventually } from "../../support/eventually.ts";
+import { collect, KubectlRunner } from "../../support/kubectl.ts";
 import { describeReal, kubectls } from "../../support/real-parts.ts";
 import { exampleCluster, exampleManifests } from "../example-cluster.ts";
 import { serveReadOnlyApi } from "./http-adapter.ts";
@@ -93,6 +95,21 @@ describeReal("kubectl", "the read-only API, asked by real kubectls", () => {
         );
         const { stderr } = await runner.run(["delete", "pod", "web", "--wait=false"]);
         expect(stderr).toContain("the server does not allow this method on the requested resource");
+      });
+
+      it("prints rows as they change", async () => {
+        const child = runner.start(["get", "pods", "-n", "other", "-w"]);
+        const stdout = collect(child.stdout);
+        const closed = once(child, "close");
+        await eventually("the first row", () => /^waiting +0\/1 +Pending/m.test(stdout()));
+        const nowPlaced = exampleManifests.replace(
+          "spec: {containers: [{name: main, image: web:1}]}",
+          "spec: {nodeName: node-ws, containers: [{name: main, image: web:1}]}",
+        );
+        store.replaceAll(parseManifests([{ name: "x.yaml", text: nowPlaced }]), new Date());
+        await eventually("the changed row", () => /^waiting +1\/1 +Running/m.test(stdout()));
+        child.kill();
+        await closed;
       });
 
       it("waits for what an edit brings", async () => {
