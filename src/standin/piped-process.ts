@@ -10,6 +10,7 @@ import {
   WORKING_DIRECTORY,
 } from "./command-process.ts";
 import { exitCodeOf, signalGroup } from "./process-group.ts";
+import { spawnWithoutTerminals } from "./pseudo-terminal.ts";
 
 /** A command without a terminal: separate stdout and stderr, and a stdin that can end. */
 export class PipedProcess implements CommandProcess {
@@ -25,13 +26,15 @@ export class PipedProcess implements CommandProcess {
     const stdioOf = (isWanted: boolean): "pipe" | "ignore" => (isWanted ? "pipe" : "ignore");
     this.#handler = handler;
     this.#maxStdinBufferBytes = line.maxStdinBufferBytes;
-    this.#child = spawn(path, line.argv.slice(1), {
-      argv0: line.argv[0],
-      cwd: WORKING_DIRECTORY,
-      env: environmentOf(line.environment),
-      detached: true,
-      stdio: [stdioOf(stdin), stdioOf(stdout), stdioOf(stderr)],
-    });
+    this.#child = spawnWithoutTerminals([stdioOf(stdin), stdioOf(stdout), stdioOf(stderr)], (stdio) =>
+      spawn(path, line.argv.slice(1), {
+        argv0: line.argv[0],
+        cwd: WORKING_DIRECTORY,
+        env: environmentOf(line.environment),
+        detached: true,
+        stdio,
+      }),
+    );
     this.#listen("stdout", this.#child.stdout);
     this.#listen("stderr", this.#child.stderr);
     this.#child.stdin?.on("drain", () => handler.onStdinDrain());

@@ -1,3 +1,5 @@
+import type { StdioNull, StdioPipe } from "node:child_process";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { createRequire } from "node:module";
 import { ReadStream } from "node:tty";
 
@@ -13,9 +15,16 @@ export interface PseudoTerminal {
   /** E.g. /dev/pts/3. */
   readonly slavePath: string;
   resize(columns: number, rows: number): void;
+  /** What the kernel holds of the output, without waiting; at most MAX_AVAILABLE_BYTES. */
+  readAvailable(): Generator<Uint8Array>;
 }
 
+/** Several times what Linux keeps in a terminal. */
+const MAX_AVAILABLE_BYTES = 1024 * 1024;
+const PIECE_BYTES = 4096;
+
 let native: NativePty | undefined;
+const openMasters = new Set<number>();
 
 /**
  * Opens a terminal with node-pty's native part. Its own `spawn` destroys the terminal 200 ms after the process ended,
@@ -27,16 +36,59 @@ export function openPseudoTerminal(columns: number, rows: number): PseudoTermina
     "pty.node",
   ) as NativePty;
   const { resize } = native;
-  const { master, slave, pty } = native.open(columns, rows);
-  // While it is paused at most one chunk waits in the stream: the end (EIO) comes only after all output was taken.
+  const { master, slave, pty: slavePath } = native.open(columns, rows);
+  openMasters.add(master);
+  // While it is paused at most one chunk waits in the stream.
   const options: object = { highWaterMark: 1 };
   const stream = new ReadStream(master, options);
+  stream.once("close", () => openMasters.delete(master));
+  // The native descriptors stay open in every process that is started. This one is opened again, the Node way.
+  const slaveDescriptor = openSync(slavePath, constants.O_RDWR | constants.O_NOCTTY);
+  closeSync(slave);
   return {
     master: stream,
-    slaveDescriptor: slave,
-    slavePath: pty,
+    slaveDescriptor,
+    slavePath,
     resize: (newColumns, newRows) => {
       if (!stream.destroyed) resize(master, newColumns, newRows);
     },
+    readAvailable: () => readAvailable(master),
   };
+}
+
+function* readAvailable(master: number): Generator<Uint8Array> {
+  for (let taken = 0; taken < MAX_AVAILABLE_BYTES; ) {
+    const piece = new Uint8Array(PIECE_BYTES);
+    let length: number;
+    try {
+      length = readSync(master, piece);
+    } catch {
+      // EAGAIN: nothing is left. EIO: nobody has the terminal any more.
+      return;
+    }
+    if (length === 0) return;
+    taken += length;
+    yield piece.subarray(0, length);
+  }
+}
+
+type Stdio = (StdioNull | StdioPipe | number)[];
+
+/**
+ * Starts a process that does not inherit any open terminal's master: whoever holds one keeps the terminal alive, and
+ * could read it. Node cannot mark them close-on-exec, so the process finds /dev/null in their places.
+ */
+export function spawnWithoutTerminals<Child>(stdio: Stdio, start: (stdio: Stdio) => Child): Child {
+  if (openMasters.size === 0) return start(stdio);
+  const nothing = openSync("/dev/null", constants.O_RDWR);
+  try {
+    const masked: Stdio = Array.from({ length: Math.max(...openMasters) + 1 }, () => "ignore");
+    for (const master of openMasters) masked[master] = nothing;
+    stdio.forEach((entry, descriptor) => {
+      masked[descriptor] = entry;
+    });
+    return start(masked);
+  } finally {
+    closeSync(nothing);
+  }
 }

@@ -10,7 +10,7 @@ import {
   WORKING_DIRECTORY,
 } from "./command-process.ts";
 import { exitCodeOf, signalGroup } from "./process-group.ts";
-import { openPseudoTerminal, type PseudoTerminal } from "./pseudo-terminal.ts";
+import { openPseudoTerminal, type PseudoTerminal, spawnWithoutTerminals } from "./pseudo-terminal.ts";
 
 const DEFAULT_COLUMNS = 80;
 const DEFAULT_ROWS = 24;
@@ -18,16 +18,18 @@ const DEFAULT_ROWS = 24;
 // Runs in a shell that leads the new session; the command is its child.
 // - The leader of a session gets the first terminal that it opens as its controlling terminal (Linux): with it come job
 //   control, ^C, and SIGHUP when the terminal goes away. Node can start a session but not do this.
-// - When the leader exits the kernel drops the output that the terminal's master has not read. So the leader lets go of
-//   the terminal when the command is over, and stays until descriptor 3 ends, which is when all output has been read.
+// - When the leader exits the kernel drops the output that has not been read, and once no process has the terminal any
+//   more libuv reads only one more piece (it takes POLLHUP for the end). So the leader says on descriptor 3 that the
+//   command is over, and keeps the terminal until that descriptor ends.
 // - The shell would say "Killed" in its own words on stderr; ^C is the command's affair, not the shell's.
 const LEADER_SCRIPT = [
   'exec 0<>"$0" 1>&0 2>/dev/null',
   "trap : INT QUIT",
   '"$@" 2>&1 3<&-',
   "code=$?",
-  "exec 0<&3 1>/dev/null",
-  "read _",
+  "trap '' HUP",
+  "echo over >&3",
+  "read _ <&3",
   "exit $code",
 ].join("\n");
 const HOLD_DESCRIPTOR = 3;
@@ -49,12 +51,14 @@ export class TerminalProcess implements CommandProcess {
     this.#terminal = openPseudoTerminal(DEFAULT_COLUMNS, DEFAULT_ROWS);
     const { slaveDescriptor: slave, slavePath, master } = this.#terminal;
     try {
-      this.#child = spawn("/bin/sh", ["-c", LEADER_SCRIPT, slavePath, path, ...line.argv.slice(1)], {
-        cwd: WORKING_DIRECTORY,
-        env: { ...environmentOf(line.environment), TERM: "xterm" },
-        detached: true,
-        stdio: [slave, slave, slave, "pipe"],
-      });
+      this.#child = spawnWithoutTerminals([slave, slave, slave, "pipe"], (stdio) =>
+        spawn("/bin/sh", ["-c", LEADER_SCRIPT, slavePath, path, ...line.argv.slice(1)], {
+          cwd: WORKING_DIRECTORY,
+          env: { ...environmentOf(line.environment), TERM: "xterm" },
+          detached: true,
+          stdio,
+        }),
+      );
     } catch (error) {
       master.destroy();
       throw error;
@@ -63,10 +67,12 @@ export class TerminalProcess implements CommandProcess {
     }
     master.on("data", (part: Uint8Array) => handler.onOutput("stdout", part));
     master.on("drain", () => handler.onStdinDrain());
-    // EIO is how a terminal says that its last process is gone.
+    // EIO: the leader was killed.
     master.on("error", () => master.destroy());
     master.once("close", () => this.#outputEnded());
-    this.#child.stdio[HOLD_DESCRIPTOR]?.on("error", () => {});
+    const hold = this.#child.stdio[HOLD_DESCRIPTOR];
+    hold?.on("error", () => {});
+    hold?.once("data", () => this.#takeRest());
     this.#child.once("error", (error) => this.#ended(error, 0));
     this.#child.once("exit", (code, signal) => this.#ended(undefined, exitCodeOf(code, signal)));
   }
@@ -104,6 +110,18 @@ export class TerminalProcess implements CommandProcess {
     const isGone = this.#child.exitCode !== null || this.#child.signalCode !== null;
     signalGroup(this.#child, "SIGKILL");
     if (!isGone && this.#child.pid !== undefined) await once(this.#child, "exit");
+  }
+
+  /** The command is over: what it has left in the terminal is little, and is taken now, slow client or not. */
+  #takeRest(): void {
+    const { master } = this.#terminal;
+    if (master.destroyed) return;
+    master.removeAllListeners("data");
+    for (let part: unknown = master.read(); part instanceof Uint8Array; part = master.read()) {
+      this.#handler.onOutput("stdout", part);
+    }
+    for (const part of this.#terminal.readAvailable()) this.#handler.onOutput("stdout", part);
+    master.destroy();
   }
 
   #outputEnded(): void {

@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
+import { MAX_FRAME_HEADER_BYTES, writeMaskedFrameHeader } from "../../protocols/websocket/index.ts";
 import { createStandinNode, type StandinNode, type StandinNodeOptions } from "../../src/standin/index.ts";
 
 export const POD = {
@@ -22,28 +23,50 @@ export function execPath(command: readonly string[], flags: string, container = 
   return `/exec/default/web/${container}?${flags}&${query}`;
 }
 
+export interface Upgraded {
+  readonly socket: Socket;
+  readonly head: Buffer;
+  readonly response: IncomingMessage;
+}
+
 /** Opens a SPDY upgrade; rejects with the status and body of a refusal. */
-export async function spdyUpgrade(
-  node: StandinNode,
-  path: string,
-  protocol: string,
-): Promise<{ socket: Socket; head: Buffer; response: IncomingMessage }> {
-  const outgoing: ClientRequest = request({
-    host: node.address,
-    port: node.port,
-    path,
-    method: "POST",
-    headers: { Connection: "Upgrade", Upgrade: "SPDY/3.1", "X-Stream-Protocol-Version": protocol },
+export function spdyUpgrade(node: StandinNode, path: string, protocol: string): Promise<Upgraded> {
+  return upgrade(node, "POST", path, { Upgrade: "SPDY/3.1", "X-Stream-Protocol-Version": protocol });
+}
+
+/** The same for a WebSocket; `ws` takes no subprotocol with a slash in its name. */
+export function webSocketUpgrade(node: StandinNode, path: string, subprotocol: string): Promise<Upgraded> {
+  return upgrade(node, "GET", path, {
+    Upgrade: "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Protocol": subprotocol,
   });
+}
+
+async function upgrade(
+  { address: host, port }: StandinNode,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+): Promise<Upgraded> {
+  const outgoing = request({ host, port, path, method, headers: { Connection: "Upgrade", ...headers } });
   outgoing.end();
-  const result = await Promise.race([
+  return Promise.race([
     once(outgoing, "upgrade").then(([response, socket, head]) => ({ response, socket, head })),
     once(outgoing, "response").then(async ([response]) => {
       const body = Buffer.concat(await (response as IncomingMessage).toArray()).toString();
       throw new Error(`${response.statusCode} ${body}`);
     }),
   ]);
-  return result;
+}
+
+/** A client's frame, masked with the key 0: the payload stays as it is. */
+export function maskedFrame(opcode: number, payload: Uint8Array): Buffer {
+  const frame = Buffer.alloc(MAX_FRAME_HEADER_BYTES + payload.length);
+  const headerBytes = writeMaskedFrameHeader(frame, 0, opcode, payload.length, true, 0);
+  frame.set(payload, headerBytes);
+  return frame.subarray(0, headerBytes + payload.length);
 }
 
 /** Sends raw bytes and collects everything until the node ends the connection. */
