@@ -1,7 +1,7 @@
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { requireCreatePermission } from "../access/authz/create-permission.ts";
 import { requirePermission } from "../access/authz/require-permission.ts";
-import { badRequest, methodNotAllowed, unauthorized } from "../api/status.ts";
+import { badRequest, methodNotAllowed, StatusError, unauthorized } from "../api/status.ts";
 import { locate, type StreamingTarget } from "../cluster/locate.ts";
 import type { HeaderList } from "../upstream/header-list.ts";
 import type { GatewayContext } from "./context.ts";
@@ -24,11 +24,31 @@ export interface PreparedStreaming {
   readonly plan: Plan;
 }
 
+/** Decides, and lets operators see a refusal: from here on every streaming request is counted exactly once. */
+export async function prepareStreaming(
+  path: StreamingPath,
+  incoming: IncomingStreaming,
+  gateway: GatewayContext,
+): Promise<PreparedStreaming> {
+  try {
+    return await decide(path, incoming, gateway);
+  } catch (error) {
+    const code = error instanceof StatusError ? error.code : 500;
+    const message = error instanceof Error ? error.message : String(error);
+    gateway.metrics.streamingRefused(path.subresource, undefined, code);
+    gateway.logger.info(
+      { ...path, remoteAddress: incoming.remoteAddress, code, reason: message },
+      "request refused",
+    );
+    throw error;
+  }
+}
+
 /**
  * All that is decided before a node is dialled, in kube-apiserver's order: who, may they, what do they want, may they
  * really (the synthetic `create` of a GET), where is it, by which path. Any step refuses by throwing a StatusError.
  */
-export async function prepareStreaming(
+async function decide(
   path: StreamingPath,
   incoming: IncomingStreaming,
   gateway: GatewayContext,
