@@ -21,7 +21,13 @@ const SPDY_VERSIONS_OFFERED = ["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.cha
 
 /** They are about the client's own connection. Extensions do not travel: compression would change bytes that are relayed. */
 const CLIENT_ONLY_HEADERS = ["host", "content-length", "sec-websocket-extensions"];
-const WEBSOCKET_HEADERS = ["sec-websocket-protocol", "sec-websocket-key", "sec-websocket-version"];
+/** What a tunnel's request says itself in their place. Versions that the client wrote would be offered in our name. */
+const TUNNEL_REPLACED_HEADERS = [
+  "sec-websocket-protocol",
+  "sec-websocket-key",
+  "sec-websocket-version",
+  "x-stream-protocol-version",
+];
 
 /** Builds the request for the node: the kubelet's URL, and the client's headers as far as the plan lets them through. */
 export function kubeletRequestFor(
@@ -40,7 +46,7 @@ export function kubeletRequestFor(
       };
     case "tunnel": {
       const offered = request.offer.transport === "websocket" ? tunnelOffers(request.offer.protocols) : [];
-      const forwarded = withoutHeaders(forwardedHeaders(request), WEBSOCKET_HEADERS);
+      const forwarded = withoutHeaders(forwardedHeaders(request), TUNNEL_REPLACED_HEADERS);
       const protocols = [...new Set(offered.map(({ spdyProtocol }) => spdyProtocol))];
       return {
         method: "POST",
