@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import type { ClientOffer } from "../../src/gateway/client-offer.ts";
+import { PLAN_REASONS, type Plan, type PlanGates, planFor } from "../../src/gateway/plan.ts";
+import type { Subresource } from "../../src/gateway/streaming-request.ts";
+
+const V5 = "v5.channel.k8s.io";
+const TUNNEL = "SPDY/3.1+portforward.k8s.io";
+const ALIAS = "v2.portforward.k8s.io";
+
+const webSocket = (...protocols: string[]): ClientOffer => ({ transport: "websocket", protocols });
+const spdy = (...protocols: string[]): ClientOffer => ({ transport: "spdy", protocols });
+
+const ALL_ON: PlanGates = {
+  TranslateStreamCloseWebsocketRequests: true,
+  PortForwardWebsockets: true,
+  ExtendWebSocketsToKubelet: true,
+};
+const without = (gate: keyof PlanGates): PlanGates => ({ ...ALL_ON, [gate]: false });
+
+const DECLARES = ["SomethingElse", "ExtendWebSocketsToKubelet"];
+
+const passThrough = (reason: Plan["reason"]): Plan => ({ kind: "pass-through", reason });
+const translate: Plan = { kind: "translate", reason: "node-speaks-spdy-only" };
+const tunnel: Plan = { kind: "tunnel", reason: "node-speaks-spdy-only" };
+const direct = passThrough("node-speaks-websocket");
+const runtime = passThrough("runtime-speaks-it");
+const gateOff = passThrough("gate-off");
+const spdyAsIs = passThrough("client-speaks-spdy");
+
+type Row = [offer: ClientOffer, declared: readonly string[], gates: PlanGates, plan: Plan];
+
+/** The same for exec and attach. TestExecRESTConnect and TestAttachRESTConnect ask gate by node. */
+const COMMAND_ROWS: Record<string, Row> = {
+  "v5, node declares nothing": [webSocket(V5), [], ALL_ON, translate],
+  "v5, node declares something else": [webSocket(V5), ["SomethingElse"], ALL_ON, translate],
+  "v5, the feature in another case is another feature": [
+    webSocket(V5),
+    ["extendwebsocketstokubelet"],
+    ALL_ON,
+    translate,
+  ],
+  "v5, node declares the feature": [webSocket(V5), DECLARES, ALL_ON, direct],
+  "v5 behind v4: still one that can be translated": [
+    webSocket("v4.channel.k8s.io", V5),
+    [],
+    ALL_ON,
+    translate,
+  ],
+  "v5 in another case is no v5": [webSocket("V5.channel.k8s.io"), [], ALL_ON, runtime],
+  "v5, Extend off, node declares it": [
+    webSocket(V5),
+    DECLARES,
+    without("ExtendWebSocketsToKubelet"),
+    translate,
+  ],
+  "v5, Translate off, node declares nothing": [
+    webSocket(V5),
+    [],
+    without("TranslateStreamCloseWebsocketRequests"),
+    gateOff,
+  ],
+  "v5, Translate off, node declares it": [
+    webSocket(V5),
+    DECLARES,
+    without("TranslateStreamCloseWebsocketRequests"),
+    gateOff,
+  ],
+  "v5, PortForward off changes nothing": [webSocket(V5), [], without("PortForwardWebsockets"), translate],
+  v4: [webSocket("v4.channel.k8s.io"), [], ALL_ON, runtime],
+  "v4 on a node that declares the feature": [webSocket("v4.channel.k8s.io"), DECLARES, ALL_ON, runtime],
+  v1: [webSocket("channel.k8s.io"), [], ALL_ON, runtime],
+  base64: [webSocket("base64.channel.k8s.io"), [], ALL_ON, runtime],
+  "v4 base64": [webSocket("v4.base64.channel.k8s.io"), [], ALL_ON, runtime],
+  "no subprotocol": [webSocket(), [], ALL_ON, runtime],
+  "the tunnel's name is nothing to a command": [webSocket(TUNNEL), [], ALL_ON, runtime],
+  "SPDY v4": [spdy("v4.channel.k8s.io"), [], ALL_ON, spdyAsIs],
+  "SPDY that offers v5, as client-go does": [spdy(V5, "v4.channel.k8s.io"), [], ALL_ON, spdyAsIs],
+  "SPDY on a node that declares the feature": [spdy("v4.channel.k8s.io"), DECLARES, ALL_ON, spdyAsIs],
+};
+
+/** TestPortForwardRESTConnect. */
+const PORT_FORWARD_ROWS: Record<string, Row> = {
+  "tunnel, node declares nothing": [webSocket(TUNNEL), [], ALL_ON, tunnel],
+  "the KEP's name, node declares nothing": [webSocket(ALIAS), [], ALL_ON, tunnel],
+  "another SPDY protocol in a tunnel": [webSocket("SPDY/3.1+v9.portforward.k8s.io"), [], ALL_ON, tunnel],
+  "tunnel behind a name that nobody knows": [webSocket("UNKNOWN", TUNNEL), [], ALL_ON, tunnel],
+  "tunnel, node declares the feature": [webSocket(TUNNEL), DECLARES, ALL_ON, direct],
+  "tunnel, Extend off, node declares it": [
+    webSocket(TUNNEL),
+    DECLARES,
+    without("ExtendWebSocketsToKubelet"),
+    tunnel,
+  ],
+  "tunnel, PortForward off": [webSocket(TUNNEL), [], without("PortForwardWebsockets"), gateOff],
+  "tunnel, Translate off changes nothing": [
+    webSocket(TUNNEL),
+    [],
+    without("TranslateStreamCloseWebsocketRequests"),
+    tunnel,
+  ],
+  "prefix without suffix": [webSocket("SPDY/3.1+portforward.example.com"), [], ALL_ON, runtime],
+  "suffix without prefix": [webSocket("portforward.k8s.io"), [], ALL_ON, runtime],
+  "legacy v4": [webSocket("v4.channel.k8s.io"), [], ALL_ON, runtime],
+  "legacy base64": [webSocket("v4.base64.channel.k8s.io"), [], ALL_ON, runtime],
+  "legacy without a name": [webSocket(), [], ALL_ON, runtime],
+  "v5 is nothing to a port-forward": [webSocket(V5), [], ALL_ON, runtime],
+  SPDY: [spdy("portforward.k8s.io"), [], ALL_ON, spdyAsIs],
+};
+
+function check(subresource: Subresource, rows: Record<string, Row>): void {
+  for (const [name, [offer, declared, gates, plan]] of Object.entries(rows)) {
+    it(name, () => {
+      expect(planFor(subresource, offer, declared, gates)).toEqual(plan);
+    });
+  }
+}
+
+describe("plan of exec", () => check("exec", COMMAND_ROWS));
+describe("plan of attach", () => check("attach", COMMAND_ROWS));
+describe("plan of portforward", () => check("portforward", PORT_FORWARD_ROWS));
+
+describe("reasons", () => {
+  it("each is reached by a row, and has a sentence", () => {
+    const reached = [...Object.values(COMMAND_ROWS), ...Object.values(PORT_FORWARD_ROWS)].map(
+      ([, , , { reason }]) => reason,
+    );
+    expect(new Set(reached)).toEqual(new Set(Object.keys(PLAN_REASONS)));
+    for (const sentence of Object.values(PLAN_REASONS)) expect(sentence.length).toBeGreaterThan(20);
+  });
+});
