@@ -42,7 +42,8 @@ export async function startGateway(
   const sessions = new Sessions(limits.maxConcurrentSessions);
   metrics.observeRunningSessions(() => sessions.list());
 
-  const store = new ClusterStore();
+  // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
+  const store = new ClusterStore({ firstResourceVersion: Date.now() });
   const manifests = await ManifestSource.start({ paths: configuration.cluster.manifests, store, logger });
   const kubeletTls = kubelet.scheme === "https" ? await upstreamTlsOf(kubelet) : undefined;
   const gateway: GatewayContext = {
