@@ -1,8 +1,10 @@
+import type { RbacObject } from "./rbac-objects.ts";
+
 /**
  * The Kubernetes objects that Sluice reads, with the fields it uses. Fields it does not know stay in the object and are given
  * back by GET as they came.
  */
-interface Extensible {
+export interface Extensible {
   readonly [field: string]: unknown;
 }
 
@@ -107,7 +109,10 @@ export interface Namespace extends Extensible {
   readonly status?: Extensible & { readonly phase?: string };
 }
 
-export type KubernetesObject = Pod | Node | Namespace;
+/** What the read-only API gives out. */
+export type ServedObject = Pod | Node | Namespace;
+
+export type KubernetesObject = ServedObject | RbacObject;
 
 export interface ObjectChange {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject, Namespace, Node, Pod } from "../api/objects.ts";
+import { isRbacObject, type RbacObject } from "../api/rbac-objects.ts";
 import type { Cluster, ClusterChange } from "./cluster.ts";
 import { compareByKey, keyOf } from "./object-key.ts";
 
@@ -96,6 +97,10 @@ export class ClusterStore implements Cluster {
 
   listNamespaces(): readonly Namespace[] {
     return this.#sorted.filter((object): object is Namespace => object.kind === "Namespace");
+  }
+
+  listRbacObjects(): readonly RbacObject[] {
+    return this.#sorted.filter(isRbacObject);
   }
 
   subscribe(listener: (change: ClusterChange) => void): () => void {

@@ -1,4 +1,5 @@
 import type { Namespace, Node, ObjectChange, Pod } from "../api/objects.ts";
+import type { RbacObject } from "../api/rbac-objects.ts";
 
 /** What is where. Answers come from memory; nothing here waits. */
 export interface Cluster {
@@ -9,6 +10,7 @@ export interface Cluster {
   listPods(namespace?: string): readonly Pod[];
   listNodes(): readonly Node[];
   listNamespaces(): readonly Namespace[];
+  listRbacObjects(): readonly RbacObject[];
   /** Grows with every change; the version of a list taken now. */
   readonly resourceVersion: number;
   /** Calls the listener after every change, in order, until the returned function is called. */

@@ -17,6 +17,10 @@ export function withDefaults(object: KubernetesObject): KubernetesObject {
     case "Namespace":
       return withNamespaceStatus({ ...object, metadata });
     case "Node":
+    case "Role":
+    case "ClusterRole":
+    case "RoleBinding":
+    case "ClusterRoleBinding":
       return { ...object, metadata };
   }
 }

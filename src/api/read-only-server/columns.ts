@@ -1,4 +1,4 @@
-import type { KubernetesObject, Namespace, Node, Pod } from "../objects.ts";
+import type { KubernetesObject, Namespace, Node, Pod, ServedObject } from "../objects.ts";
 import { ageOf } from "./human-duration.ts";
 import { summarisePod } from "./pod-status.ts";
 
@@ -16,7 +16,7 @@ const name: Column = {
 };
 const age: Column = { name: "Age", description: "Time since the object was created." };
 
-const columnsOfKind: Readonly<Record<KubernetesObject["kind"], readonly Column[]>> = {
+const columnsOfKind: Readonly<Record<ServedObject["kind"], readonly Column[]>> = {
   Pod: [
     name,
     { name: "Ready", description: "The aggregate readiness state of this pod for accepting traffic." },
@@ -51,7 +51,7 @@ const columnsOfKind: Readonly<Record<KubernetesObject["kind"], readonly Column[]
   Namespace: [name, { name: "Status", description: "The status of the namespace" }, age],
 };
 
-export function columnsOf(kind: KubernetesObject["kind"]): readonly Column[] {
+export function columnsOf(kind: ServedObject["kind"]): readonly Column[] {
   return columnsOfKind[kind];
 }
 
@@ -64,6 +64,9 @@ export function cellsOf(object: KubernetesObject, now: Date): readonly string[] 
       return nodeCells(object, now);
     case "Namespace":
       return namespaceCells(object, now);
+    default:
+      // RBAC objects are read, but not served.
+      return [object.metadata.name];
   }
 }
 

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../objects.ts";
+import type { KubernetesObject, ServedObject } from "../objects.ts";
 import type { ObjectSource } from "./object-source.ts";
 
 export type ResourceName = "pods" | "nodes" | "namespaces";
@@ -7,7 +7,7 @@ export type ResourceName = "pods" | "nodes" | "namespaces";
 export interface Resource {
   readonly name: ResourceName;
   readonly singularName: string;
-  readonly kind: KubernetesObject["kind"];
+  readonly kind: ServedObject["kind"];
   readonly isNamespaced: boolean;
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../objects.ts";
+import type { KubernetesObject, ServedObject } from "../objects.ts";
 import { badRequest } from "../status.ts";
 import { cellsOf, columnsOf } from "./columns.ts";
 import type { Representation } from "./negotiate.ts";
@@ -26,7 +26,7 @@ export function includeObjectOf(query: URLSearchParams): TableOptions["includeOb
 
 /** What kubectl prints: columns named and filled by the server (meta.k8s.io Table). `metadata` is that of the list or object. */
 export function tableOf(
-  kind: KubernetesObject["kind"],
+  kind: ServedObject["kind"],
   objects: readonly KubernetesObject[],
   metadata: Readonly<Record<string, unknown>>,
   options: TableOptions,

@@ -34,6 +34,12 @@ export function labelProblems(value: string): string[] {
   return [...tooLong, ...patternProblems(value, LABEL, LABEL_SENTENCE, ["my-name", "123-abc"])];
 }
 
+/** A name that must only be fit for a path: those of RBAC objects, which may hold colons and capitals. */
+export function pathSegmentProblems(value: string): string[] {
+  if (value === "." || value === "..") return [`may not be '${value}'`];
+  return ["/", "%"].filter((part) => value.includes(part)).map((part) => `may not contain '${part}'`);
+}
+
 /** The value of a metadata label. */
 export function labelValueProblems(value: string): string[] {
   return [

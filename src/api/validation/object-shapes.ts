@@ -17,7 +17,7 @@ const listOf = (items: Shape): Shape => ({
   items,
 });
 
-const metadata = struct("ObjectMeta", {
+export const metadataShape: Shape = struct("ObjectMeta", {
   name: text,
   generateName: text,
   namespace: text,
@@ -59,7 +59,7 @@ const containerStatus = struct("ContainerStatus", {
 export const podShape = struct("Pod", {
   apiVersion: text,
   kind: text,
-  metadata,
+  metadata: metadataShape,
   spec: struct("PodSpec", {
     containers: listOf(container),
     initContainers: listOf(container),
@@ -83,7 +83,7 @@ export const podShape = struct("Pod", {
 export const nodeShape = struct("Node", {
   apiVersion: text,
   kind: text,
-  metadata,
+  metadata: metadataShape,
   spec: struct("NodeSpec", { unschedulable: flag }),
   status: struct("NodeStatus", {
     addresses: listOf(struct("NodeAddress", { type: named("NodeAddressType"), address: text })),
@@ -104,6 +104,6 @@ export const nodeShape = struct("Node", {
 export const namespaceShape = struct("Namespace", {
   apiVersion: text,
   kind: text,
-  metadata,
+  metadata: metadataShape,
   status: struct("NamespaceStatus", { phase: named("NamespacePhase") }),
 });

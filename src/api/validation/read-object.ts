@@ -2,10 +2,18 @@ import type { FieldPath } from "../../config/yaml-documents.ts";
 import { type FieldError, fieldErrorText } from "../field-errors.ts";
 import { goQuote } from "../go-json.ts";
 import type { KubernetesObject } from "../objects.ts";
+import { RBAC_API_VERSION } from "../rbac-objects.ts";
 import { namespaceShape, nodeShape, podShape } from "./object-shapes.ts";
+import { clusterRoleBindingShape, clusterRoleShape, roleBindingShape, roleShape } from "./rbac-shapes.ts";
 import { type Shape, shapeProblem } from "./shape.ts";
 import { validateNamespace, validateNode } from "./validate-node.ts";
 import { validatePod } from "./validate-pod.ts";
+import {
+  validateClusterRole,
+  validateClusterRoleBinding,
+  validateRole,
+  validateRoleBinding,
+} from "./validate-rbac.ts";
 
 export const DEFAULT_NAMESPACE = "default";
 
@@ -20,6 +28,8 @@ export type ObjectReading =
   | { readonly isValid: false; readonly problems: readonly ObjectProblem[] };
 
 interface KindRules {
+  /** Absent: "v1". */
+  readonly apiVersion?: string;
   readonly shape: Shape;
   readonly isNamespaced: boolean;
   validate(object: KubernetesObject): FieldError[];
@@ -33,6 +43,30 @@ const rulesOfKind: Readonly<Record<string, KindRules>> = {
     isNamespaced: false,
     validate: (object) => validateNamespace(object as never),
   },
+  Role: {
+    apiVersion: RBAC_API_VERSION,
+    shape: roleShape,
+    isNamespaced: true,
+    validate: (object) => validateRole(object as never),
+  },
+  ClusterRole: {
+    apiVersion: RBAC_API_VERSION,
+    shape: clusterRoleShape,
+    isNamespaced: false,
+    validate: (object) => validateClusterRole(object as never),
+  },
+  RoleBinding: {
+    apiVersion: RBAC_API_VERSION,
+    shape: roleBindingShape,
+    isNamespaced: true,
+    validate: (object) => validateRoleBinding(object as never),
+  },
+  ClusterRoleBinding: {
+    apiVersion: RBAC_API_VERSION,
+    shape: clusterRoleBindingShape,
+    isNamespaced: false,
+    validate: (object) => validateClusterRoleBinding(object as never),
+  },
 };
 
 /** Reads one object from untrusted data: kind, types, the default namespace, then every rule. The result needs no further checks. */
@@ -44,15 +78,16 @@ export function readObject(value: unknown): ObjectReading {
   if (typeof apiVersion !== "string" || apiVersion === "") {
     return refused(["apiVersion"], "Object 'apiVersion' is missing");
   }
-  const rules = apiVersion === "v1" && Object.hasOwn(rulesOfKind, kind) ? rulesOfKind[kind] : undefined;
+  const found = Object.hasOwn(rulesOfKind, kind) ? rulesOfKind[kind] : undefined;
+  const rules = found !== undefined && versionOf(found) === apiVersion ? found : undefined;
   if (rules === undefined) {
-    const known = `known here: ${Object.keys(rulesOfKind).join(", ")} and List of version "v1"`;
+    const known = `known here: ${knownKinds()}`;
     const sentence = `no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}; ${known}`;
     return refused(["kind"], sentence);
   }
   const misshapen = shapeProblem(value, rules.shape);
   if (misshapen) {
-    const sentence = `${kind} in version "v1" cannot be handled as a ${kind}: ${misshapen.message}`;
+    const sentence = `${kind} in version ${goQuote(apiVersion)} cannot be handled as a ${kind}: ${misshapen.message}`;
     return refused(misshapen.path, sentence);
   }
   const object = completed(withoutNulls(value), rules);
@@ -64,6 +99,24 @@ export function readObject(value: unknown): ObjectReading {
     message: `${subject}: ${fieldErrorText(error)}`,
   }));
   return { isValid: false, problems };
+}
+
+function versionOf({ apiVersion = "v1" }: KindRules): string {
+  return apiVersion;
+}
+
+/** `Pod, Node, Namespace and List of version "v1"; ...`. */
+function knownKinds(): string {
+  const kindsOf = new Map<string, string[]>();
+  for (const [kind, rules] of Object.entries(rulesOfKind)) {
+    const version = versionOf(rules);
+    kindsOf.set(version, [...(kindsOf.get(version) ?? []), kind]);
+  }
+  const texts = Array.from(kindsOf, ([version, kinds]) => {
+    const all = version === "v1" ? [...kinds, "List"] : kinds;
+    return `${all.slice(0, -1).join(", ")} and ${all.at(-1)} of version ${goQuote(version)}`;
+  });
+  return texts.join("; ");
 }
 
 function refused(path: FieldPath, message: string): ObjectReading {

@@ -1,0 +1,58 @@
+import type { UserInfo } from "../authn/authenticator.ts";
+import type { Attributes, Authorizer, Decision, UserRules } from "./authorizer.ts";
+
+/**
+ * Asks in order: the first allow or deny decides, no opinion goes on to the next. When nobody decides, the answer is no opinion with
+ * every reason, a line each, which all callers take for a refusal. Kubernetes' union.
+ *
+ * An authorizer that throws has no opinion: a later one may still allow, as with kube-apiserver.
+ */
+export class AuthorizerChain implements Authorizer {
+  readonly #authorizers: readonly Authorizer[];
+
+  constructor(authorizers: readonly Authorizer[]) {
+    this.#authorizers = authorizers;
+  }
+
+  async authorize(attributes: Attributes): Promise<Decision> {
+    const reasons: string[] = [];
+    const errors: string[] = [];
+    for (const authorizer of this.#authorizers) {
+      const decision = await decisionOf(authorizer, attributes);
+      if (decision.decision !== "no-opinion") return decision;
+      if (decision.reason !== "") reasons.push(decision.reason);
+      if (decision.error !== undefined) errors.push(decision.error);
+    }
+    const error = errors.length === 0 ? {} : { error: aggregate(errors) };
+    return { decision: "no-opinion", reason: reasons.join("\n"), ...error };
+  }
+
+  async rulesFor(user: UserInfo, namespace: string): Promise<UserRules> {
+    const all = await Promise.all(
+      this.#authorizers.map((authorizer) => authorizer.rulesFor?.(user, namespace)),
+    );
+    const found = all.filter((rules) => rules !== undefined);
+    const errors = found.flatMap(({ evaluationError }) => evaluationError ?? []);
+    return {
+      resourceRules: found.flatMap(({ resourceRules }) => resourceRules),
+      nonResourceRules: found.flatMap(({ nonResourceRules }) => nonResourceRules),
+      incomplete: found.some(({ incomplete }) => incomplete),
+      ...(errors.length > 0 && { evaluationError: aggregate(errors) }),
+    };
+  }
+}
+
+/** Several errors as Kubernetes prints them: one as it is, more as `[a, b]`, equal ones once. */
+export function aggregate(errors: readonly string[]): string {
+  const texts = [...new Set(errors)];
+  return texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
+}
+
+async function decisionOf(authorizer: Authorizer, attributes: Attributes): Promise<Decision> {
+  try {
+    return await authorizer.authorize(attributes);
+  } catch {
+    // Whoever throws has logged why; the user is told no more than that nobody decided.
+    return { decision: "no-opinion", reason: "", error: "an authorizer failed" };
+  }
+}

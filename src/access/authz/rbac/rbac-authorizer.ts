@@ -1,0 +1,55 @@
+import type { UserInfo } from "../../authn/authenticator.ts";
+import type {
+  Attributes,
+  Authorizer,
+  Decision,
+  NonResourceRule,
+  ResourceRule,
+  UserRules,
+} from "../authorizer.ts";
+import { aggregate } from "../authorizer-chain.ts";
+import type { RbacIndex } from "./rbac-index.ts";
+import { ruleAllows } from "./rule-matching.ts";
+
+/**
+ * `--authorization-mode=RBAC`: allows what some rule of some binding allows, and has no opinion otherwise. A binding whose role is
+ * missing gives nothing; that is said in the reason of a refusal, as kube-apiserver says it.
+ */
+export class RbacAuthorizer implements Authorizer {
+  readonly #currentIndex: () => RbacIndex;
+
+  /** `currentIndex` is asked for every request, so that edited manifests count at once. */
+  constructor(currentIndex: () => RbacIndex) {
+    this.#currentIndex = currentIndex;
+  }
+
+  async authorize(attributes: Attributes): Promise<Decision> {
+    const errors: string[] = [];
+    const bindings = this.#currentIndex().bindingsFor(attributes.user, attributes.namespace);
+    for (const { roleRules, description } of bindings) {
+      if (roleRules.error !== undefined) errors.push(roleRules.error);
+      else if (roleRules.rules.some((rule) => ruleAllows(attributes, rule))) {
+        return { decision: "allow", reason: `RBAC: allowed by ${description}` };
+      }
+    }
+    return { decision: "no-opinion", reason: errors.length === 0 ? "" : `RBAC: ${aggregate(errors)}` };
+  }
+
+  async rulesFor(user: UserInfo, namespace: string): Promise<UserRules> {
+    const resourceRules: ResourceRule[] = [];
+    const nonResourceRules: NonResourceRule[] = [];
+    const errors: string[] = [];
+    for (const { roleRules } of this.#currentIndex().bindingsFor(user, namespace)) {
+      if (roleRules.error !== undefined) errors.push(roleRules.error);
+      for (const rule of roleRules.rules ?? []) {
+        const { verbs, apiGroups = [], resources = [], resourceNames, nonResourceURLs = [] } = rule;
+        if (resources.length > 0) {
+          resourceRules.push({ verbs, apiGroups, resources, ...(resourceNames && { resourceNames }) });
+        }
+        if (nonResourceURLs.length > 0) nonResourceRules.push({ verbs, nonResourceURLs });
+      }
+    }
+    const failure = errors.length === 0 ? {} : { evaluationError: aggregate(errors) };
+    return { resourceRules, nonResourceRules, incomplete: false, ...failure };
+  }
+}

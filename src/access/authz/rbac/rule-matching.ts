@@ -1,0 +1,34 @@
+import type { PolicyRule } from "../../../api/rbac-objects.ts";
+import type { Attributes } from "../authorizer.ts";
+
+const ALL = "*";
+
+/** Whether one rule allows the request, by pkg/apis/rbac/v1/evaluation_helpers.go. */
+export function ruleAllows(attributes: Attributes, rule: PolicyRule): boolean {
+  if (!hasOrAll(rule.verbs, attributes.verb)) return false;
+  if (!attributes.isResourceRequest) return urlMatches(rule.nonResourceURLs ?? [], attributes.path);
+  const { resourceNames = [] } = rule;
+  return (
+    hasOrAll(rule.apiGroups ?? [], attributes.apiGroup) &&
+    resourceMatches(rule.resources ?? [], attributes) &&
+    (resourceNames.length === 0 || resourceNames.includes(attributes.name))
+  );
+}
+
+function hasOrAll(values: readonly string[], wanted: string): boolean {
+  return values.includes(ALL) || values.includes(wanted);
+}
+
+/** `pods`, `pods/exec`, `*`, and for a subresource of anything `*` followed by `/exec`. `pods` does not cover `pods/exec`. */
+function resourceMatches(resources: readonly string[], { resource, subresource }: Attributes): boolean {
+  const wanted = subresource === "" ? resource : `${resource}/${subresource}`;
+  if (hasOrAll(resources, wanted)) return true;
+  return subresource !== "" && resources.includes(`*/${subresource}`);
+}
+
+/** `*`, an exact path, or a prefix before a trailing `*`. */
+function urlMatches(urls: readonly string[], path: string): boolean {
+  return urls.some(
+    (url) => url === ALL || url === path || (url.endsWith("*") && path.startsWith(url.replace(/\*+$/, ""))),
+  );
+}

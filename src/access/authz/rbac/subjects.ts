@@ -1,0 +1,32 @@
+import type { Subject } from "../../../api/rbac-objects.ts";
+import type { UserInfo } from "../../authn/authenticator.ts";
+
+/** The user name of a service account. */
+export function serviceAccountUserName(namespace: string, name: string): string {
+  return `system:serviceaccount:${namespace}:${name}`;
+}
+
+/**
+ * By which identity a subject is found: `user/NAME` or `group/NAME`. Undefined for a service account without any namespace, which is
+ * nobody. `bindingNamespace` is empty for a ClusterRoleBinding.
+ */
+export function identityOfSubject(subject: Subject, bindingNamespace: string): string | undefined {
+  switch (subject.kind) {
+    case "User":
+      return `user/${subject.name}`;
+    case "Group":
+      return `group/${subject.name}`;
+    case "ServiceAccount": {
+      const namespace = subject.namespace || bindingNamespace;
+      if (namespace === "") return undefined;
+      return `user/${serviceAccountUserName(namespace, subject.name)}`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Every identity that bindings may know the user by. */
+export function identitiesOf(user: UserInfo): string[] {
+  return [`user/${user.name}`, ...user.groups.map((group) => `group/${group}`)];
+}

@@ -1,0 +1,73 @@
+import type { Extensible, ObjectMeta } from "./objects.ts";
+
+export const RBAC_GROUP = "rbac.authorization.k8s.io";
+export const RBAC_API_VERSION = "rbac.authorization.k8s.io/v1";
+
+interface RbacTyped extends Extensible {
+  readonly apiVersion: typeof RBAC_API_VERSION;
+  readonly metadata: ObjectMeta;
+}
+
+export interface PolicyRule extends Extensible {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+export interface Role extends RbacTyped {
+  readonly kind: "Role";
+  readonly rules?: readonly PolicyRule[];
+}
+
+export interface ClusterRole extends RbacTyped {
+  readonly kind: "ClusterRole";
+  readonly rules?: readonly PolicyRule[];
+  /** The rules then are those of the ClusterRoles that any of the selectors chooses. */
+  readonly aggregationRule?: Extensible & { readonly clusterRoleSelectors?: readonly LabelSelector[] };
+}
+
+export interface LabelSelector extends Extensible {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly LabelRequirement[];
+}
+
+export interface LabelRequirement extends Extensible {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+}
+
+export interface RoleRef extends Extensible {
+  /** Empty or absent: the RBAC group. */
+  readonly apiGroup?: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+export interface Subject extends Extensible {
+  readonly kind: string;
+  readonly apiGroup?: string;
+  readonly name: string;
+  /** Of a ServiceAccount; in a RoleBinding it may be left out and is the binding's own then. */
+  readonly namespace?: string;
+}
+
+export interface RoleBinding extends RbacTyped {
+  readonly kind: "RoleBinding";
+  readonly subjects?: readonly Subject[];
+  readonly roleRef: RoleRef;
+}
+
+export interface ClusterRoleBinding extends RbacTyped {
+  readonly kind: "ClusterRoleBinding";
+  readonly subjects?: readonly Subject[];
+  readonly roleRef: RoleRef;
+}
+
+export type RbacObject = Role | ClusterRole | RoleBinding | ClusterRoleBinding;
+
+export function isRbacObject(object: { readonly kind: string }): object is RbacObject {
+  return /^(?:Cluster)?Role(?:Binding)?$/.test(object.kind);
+}

@@ -1,0 +1,162 @@
+import type { FieldPath } from "../../config/yaml-documents.ts";
+import { type FieldError, forbiddenField, invalidValue, notSupported, required } from "../field-errors.ts";
+import {
+  type ClusterRole,
+  type ClusterRoleBinding,
+  type LabelSelector,
+  type PolicyRule,
+  RBAC_GROUP,
+  type Role,
+  type RoleBinding,
+  type RoleRef,
+  type Subject,
+} from "../rbac-objects.ts";
+import {
+  labelValueProblems,
+  pathSegmentProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "./name-rules.ts";
+import { validateMetadata } from "./validate-metadata.ts";
+
+const nameProblems = pathSegmentProblems;
+
+/** Each as the API server's pkg/apis/rbac/validation, whose sentences these are. An absent apiGroup has its default. */
+export function validateRole({ metadata, rules = [] }: Role): FieldError[] {
+  return [
+    ...validateMetadata(metadata, { isNamespaced: true, nameProblems }),
+    ...rules.flatMap((rule, index) => ruleErrors(rule ?? {}, true, ["rules", index])),
+  ];
+}
+
+export function validateClusterRole({ metadata, rules = [], aggregationRule }: ClusterRole): FieldError[] {
+  const path = ["aggregationRule", "clusterRoleSelectors"];
+  const selectors = aggregationRule?.clusterRoleSelectors ?? [];
+  const isUnselective = aggregationRule !== undefined && selectors.length === 0;
+  const sentence = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+  return [
+    ...validateMetadata(metadata, { isNamespaced: false, nameProblems }),
+    ...rules.flatMap((rule, index) => ruleErrors(rule ?? {}, false, ["rules", index])),
+    ...(isUnselective ? [required(path, sentence)] : []),
+    ...selectors.flatMap((selector, index) => selectorErrors(selector ?? {}, [...path, index])),
+  ];
+}
+
+export function validateRoleBinding({ metadata, roleRef, subjects = [] }: RoleBinding): FieldError[] {
+  return [
+    ...validateMetadata(metadata, { isNamespaced: true, nameProblems }),
+    ...roleRefErrors(roleRef, ["Role", "ClusterRole"]),
+    ...subjects.flatMap((subject, index) => subjectErrors(subject ?? {}, true, ["subjects", index])),
+  ];
+}
+
+export function validateClusterRoleBinding(binding: ClusterRoleBinding): FieldError[] {
+  const { metadata, roleRef, subjects = [] } = binding;
+  return [
+    ...validateMetadata(metadata, { isNamespaced: false, nameProblems }),
+    ...roleRefErrors(roleRef, ["ClusterRole"]),
+    ...subjects.flatMap((subject, index) => subjectErrors(subject ?? {}, false, ["subjects", index])),
+  ];
+}
+
+function ruleErrors(rule: Partial<PolicyRule>, isNamespaced: boolean, path: FieldPath): FieldError[] {
+  const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  const noVerbs =
+    verbs.length === 0 ? [required([...path, "verbs"], "verbs must contain at least one value")] : [];
+  if (nonResourceURLs.length > 0) {
+    const urlPath = [...path, "nonResourceURLs"];
+    const isMixed = apiGroups.length + resources.length + resourceNames.length > 0;
+    const sentences = [
+      ...(isNamespaced ? ["namespaced rules cannot apply to non-resource URLs"] : []),
+      ...(isMixed ? ["rules cannot apply to both regular resources and non-resource URLs"] : []),
+    ];
+    return [...noVerbs, ...sentences.map((sentence) => invalidValue(urlPath, nonResourceURLs, sentence))];
+  }
+  return [
+    ...noVerbs,
+    ...(apiGroups.length === 0
+      ? [required([...path, "apiGroups"], "resource rules must supply at least one api group")]
+      : []),
+    ...(resources.length === 0
+      ? [required([...path, "resources"], "resource rules must supply at least one resource")]
+      : []),
+  ];
+}
+
+function roleRefErrors(roleRef: Partial<RoleRef> = {}, kinds: readonly string[]): FieldError[] {
+  const { apiGroup = "", kind = "", name = "" } = roleRef;
+  const isForeign = apiGroup !== "" && apiGroup !== RBAC_GROUP;
+  return [
+    ...(isForeign ? [notSupported(["roleRef", "apiGroup"], apiGroup, [RBAC_GROUP])] : []),
+    ...(kinds.includes(kind) ? [] : [notSupported(["roleRef", "kind"], kind, kinds)]),
+    ...(name === "" ? [required(["roleRef", "name"])] : []),
+    ...nameProblems(name).map((problem) => invalidValue(["roleRef", "name"], name, problem)),
+  ];
+}
+
+function subjectErrors(subject: Partial<Subject>, isNamespaced: boolean, path: FieldPath): FieldError[] {
+  const { kind = "", name = "", apiGroup = "", namespace = "" } = subject;
+  const errors = name === "" ? [required([...path, "name"])] : [];
+  switch (kind) {
+    case "ServiceAccount":
+      for (const problem of name === "" ? [] : subdomainProblems(name)) {
+        errors.push(invalidValue([...path, "name"], name, problem));
+      }
+      if (apiGroup !== "") errors.push(notSupported([...path, "apiGroup"], apiGroup, [""]));
+      if (!isNamespaced && namespace === "") errors.push(required([...path, "namespace"]));
+      return errors;
+    case "User":
+    case "Group":
+      if (apiGroup !== "" && apiGroup !== RBAC_GROUP) {
+        errors.push(notSupported([...path, "apiGroup"], apiGroup, [RBAC_GROUP]));
+      }
+      return errors;
+    default:
+      return [...errors, notSupported([...path, "kind"], kind, ["ServiceAccount", "User", "Group"])];
+  }
+}
+
+function selectorErrors(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  path: FieldPath,
+): FieldError[] {
+  const labelsPath = [...path, "matchLabels"];
+  return [
+    ...Object.entries(matchLabels).flatMap(([key, value]) => [
+      ...qualifiedNameProblems(key).map((problem) => invalidValue(labelsPath, key, problem)),
+      ...labelValueProblems(value).map((problem) =>
+        invalidValue([...labelsPath, `[${key}]`], value, problem),
+      ),
+    ]),
+    ...matchExpressions.flatMap((requirement, index) =>
+      requirementErrors(requirement ?? {}, [...path, "matchExpressions", index]),
+    ),
+  ];
+}
+
+function requirementErrors(
+  { key = "", operator = "", values = [] }: { key?: string; operator?: string; values?: readonly string[] },
+  path: FieldPath,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const valuesPath = [...path, "values"];
+  if (operator === "In" || operator === "NotIn") {
+    if (values.length === 0) {
+      errors.push(required(valuesPath, "must be specified when `operator` is 'In' or 'NotIn'"));
+    }
+  } else if (operator === "Exists" || operator === "DoesNotExist") {
+    if (values.length > 0) {
+      const sentence = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+      errors.push(forbiddenField(valuesPath, sentence));
+    }
+  } else {
+    errors.push(invalidValue([...path, "operator"], operator, "not a valid selector operator"));
+  }
+  return [
+    ...errors,
+    ...qualifiedNameProblems(key).map((problem) => invalidValue([...path, "key"], key, problem)),
+    ...values.flatMap((value, index) =>
+      labelValueProblems(value).map((problem) => invalidValue([...valuesPath, index], value, problem)),
+    ),
+  ];
+}
