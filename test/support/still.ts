@@ -1,0 +1,28 @@
+import { eventually } from "./eventually.ts";
+
+const SAMPLES = 6;
+const INTERVAL_MS = 25;
+
+/**
+ * Waits until a number that counts progress is above `above` and has not moved for a while: every buffer on the way is full.
+ * Returns it.
+ */
+export async function untilStill(
+  what: string,
+  read: () => number | Promise<number>,
+  above = 0,
+): Promise<number> {
+  let last = Number.NaN;
+  let same = 0;
+  await eventually(
+    `${what} stands still`,
+    async () => {
+      const now = await read();
+      same = now === last ? same + 1 : 0;
+      last = now;
+      return now > above && same >= SAMPLES;
+    },
+    { intervalMs: INTERVAL_MS, timeoutMs: 20_000 },
+  );
+  return last;
+}
