@@ -68,7 +68,10 @@ export function carrierFor(
       const { offer } = prepared.request;
       const offers = offer.transport === "websocket" ? tunnelOffers(offer.protocols) : [];
       const subprotocol = offers.find(({ spdyProtocol }) => spdyProtocol === chosen)?.subprotocol;
-      if (subprotocol === undefined) throw genericError(500, "unable to negotiate protocol");
+      if (subprotocol === undefined) {
+        response.socket.destroy();
+        throw genericError(500, "unable to negotiate protocol");
+      }
       return {
         head: handshake.switchTo(subprotocol),
         start: (downstream, context) => new Tunnel(downstream, upstream, webSocketLimits, context),
