@@ -82,12 +82,25 @@ describe("exec over SPDY", () => {
 
   it("resizes a terminal and merges stderr into stdout", async () => {
     const command = ["sh", "-c", "echo ready; read line; stty size; echo $TERM; echo oops >&2; exit 5"];
-    const { client, stream } = await exec(command, "input=1&output=1&error=1&tty=1".replace("error=1&", ""));
+    const { client, stream } = await exec(command, "input=1&output=1&tty=1");
     while (!textOf(stream("stdout")).includes("ready")) await once(client.socket, "data");
     stream("resize").stream.write(Buffer.from('{"Width":123,"Height":45}\n'));
     stream("stdin").stream.write(Buffer.from("go\n"));
     await client.closed;
     expect(textOf(stream("stdout"))).toBe("ready\r\ngo\r\n45 123\r\nxterm\r\noops\r\n");
     expect(textOf(stream("error"))).toContain('"message":"5"');
+  });
+
+  it.each([
+    ["^D as the end of the input", "\x04", '"status":"Success"'],
+    ["^C as an interrupt", "\x03", '"message":"130"'],
+  ])("gives a terminal %s", async (_name, key, word) => {
+    const { client, stream } = await exec(["cat"], "input=1&output=1&tty=1");
+    stream("stdin").stream.write(Buffer.from("abc\n"));
+    // Once as the terminal's echo, once from cat: it runs.
+    while (textOf(stream("stdout")).split("abc").length < 3) await once(client.socket, "data");
+    stream("stdin").stream.write(Buffer.from(key));
+    await client.closed;
+    expect(textOf(stream("error"))).toContain(word);
   });
 });
