@@ -3,7 +3,7 @@ import { requireCreatePermission } from "../access/authz/create-permission.ts";
 import { requirePermission } from "../access/authz/require-permission.ts";
 import { badRequest, methodNotAllowed, StatusError, unauthorized } from "../api/status.ts";
 import { locate, type StreamingTarget } from "../cluster/locate.ts";
-import type { HeaderList } from "../upstream/header-list.ts";
+import { type HeaderList, hasHeader, headerValues } from "../upstream/header-list.ts";
 import type { GatewayContext } from "./context.ts";
 import { type Plan, planFor } from "./plan.ts";
 import { parseStreamingRequest, type StreamingPath, type StreamingRequest } from "./streaming-request.ts";
@@ -80,10 +80,17 @@ async function decide(
   if (request.offer.transport === "unsupported") {
     throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
   }
+  if (hasBody(incoming.headers)) throw badRequest("an upgrade request can not have a body");
   const plan = planFor(request.subresource, request.offer, target.node.declaredFeatures, {
     TranslateStreamCloseWebsocketRequests: gateway.gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
     PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
   });
   return { user, request, target, plan };
+}
+
+/** Bytes of a body would be taken for the first ones of the session. No client of Kubernetes sends any. */
+function hasBody(headers: HeaderList): boolean {
+  const lengths = headerValues(headers, "content-length");
+  return hasHeader(headers, "transfer-encoding") || lengths.some((length) => !/^0+$/.test(length));
 }

@@ -83,8 +83,10 @@ async function answerRequest(
     const incoming = incomingOf(request);
     const path = matchStreamingPath(incoming.url.pathname);
     if (path === undefined) return await other.handleRequest(incoming, request, response);
-    // Refused for whatever is wrong first, and at last for not being an upgrade.
+    // Refused for whatever is wrong first, and at last for not being an upgrade: Kubernetes takes `Connection: x-upgrade` for
+    // one, the HTTP parser does not.
     await prepareStreaming(path, incoming, gateway);
+    throw badRequest("Upgrade request required");
   } catch (error) {
     request.resume();
     writeStatus(response, statusErrorOf(error, gateway).status);
