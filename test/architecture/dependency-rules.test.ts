@@ -32,6 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   ],
   "src/standin": ["protocols/*", "src/streaming", "src/api", "src/config"],
   "src/admin": ["src/observability", "src/config"],
+  "src/demo": ["protocols/*", "src/standin", "src/upstream", "src/observability"],
   "src/cli": "everything",
   src: "everything", // src/main.ts and src/app.ts, the composition root
 };

@@ -14,7 +14,7 @@ export interface RunningDemo {
   stop(): Promise<void>;
 }
 
-/** `sluice demo` as its users start it, in a folder of its own, until it says that it is ready. */
+/** `sluice demo` as its users start it, in a folder of its own, until it is ready and has checked itself. */
 export async function startDemo(): Promise<RunningDemo> {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-demo-"));
   const demo = spawn(process.execPath, [builtProgram(), "demo", "--dir", folder], {
@@ -33,9 +33,10 @@ export async function startDemo(): Promise<RunningDemo> {
       throw new Error(`the demo ended with ${exitCode} after SIGTERM: ${stderr().slice(-2_000)}`);
   };
   try {
+    // Behind "ready" it checks itself; only then do its counters stand still until somebody else comes.
     const isReady = () => {
       if (demo.exitCode !== null) throw new Error(`the demo ended with ${demo.exitCode}`);
-      return /^ready (.+)$/m.exec(stdout())?.[1];
+      return stdout().includes("Stop with Ctrl-C") && /^ready (.+)$/m.exec(stdout())?.[1];
     };
     const kubeconfig = await eventually("the demo says ready", isReady, { timeoutMs: 30_000 });
     return { kubeconfig, adminUrl: readFileSync(path.join(folder, "admin-url"), "utf8").trim(), stop };

@@ -2,10 +2,10 @@ import { setTimeout as delay } from "node:timers/promises";
 
 /**
  * Asks again and again until `attempt` gives something other than `undefined` or `false`, and returns that. For states of
- * other processes, which send no event. An attempt that throws counts as "not yet"; its error becomes the final one's cause.
+ * other processes, which send no event. `what` may be told late, to show the last state. An attempt that throws counts as "not yet"; its error becomes the final one's cause.
  */
 export async function eventually<T>(
-  what: string,
+  what: string | (() => string),
   attempt: () => T | Promise<T>,
   { timeoutMs = 10_000, intervalMs = 20 } = {},
 ): Promise<Exclude<T, undefined | false>> {
@@ -18,7 +18,9 @@ export async function eventually<T>(
     } catch (error) {
       cause = error;
     }
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
+    if (performance.now() > deadline) {
+      throw new Error(`not within ${timeoutMs} ms: ${typeof what === "string" ? what : what()}`, { cause });
+    }
     await delay(intervalMs);
   }
 }
