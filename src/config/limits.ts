@@ -30,6 +30,8 @@ export interface Limits {
    * peer from spending our time on frames that carry nothing. Past it: close 1009.
    */
   readonly maxWebSocketFragments: number;
+  /** A bearer token of any kind, in a header or a subprotocol. Past it: 401, unread. */
+  readonly maxBearerTokenBytes: number;
   /** Connections to the admin listener at once. Past it: closed without an answer. */
   readonly maxAdminConnections: number;
   readonly spdy: SpdyConnectionLimits;
@@ -61,6 +63,7 @@ export const defaultLimits: Limits = {
   maxRefusalBodyBytes: 64 * 1024,
   maxWebSocketFrameBytes: 32 * 1024 * 1024,
   maxWebSocketFragments: 10_000,
+  maxBearerTokenBytes: 16 * 1024,
   maxAdminConnections: 100,
   spdy: {
     maxControlFrameBytes: 64 * 1024,
@@ -98,6 +101,8 @@ export const limitRanges: RangesOf<Limits> = {
   // client-go sends up to 32 KiB and a channel byte in a frame.
   maxWebSocketFrameBytes: { min: 64 * KIB, max: 2 ** 40 },
   maxWebSocketFragments: { min: 1, max: 2 ** 31 - 1 },
+  // A service account's token is about 1 KiB, one with many groups a few.
+  maxBearerTokenBytes: { min: 1 * KIB, max: 16 * MIB },
   maxAdminConnections: { min: 1, max: 10_000 },
   spdy: {
     maxControlFrameBytes: { min: 1 * KIB, max: 2 ** 24 - 1 },

@@ -13,8 +13,10 @@ import { refuseUpgrade } from "./answer.ts";
 import { HandshakeRefusal } from "./client-handshake.ts";
 import type { GatewayContext } from "./context.ts";
 import { handleStreaming } from "./handle-streaming.ts";
+import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PendingClient } from "./pending-client.ts";
 import { type IncomingStreaming, prepareStreaming } from "./prepare-streaming.ts";
+import { type ServingTls, tlsOptionsOf } from "./serving-tls.ts";
 import { matchStreamingPath } from "./streaming-request.ts";
 import { writeStatus } from "./write-status.ts";
 
@@ -30,7 +32,7 @@ export interface OtherRequests {
 
 export interface ApiServerOptions {
   /** Absent: plain HTTP. */
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls?: ServingTls | undefined;
 }
 
 /** Largest burst a client may send before it is answered; more waits in the kernel. */
@@ -58,9 +60,7 @@ export function createApiServer(
       ? createHttpServer(httpOptions)
       : createHttpsServer({
           ...httpOptions,
-          ...options.tls,
-          ALPNProtocols: ["http/1.1"],
-          minVersion: "TLSv1.2",
+          ...tlsOptionsOf(options.tls, timeouts.handshakeMs),
         });
   server.maxHeadersCount = limits.maxRequestHeaders;
 
@@ -131,6 +131,7 @@ function incomingOf(request: IncomingMessage): IncomingStreaming {
     method: request.method ?? "GET",
     url: new URL(`http://gateway${target}`),
     headers: headerListOf(request.rawHeaders),
+    peer: peerCertificatesOf(request.socket),
     remoteAddress: request.socket.remoteAddress ?? "",
   };
 }

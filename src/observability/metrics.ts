@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { AccessMetrics } from "./access-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
 import {
   codeLabel,
@@ -42,6 +43,8 @@ export interface MetricsOptions {
 export class Metrics {
   readonly #registry = new Registry();
   readonly #kubernetes = new KubernetesMetrics(this.#registry);
+  /** Authentication and audit. */
+  readonly access = new AccessMetrics(this.#registry);
   readonly #children: ReadonlyMap<string, StreamingChildren>;
   readonly #requests: Counter<"subresource" | "plan" | "code">;
   readonly #endedBytes = new Map<SubresourceLabel, PayloadBytes>();

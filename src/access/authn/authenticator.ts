@@ -1,3 +1,5 @@
+import type { X509Certificate } from "node:crypto";
+
 /** Who makes a request. Kubernetes' user.Info. */
 export interface UserInfo {
   readonly name: string;
@@ -6,9 +8,19 @@ export interface UserInfo {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What credentials are read from: header lines as they came, names in any case. */
+/** The certificates that a client showed in its TLS handshake. */
+export interface PeerCertificates {
+  readonly leaf: X509Certificate;
+  /** As sent by the client, in its order; not to be trusted by themselves. */
+  readonly intermediates: readonly X509Certificate[];
+  /** Whether OpenSSL verified the chain (dates, purpose, path) against every authority that the listener has. */
+  readonly isVerified: boolean;
+}
+
+/** What credentials are read from: header lines as they came, names in any case, and what the connection showed. */
 export interface CredentialsRequest {
   readonly headers: readonly (readonly [string, string])[];
+  readonly peer?: PeerCertificates | undefined;
 }
 
 /** The port behind which every way of knowing a caller stands. */
@@ -17,7 +29,53 @@ export interface Authenticator {
   authenticate(request: CredentialsRequest): Promise<UserInfo | undefined>;
 }
 
+/**
+ * Why a credential was not taken. A closed list, for it is a metric label; nothing that a client sends is part of it.
+ * `authority-unreachable`: who would know could not be asked.
+ */
+export const CREDENTIAL_FAULTS = [
+  "certificate-unverified",
+  "certificate-name-not-allowed",
+  "subprotocol-malformed",
+  "token-oversized",
+  "token-malformed",
+  "token-unknown",
+  "token-algorithm-not-allowed",
+  "token-key-unknown",
+  "token-signature-wrong",
+  "token-expired",
+  "token-not-yet-valid",
+  "token-audience-wrong",
+  "token-claims-wrong",
+  "authority-unreachable",
+] as const;
+export type CredentialFault = (typeof CREDENTIAL_FAULTS)[number];
+
+/** What one way of authentication says. `none`: there is no credential of its kind. `invalid`: there is one, and it is wrong. */
+export type Attempt =
+  | { readonly type: "known"; readonly user: UserInfo }
+  | { readonly type: "none" }
+  | { readonly type: "invalid"; readonly fault: CredentialFault };
+
+/** One way of authentication, a link of the chain. Never throws. */
+export interface RequestAuthenticator {
+  attempt(request: CredentialsRequest): Promise<Attempt>;
+}
+
+/** One way of knowing a token. `none`: the token is not of its kind. Never throws. */
+export interface TokenAuthenticator {
+  attemptToken(token: string): Promise<Attempt>;
+}
+
+export const NO_CREDENTIAL: Attempt = { type: "none" };
+
+export function invalidCredential(fault: CredentialFault): Attempt {
+  return { type: "invalid", fault };
+}
+
 export const AUTHENTICATED_GROUP = "system:authenticated";
+export const UNAUTHENTICATED_GROUP = "system:unauthenticated";
+export const ANONYMOUS_USER = "system:anonymous";
 
 /** Every known user is in `system:authenticated`, last and once, as kube-apiserver adds it. */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {

@@ -1,8 +1,11 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { ConfigurationError, type ConfigurationProblem } from "../../config/configuration-error.ts";
 import {
+  type Attempt,
   type Authenticator,
   type CredentialsRequest,
+  NO_CREDENTIAL,
+  type TokenAuthenticator,
   type UserInfo,
   withAuthenticatedGroup,
 } from "./authenticator.ts";
@@ -19,7 +22,7 @@ export interface TokenRecord {
  * Users known by the tokens of a kube-apiserver `--token-auth-file`. Tokens are kept and compared only as keyed digests: a look-up
  * takes the same time whatever the token shares with a real one, and no token can be read from memory dumps of the table.
  */
-export class StaticTokens implements Authenticator {
+export class StaticTokens implements Authenticator, TokenAuthenticator {
   readonly #digestKey = randomBytes(32);
   readonly #userOfDigest = new Map<string, UserInfo>();
 
@@ -30,6 +33,11 @@ export class StaticTokens implements Authenticator {
   async authenticate(request: CredentialsRequest): Promise<UserInfo | undefined> {
     const user = this.#userOf(bearerTokenOf(request)) ?? this.#userOf(subprotocolTokenOf(request));
     return user && withAuthenticatedGroup(user);
+  }
+
+  async attemptToken(token: string): Promise<Attempt> {
+    const user = this.#userOf(token);
+    return user === undefined ? NO_CREDENTIAL : { type: "known", user };
   }
 
   #userOf(token: string | undefined): UserInfo | undefined {

@@ -1,0 +1,51 @@
+import {
+  ANONYMOUS_USER,
+  type Authenticator,
+  type CredentialFault,
+  type CredentialsRequest,
+  type RequestAuthenticator,
+  UNAUTHENTICATED_GROUP,
+  type UserInfo,
+  withAuthenticatedGroup,
+} from "./authenticator.ts";
+
+/** `authenticated`, `anonymous`, `no-credentials`, or what was wrong with the credentials. */
+export type AuthenticationResult = "authenticated" | "anonymous" | "no-credentials" | CredentialFault;
+
+export interface AuthenticatorChainOptions {
+  /** Asked in order; kube-apiserver's is front proxy, client certificate, bearer token, subprotocol token. */
+  readonly authenticators: readonly RequestAuthenticator[];
+  readonly isAnonymousAllowed: boolean;
+  /** Told once for each request, with the first fault when there were several. */
+  onResult?(result: AuthenticationResult): void;
+}
+
+/**
+ * Every way of authentication, one after the other: the first that knows the caller wins, and a wrong credential of one
+ * kind does not keep a good one of another from being seen. Only a request without any credential is anonymous: a wrong
+ * token that became `system:anonymous` would hide the mistake, and kube-apiserver answers it with 401 too.
+ */
+export class AuthenticatorChain implements Authenticator {
+  readonly #options: AuthenticatorChainOptions;
+
+  constructor(options: AuthenticatorChainOptions) {
+    this.#options = options;
+  }
+
+  async authenticate(request: CredentialsRequest): Promise<UserInfo | undefined> {
+    let fault: CredentialFault | undefined;
+    for (const authenticator of this.#options.authenticators) {
+      const attempt = await authenticator.attempt(request);
+      if (attempt.type === "known") {
+        this.#options.onResult?.("authenticated");
+        return withAuthenticatedGroup(attempt.user);
+      }
+      if (attempt.type === "invalid") fault ??= attempt.fault;
+    }
+    const isAnonymous = fault === undefined && this.#options.isAnonymousAllowed;
+    this.#options.onResult?.(isAnonymous ? "anonymous" : (fault ?? "no-credentials"));
+    return isAnonymous
+      ? { name: ANONYMOUS_USER, uid: "", groups: [UNAUTHENTICATED_GROUP], extra: {} }
+      : undefined;
+  }
+}

@@ -1,0 +1,70 @@
+import { isWebSocketUpgrade, parseBearerSubprotocol } from "../../../protocols/websocket/index.ts";
+import {
+  type Attempt,
+  type CredentialFault,
+  type CredentialsRequest,
+  invalidCredential,
+  NO_CREDENTIAL,
+  type RequestAuthenticator,
+  type TokenAuthenticator,
+} from "./authenticator.ts";
+import { bearerTokenOf } from "./bearer.ts";
+
+/** `Authorization: Bearer`. */
+export class BearerTokens implements RequestAuthenticator {
+  readonly #tokens: TokenAuthenticator;
+
+  constructor(tokens: TokenAuthenticator) {
+    this.#tokens = tokens;
+  }
+
+  async attempt(request: CredentialsRequest): Promise<Attempt> {
+    const token = bearerTokenOf(request);
+    return token === undefined ? NO_CREDENTIAL : knownOr(await this.#tokens.attemptToken(token));
+  }
+}
+
+/** A browser's token, offered as a WebSocket subprotocol because it can set no headers there. */
+export class SubprotocolTokens implements RequestAuthenticator {
+  readonly #tokens: TokenAuthenticator;
+
+  constructor(tokens: TokenAuthenticator) {
+    this.#tokens = tokens;
+  }
+
+  async attempt(request: CredentialsRequest): Promise<Attempt> {
+    const lines = request.headers.flat();
+    if (!isWebSocketUpgrade(lines)) return NO_CREDENTIAL;
+    const found = parseBearerSubprotocol(lines);
+    if (found.type === "none") return NO_CREDENTIAL;
+    if (found.type === "invalid") return invalidCredential("subprotocol-malformed");
+    return knownOr(await this.#tokens.attemptToken(found.token));
+  }
+}
+
+/** A token that nobody knows is a wrong one, not an absent one. */
+function knownOr(attempt: Attempt): Attempt {
+  return attempt.type === "none" ? invalidCredential("token-unknown") : attempt;
+}
+
+/** Every way of knowing tokens, one after the other; nothing is asked about a token that is too long to be one. */
+export class TokenChain implements TokenAuthenticator {
+  readonly #authenticators: readonly TokenAuthenticator[];
+  readonly #maxTokenBytes: number;
+
+  constructor(authenticators: readonly TokenAuthenticator[], maxTokenBytes: number) {
+    this.#authenticators = authenticators;
+    this.#maxTokenBytes = maxTokenBytes;
+  }
+
+  async attemptToken(token: string): Promise<Attempt> {
+    if (Buffer.byteLength(token) > this.#maxTokenBytes) return invalidCredential("token-oversized");
+    let fault: CredentialFault | undefined;
+    for (const authenticator of this.#authenticators) {
+      const attempt = await authenticator.attemptToken(token);
+      if (attempt.type === "known") return attempt;
+      if (attempt.type === "invalid") fault ??= attempt.fault;
+    }
+    return fault === undefined ? NO_CREDENTIAL : invalidCredential(fault);
+  }
+}

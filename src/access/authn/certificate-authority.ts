@@ -1,0 +1,56 @@
+import { X509Certificate } from "node:crypto";
+import type { PeerCertificates } from "./authenticator.ts";
+
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+
+/** Intermediates between a client's certificate and an authority. OpenSSL's own bound is far higher. */
+const MAX_PATH_CERTIFICATES = 8;
+
+/**
+ * One bundle of authorities. A listener has several (users' and the front proxy's) and TLS verifies against all of them at
+ * once, so who signed what must be asked again here: a user's certificate must never pass for the proxy's.
+ */
+export class CertificateAuthority {
+  #authorities: readonly X509Certificate[];
+
+  /** Throws when the text holds no certificate, or one that can not be read. */
+  constructor(pem: string) {
+    this.#authorities = parse(pem);
+  }
+
+  /** Takes another bundle; the old one stays when this throws. */
+  replace(pem: string): void {
+    this.#authorities = parse(pem);
+  }
+
+  /**
+   * Whether the client's certificate comes from one of these authorities: OpenSSL verified the chain, and a path of
+   * signatures, every one checked, leads from it to one of ours. Names alone prove nothing: two authorities may share one.
+   */
+  hasIssued({ leaf, intermediates, isVerified }: PeerCertificates, now: Date = new Date()): boolean {
+    if (!isVerified || !isValidAt(leaf, now)) return false;
+    let certificate = leaf;
+    let candidates = intermediates.slice(0, MAX_PATH_CERTIFICATES);
+    for (;;) {
+      if (this.#authorities.some((authority) => isIssuer(authority, certificate, now))) return true;
+      const issuer = candidates.find((candidate) => candidate.ca && isIssuer(candidate, certificate, now));
+      if (issuer === undefined) return false;
+      candidates = candidates.filter((candidate) => candidate !== issuer);
+      certificate = issuer;
+    }
+  }
+}
+
+function isIssuer(issuer: X509Certificate, certificate: X509Certificate, now: Date): boolean {
+  return certificate.checkIssued(issuer) && isValidAt(issuer, now) && certificate.verify(issuer.publicKey);
+}
+
+function isValidAt(certificate: X509Certificate, now: Date): boolean {
+  return now >= new Date(certificate.validFrom) && now <= new Date(certificate.validTo);
+}
+
+function parse(pem: string): X509Certificate[] {
+  const certificates = (pem.match(PEM_CERTIFICATE) ?? []).map((block) => new X509Certificate(block));
+  if (certificates.length === 0) throw new Error("holds no PEM certificate");
+  return certificates;
+}

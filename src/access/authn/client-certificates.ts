@@ -1,0 +1,33 @@
+import type { Attempt, CredentialsRequest, RequestAuthenticator } from "./authenticator.ts";
+import { invalidCredential, NO_CREDENTIAL } from "./authenticator.ts";
+import type { CertificateAuthority } from "./certificate-authority.ts";
+import { parseSubject } from "./distinguished-name.ts";
+
+/** Where Kubernetes tells which of a user's credentials was used. */
+const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
+
+/** kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. */
+export class ClientCertificates implements RequestAuthenticator {
+  readonly #authority: CertificateAuthority;
+
+  constructor(authority: CertificateAuthority) {
+    this.#authority = authority;
+  }
+
+  async attempt({ peer }: CredentialsRequest): Promise<Attempt> {
+    if (peer === undefined) return NO_CREDENTIAL;
+    if (!this.#authority.hasIssued(peer)) return invalidCredential("certificate-unverified");
+    const { commonName, organizations } = parseSubject(peer.leaf.subject);
+    if (commonName === "") return NO_CREDENTIAL;
+    const fingerprint = peer.leaf.fingerprint256.replaceAll(":", "").toLowerCase();
+    return {
+      type: "known",
+      user: {
+        name: commonName,
+        uid: "",
+        groups: organizations,
+        extra: { [CREDENTIAL_ID]: [`X509SHA256=${fingerprint}`] },
+      },
+    };
+  }
+}

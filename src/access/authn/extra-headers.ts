@@ -1,0 +1,35 @@
+/** More keys than any identity provider sends; a bound for what is carried along with every request. */
+const MAX_EXTRA_KEYS = 100;
+
+/**
+ * A user's extra values out of headers whose names begin with one of the prefixes: the rest of the name, in lower case and
+ * percent-decoded, is the key. Used for a front proxy's headers and for Impersonate-Extra-.
+ */
+export function extraOf(
+  headers: readonly (readonly [string, string])[],
+  prefixes: readonly string[],
+): Record<string, readonly string[]> {
+  const extra = new Map<string, string[]>();
+  for (const prefix of prefixes) {
+    const wanted = prefix.toLowerCase();
+    for (const [name, value] of headers) {
+      const lower = name.toLowerCase();
+      if (!lower.startsWith(wanted)) continue;
+      const key = unescapeKey(lower.slice(wanted.length));
+      const values = extra.get(key);
+      if (values !== undefined) values.push(value);
+      else if (extra.size < MAX_EXTRA_KEYS) extra.set(key, [value]);
+    }
+  }
+  // Built from entries: a key such as __proto__ must be an ordinary one.
+  return Object.fromEntries(extra);
+}
+
+/** Header names can not hold every character of a key; an ill-formed escape stands for itself, as in kube-apiserver. */
+function unescapeKey(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}

@@ -1,0 +1,47 @@
+import type { RequestHeaderAuthentication } from "../../config/authentication.ts";
+import {
+  type Attempt,
+  type CredentialsRequest,
+  invalidCredential,
+  NO_CREDENTIAL,
+  type RequestAuthenticator,
+} from "./authenticator.ts";
+import type { CertificateAuthority } from "./certificate-authority.ts";
+import { parseSubject } from "./distinguished-name.ts";
+import { extraOf } from "./extra-headers.ts";
+
+/**
+ * kube-apiserver's --requestheader-*: a proxy says in headers who its user is. Only behind a certificate of the proxy's own
+ * authority, with a name that is allowed; from everybody else the headers mean nothing.
+ */
+export class RequestHeaders implements RequestAuthenticator {
+  readonly #authority: CertificateAuthority;
+  readonly #options: Omit<RequestHeaderAuthentication, "clientCAFile">;
+
+  constructor(authority: CertificateAuthority, options: Omit<RequestHeaderAuthentication, "clientCAFile">) {
+    this.#authority = authority;
+    this.#options = options;
+  }
+
+  async attempt({ peer, headers }: CredentialsRequest): Promise<Attempt> {
+    const { usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes, allowedNames } = this.#options;
+    if (peer === undefined) return NO_CREDENTIAL;
+    if (!this.#authority.hasIssued(peer)) return invalidCredential("certificate-unverified");
+    const { commonName } = parseSubject(peer.leaf.subject);
+    if (allowedNames.length > 0 && !allowedNames.includes(commonName)) {
+      return invalidCredential("certificate-name-not-allowed");
+    }
+    const valuesOf = (names: readonly string[]) =>
+      names.flatMap((wanted) =>
+        headers
+          .filter(([name]) => name.toLowerCase() === wanted.toLowerCase())
+          .map(([, value]) => value.trim()),
+      );
+    const firstOf = (names: readonly string[]) => valuesOf(names).find((value) => value !== "") ?? "";
+    const name = firstOf(usernameHeaders);
+    if (name === "") return NO_CREDENTIAL;
+    const groups = valuesOf(groupHeaders).filter((group) => group !== "");
+    const user = { name, uid: firstOf(uidHeaders), groups, extra: extraOf(headers, extraHeaderPrefixes) };
+    return { type: "known", user };
+  }
+}

@@ -1,0 +1,40 @@
+import { constants } from "node:crypto";
+import type { SecureContextOptions, TlsOptions } from "node:tls";
+
+/** Certificate and key of a listener as PEM texts, and whose client certificates it asks for. */
+export interface ServingTls {
+  readonly cert: string;
+  readonly key: string;
+  /** Every authority that a client's certificate may come from; empty: none is asked for. */
+  readonly clientAuthorities: readonly string[];
+}
+
+/**
+ * A listener's TLS. A client certificate is asked for where one could be of use, but a handshake without one, or with a bad
+ * one, goes on, as in kube-apiserver: the caller may have a token, and a 401 tells more than a broken connection.
+ */
+export function tlsOptionsOf(tls: ServingTls, handshakeTimeoutMs: number): TlsOptions {
+  return {
+    ...secureContextOf(tls),
+    ALPNProtocols: ["http/1.1"],
+    handshakeTimeout: handshakeTimeoutMs,
+    requestCert: tls.clientAuthorities.length > 0,
+    rejectUnauthorized: false,
+  };
+}
+
+/** The part of it that can be replaced while the listener runs. */
+export function secureContextOf({ cert, key, clientAuthorities }: ServingTls): SecureContextOptions {
+  return {
+    cert,
+    key,
+    minVersion: "TLSv1.2",
+    ...(clientAuthorities.length > 0 && {
+      ca: [...clientAuthorities],
+      // An intermediate may be given as an authority, as Go's verifier takes it.
+      allowPartialTrustChain: true,
+      // A resumed session brings back the certificate without its chain and without a new verification.
+      secureOptions: constants.SSL_OP_NO_TICKET,
+    }),
+  };
+}

@@ -1,0 +1,64 @@
+import { readFile } from "node:fs/promises";
+import type { Server } from "node:http";
+import { Server as HttpsServer } from "node:https";
+import { createSecureContext } from "node:tls";
+import type { WatchedAuthority } from "./build-authenticator.ts";
+import { watchFolders } from "./cluster/path-watcher.ts";
+import type { ListenerTls } from "./config/listeners.ts";
+import { type ServingTls, secureContextOf } from "./gateway/serving-tls.ts";
+import type { Logger } from "./observability/logger.ts";
+
+/** Certificate tools write the certificate and then the key: both are read when it has been quiet for this long. */
+const SETTLE_MS = 200;
+
+/** Throws when a file can not be read, or OpenSSL can not use what is in it. */
+export async function readServingTls(
+  files: ListenerTls,
+  authorities: readonly WatchedAuthority[],
+): Promise<ServingTls> {
+  const [cert, key, ...clientAuthorities] = await Promise.all(
+    [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map((file) =>
+      readFile(file, "utf8"),
+    ),
+  );
+  const tls = { cert: cert as string, key: key as string, clientAuthorities };
+  createSecureContext(secureContextOf(tls));
+  return tls;
+}
+
+/**
+ * Keeps a listener's certificate, key and client authorities up with their files, without a restart: handshakes from then on
+ * use the new ones, connections go on. Files that do not fit are logged and the old ones stay. Returns what ends the watch.
+ */
+export function watchServingTls(
+  server: Server,
+  files: ListenerTls,
+  authorities: readonly WatchedAuthority[],
+  logger: Logger,
+): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const reload = async (): Promise<void> => {
+    try {
+      const tls = await readServingTls(files, authorities);
+      for (const [index, { authority }] of authorities.entries()) {
+        authority.replace(tls.clientAuthorities[index] ?? "");
+      }
+      if (server instanceof HttpsServer) server.setSecureContext(secureContextOf(tls));
+      logger.info({ certFile: files.certFile }, "the serving certificate was read again");
+    } catch (error) {
+      logger.error({ error, certFile: files.certFile }, "the serving certificate could not be read again");
+    }
+  };
+  const paths = [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)];
+  const stop = watchFolders(paths, {
+    onChange: () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void reload(), SETTLE_MS).unref();
+    },
+    onError: (error) => logger.error({ error }, "the serving certificate is no longer watched"),
+  });
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
+}
