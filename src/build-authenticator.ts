@@ -4,11 +4,21 @@ import { AuthenticatorChain } from "./access/authn/authenticator-chain.ts";
 import { BearerTokens, SubprotocolTokens, TokenChain } from "./access/authn/bearer-tokens.ts";
 import { CertificateAuthority } from "./access/authn/certificate-authority.ts";
 import { ClientCertificates } from "./access/authn/client-certificates.ts";
+import { OidcKeySet } from "./access/authn/oidc-key-set.ts";
+import { OidcTokens } from "./access/authn/oidc-tokens.ts";
 import { RequestHeaders } from "./access/authn/request-headers.ts";
 import { parseTokenFile, StaticTokens } from "./access/authn/static-tokens.ts";
+import { TokenReviews } from "./access/authn/token-review.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import { ConfigurationError } from "./config/configuration-error.ts";
+import type { Logger } from "./observability/logger.ts";
 import type { Metrics } from "./observability/metrics.ts";
+import { getJson } from "./upstream/get-json.ts";
+import { webhookClient } from "./webhook-client.ts";
+
+const TOKEN_REVIEW_PATH = "/apis/authentication.k8s.io/v1/tokenreviews";
+/** An issuer's documents; a browser would give up later, a login should not wait so long. */
+const ISSUER_TIMEOUT_MS = 5_000;
 
 /** A bundle of authorities and the file that it came from, to be read again when that changes. */
 export interface WatchedAuthority {
@@ -20,6 +30,8 @@ export interface BuiltAuthenticator {
   readonly authenticator: AuthenticatorChain;
   /** Whose client certificates the listener must ask for. */
   readonly authorities: readonly WatchedAuthority[];
+  /** Lets go of connections. */
+  stop(): void;
 }
 
 /**
@@ -29,6 +41,7 @@ export interface BuiltAuthenticator {
 export async function buildAuthenticator(
   { authentication, limits }: GatewayConfiguration,
   metrics: Metrics,
+  logger: Logger,
 ): Promise<BuiltAuthenticator> {
   const { requestHeader, clientCAFile, anonymous } = authentication;
   const authenticators: RequestAuthenticator[] = [];
@@ -43,22 +56,49 @@ export async function buildAuthenticator(
     authorities.push({ file: clientCAFile, authority });
     authenticators.push(new ClientCertificates(authority));
   }
-  const tokens = new TokenChain(await tokenAuthenticators(authentication), limits.maxBearerTokenBytes);
+  const stops: (() => void)[] = [];
+  const tokens = new TokenChain(
+    await tokenAuthenticators(authentication, stops, logger),
+    limits.maxBearerTokenBytes,
+  );
   authenticators.push(new BearerTokens(tokens), new SubprotocolTokens(tokens));
   const authenticator = new AuthenticatorChain({
     authenticators,
     isAnonymousAllowed: anonymous.enabled,
     onResult: (result) => metrics.access.authenticationAttempted(result),
   });
-  return { authenticator, authorities };
+  const stop = (): void => {
+    for (const each of stops) each();
+  };
+  return { authenticator, authorities, stop };
 }
 
-async function tokenAuthenticators({
-  tokenAuthFile,
-}: GatewayConfiguration["authentication"]): Promise<TokenAuthenticator[]> {
+async function tokenAuthenticators(
+  { tokenAuthFile, oidc, tokenReview }: GatewayConfiguration["authentication"],
+  stops: (() => void)[],
+  logger: Logger,
+): Promise<TokenAuthenticator[]> {
   const authenticators: TokenAuthenticator[] = [];
   if (tokenAuthFile !== undefined) {
     authenticators.push(new StaticTokens(parseTokenFile(await readNamed(tokenAuthFile), tokenAuthFile)));
+  }
+  if (oidc !== undefined) {
+    const ca = oidc.caFile === undefined ? undefined : await readNamed(oidc.caFile);
+    const keySet = new OidcKeySet(oidc.issuerUrl, (url) =>
+      getJson(url, { ca, timeoutMs: ISSUER_TIMEOUT_MS }),
+    );
+    authenticators.push(new OidcTokens(oidc, keySet));
+  }
+  if (tokenReview !== undefined) {
+    const client = await webhookClient(tokenReview, TOKEN_REVIEW_PATH);
+    stops.push(client.stop);
+    authenticators.push(
+      new TokenReviews(client.ask, {
+        ...tokenReview,
+        nowMs: () => performance.now(),
+        onFailure: ({ message }) => logger.error({ problem: message }, "a token could not be reviewed"),
+      }),
+    );
   }
   return authenticators;
 }

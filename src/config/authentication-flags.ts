@@ -4,7 +4,6 @@ import {
   checkIssuerUrl,
   defaultOidc,
   defaultRequestHeader,
-  defaultTokenReview,
   type OidcAuthentication,
   type RequestHeaderAuthentication,
   SIGNING_ALGORITHMS,
@@ -33,7 +32,6 @@ export const AUTHENTICATION_FLAGS = [
   "oidc-groups-prefix",
   "oidc-required-claim",
   "oidc-signing-algs",
-  "authentication-token-webhook-config-file",
   "authentication-token-webhook-cache-ttl",
   "anonymous-auth",
 ] as const;
@@ -116,19 +114,19 @@ function oidc(file: OidcAuthentication | undefined, flags: FlagReader): OidcAuth
   };
 }
 
+/** kube-apiserver says in a kubeconfig where to ask; here the configuration file does, in `authentication.tokenReview`. */
 function tokenReview(
   file: TokenReviewAuthentication | undefined,
   flags: FlagReader,
 ): TokenReviewAuthentication | undefined {
-  const configFile = flags.file("authentication-token-webhook-config-file") ?? file?.configFile;
-  if (configFile === undefined) return undefined;
-  const { cacheTtlMs, ...base } = file ?? defaultTokenReview;
   const ttl = flags.text("authentication-token-webhook-cache-ttl");
-  return {
-    ...base,
-    configFile,
-    cacheTtlMs: ttl === undefined ? cacheTtlMs : durationOf(ttl, cacheTtlMs, flags),
-  };
+  if (ttl === undefined) return file;
+  if (file !== undefined) return { ...file, cacheTtlMs: durationOf(ttl, file.cacheTtlMs, flags) };
+  flags.refuse(
+    "authentication-token-webhook-cache-ttl",
+    "needs authentication.tokenReview in the configuration file",
+  );
+  return undefined;
 }
 
 function durationOf(text: string, fallback: number, flags: FlagReader): number {

@@ -1,4 +1,5 @@
 import type { Section } from "./section.ts";
+import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
 
 /** Who is believed, and by what. Absent parts know nobody; kube-apiserver's flags of the same names stand above them. */
 export interface Authentication {
@@ -46,13 +47,18 @@ export interface OidcAuthentication {
 }
 
 /** Tokens that a Kubernetes API server is asked about. */
-export interface TokenReviewAuthentication {
-  /** A kubeconfig that says where the API server is and who we are to it. */
-  readonly configFile: string;
+export interface TokenReviewAuthentication extends UpstreamTrust {
+  /** Without a path, that of the Kubernetes API is meant: /apis/authentication.k8s.io/v1/tokenreviews. */
+  readonly url: string;
+  /** Our own bearer token for it, read again for every review. */
+  readonly tokenFile: string | undefined;
   /** Empty: the API server's own. */
   readonly audiences: readonly string[];
+  /** How long a known token is believed. kube-apiserver's --authentication-token-webhook-cache-ttl. */
   readonly cacheTtlMs: number;
+  /** How long an unknown one is not asked about again: short, for it may have been made a moment ago. */
   readonly failureCacheTtlMs: number;
+  readonly maxCachedTokens: number;
   readonly timeoutMs: number;
 }
 
@@ -89,12 +95,12 @@ export const defaultOidc: Omit<OidcAuthentication, "issuerUrl" | "audiences"> = 
   clockSkewMs: 10_000,
 };
 
-export const defaultTokenReview: Omit<TokenReviewAuthentication, "configFile"> = {
-  audiences: [],
+export const defaultTokenReview = {
   cacheTtlMs: 120_000,
   failureCacheTtlMs: 5_000,
+  maxCachedTokens: 8_192,
   timeoutMs: 10_000,
-};
+} as const;
 
 const HOUR_MS = 3_600_000;
 
@@ -165,16 +171,28 @@ function readClaims(section: Section): Readonly<Record<string, string>> {
 }
 
 function readTokenReview(section: Section): TokenReviewAuthentication | undefined {
-  const configFile = requiredFile(section, "configFile");
-  const { cacheTtlMs, failureCacheTtlMs, timeoutMs } = defaultTokenReview;
+  const url = section.optionalString("url", checkWebhookUrl);
+  if (!section.has("url")) section.problem("url", 'is required, such as "https://kubernetes.default.svc"');
+  const { cacheTtlMs, failureCacheTtlMs, maxCachedTokens, timeoutMs } = defaultTokenReview;
   const rest = {
+    ...readUpstreamTrust(section, false),
+    tokenFile: section.optionalFile("tokenFile"),
     audiences: section.strings("audiences", [], () => undefined),
     cacheTtlMs: section.durationMs("cacheTTL", cacheTtlMs, { min: 0, max: HOUR_MS }),
     failureCacheTtlMs: section.durationMs("failureCacheTTL", failureCacheTtlMs, { min: 0, max: HOUR_MS }),
+    maxCachedTokens: section.count("maxCachedTokens", maxCachedTokens, { min: 1, max: 1_000_000 }),
     timeoutMs: section.durationMs("timeout", timeoutMs, { min: 100, max: HOUR_MS }),
   };
   section.finish();
-  return configFile === undefined ? undefined : { configFile, ...rest };
+  return url === undefined ? undefined : { url, ...rest };
+}
+
+export function checkWebhookUrl(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== "https:" && url?.protocol !== "http:") {
+    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+  }
+  return url.username === "" && url.password === "" ? undefined : "must not hold credentials";
 }
 
 function requiredFile(section: Section, name: string): string | undefined {

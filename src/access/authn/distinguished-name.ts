@@ -23,12 +23,12 @@ export function parseSubject(subject: string): Subject {
 function attributesOf(line: string): [type: string, value: string][] {
   return line.split(/(?<!\\) \+ (?=[A-Za-z0-9.]+=)/).flatMap((part): [string, string][] => {
     const at = part.indexOf("=");
-    return at < 0 ? [] : [[part.slice(0, at), unescape(part.slice(at + 1))]];
+    return at < 0 ? [] : [[part.slice(0, at), unescapeValue(part.slice(at + 1))]];
   });
 }
 
 /** `\2C` and `\,` are both a comma; bytes of one character may be escaped one by one, so they are put together as UTF-8. */
-function unescape(value: string): string {
+function unescapeValue(value: string): string {
   return value
     .replace(/(?:\\[0-9A-Fa-f]{2})+/g, (run) => Buffer.from(run.replaceAll("\\", ""), "hex").toString("utf8"))
     .replace(/\\([^0-9A-Fa-f])/g, "$1");

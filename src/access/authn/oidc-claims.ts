@@ -1,0 +1,47 @@
+import type { OidcAuthentication } from "../../config/authentication.ts";
+import type { UserInfo } from "./authenticator.ts";
+
+export type Claims = Readonly<Record<string, unknown>>;
+export type ClaimOptions = Pick<
+  OidcAuthentication,
+  "issuerUrl" | "usernameClaim" | "usernamePrefix" | "groupsClaim" | "groupsPrefix" | "requiredClaims"
+>;
+
+/** The user that verified claims speak of, as kube-apiserver makes it out of them; undefined when they do not say who, or not enough. */
+export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | undefined {
+  const { usernameClaim, groupsClaim, groupsPrefix, requiredClaims } = options;
+  const hasRequired = Object.entries(requiredClaims).every(
+    ([name, value]) => claimOf(claims, name) === value,
+  );
+  const name = claimOf(claims, usernameClaim);
+  if (!hasRequired || typeof name !== "string" || name === "") return undefined;
+  // An address that its owner has not confirmed may be anybody's.
+  if (usernameClaim === "email" && !(claimOf(claims, "email_verified") ?? true)) return undefined;
+  const groups = groupsClaim === undefined ? [] : groupsOf(claimOf(claims, groupsClaim));
+  if (groups === undefined) return undefined;
+  return {
+    name: usernamePrefixOf(options) + name,
+    uid: "",
+    groups: groups.map((group) => groupsPrefix + group),
+    extra: {},
+  };
+}
+
+/** Two issuers may know two people by one name, so the issuer is put in front unless told otherwise. */
+function usernamePrefixOf({ usernamePrefix, usernameClaim, issuerUrl }: ClaimOptions): string {
+  if (usernamePrefix === "-") return "";
+  if (usernamePrefix !== undefined) return usernamePrefix;
+  return usernameClaim === "email" ? "" : `${issuerUrl}#`;
+}
+
+/** One group may stand without a list around it. */
+function groupsOf(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === null) return [];
+  if (typeof value === "string") return [value];
+  const isList = Array.isArray(value) && value.every((item) => typeof item === "string");
+  return isList ? value : undefined;
+}
+
+function claimOf(claims: Claims, name: string): unknown {
+  return Object.hasOwn(claims, name) ? claims[name] : undefined;
+}

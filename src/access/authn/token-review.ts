@@ -1,0 +1,109 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { DecisionCache } from "../authz/webhook/decision-cache.ts";
+import {
+  type Attempt,
+  invalidCredential,
+  NO_CREDENTIAL,
+  type TokenAuthenticator,
+  type UserInfo,
+} from "./authenticator.ts";
+
+/** How reviews travel, bounded in time; rejects when there is no answer. The composition root gives the one that speaks HTTP. */
+export type AskTokenReview = (
+  review: unknown,
+) => Promise<{ readonly status: number; readonly body: unknown }>;
+
+export interface TokenReviewOptions {
+  /** A token must be for one of them; empty: for the API server. */
+  readonly audiences: readonly string[];
+  readonly cacheTtlMs: number;
+  readonly failureCacheTtlMs: number;
+  readonly maxCachedTokens: number;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  /** The API server could not be asked, or answered nonsense. The error holds no token. */
+  onFailure(error: Error): void;
+}
+
+/**
+ * Asks a Kubernetes API server whose token it is. Answers are kept for a while under a keyed digest of the token, never under the
+ * token; the same token is asked about once at a time. Without a believable answer nobody is known, and nothing is kept.
+ */
+export class TokenReviews implements TokenAuthenticator {
+  readonly #ask: AskTokenReview;
+  readonly #options: TokenReviewOptions;
+  readonly #digestKey = randomBytes(32);
+  readonly #cache: DecisionCache<Attempt>;
+  readonly #inFlight = new Map<string, Promise<Attempt>>();
+
+  constructor(ask: AskTokenReview, options: TokenReviewOptions) {
+    this.#ask = ask;
+    this.#options = options;
+    this.#cache = new DecisionCache(options.maxCachedTokens, options.nowMs);
+  }
+
+  attemptToken(token: string): Promise<Attempt> {
+    const digest = createHmac("sha256", this.#digestKey).update(token).digest("base64");
+    const cached = this.#cache.get(digest);
+    if (cached !== undefined) return Promise.resolve(cached);
+    const asked = this.#inFlight.get(digest);
+    if (asked !== undefined) return asked;
+    const asking = this.#review(token, digest).finally(() => this.#inFlight.delete(digest));
+    this.#inFlight.set(digest, asking);
+    return asking;
+  }
+
+  async #review(token: string, digest: string): Promise<Attempt> {
+    const { audiences, cacheTtlMs, failureCacheTtlMs, onFailure } = this.#options;
+    const spec = { token, ...(audiences.length > 0 && { audiences }) };
+    try {
+      const answer = await this.#ask({ apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec });
+      const user = userOfReview(answer, audiences);
+      const attempt: Attempt = user === undefined ? NO_CREDENTIAL : { type: "known", user };
+      this.#cache.set(digest, attempt, user === undefined ? failureCacheTtlMs : cacheTtlMs);
+      return attempt;
+    } catch (error) {
+      onFailure(error instanceof Error ? error : new Error(String(error)));
+      return invalidCredential("authority-unreachable");
+    }
+  }
+}
+
+/** The user, or undefined when the token is no good. Throws an Error when the answer says neither. */
+function userOfReview(
+  { status: code, body }: { status: number; body: unknown },
+  audiences: readonly string[],
+): UserInfo | undefined {
+  if (code !== 200 && code !== 201) throw new Error(`the API server answered ${code} to a TokenReview`);
+  const { status } = (body ?? {}) as { status?: ReviewStatus };
+  if (typeof status !== "object" || status === null) throw new Error("the TokenReview has no status");
+  if (status.authenticated !== true) return undefined;
+  const { user } = status;
+  if (typeof user?.username !== "string" || user.username === "") {
+    throw new Error("the TokenReview names no user");
+  }
+  // An API server that does not know audiences leaves them out; then nobody has checked them.
+  const isForUs = audiences.length === 0 || strings(status.audiences).some((one) => audiences.includes(one));
+  if (!isForUs) return undefined;
+  return {
+    name: user.username,
+    uid: typeof user.uid === "string" ? user.uid : "",
+    groups: strings(user.groups),
+    extra: Object.fromEntries(Object.entries(user.extra ?? {}).map(([key, value]) => [key, strings(value)])),
+  };
+}
+
+interface ReviewStatus {
+  readonly authenticated?: unknown;
+  readonly audiences?: unknown;
+  readonly user?: {
+    readonly username?: unknown;
+    readonly uid?: unknown;
+    readonly groups?: unknown;
+    readonly extra?: Readonly<Record<string, unknown>>;
+  };
+}
+
+function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+}

@@ -1,0 +1,51 @@
+import { request as sendRequest } from "node:https";
+import { MAX_JSON_ANSWER_BYTES } from "./post-json.ts";
+
+export interface JsonGetOptions {
+  /** Authorities that may have signed the server's certificate, PEM; absent: the ones Node ships. */
+  readonly ca?: string | undefined;
+  /** From the call to the last byte of the answer. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Fetches a JSON document over https on a connection of its own; the certificate is verified, no redirect is followed.
+ * Rejects when there is no whole answer in time or it is longer than MAX_JSON_ANSWER_BYTES.
+ */
+export function getJson(
+  url: string,
+  { ca, timeoutMs }: JsonGetOptions,
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  return new Promise((resolve, reject) => {
+    const request = sendRequest(url, {
+      agent: false,
+      minVersion: "TLSv1.2",
+      headers: { Accept: "application/json" },
+      ...(ca !== undefined && { ca }),
+    });
+    const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    request.on("close", () => clearTimeout(timer));
+    request.on("error", reject);
+    request.on("response", (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.byteLength;
+        chunks.push(chunk);
+        if (bytes > MAX_JSON_ANSWER_BYTES) request.destroy(new Error("the answer is too large"));
+      });
+      response.on("error", reject);
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: parsed(chunks) }));
+    });
+    request.end();
+  });
+}
+
+/** Undefined when it is no JSON. */
+function parsed(chunks: readonly Buffer[]): unknown {
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
