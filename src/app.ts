@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { parseTokenFile, StaticTokens } from "./access/authn/static-tokens.ts";
-import { alwaysAllow } from "./access/authz/authorizer.ts";
 import { createAdminServer } from "./admin/admin-server.ts";
+import { buildAuthenticator } from "./build-authenticator.ts";
+import { buildAuthorizer } from "./build-authorizer.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
 import { ManifestSource } from "./cluster/manifest-source.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
@@ -16,6 +16,7 @@ import { Sessions } from "./gateway/sessions.ts";
 import { drainSessions } from "./gateway/shutdown.ts";
 import { createLogger, type Logger } from "./observability/logger.ts";
 import { Metrics } from "./observability/metrics.ts";
+import { readServingTls, watchServingTls } from "./serving-certificate.ts";
 import { SessionClock } from "./streaming/session-clock.ts";
 import { HttpUpstream } from "./upstream/http-upstream.ts";
 import { UpstreamTls } from "./upstream/tls.ts";
@@ -46,9 +47,12 @@ export async function startGateway(
   const store = new ClusterStore({ firstResourceVersion: Date.now() });
   const manifests = await ManifestSource.start({ paths: configuration.cluster.manifests, store, logger });
   const kubeletTls = kubelet.scheme === "https" ? await upstreamTlsOf(kubelet) : undefined;
+  const authentication = await buildAuthenticator(configuration, metrics, logger);
+  const { authenticator, authorities } = authentication;
+  const authorization = await buildAuthorizer(configuration.authorization, store, logger);
   const gateway: GatewayContext = {
-    authenticator: new StaticTokens(await tokensOf(configuration)),
-    authorizer: alwaysAllow,
+    authenticator,
+    authorizer: authorization.authorizer,
     cluster: store,
     gates: featureGates,
     limits,
@@ -70,10 +74,7 @@ export async function startGateway(
       ? answerFromCluster(gateway, CLAIMED_VERSION)
       : forwardToApiServer(gateway, apiServerUpstream);
   const { apiServer } = listeners;
-  const tls = apiServer.tls && {
-    cert: await readFile(apiServer.tls.certFile, "utf8"),
-    key: await readFile(apiServer.tls.keyFile, "utf8"),
-  };
+  const tls = apiServer.tls && (await readServingTls(apiServer.tls, authorities));
   const api = createApiServer(gateway, other, { tls });
   const admin = createAdminServer({
     metrics,
@@ -83,6 +84,7 @@ export async function startGateway(
     logger,
   });
   await Promise.all([listen(api, apiServer), listen(admin, listeners.admin)]);
+  const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger);
 
   const apiServerUrl = urlOf(api, tls === undefined ? "http" : "https");
   const adminUrl = urlOf(admin, "http");
@@ -92,19 +94,15 @@ export async function startGateway(
     adminUrl,
     async shutDown(): Promise<void> {
       await drainSessions(gateway);
+      unwatchTls?.();
+      authentication.stop();
+      authorization.stop();
       await manifests.stop();
       apiServerUpstream?.upstream.close();
       await Promise.all([close(api), close(admin)]);
       logger.info({}, "the gateway has stopped");
     },
   };
-}
-
-async function tokensOf({ authentication }: GatewayConfiguration) {
-  const { tokenAuthFile } = authentication;
-  return tokenAuthFile === undefined
-    ? []
-    : parseTokenFile(await readFile(tokenAuthFile, "utf8"), tokenAuthFile);
 }
 
 async function upstreamApiServerOf({ upstreamAPIServer, timeouts }: GatewayConfiguration) {

@@ -1,24 +1,7 @@
+import type { Extensible, ObjectMeta } from "./object-meta.ts";
 import type { RbacObject } from "./rbac-objects.ts";
 
-/**
- * The Kubernetes objects that Sluice reads, with the fields it uses. Fields it does not know stay in the object and are given
- * back by GET as they came.
- */
-export interface Extensible {
-  readonly [field: string]: unknown;
-}
-
-export interface ObjectMeta extends Extensible {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  /** RFC 3339. */
-  readonly creationTimestamp?: string;
-  readonly deletionTimestamp?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
+export type { ObjectMeta } from "./object-meta.ts";
 
 export interface Pod extends Extensible {
   readonly apiVersion: "v1";

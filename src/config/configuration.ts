@@ -1,4 +1,5 @@
-import { type Authentication, type Authorization, readAuthentication, readAuthorization } from "./access.ts";
+import { type Authentication, readAuthentication } from "./authentication.ts";
+import { type Authorization, readAuthorization } from "./authorization.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { FEATURE_GATES, FeatureGateError, FeatureGates, featureGateNames } from "./feature-gates.ts";
 import { type KubeletConnection, readKubelet } from "./kubelet.ts";

@@ -1,5 +1,12 @@
 import { resolve } from "node:path";
-import { type AuthorizationMode, checkAuthorizationMode } from "./access.ts";
+import { AUTHENTICATION_FLAGS, mergeAuthenticationFlags } from "./authentication-flags.ts";
+import {
+  type Authorization,
+  type AuthorizationMode,
+  checkAuthorizationMode,
+  repeatedMode,
+  WEBHOOK_NOT_CONFIGURED,
+} from "./authorization.ts";
 import type { GatewayConfiguration } from "./configuration.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { FeatureGateError } from "./feature-gates.ts";
@@ -9,7 +16,7 @@ import { checkHost } from "./listeners.ts";
 /** Flags of kube-apiserver that the gateway has too, without the dashes. Each stands above the file's field. */
 export const KUBE_APISERVER_FLAGS = [
   "feature-gates",
-  "token-auth-file",
+  ...AUTHENTICATION_FLAGS,
   "tls-cert-file",
   "tls-private-key-file",
   "kubelet-certificate-authority",
@@ -34,16 +41,8 @@ export function mergeFlags(configuration: GatewayConfiguration, flags: FlagValue
   const merged: GatewayConfiguration = {
     ...configuration,
     listeners: merger.listeners(configuration.listeners),
-    authentication: {
-      tokenAuthFile: merger.file("token-auth-file") ?? configuration.authentication.tokenAuthFile,
-    },
-    authorization: {
-      modes: merger.list(
-        "authorization-mode",
-        configuration.authorization.modes,
-        checkAuthorizationMode,
-      ) as AuthorizationMode[],
-    },
+    authentication: mergeAuthenticationFlags(configuration.authentication, merger),
+    authorization: merger.authorization(configuration.authorization),
     kubelet: merger.kubelet(configuration.kubelet),
     featureGates: merger.featureGates(configuration.featureGates),
   };
@@ -72,6 +71,15 @@ class FlagMerger {
       ...listeners,
       apiServer: { address: this.#host(apiServer.address), port: this.#port(apiServer.port), tls },
     };
+  }
+
+  authorization({ modes: fileModes, webhook }: Authorization): Authorization {
+    const flag = "authorization-mode";
+    const modes = this.list(flag, fileModes, checkAuthorizationMode) as AuthorizationMode[];
+    const repeated = repeatedMode(modes);
+    if (repeated !== undefined) this.refuse(flag, repeated);
+    if (modes.includes("Webhook") && webhook === undefined) this.refuse(flag, WEBHOOK_NOT_CONFIGURED);
+    return { modes, webhook };
   }
 
   kubelet(kubelet: GatewayConfiguration["kubelet"]): GatewayConfiguration["kubelet"] {
@@ -107,16 +115,21 @@ class FlagMerger {
       if (!(reason instanceof FeatureGateError)) {
         throw reason;
       }
-      this.#refuse("feature-gates", reason.message);
+      this.refuse("feature-gates", reason.message);
       return gates;
     }
   }
 
-  file(flag: KubeApiServerFlag): string | undefined {
+  text(flag: KubeApiServerFlag): string | undefined {
     const value = this.#flags[flag];
     if (value === "") {
-      this.#refuse(flag, "must not be empty");
+      this.refuse(flag, "must not be empty");
     }
+    return value;
+  }
+
+  file(flag: KubeApiServerFlag): string | undefined {
+    const value = this.text(flag);
     return value === undefined ? undefined : resolve(value);
   }
 
@@ -128,7 +141,7 @@ class FlagMerger {
     const items = this.#flags[flag]?.split(",").map((item) => item.trim());
     for (const wrong of (items ?? []).map(check)) {
       if (wrong !== undefined) {
-        this.#refuse(flag, wrong);
+        this.refuse(flag, wrong);
       }
     }
     return items ?? fallback;
@@ -138,7 +151,7 @@ class FlagMerger {
     const value = this.#flags["bind-address"];
     const wrong = value === undefined ? undefined : checkHost(value);
     if (wrong !== undefined) {
-      this.#refuse("bind-address", wrong);
+      this.refuse("bind-address", wrong);
     }
     return value ?? fallback;
   }
@@ -149,7 +162,7 @@ class FlagMerger {
       return fallback;
     }
     if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535) {
-      this.#refuse(
+      this.refuse(
         "secure-port",
         `must be a port between 0 (any free one) and 65535, got ${JSON.stringify(value)}`,
       );
@@ -164,13 +177,13 @@ class FlagMerger {
     other: string | undefined,
   ): void {
     if (one !== undefined && other === undefined) {
-      this.#refuse(oneFlag, `needs --${otherFlag} too`);
+      this.refuse(oneFlag, `needs --${otherFlag} too`);
     } else if (one === undefined && other !== undefined) {
-      this.#refuse(otherFlag, `needs --${oneFlag} too`);
+      this.refuse(otherFlag, `needs --${oneFlag} too`);
     }
   }
 
-  #refuse(flag: KubeApiServerFlag, message: string): void {
+  refuse(flag: KubeApiServerFlag, message: string): void {
     this.#problems.push({ source: `--${flag}`, line: 0, column: 0, path: "", message });
   }
 }

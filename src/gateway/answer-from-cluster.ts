@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import { requestAttributes } from "../access/authz/request-attributes.ts";
 import { requirePermission } from "../access/authz/require-permission.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../api/read-only-server/answer-api-request.ts";
 import type { ApiAnswer } from "../api/read-only-server/api-answer.ts";
@@ -41,18 +42,9 @@ async function requireReader(incoming: IncomingStreaming, gateway: GatewayContex
   if (PUBLIC_PATHS.includes(incoming.url.pathname)) return;
   const user = await gateway.authenticator.authenticate(incoming);
   if (user === undefined) throw unauthorized();
-  await requirePermission(gateway.authorizer, {
-    user,
-    verb: incoming.method.toLowerCase(),
-    isResourceRequest: false,
-    namespace: "",
-    apiGroup: "",
-    apiVersion: "",
-    resource: "",
-    subresource: "",
-    name: "",
-    path: incoming.url.pathname,
-  });
+  const { method, url } = incoming;
+  const line = { method, path: url.pathname, query: url.searchParams };
+  await requirePermission(gateway.authorizer, requestAttributes(user, line));
 }
 
 async function send({ status, headers, body }: ApiAnswer, response: ServerResponse): Promise<void> {

@@ -18,8 +18,15 @@ describe("the configuration", () => {
         admin: { address: "127.0.0.1", port: 8081 },
       },
       cluster: { manifests: [] },
-      authentication: { tokenAuthFile: undefined },
-      authorization: { modes: ["AlwaysAllow"] },
+      authentication: {
+        clientCAFile: undefined,
+        requestHeader: undefined,
+        tokenAuthFile: undefined,
+        oidc: undefined,
+        tokenReview: undefined,
+        anonymous: { enabled: false },
+      },
+      authorization: { modes: ["AlwaysAllow"], webhook: undefined },
       upstreamAPIServer: undefined,
       kubelet: {
         scheme: "https",
@@ -142,7 +149,7 @@ logging: {level: debug}
     ];
     expect(rows.filter(({ value, min, max }) => value < min || value > max)).toEqual([]);
     expect(rows.filter(({ min, max }) => min > max)).toEqual([]);
-    expect(rows).toHaveLength(27);
+    expect(rows).toHaveLength(28);
   });
 
   it("has the logger's levels", () => {
@@ -205,12 +212,12 @@ describe("a wrong configuration", () => {
     },
     {
       name: "values that are not among the choices",
-      text: `${HEADER}kubelet:\n  scheme: HTTPS\n  preferredAddressTypes:\n  - InternalIP\n  - internalip\nlogging:\n  level: verbose\nauthorization:\n  mode: [RBAC]\n`,
+      text: `${HEADER}kubelet:\n  scheme: HTTPS\n  preferredAddressTypes:\n  - InternalIP\n  - internalip\nlogging:\n  level: verbose\nauthorization:\n  mode: [ABAC]\n`,
       problems: [
         'f.yaml:4: kubelet.scheme: "HTTPS" is not supported; did you mean "https"?',
         'f.yaml:7: kubelet.preferredAddressTypes[1]: "internalip" is not supported; did you mean "InternalIP"?',
         'f.yaml:9: logging.level: "verbose" is not supported; valid: debug, info, warn, error, silent',
-        'f.yaml:11: authorization.mode[0]: "RBAC" is not supported; valid: AlwaysAllow',
+        'f.yaml:11: authorization.mode[0]: "ABAC" is not supported; did you mean "RBAC"?',
       ],
     },
     {
@@ -279,7 +286,7 @@ describe("a wrong configuration", () => {
       problems: [
         "f.yaml:3: authentication.tokenAuthFile: must not be empty",
         "f.yaml:4: cluster.manifests[0]: must not be empty",
-        "f.yaml:5: authorization.mode: must name at least one of AlwaysAllow",
+        "f.yaml:5: authorization.mode: must name at least one of AlwaysAllow, AlwaysDeny, RBAC, Webhook",
       ],
     },
     {

@@ -29,7 +29,9 @@ const port = (fields: object) => pod({ containers: [{ ...main, ports: [fields] }
 const invalidPod = (text: string) => `Pod "web" is invalid: ${text}`;
 const misshapenPod = (text: string) =>
   `Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal ${text}`;
-const known = 'known here: Pod, Node, Namespace and List of version "v1"';
+const known =
+  'known here: Pod, Node, Namespace and List of version "v1"; ' +
+  'Role, ClusterRole, RoleBinding and ClusterRoleBinding of version "rbac.authorization.k8s.io/v1"';
 
 const refused: readonly [what: string, value: unknown, path: string, message: string][] = [
   ["no object", 7, "", "a Kubernetes object is expected: a mapping with apiVersion and kind"],

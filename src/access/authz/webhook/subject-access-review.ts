@@ -1,0 +1,47 @@
+import type { Attributes, Decision } from "../authorizer.ts";
+
+/** The `spec` of an authorization.k8s.io/v1 SubjectAccessReview. Members that are empty are left out, as Go leaves them. */
+export function reviewSpecOf(attributes: Attributes): Readonly<Record<string, unknown>> {
+  const { user, verb, path, namespace, apiGroup, apiVersion, resource, subresource, name } = attributes;
+  const subject = { user: user.name, uid: user.uid, groups: user.groups, extra: user.extra };
+  const asked = attributes.isResourceRequest
+    ? {
+        resourceAttributes: filled({
+          namespace,
+          verb,
+          group: apiGroup,
+          version: apiVersion,
+          resource,
+          subresource,
+          name,
+        }),
+      }
+    : { nonResourceAttributes: filled({ path, verb }) };
+  return { ...filled(subject), ...asked };
+}
+
+export function subjectAccessReview(spec: Readonly<Record<string, unknown>>): unknown {
+  return { kind: "SubjectAccessReview", apiVersion: "authorization.k8s.io/v1", spec };
+}
+
+/** What the review's status says. Throws an Error when it says nothing that can be believed. */
+export function decisionOfReview(body: unknown): Decision {
+  const { status } = (body ?? {}) as { status?: { allowed?: unknown; denied?: unknown; reason?: unknown } };
+  if (typeof status?.allowed !== "boolean") throw new Error("the answer has no status.allowed");
+  const { allowed, denied = false } = status;
+  if (typeof denied !== "boolean") throw new Error("the answer's status.denied is no boolean");
+  // kube-apiserver refuses this answer too: there is no telling which half is meant.
+  if (allowed && denied)
+    throw new Error("webhook subject access review returned both allow and deny response");
+  const reason = typeof status.reason === "string" ? status.reason.slice(0, MAX_REASON_CHARACTERS) : "";
+  return { decision: allowed ? "allow" : denied ? "deny" : "no-opinion", reason };
+}
+
+/** It goes into an answer of at most 1,024 bytes. */
+const MAX_REASON_CHARACTERS = 512;
+
+function filled(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const isEmpty = (value: unknown) =>
+    value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => !isEmpty(value)));
+}

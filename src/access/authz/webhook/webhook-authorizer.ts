@@ -1,0 +1,88 @@
+import type { Attributes, Authorizer, Decision, UserRules } from "../authorizer.ts";
+import { DecisionCache } from "./decision-cache.ts";
+import { decisionOfReview, reviewSpecOf, subjectAccessReview } from "./subject-access-review.ts";
+
+/** How reviews travel; rejects when there is no answer. The composition root gives the one that speaks HTTP. */
+export type AskWebhook = (review: unknown) => Promise<{ readonly status: number; readonly body: unknown }>;
+
+export interface WebhookAuthorizerOptions {
+  readonly authorizedTtlMs: number;
+  readonly unauthorizedTtlMs: number;
+  readonly maxCachedDecisions: number;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  /** The webhook could not be asked, or answered nonsense. The error holds no secret. */
+  onFailure(error: Error): void;
+}
+
+/** Attributes longer than this are asked about every time: whoever makes them up must not be able to fill the cache. */
+export const MAX_CACHED_ATTRIBUTE_CHARACTERS = 10_000;
+
+/**
+ * `--authorization-mode=Webhook`: asks with a SubjectAccessReview and keeps the answer for a while. Equal questions at the same time
+ * are asked once. Fails closed: without a believable answer it has no opinion, keeps nothing and tells `onFailure`; the user learns no
+ * more than that there was no answer.
+ */
+export class WebhookAuthorizer implements Authorizer {
+  readonly #ask: AskWebhook;
+  readonly #options: WebhookAuthorizerOptions;
+  readonly #cache: DecisionCache<Decision>;
+  readonly #inFlight = new Map<string, Promise<Decision>>();
+
+  constructor(ask: AskWebhook, options: WebhookAuthorizerOptions) {
+    this.#ask = ask;
+    this.#options = options;
+    this.#cache = new DecisionCache(options.maxCachedDecisions, options.nowMs);
+  }
+
+  get reviewsInFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  async authorize(attributes: Attributes): Promise<Decision> {
+    const spec = reviewSpecOf(attributes);
+    // The whole spec is the key: no answer is ever given to another user than the one it was asked for.
+    const key = JSON.stringify(spec);
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
+    const asked = this.#inFlight.get(key);
+    if (asked !== undefined) return asked;
+    const asking = this.#review(spec, key, isCacheable(attributes)).finally(() => this.#inFlight.delete(key));
+    this.#inFlight.set(key, asking);
+    return asking;
+  }
+
+  async rulesFor(): Promise<UserRules> {
+    const evaluationError = "webhook authorizer does not support user rule resolution";
+    return { resourceRules: [], nonResourceRules: [], incomplete: true, evaluationError };
+  }
+
+  async #review(
+    spec: Readonly<Record<string, unknown>>,
+    key: string,
+    isCacheable: boolean,
+  ): Promise<Decision> {
+    const { authorizedTtlMs, unauthorizedTtlMs } = this.#options;
+    try {
+      const { status, body } = await this.#ask(subjectAccessReview(spec));
+      if (status < 200 || status > 299) throw new Error(`the webhook answered with ${status}`);
+      const decision = decisionOfReview(body);
+      const ttlMs = decision.decision === "allow" ? authorizedTtlMs : unauthorizedTtlMs;
+      if (isCacheable) this.#cache.set(key, decision, ttlMs);
+      return decision;
+    } catch (error) {
+      this.#options.onFailure(error instanceof Error ? error : new Error(String(error)));
+      const reason = "the authorization webhook gave no answer";
+      return { decision: "no-opinion", reason, error: reason };
+    }
+  }
+}
+
+/** Only what a caller chooses freely counts; its identity is not its own choice. */
+function isCacheable(attributes: Attributes): boolean {
+  const { namespace, verb, apiGroup, apiVersion, resource, subresource, name, path } = attributes;
+  const chosen = attributes.isResourceRequest
+    ? [namespace, verb, apiGroup, apiVersion, resource, subresource, name]
+    : [path, verb];
+  return chosen.join("").length < MAX_CACHED_ATTRIBUTE_CHARACTERS;
+}
