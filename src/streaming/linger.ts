@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { SessionClock } from "./session-clock.ts";
 
 export interface LingerTimes {
-  /** A peer that neither sends nor closes for this long is let go, in milliseconds. */
+  /** A peer that neither sends, nor takes what is queued for it, nor closes for this long is let go, in milliseconds. */
   readonly lingerIdleMs: number;
   /** A peer that keeps sending but never closes is let go after this long, in milliseconds. */
   readonly lingerMaxMs: number;
@@ -21,8 +21,13 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   const startMs = clock.now();
   let lastHeardMs = startMs;
 
+  let queuedBytes = socket.writableLength;
+
   const ticking = {
     tick(nowMs: number): void {
+      // A peer that takes what is queued is alive, however slowly it reads. No 'drain' says so once the socket is ending.
+      if (socket.writableLength !== queuedBytes) lastHeardMs = nowMs;
+      queuedBytes = socket.writableLength;
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
       if (isSilent || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
     },
@@ -34,7 +39,6 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   clock.add(ticking);
   socket.removeAllListeners("data");
   socket.on("data", heard);
-  socket.on("drain", heard);
   socket.on("error", () => socket.destroy());
   // Both directions done: the fd can go at once. `end` alone leaves a half-open socket open.
   socket.once("end", () => {
