@@ -9,6 +9,8 @@ export interface KubeletSession {
   readonly socket: Duplex;
   readonly spdy: SpdySession;
   readonly streams: Map<string, SpdyStream>;
+  /** Ids of our PINGs that came back: everything sent before them has been read. */
+  readonly pongs: number[];
 }
 
 export interface KubeletScript {
@@ -79,6 +81,7 @@ export class ScriptedKubelet {
       send: (bytes) => {
         if (socket.writable) socket.write(bytes);
       },
+      onPong: (id) => void session.pongs.push(id),
       onStream: (stream) => {
         const id = stream.headers.get("requestid");
         const name = `${stream.headers.get("streamtype")}${id === undefined ? "" : id}`;
@@ -91,7 +94,7 @@ export class ScriptedKubelet {
         };
       },
     });
-    const session: KubeletSession = { request, socket, spdy, streams };
+    const session: KubeletSession = { request, socket, spdy, streams, pongs: [] };
     this.sessions.push(session);
     socket.on("data", (chunk: Uint8Array) => spdy.receive(chunk));
     socket.on("end", () => spdy.receiveEnd());
