@@ -34,11 +34,11 @@ export async function startDemo(): Promise<RunningDemo> {
   };
   try {
     // Behind "ready" it checks itself; only then do its counters stand still until somebody else comes.
-    const isReady = () => {
-      if (demo.exitCode !== null) throw new Error(`the demo ended with ${demo.exitCode}`);
-      return stdout().includes("Stop with Ctrl-C") && /^ready (.+)$/m.exec(stdout())?.[1];
-    };
-    const kubeconfig = await eventually("the demo says ready", isReady, { timeoutMs: 30_000 });
+    const checked = () => demo.exitCode !== null || stdout().includes("Stop with Ctrl-C");
+    await eventually("the demo has checked itself", checked, { timeoutMs: 30_000 });
+    const kubeconfig = /^ready (.+)$/m.exec(stdout())?.[1];
+    if (kubeconfig === undefined || demo.exitCode !== null)
+      throw new Error(`the demo ended with ${demo.exitCode}`);
     return { kubeconfig, adminUrl: readFileSync(path.join(folder, "admin-url"), "utf8").trim(), stop };
   } catch (error) {
     demo.kill("SIGKILL");

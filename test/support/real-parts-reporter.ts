@@ -1,4 +1,4 @@
-import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/node";
+import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from "vitest/node";
 import { type RealPart, realParts, stateOf } from "./real-parts.ts";
 
 interface Counts {
@@ -15,17 +15,24 @@ export default class RealPartsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const total = countsOf(tests);
-    // A file that fails to load has no failing test, and an unhandled rejection belongs to none.
-    total.failed += modules.filter((module) => module.errors().length > 0).length + unhandledErrors.length;
-    const rows = realParts.map((part) => rowOf(part, tests));
+    // A file that fails to load and a hook that fails skip their tests, and an unhandled rejection belongs to none.
+    const suites = modules.flatMap((module) => [module, ...module.children.allSuites()]);
+    total.failed += suites.filter((suite) => suite.errors().length > 0).length + unhandledErrors.length;
+    const rows = realParts.map((part) => rowOf(part, tests, suites));
     console.log(["", "Real parts", ...formatTable(["part", "versions", "this run"], rows), ""].join("\n"));
     console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   }
 }
 
-function rowOf(part: RealPart, tests: readonly TestCase[]): string[] {
+function rowOf(
+  part: RealPart,
+  tests: readonly TestCase[],
+  suites: readonly (TestModule | TestSuite)[],
+): string[] {
   const { versions, missing } = stateOf(part);
-  const counts = countsOf(tests.filter((test) => test.meta().realParts?.includes(part)));
+  const needs = (task: TestCase | TestModule | TestSuite) => task.meta().realParts?.includes(part) ?? false;
+  const counts = countsOf(tests.filter(needs));
+  counts.failed += suites.filter((suite) => needs(suite) && suite.errors().length > 0).length;
   return [part, versions.join(" ") || "-", outcomeOf(counts, missing)];
 }
 
