@@ -48,7 +48,8 @@ export class FrameSplitter {
     }
     if (offset > start) this.#handler.onBytes(bytes.subarray(start, offset));
     start = offset;
-    if (start < bytes.length) this.#held = bytes.slice(start);
+    // A copy, and not slice(): on a Buffer that is a view, and the chunk is the caller's to overwrite.
+    if (start < bytes.length) this.#held = new Uint8Array(bytes.subarray(start));
   }
 
   #withHeld(chunk: Uint8Array): Uint8Array {

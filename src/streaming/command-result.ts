@@ -44,7 +44,7 @@ export class CommandResult {
       this.#isOversized = true;
       return;
     }
-    this.#parts.push(part.slice());
+    this.#parts.push(new Uint8Array(part));
     this.#byteLength += part.byteLength;
   }
 

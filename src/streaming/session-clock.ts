@@ -12,6 +12,7 @@ const TICK_INTERVAL_MS = 1_000;
  */
 export class SessionClock {
   readonly #listeners = new Set<Ticking>();
+  #emptied: (() => void)[] = [];
   readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
 
@@ -34,6 +35,19 @@ export class SessionClock {
     if (this.#listeners.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
+    for (const resolve of this.#emptied.splice(0)) resolve();
+  }
+
+  /** Resolves when nobody listens any more: no session runs, and no connection lingers. */
+  whenEmpty(): Promise<void> {
+    return this.#listeners.size === 0
+      ? Promise.resolve()
+      : new Promise((resolve) => this.#emptied.push(resolve));
+  }
+
+  /** Tells everybody that all deadlines have passed: who lingers lets go at once. */
+  expireAll(): void {
+    for (const listener of [...this.#listeners]) listener.tick(Number.POSITIVE_INFINITY);
   }
 
   #tick(): void {

@@ -142,7 +142,7 @@ export class WebSocketConnection {
 
   #answerPing(payload: Uint8Array): void {
     if (this.#isOver) return;
-    if (this.#socket.writableNeedDrain) this.#owedPong = payload.slice();
+    if (this.#socket.writableNeedDrain) this.#owedPong = new Uint8Array(payload);
     else this.#sendPong(payload);
   }
 

@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { ReusedReads } from "../streaming/reused-reads.ts";
 import { goDialErrorText, joinHostPort } from "./go-dial-error.ts";
 import type { UpstreamTls } from "./tls.ts";
 import { abortedError, UpstreamError } from "./upstream-error.ts";
@@ -19,6 +20,8 @@ export interface DialOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether our side stays open when the upstream has finished; true unless said otherwise. */
   readonly allowHalfOpen?: boolean | undefined;
+  /** Read into memory that is used again; for sockets that are relayed, not for Node's HTTP client, which reads by itself. */
+  readonly reusesReads?: boolean | undefined;
 }
 
 /** As long as Kubernetes' own dialler towards kubelets waits. */
@@ -43,7 +46,7 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
 
   return new Promise((resolve, reject) => {
     const { host, port, tls } = endpoint;
-    const socket = openSocket(endpoint, options.allowHalfOpen ?? true);
+    const socket = openSocket(endpoint, options);
     let address: string | undefined = isIP(host) === 0 ? undefined : host;
     let isConnected = false;
 
@@ -90,17 +93,20 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
   });
 }
 
-function openSocket({ host, port, tls }: UpstreamEndpoint, allowHalfOpen: boolean): Socket {
+function openSocket({ host, port, tls }: UpstreamEndpoint, dialOptions: DialOptions): Socket {
+  const reads = dialOptions.reusesReads ? new ReusedReads() : undefined;
   const options = {
     host,
     port,
-    allowHalfOpen,
+    allowHalfOpen: dialOptions.allowHalfOpen ?? true,
+    ...(reads && { onread: reads.options }),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS,
   };
-  return tls === undefined
-    ? connectTcp(options)
-    : connectTls({ ...options, ...tls.connectOptions(host, port) });
+  const socket =
+    tls === undefined ? connectTcp(options) : connectTls({ ...options, ...tls.connectOptions(host, port) });
+  reads?.attach(socket);
+  return socket;
 }
 
 function timeoutText(endpoint: UpstreamEndpoint, address: string | undefined, isConnected: boolean): string {

@@ -70,7 +70,7 @@ const SKIPPED_INTERIM_STATUSES: readonly number[] = [100, 102, 103];
 export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeResponse> {
   const requestHead = encodeRequestHead(request);
   const { endpoint, dialTimeoutMs, signal } = request;
-  const socket = await dial(endpoint, { dialTimeoutMs, signal });
+  const socket = await dial(endpoint, { dialTimeoutMs, signal, reusesReads: true });
   try {
     const { head, rest } = await exchangeHeads(socket, requestHead, request);
     const { status, statusMessage, headers: rawHeaders } = head;
