@@ -1,0 +1,147 @@
+// Load client of the benches: exec sessions over WebSocket v5 or SPDY/3.1 on plain sockets, doing as little as it can
+// beside checking that every byte and the status came. One JSON line per message on stdin asks for one run.
+import { randomBytes } from "node:crypto";
+import { connect } from "node:net";
+import { SpdySession } from "../dist/protocols/spdy/index.js";
+import {
+  applyMask,
+  WebSocketFrameDecoder,
+  writeMaskedFrameHeader,
+} from "../dist/protocols/websocket/index.js";
+
+const CHUNK_BYTES = 32 * 1024;
+const MASK_KEY = randomBytes(4).readUInt32BE();
+/** One masked stdin message, made once: masking is the client's cost, and not what is measured. */
+const STDIN_MESSAGE = (() => {
+  const frame = Buffer.alloc(14 + 1 + CHUNK_BYTES, "z");
+  const headerBytes = writeMaskedFrameHeader(frame, 0, 2, 1 + CHUNK_BYTES, true, MASK_KEY);
+  const payload = frame.subarray(headerBytes, headerBytes + 1 + CHUNK_BYTES);
+  payload[0] = 0;
+  applyMask(payload, MASK_KEY, 0);
+  return frame.subarray(0, headerBytes + 1 + CHUNK_BYTES);
+})();
+const SPDY_CHUNK = Buffer.alloc(CHUNK_BYTES, "z");
+
+process.on("message", async ({ via, test, port, sessions, bytes }) => {
+  const run = via === "ws" ? webSocketSession : spdySession;
+  const startedAt = process.hrtime.bigint();
+  await Promise.all(Array.from({ length: sessions }, () => run(port, test, bytes / sessions)));
+  process.send({ seconds: Number(process.hrtime.bigint() - startedAt) / 1e9 });
+});
+process.on("disconnect", () => process.exit());
+
+const commandOf = (test, bytes) => (test === "download" ? `source=${bytes}` : "sink");
+const pathOf = (test, bytes) =>
+  `/api/v1/namespaces/default/pods/pod/exec?container=c&stdout=true&stdin=${test === "upload"}&command=${commandOf(test, bytes)}`;
+
+/** Connects, sends the request, and resolves with the socket once the 101's head is read. */
+function upgrade(port, lines) {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    let head = Buffer.alloc(0);
+    socket.on("error", reject);
+    socket.on("data", function onData(chunk) {
+      head = Buffer.concat([head, chunk]);
+      const end = head.indexOf("\r\n\r\n");
+      if (end === -1) return;
+      socket.off("data", onData);
+      if (!head.toString("latin1", 0, 12).endsWith("101")) reject(new Error(head.toString("latin1", 0, 300)));
+      resolve({ socket, rest: head.subarray(end + 4) });
+    });
+    socket.write(
+      `${lines.join("\r\n")}\r\nHost: bench\r\nAuthorization: Bearer bench-token\r\nConnection: Upgrade\r\n\r\n`,
+    );
+  });
+}
+
+async function webSocketSession(port, test, bytes) {
+  const { socket, rest } = await upgrade(port, [
+    `GET ${pathOf(test, bytes)} HTTP/1.1`,
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}`,
+    "Sec-WebSocket-Protocol: v5.channel.k8s.io",
+  ]);
+  let counted = 0;
+  let channel = 0;
+  let said = "";
+  let status = "";
+  const decoder = new WebSocketFrameDecoder("client", {
+    onMessage: (part, isFirst) => {
+      const payload = isFirst ? part.subarray(1) : part;
+      if (isFirst) channel = part[0];
+      if (channel === 3) status += Buffer.from(payload).toString();
+      else if (test === "download") counted += payload.length;
+      else said += Buffer.from(payload).toString();
+    },
+    onPing: () => {},
+    onPong: () => {},
+    onClose: () => socket.end(),
+  });
+  socket.on("data", (chunk) => decoder.push(chunk));
+  if (rest.length > 0) decoder.push(rest);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  if (test === "upload") {
+    await pump(socket, bytes, () => socket.write(STDIN_MESSAGE));
+    const close = Buffer.from([0x82, 0x82, 0, 0, 0, 0, 255, 0]);
+    socket.write(close);
+  }
+  await closed;
+  check(test, bytes, counted, said, status);
+}
+
+async function spdySession(port, test, bytes) {
+  const { socket, rest } = await upgrade(port, [
+    `POST ${pathOf(test, bytes)} HTTP/1.1`,
+    "Upgrade: SPDY/3.1",
+    "X-Stream-Protocol-Version: v4.channel.k8s.io",
+    "Content-Length: 0",
+  ]);
+  let counted = 0;
+  const said = { stdout: "", error: "" };
+  const session = new SpdySession("client", { send: (out) => void socket.write(out), onStream: () => 3 });
+  const open = (type) =>
+    session.openStream([["streamtype", type]], {
+      onData: (part) => {
+        if (type === "stdout" && test === "download") counted += part.length;
+        else said[type] += Buffer.from(part).toString();
+      },
+      onEnd: () => {},
+    });
+  open("error");
+  const stdin = test === "upload" ? open("stdin") : undefined;
+  open("stdout");
+  socket.on("data", (chunk) => session.receive(chunk));
+  if (rest.length > 0) session.receive(rest);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  if (stdin !== undefined) {
+    await pump(socket, bytes, () => stdin.write(SPDY_CHUNK));
+    stdin.finish();
+  }
+  await closed;
+  check(test, bytes, counted, said.stdout, said.error);
+}
+
+/** Writes `bytes` in chunks, as fast as the socket takes them. */
+function pump(socket, bytes, write) {
+  return new Promise((resolve) => {
+    let left = bytes / CHUNK_BYTES;
+    const step = () => {
+      socket.cork();
+      while (left > 0 && !socket.writableNeedDrain) {
+        write();
+        left -= 1;
+      }
+      socket.uncork();
+      if (left > 0) socket.once("drain", step);
+      else resolve();
+    };
+    step();
+  });
+}
+
+function check(test, bytes, counted, said, status) {
+  if (!status.includes("Success")) throw new Error(`status ${status}`);
+  const arrived = test === "download" ? counted : Number(said);
+  if (arrived !== bytes) throw new Error(`${arrived} of ${bytes} bytes arrived`);
+}
