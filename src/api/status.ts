@@ -60,6 +60,17 @@ export function notAcceptable(acceptedMediaTypes: readonly string[]): StatusErro
   return failure(406, "NotAcceptable", `only the following media types are accepted: ${types}`);
 }
 
+/** 413 for a body past its bound. */
+export function requestEntityTooLarge(maxBytes: number): StatusError {
+  return failure(413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
+}
+
+export function unsupportedMediaType(acceptedMediaTypes: readonly string[]): StatusError {
+  const types = acceptedMediaTypes.join(", ");
+  const sentence = "the body of the request was in an unknown format - accepted media types include";
+  return failure(415, "UnsupportedMediaType", `${sentence}: ${types}`);
+}
+
 /** 410 for a watch or a list that starts at a version which is no longer remembered. */
 export function resourceExpired(message: string): StatusError {
   return failure(410, "Expired", message);

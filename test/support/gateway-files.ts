@@ -39,6 +39,12 @@ export interface GatewayFilesOptions {
   pods: readonly TestPod[];
   /** PEM text of the authority that signed the kubelets' certificates. */
   kubeletAuthority: string;
+  /** More lines of the token file: `token,user,uid,"group1,group2"`. */
+  users?: readonly string[];
+  /** More objects of the cluster. */
+  manifests?: readonly object[];
+  /** More sections of the configuration. */
+  configuration?: object;
 }
 
 /** A folder with everything that a gateway is configured by, and a kubeconfig for its users. */
@@ -68,25 +74,31 @@ export class GatewayFiles {
         admin: { port: 0 },
       },
       cluster: { manifests: [this.#file("cluster.json", JSON.stringify(clusterOf(options)))] },
-      authentication: { tokenAuthFile: this.#file("tokens.csv", `${this.token},tester,tester-uid\n`) },
+      authentication: {
+        tokenAuthFile: this.#file(
+          "tokens.csv",
+          [`${this.token},tester,tester-uid`, ...(options.users ?? []), ""].join("\n"),
+        ),
+      },
       kubelet: { certificateAuthorityFile: this.#file("kubelet-ca.crt", options.kubeletAuthority) },
       logging: { level: "silent" },
+      ...options.configuration,
     };
     writeFileSync(this.configurationFile, JSON.stringify(configuration));
   }
 
   /** @returns the path of a kubeconfig for a gateway that listens at `server` */
-  writeKubeconfig(server: string): string {
+  writeKubeconfig(server: string, token: string = this.token): string {
     const authority = Buffer.from(this.#certificate).toString("base64");
     const kubeconfig = {
       apiVersion: "v1",
       kind: "Config",
       "current-context": "test",
       clusters: [{ name: "test", cluster: { server, "certificate-authority-data": authority } }],
-      users: [{ name: "test", user: { token: this.token } }],
+      users: [{ name: "test", user: { token } }],
       contexts: [{ name: "test", context: { cluster: "test", user: "test", namespace: "default" } }],
     };
-    return this.#file("kubeconfig", JSON.stringify(kubeconfig));
+    return this.#file(`kubeconfig-${token.slice(0, 8)}`, JSON.stringify(kubeconfig));
   }
 
   remove(): void {
@@ -100,7 +112,7 @@ export class GatewayFiles {
   }
 }
 
-function clusterOf({ nodes, pods }: GatewayFilesOptions): object {
+function clusterOf({ nodes, pods, manifests = [] }: GatewayFilesOptions): object {
   return {
     apiVersion: "v1",
     kind: "List",
@@ -123,6 +135,7 @@ function clusterOf({ nodes, pods }: GatewayFilesOptions): object {
         spec: { nodeName, containers: [{ name: container, image: "test", stdin: true }] },
         status: { phase: "Running" },
       })),
+      ...manifests,
     ],
   };
 }

@@ -9,6 +9,8 @@ export interface TestGateway {
   adminUrl: string;
   token: string;
   kubeconfig: string;
+  /** A kubeconfig for another token of the token file. */
+  kubeconfigFor(token: string): string;
   readMetrics(): Promise<MetricSamples>;
   stop(): Promise<void>;
 }
@@ -27,6 +29,7 @@ export async function startTestGateway(options: GatewayFilesOptions): Promise<Te
       adminUrl: gateway.adminUrl,
       token: files.token,
       kubeconfig: files.writeKubeconfig(gateway.apiServerUrl),
+      kubeconfigFor: (token) => files.writeKubeconfig(gateway.apiServerUrl, token),
       readMetrics: async () =>
         parseMetrics(await (await fetch(new URL("/metrics", gateway.adminUrl))).text()),
       stop: async () => {

@@ -2,8 +2,10 @@ import { methodNotAllowed, StatusError, unknownPath } from "../status.ts";
 import { answerResource, type ResourcePath } from "./answer-resource.ts";
 import { type ApiAnswer, type ApiRequest, jsonAnswer, statusAnswer, textAnswer } from "./api-answer.ts";
 import { answerCoreResources, answerCoreVersions, answerGroups } from "./discovery.ts";
+import { answerGroupPath, apiGroups } from "./group-discovery.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { resources } from "./resources.ts";
+import { reviewAt } from "./review-resources.ts";
 import { type ServerVersion, versionInfo } from "./version-info.ts";
 
 export interface ReadOnlyApiOptions {
@@ -43,6 +45,10 @@ function answer(
     if (!isRead && method !== "HEAD") throw methodNotAllowed(method);
     return fixed(accept, options);
   }
+  const group = isRead ? answerGroupPath(path, accept) : undefined;
+  if (group !== undefined) return group;
+  const review = reviewAt(path);
+  if (review !== undefined) throw methodNotAllowed(method, review.name);
   const resourcePath = parseResourcePath(path);
   if (resourcePath === undefined) throw unknownPath();
   if (!isRead) throw methodNotAllowed(method, resourcePath.resource.name, resourcePath.name);
@@ -54,6 +60,12 @@ const fixedAnswers: Readonly<Record<string, (accept: string, options: ReadOnlyAp
     jsonAnswer({
       paths: Object.keys(fixedAnswers)
         .filter((path) => path !== "/")
+        .concat(
+          apiGroups().flatMap(({ name, versions }) => [
+            `/apis/${name}`,
+            ...versions.map(({ groupVersion }) => `/apis/${groupVersion}`),
+          ]),
+        )
         .sort(),
     }),
   "/version": (_, { version }) => jsonAnswer(versionInfo(version)),

@@ -1,4 +1,5 @@
 import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
+import { aggregatedGroups, apiGroups } from "./group-discovery.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
 import { READ_VERBS, type Resource, resources } from "./resources.ts";
 
@@ -20,11 +21,11 @@ export function answerCoreVersions(accept: string): ApiAnswer {
   });
 }
 
-/** `/apis`: no group besides the core one is served. */
+/** `/apis`: the groups besides the core one. */
 export function answerGroups(accept: string): ApiAnswer {
   const form = negotiate(accept, aggregatedForms);
-  if (form) return aggregatedAnswer(form, []);
-  return jsonAnswer({ kind: "APIGroupList", apiVersion: "v1", groups: [] });
+  if (form) return aggregatedAnswer(form, aggregatedGroups());
+  return jsonAnswer({ kind: "APIGroupList", apiVersion: "v1", groups: apiGroups() });
 }
 
 /** `/api/v1`. */

@@ -46,12 +46,47 @@ describe("discovery", () => {
       "exec",
       "portforward",
     ]);
-    expect(ask("/apis", accept).json).toMatchObject({ kind: "APIGroupDiscoveryList", items: [] });
+    expect(ask("/apis", accept).json).toMatchObject({
+      kind: "APIGroupDiscoveryList",
+      items: [
+        {
+          metadata: { name: "authentication.k8s.io" },
+          versions: [{ version: "v1" }, { version: "v1beta1" }],
+        },
+        {
+          metadata: { name: "authorization.k8s.io" },
+          versions: [
+            {
+              version: "v1",
+              resources: [
+                { resource: "selfsubjectaccessreviews", scope: "Cluster", verbs: ["create"] },
+                { resource: "selfsubjectrulesreviews" },
+              ],
+            },
+          ],
+        },
+      ],
+    });
   });
 
   it("has its older form", () => {
     expect(ask("/api").json).toMatchObject({ kind: "APIVersions", versions: ["v1"] });
-    expect(ask("/apis").json).toEqual({ kind: "APIGroupList", apiVersion: "v1", groups: [] });
+    const v1 = { groupVersion: "authorization.k8s.io/v1", version: "v1" };
+    const group = { name: "authorization.k8s.io", versions: [v1], preferredVersion: v1 };
+    expect(ask("/apis").json).toMatchObject({
+      kind: "APIGroupList",
+      apiVersion: "v1",
+      groups: [{ name: "authentication.k8s.io" }, group],
+    });
+    expect(ask("/apis/authorization.k8s.io").json).toEqual({ kind: "APIGroup", apiVersion: "v1", ...group });
+    expect(ask("/apis/authorization.k8s.io/v1").json).toMatchObject({
+      kind: "APIResourceList",
+      groupVersion: "authorization.k8s.io/v1",
+      resources: [
+        { name: "selfsubjectaccessreviews", namespaced: false, verbs: ["create"] },
+        { name: "selfsubjectrulesreviews", kind: "SelfSubjectRulesReview" },
+      ],
+    });
     expect(ask("/api/v1").json.resources.map(({ name }: { name: string }) => name)).toEqual([
       "namespaces",
       "nodes",

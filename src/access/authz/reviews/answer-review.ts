@@ -1,0 +1,63 @@
+import type { ReviewResource } from "../../../api/read-only-server/review-resources.ts";
+import { badRequest, forbidden } from "../../../api/status.ts";
+import type { UserInfo } from "../../authn/authenticator.ts";
+import type { Authorizer } from "../authorizer.ts";
+import { answerAccessReview } from "./self-subject-access-review.ts";
+
+/** A review as it was posted: a map of the right kind and version, nothing else checked. */
+export type PostedReview = Readonly<Record<string, unknown>>;
+
+/**
+ * Answers a SelfSubjectAccessReview, SelfSubjectRulesReview or SelfSubjectReview: the same object with its status. Whether the user may
+ * ask at all is decided before. Throws StatusError 400 or 422 for what the API server refuses.
+ */
+export async function answerReview(
+  resource: ReviewResource,
+  posted: unknown,
+  user: UserInfo,
+  authorizer: Authorizer,
+): Promise<unknown> {
+  const review = requireReview(resource, posted);
+  const head = { kind: resource.kind, apiVersion: `${resource.group}/${resource.version}`, metadata: {} };
+  switch (resource.kind) {
+    case "SelfSubjectAccessReview":
+      return { ...head, ...(await answerAccessReview(review, user, authorizer)) };
+    case "SelfSubjectRulesReview":
+      return { ...head, ...(await answerRulesReview(review, user, authorizer)) };
+    case "SelfSubjectReview":
+      return { ...head, status: { userInfo: userInfoOf(user) } };
+    default:
+      throw forbidden(resource.name, "", "this review is not answered here");
+  }
+}
+
+function requireReview({ group, version, kind }: ReviewResource, posted: unknown): PostedReview {
+  if (!isMap(posted)) throw badRequest("couldn't get version/kind: a map is expected");
+  const wanted = `${group}/${version}`;
+  const { apiVersion = wanted, kind: postedKind = kind } = posted;
+  if (apiVersion !== wanted || postedKind !== kind) {
+    throw badRequest(`the object provided is unrecognized: ${wanted}, Kind=${kind} is expected`);
+  }
+  return posted;
+}
+
+async function answerRulesReview(review: PostedReview, user: UserInfo, authorizer: Authorizer) {
+  const spec = isMap(review.spec) ? review.spec : {};
+  const namespace = typeof spec.namespace === "string" ? spec.namespace : "";
+  if (namespace === "") throw badRequest("no namespace on request");
+  const status = await authorizer.rulesFor?.(user, namespace);
+  return { spec: {}, status: status ?? { resourceRules: [], nonResourceRules: [], incomplete: true } };
+}
+
+function userInfoOf({ name, uid, groups, extra }: UserInfo) {
+  return {
+    username: name,
+    ...(uid !== "" && { uid }),
+    ...(groups.length > 0 && { groups }),
+    ...(Object.keys(extra).length > 0 && { extra }),
+  };
+}
+
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

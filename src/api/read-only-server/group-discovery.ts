@@ -1,0 +1,68 @@
+import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
+import { negotiate } from "./negotiate.ts";
+import { type ReviewResource, reviewGroups, reviewsOf } from "./review-resources.ts";
+
+const REVIEW_VERBS = ["create"];
+
+interface ApiGroup {
+  readonly name: string;
+  readonly versions: readonly { readonly groupVersion: string; readonly version: string }[];
+  readonly preferredVersion: unknown;
+}
+
+/** `metav1.APIGroup` of every group besides the core one. */
+export function apiGroups(): ApiGroup[] {
+  return Array.from(reviewGroups(), ([name, versions]) => {
+    const entries = versions.map((version) => ({ groupVersion: `${name}/${version}`, version }));
+    return { name, versions: entries, preferredVersion: entries[0] };
+  });
+}
+
+/** The same as items of an `APIGroupDiscoveryList`. */
+export function aggregatedGroups(): unknown[] {
+  return Array.from(reviewGroups(), ([name, versions]) => ({
+    metadata: { name, creationTimestamp: null },
+    versions: versions.map((version) => ({
+      version,
+      resources: reviewsOf(name, version).map(aggregatedEntry),
+      freshness: "Current",
+    })),
+  }));
+}
+
+/** `/apis/GROUP` and `/apis/GROUP/VERSION`; undefined for a group that is not served. */
+export function answerGroupPath(path: string, accept: string): ApiAnswer | undefined {
+  const [, apis, group = "", version, ...more] = path.split("/");
+  if (apis !== "apis" || more.length > 0) return undefined;
+  if (version === undefined) {
+    const found = apiGroups().find(({ name }) => name === group);
+    if (found === undefined) return undefined;
+    negotiate(accept);
+    return jsonAnswer({ kind: "APIGroup", apiVersion: "v1", ...found });
+  }
+  const reviews = reviewsOf(group, version);
+  if (reviews.length === 0) return undefined;
+  negotiate(accept);
+  return jsonAnswer({
+    kind: "APIResourceList",
+    apiVersion: "v1",
+    groupVersion: `${group}/${version}`,
+    resources: reviews.map(({ name, kind }) => ({
+      name,
+      singularName: kind.toLowerCase(),
+      namespaced: false,
+      kind,
+      verbs: REVIEW_VERBS,
+    })),
+  });
+}
+
+function aggregatedEntry({ group, version, name, kind }: ReviewResource): unknown {
+  return {
+    resource: name,
+    responseKind: { group, version, kind },
+    scope: "Cluster",
+    singularResource: kind.toLowerCase(),
+    verbs: REVIEW_VERBS,
+  };
+}

@@ -1,0 +1,59 @@
+/** Questions about oneself: they are POSTed, answered at once and kept nowhere. The gateway answers them; here they are announced. */
+export interface ReviewResource {
+  readonly group: string;
+  readonly version: string;
+  readonly name: string;
+  readonly kind: string;
+}
+
+const AUTHORIZATION = "authorization.k8s.io";
+const AUTHENTICATION = "authentication.k8s.io";
+
+export const reviewResources: readonly ReviewResource[] = [
+  {
+    group: AUTHENTICATION,
+    version: "v1",
+    name: "selfsubjectreviews",
+    kind: "SelfSubjectReview",
+  },
+  // kubectl 1.27 asks who it is in this version.
+  {
+    group: AUTHENTICATION,
+    version: "v1beta1",
+    name: "selfsubjectreviews",
+    kind: "SelfSubjectReview",
+  },
+  {
+    group: AUTHORIZATION,
+    version: "v1",
+    name: "selfsubjectaccessreviews",
+    kind: "SelfSubjectAccessReview",
+  },
+  {
+    group: AUTHORIZATION,
+    version: "v1",
+    name: "selfsubjectrulesreviews",
+    kind: "SelfSubjectRulesReview",
+  },
+];
+
+/** The review that a path asks for, or undefined when it is none. */
+export function reviewAt(path: string): ReviewResource | undefined {
+  return reviewResources.find(({ group, version, name }) => path === `/apis/${group}/${version}/${name}`);
+}
+
+/** The groups with their versions, the preferred first. */
+export function reviewGroups(): ReadonlyMap<string, readonly string[]> {
+  const versionsOf = new Map<string, string[]>();
+  for (const { group, version } of reviewResources) {
+    const versions = versionsOf.get(group) ?? [];
+    if (!versions.includes(version)) versions.push(version);
+    versionsOf.set(group, versions);
+  }
+  return versionsOf;
+}
+
+/** The resources of one group and version. */
+export function reviewsOf(group: string, version: string): readonly ReviewResource[] {
+  return reviewResources.filter((review) => review.group === group && review.version === version);
+}
