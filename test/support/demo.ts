@@ -24,13 +24,18 @@ export async function startDemo(): Promise<RunningDemo> {
   const stderr = collect(demo.stderr);
   const closed = once(demo, "close");
   const stop = async () => {
+    const hasEndedEarly = demo.exitCode !== null || demo.signalCode !== null;
     demo.kill("SIGTERM");
     const timer = setTimeout(() => demo.kill("SIGKILL"), 15_000);
     const [exitCode] = await closed;
     clearTimeout(timer);
     rmSync(folder, { recursive: true, force: true });
-    if (exitCode !== 0)
-      throw new Error(`the demo ended with ${exitCode} after SIGTERM: ${stderr().slice(-2_000)}`);
+    if (hasEndedEarly || exitCode !== 0) {
+      const when = hasEndedEarly ? "before it was stopped" : "after SIGTERM";
+      throw new Error(
+        `the demo ended with ${exitCode ?? demo.signalCode} ${when}: ${stderr().slice(-2_000)}`,
+      );
+    }
   };
   try {
     // Behind "ready" it checks itself; only then do its counters stand still until somebody else comes.
