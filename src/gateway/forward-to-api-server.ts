@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { UserInfo } from "../access/authn/authenticator.ts";
-import { genericError, type StatusError, serviceUnavailable, unauthorized } from "../api/status.ts";
+import { badRequest, genericError, type StatusError, serviceUnavailable, unauthorized } from "../api/status.ts";
 import { Relay } from "../streaming/relay.ts";
+import type { Leg } from "../streaming/translator.ts";
 import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
 import { withForwardedFor } from "../upstream/forwarded-headers.ts";
 import { joinHostPort } from "../upstream/go-dial-error.ts";
@@ -55,6 +56,7 @@ export function forwardToApiServer(
     async handleUpgrade(incoming, request: IncomingMessage, client: PendingClient): Promise<void> {
       const editHeaders = await editorFor(incoming);
       const giveBack = gateway.sessions.admit();
+      let isCarried = false;
       try {
         await forwardUpgrade(client, {
           endpoint: upstream.endpoint,
@@ -66,20 +68,34 @@ export function forwardToApiServer(
           responseHeaderTimeoutMs: gateway.timeouts.upgradeResponseMs,
           maxResponseHeadBytes: gateway.limits.maxUpgradeResponseHeadBytes,
           carry: (downstream, answered) => {
-            const { clock, timeouts } = gateway;
-            new Relay(downstream, answered, { clock, timeouts, lingerTimes: timeouts, onOver: giveBack });
+            isCarried = true;
+            carryForwarded(downstream, answered, gateway, giveBack);
           },
         });
       } catch (error) {
-        giveBack();
         if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
         throw forwardingError(error);
+      } finally {
+        // A refusal is an answer as well, and ends what was admitted.
+        if (!isCarried) giveBack();
       }
     },
   };
 }
 
+function carryForwarded(downstream: Leg, answered: Leg, gateway: GatewayContext, giveBack: () => void): void {
+  const { clock, sessions, timeouts } = gateway;
+  let session: Relay | undefined;
+  const onOver = (): void => {
+    sessions.deleteUnlisted(session);
+    giveBack();
+  };
+  session = new Relay(downstream, answered, { clock, timeouts, lingerTimes: timeouts, onOver });
+  sessions.addUnlisted(session);
+}
+
 function forwardingError(error: UpstreamError): StatusError {
+  if (error.code === "upgrade-refused" || error.code === "invalid-request") return badRequest(error.message);
   if (error.code === "dial-failed")
     return serviceUnavailable(`error trying to reach the API server: ${error.message}`);
   return genericError(502, `error trying to reach the API server: ${error.message}`);

@@ -29,6 +29,7 @@ interface RunningSession {
 export class Sessions {
   readonly #maxSessions: number;
   readonly #running = new Map<string, RunningSession>();
+  readonly #unlisted = new Set<StreamingSession>();
   readonly #emptied: (() => void)[] = [];
   #admitted = 0;
   #isDraining = false;
@@ -61,6 +62,15 @@ export class Sessions {
     this.#running.delete(id);
   }
 
+  /** A forwarded upgrade that is no exec, attach or port-forward: it ends with the others, and no list shows it. */
+  addUnlisted(session: StreamingSession): void {
+    this.#unlisted.add(session);
+  }
+
+  deleteUnlisted(session: StreamingSession | undefined): void {
+    if (session !== undefined) this.#unlisted.delete(session);
+  }
+
   /** Admitted sessions, those that are still being set up included. */
   get size(): number {
     return this.#admitted;
@@ -88,6 +98,7 @@ export class Sessions {
   /** Ends what still runs; each client is told the truth in its own protocol. */
   endAll(message: string): void {
     for (const { session } of [...this.#running.values()]) session.end("shutdown", message);
+    for (const session of [...this.#unlisted]) session.end("shutdown", message);
   }
 }
 
