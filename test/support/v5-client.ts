@@ -16,9 +16,14 @@ export class V5Client {
   readonly messages: Buffer[] = [];
   pongs = 0;
 
-  constructor(authority: string, query = "stdin=true&stdout=true&stderr=true", path = "exec") {
+  constructor(
+    authority: string,
+    query = "stdin=true&stdout=true&stderr=true",
+    path = "exec",
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     const url = `ws://${authority}/api/v1/namespaces/default/pods/web/${path}?${query}`;
-    this.socket = new WebSocket(url, "v5.channel.k8s.io", { perMessageDeflate: false });
+    this.socket = new WebSocket(url, "v5.channel.k8s.io", { perMessageDeflate: false, headers });
     const channels: Buffer[][] = [[], [], [], []];
     this.socket.on("pong", () => {
       this.pongs += 1;
