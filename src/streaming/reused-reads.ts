@@ -1,33 +1,49 @@
 import type { OnReadOpts, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
-const BULK_BYTES = 64 * 1024;
+/** A read from TCP brings up to 64 KiB; one from TLS a record, 16 KiB. */
+const BULK_BYTES = { tcp: 64 * 1024, tls: 16 * 1024 } as const;
 /** What an idle session holds: a prompt's worth. */
 const QUIET_BYTES = 4 * 1024;
 /** So many small reads in a row end a bulk transfer. */
 const QUIET_READS = 32;
+/** A smaller rest is not worth a read of its own. */
+const MIN_READ_BYTES = QUIET_BYTES / 2;
 
 /** The memory that one socket reads into. */
 class ReadBuffer {
-  memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
-  /** Nobody looks at what was read last: it may be overwritten. */
+  /** Nobody looks at what was read any more: all of the memory may be overwritten. */
   isFree = true;
+  readonly #bulkBytes: number;
+  #memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
+  #keptBytes = 0;
   #smallReads = 0;
 
-  /** The memory for the next read, after one that brought `bytesRead`. */
+  constructor(transport: keyof typeof BULK_BYTES) {
+    this.#bulkBytes = BULK_BYTES[transport];
+  }
+
+  /** Where to read to next, after a read that brought `bytesRead`. */
   prepare(bytesRead: number): Buffer {
     const size = this.#nextSize(bytesRead);
-    if (!this.isFree || size !== this.memory.byteLength) this.memory = Buffer.allocUnsafeSlow(size);
-    return this.memory;
+    this.#keptBytes = this.isFree ? 0 : this.#keptBytes + bytesRead;
+    if (this.#keptBytes === 0 && size === this.#memory.byteLength) return this.#memory;
+
+    // What is kept shares its memory with what comes next, so that small chunks in a queue do not hold large buffers.
+    const restBytes = this.#memory.byteLength - this.#keptBytes;
+    if (this.#keptBytes > 0 && restBytes >= MIN_READ_BYTES) return this.#memory.subarray(this.#keptBytes);
+    this.#memory = Buffer.allocUnsafeSlow(size);
+    this.#keptBytes = 0;
+    return this.#memory;
   }
 
   #nextSize(bytesRead: number): number {
     if (bytesRead > QUIET_BYTES / 2) {
       this.#smallReads = 0;
-      return BULK_BYTES;
+      return this.#bulkBytes;
     }
     this.#smallReads += 1;
-    return this.#smallReads >= QUIET_READS ? QUIET_BYTES : this.memory.byteLength;
+    return this.#smallReads >= QUIET_READS ? QUIET_BYTES : this.#memory.byteLength;
   }
 }
 
@@ -41,9 +57,13 @@ const buffers = new WeakMap<Duplex, ReadBuffer>();
  * it after some 32 MiB read. At bulk speed these collections cost more than moving the bytes.
  */
 export class ReusedReads {
-  readonly #buffer = new ReadBuffer();
+  readonly #buffer: ReadBuffer;
   #socket: Socket | undefined;
   #bytesRead = 0;
+
+  constructor(transport: keyof typeof BULK_BYTES) {
+    this.#buffer = new ReadBuffer(transport);
+  }
 
   /** For `net.connect` and `tls.connect`, which then emit no 'data' themselves. */
   readonly options: OnReadOpts = {

@@ -11,6 +11,10 @@ export interface UpstreamEndpoint {
   readonly port: number;
   /** Absent: plain TCP. */
   readonly tls?: UpstreamTls | undefined;
+  /** The name that the certificate must carry, where `host` is the address that it was resolved to. */
+  readonly serverName?: string | undefined;
+  /** What the certificate's common name must be besides; absent: anything. */
+  readonly commonName?: string | undefined;
 }
 
 export interface DialOptions {
@@ -63,7 +67,7 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
     };
     const onAbort = (): void => fail(abortedError());
     const onError = (error: Error): void => {
-      tls?.forgetSession(host, port);
+      tls?.forgetSession(host, port, endpoint);
       const text = goDialErrorText(error, joinHostPort(address ?? host, port));
       fail(new UpstreamError("dial-failed", text, { cause: error }));
     };
@@ -89,12 +93,13 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
     socket.once(tls === undefined ? "connect" : "secureConnect", onReady);
     // TLS 1.3 delivers its tickets after the handshake, so this one stays.
     if (tls !== undefined)
-      socket.on("session", (session: Buffer) => tls.rememberSession(host, port, session));
+      socket.on("session", (session: Buffer) => tls.rememberSession(host, port, session, endpoint));
   });
 }
 
-function openSocket({ host, port, tls }: UpstreamEndpoint, dialOptions: DialOptions): Socket {
-  const reads = dialOptions.reusesReads ? new ReusedReads() : undefined;
+function openSocket(endpoint: UpstreamEndpoint, dialOptions: DialOptions): Socket {
+  const { host, port, tls } = endpoint;
+  const reads = dialOptions.reusesReads ? new ReusedReads(tls === undefined ? "tcp" : "tls") : undefined;
   const options = {
     host,
     port,
@@ -104,7 +109,9 @@ function openSocket({ host, port, tls }: UpstreamEndpoint, dialOptions: DialOpti
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS,
   };
   const socket =
-    tls === undefined ? connectTcp(options) : connectTls({ ...options, ...tls.connectOptions(host, port) });
+    tls === undefined
+      ? connectTcp(options)
+      : connectTls({ ...options, ...tls.connectOptions(host, port, endpoint) });
   reads?.attach(socket);
   return socket;
 }

@@ -1,0 +1,91 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { ReusedReads, releaseChunk } from "../../src/streaming/reused-reads.ts";
+
+let server: Server | undefined;
+let reader: Socket | undefined;
+
+afterEach(async () => {
+  reader?.destroy();
+  await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));
+});
+
+/** A socket with reused reads, and the peer that writes to it. */
+async function pair(): Promise<{ reader: Socket; writer: Socket }> {
+  server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const accepted = once(server, "connection");
+  const reads = new ReusedReads("tcp");
+  reader = connect({
+    port: (server.address() as AddressInfo).port,
+    host: "127.0.0.1",
+    onread: reads.options,
+  });
+  reads.attach(reader);
+  const [writer] = (await accepted) as [Socket];
+  return { reader, writer };
+}
+
+/** Sends numbered pieces one by one, each after the last has been read. */
+async function exchange(
+  { reader, writer }: { reader: Socket; writer: Socket },
+  pieces: readonly Buffer[],
+  onChunk: (chunk: Buffer) => void,
+): Promise<void> {
+  for (const piece of pieces) {
+    let left = piece.byteLength;
+    const read = new Promise<void>((resolve) => {
+      reader.on("data", function take(chunk: Buffer) {
+        onChunk(chunk);
+        left -= chunk.byteLength;
+        if (left > 0) return;
+        reader.off("data", take);
+        resolve();
+      });
+    });
+    writer.write(piece);
+    await read;
+  }
+}
+
+const pieces = Array.from({ length: 200 }, (_, index) => Buffer.alloc(1 + ((index * 977) % 9_000), index));
+
+describe("ReusedReads", () => {
+  it("keeps chunks that nobody released", async () => {
+    const kept: Buffer[] = [];
+    await exchange(await pair(), pieces, (chunk) => void kept.push(chunk));
+    expect(Buffer.concat(kept).equals(Buffer.concat(pieces))).toBe(true);
+  });
+
+  it("puts small chunks that are kept into shared memory", async () => {
+    const memories = new Set<ArrayBufferLike>();
+    const small = Array.from({ length: 60 }, () => Buffer.alloc(3_000, 1));
+    await exchange(await pair(), small, (chunk) => void memories.add(chunk.buffer));
+    // 180,000 bytes in memories of 64 KiB, after a first one of 4 KiB.
+    expect(memories.size).toBeLessThanOrEqual(5);
+  });
+
+  it("reads into the same memory when every chunk is released, and shrinks after a bulk transfer", async () => {
+    const sockets = await pair();
+    const sizes: number[] = [];
+    const copies: Buffer[] = [];
+    const take = (chunk: Buffer): void => {
+      sizes.push(chunk.buffer.byteLength);
+      copies.push(Buffer.from(chunk));
+      releaseChunk(sockets.reader);
+    };
+    await exchange(sockets, pieces, take);
+    await exchange(
+      sockets,
+      Array.from({ length: 40 }, () => Buffer.of(7)),
+      take,
+    );
+    expect(Buffer.concat(copies).subarray(0, Buffer.concat(pieces).byteLength)).toEqual(
+      Buffer.concat(pieces),
+    );
+    expect(Math.max(...sizes)).toBe(64 * 1024);
+    expect(sizes.at(-1)).toBe(4 * 1024);
+  });
+});
