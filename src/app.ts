@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import { SessionQuotas } from "./access/policy/session-quotas.ts";
 import { createAdminServer } from "./admin/admin-server.ts";
+import { buildAudit } from "./build-audit.ts";
 import { buildAuthenticator } from "./build-authenticator.ts";
 import { buildAuthorizer } from "./build-authorizer.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
@@ -10,6 +12,7 @@ import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { UpstreamTrust } from "./config/upstream-trust.ts";
 import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
 import type { GatewayContext } from "./gateway/context.ts";
+import { EdgeRules } from "./gateway/edge-rules.ts";
 import { forwardToApiServer } from "./gateway/forward-to-api-server.ts";
 import { createApiServer } from "./gateway/server.ts";
 import { Sessions } from "./gateway/sessions.ts";
@@ -19,6 +22,7 @@ import { Metrics } from "./observability/metrics.ts";
 import { readServingTls, watchServingTls } from "./serving-certificate.ts";
 import { SessionClock } from "./streaming/session-clock.ts";
 import { HttpUpstream } from "./upstream/http-upstream.ts";
+import { NodeAddresses } from "./upstream/node-address.ts";
 import { UpstreamTls } from "./upstream/tls.ts";
 
 /** What `/version` says. kubectl warns when it is more than one minor release away. */
@@ -37,7 +41,7 @@ export async function startGateway(
   configuration: GatewayConfiguration,
   logger: Logger = createLogger(configuration.logging),
 ): Promise<RunningGateway> {
-  const { listeners, limits, timeouts, featureGates, kubelet } = configuration;
+  const { listeners, limits, timeouts, featureGates, kubelet, policy } = configuration;
   const metrics = new Metrics();
   const clock = new SessionClock();
   const sessions = new Sessions(limits.maxConcurrentSessions);
@@ -46,21 +50,32 @@ export async function startGateway(
   // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
   const store = new ClusterStore({ firstResourceVersion: Date.now() });
   const manifests = await ManifestSource.start({ paths: configuration.cluster.manifests, store, logger });
+  const nodeAddresses = new NodeAddresses(kubelet.allowedAddresses);
   const kubeletTls = kubelet.scheme === "https" ? await upstreamTlsOf(kubelet) : undefined;
   const authentication = await buildAuthenticator(configuration, metrics, logger);
   const { authenticator, authorities } = authentication;
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);
+  const auditing = await buildAudit(configuration.audit, metrics, logger);
   const gateway: GatewayContext = {
     authenticator,
+    audit: auditing.audit,
     authorizer: authorization.authorizer,
+    policy: { rules: policy.rules, quotas: new SessionQuotas(policy.limits) },
     cluster: store,
+    edge: new EdgeRules(configuration.edge),
     gates: featureGates,
     limits,
     timeouts,
     kubelet: {
       preferredAddressTypes: kubelet.preferredAddressTypes,
       defaultKubeletPort: kubelet.port,
-      endpointOf: (host, port) => ({ host, port, tls: kubeletTls }),
+      endpointOf: async ({ name, host, port }) => ({
+        host: await nodeAddresses.resolve(host),
+        port,
+        tls: kubeletTls,
+        serverName: host,
+        commonName: kubelet.verifyNodeName ? `system:node:${name}` : undefined,
+      }),
     },
     clock,
     sessions,
@@ -83,6 +98,7 @@ export async function startGateway(
     listSessions: () => sessions.list(),
     logger,
   });
+  const closeApi = closerOf(api);
   await Promise.all([listen(api, apiServer), listen(admin, listeners.admin)]);
   const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger);
 
@@ -99,7 +115,10 @@ export async function startGateway(
       authorization.stop();
       await manifests.stop();
       apiServerUpstream?.upstream.close();
-      await Promise.all([close(api), close(admin)]);
+      await Promise.all([closeApi(), close(admin)]);
+      // Connections to nodes may still wait for a peer that does not close.
+      clock.expireAll();
+      await auditing.stop();
       logger.info({}, "the gateway has stopped");
     },
   };
@@ -150,4 +169,18 @@ function close(server: Server): Promise<void> {
     server.close(() => resolve());
     server.closeAllConnections();
   });
+}
+
+/** Like `close`, for a server whose connections may have been upgraded: Node lets those go, and waits for them for ever. */
+function closerOf(server: Server): () => Promise<void> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return () => {
+    const closed = close(server);
+    for (const socket of sockets) socket.destroy();
+    return closed;
+  };
 }

@@ -34,7 +34,7 @@ listeners:
   admin: { address: 127.0.0.1, port: 0 }
 cluster: { manifests: [cluster.yaml] }
 authentication: { tokenAuthFile: tokens.csv }
-kubelet: { scheme: http }
+kubelet: { scheme: http, allowedAddresses: [127.0.0.0/8] }
 logging: { level: error }
 `,
 );

@@ -1,11 +1,14 @@
+import { type Audit, readAudit } from "./audit.ts";
 import { type Authentication, readAuthentication } from "./authentication.ts";
 import { type Authorization, readAuthorization } from "./authorization.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { type Edge, readEdge } from "./edge.ts";
 import { FEATURE_GATES, FeatureGateError, FeatureGates, featureGateNames } from "./feature-gates.ts";
 import { type KubeletConnection, readKubelet } from "./kubelet.ts";
 import type { Limits } from "./limits.ts";
 import { type Listeners, readListeners } from "./listeners.ts";
 import { suggestion } from "./nearest-name.ts";
+import { readPolicy, type SessionPolicy } from "./policy.ts";
 import { readLimits, readTimeouts } from "./read-bounds.ts";
 import { Section } from "./section.ts";
 import type { Timeouts } from "./timeouts.ts";
@@ -26,6 +29,10 @@ export interface GatewayConfiguration {
   };
   readonly authentication: Authentication;
   readonly authorization: Authorization;
+  /** Who may stream what, finer than verbs: decided before a node is dialled. */
+  readonly policy: SessionPolicy;
+  readonly audit: Audit;
+  readonly edge: Edge;
   /** Absent: everything that is not streaming is answered read-only from the manifests. */
   readonly upstreamAPIServer: UpstreamApiServer | undefined;
   readonly kubelet: KubeletConnection;
@@ -72,6 +79,9 @@ function readConfiguration(root: Section): GatewayConfiguration {
     cluster: { manifests: cluster.files("manifests") },
     authentication: readAuthentication(root.section("authentication")),
     authorization: readAuthorization(root.section("authorization")),
+    policy: readPolicy(root.section("policy")),
+    audit: readAudit(root.section("audit")),
+    edge: readEdge(root.section("edge")),
     upstreamAPIServer: root.has("upstreamAPIServer")
       ? readUpstreamApiServer(root.section("upstreamAPIServer"))
       : undefined,

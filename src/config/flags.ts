@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { AUDIT_FLAGS, mergeAuditFlags } from "./audit-flags.ts";
 import { AUTHENTICATION_FLAGS, mergeAuthenticationFlags } from "./authentication-flags.ts";
 import {
   type Authorization,
@@ -17,6 +18,7 @@ import { checkHost } from "./listeners.ts";
 export const KUBE_APISERVER_FLAGS = [
   "feature-gates",
   ...AUTHENTICATION_FLAGS,
+  ...AUDIT_FLAGS,
   "tls-cert-file",
   "tls-private-key-file",
   "kubelet-certificate-authority",
@@ -43,6 +45,7 @@ export function mergeFlags(configuration: GatewayConfiguration, flags: FlagValue
     listeners: merger.listeners(configuration.listeners),
     authentication: mergeAuthenticationFlags(configuration.authentication, merger),
     authorization: merger.authorization(configuration.authorization),
+    audit: mergeAuditFlags(configuration.audit, merger),
     kubelet: merger.kubelet(configuration.kubelet),
     featureGates: merger.featureGates(configuration.featureGates),
   };

@@ -1,3 +1,4 @@
+import { checkNetwork } from "./address-list.ts";
 import { notAmong, type Section } from "./section.ts";
 import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
 
@@ -18,6 +19,10 @@ export interface KubeletConnection extends UpstreamTrust {
   readonly port: number;
   /** The first type that a node has an address of is dialled. */
   readonly preferredAddressTypes: readonly NodeAddressType[];
+  /** Networks that nodes may have although they are loopback, link-local or otherwise no place of a node. */
+  readonly allowedAddresses: readonly string[];
+  /** The certificate must be that of `system:node:<name>`, so that no node can stand in for another. */
+  readonly verifyNodeName: boolean;
 }
 
 /** kube-apiserver's --kubelet-preferred-address-types. */
@@ -35,7 +40,12 @@ export function readKubelet(section: Section): KubeletConnection {
     ),
     // Without an authority kube-apiserver verifies no kubelet: their certificates are self-signed by default.
     ...readUpstreamTrust(section, true),
+    allowedAddresses: section.strings("allowedAddresses", [], checkNetwork),
+    verifyNodeName: section.boolean("verifyNodeName", false),
   };
+  if (kubelet.verifyNodeName && (kubelet.scheme === "http" || kubelet.insecureSkipTLSVerify)) {
+    section.problem("verifyNodeName", "needs scheme https and certificateAuthorityFile");
+  }
   section.finish();
   return kubelet;
 }

@@ -30,6 +30,8 @@ export interface Limits {
    * peer from spending our time on frames that carry nothing. Past it: close 1009.
    */
   readonly maxWebSocketFragments: number;
+  /** Connections of one client address at once, by /64 for IPv6; trusted proxies have no bound. Past it: closed without an answer. */
+  readonly maxConnectionsPerAddress: number;
   /** A bearer token of any kind, in a header or a subprotocol. Past it: 401, unread. */
   readonly maxBearerTokenBytes: number;
   /** Connections to the admin listener at once. Past it: closed without an answer. */
@@ -63,6 +65,7 @@ export const defaultLimits: Limits = {
   maxRefusalBodyBytes: 64 * 1024,
   maxWebSocketFrameBytes: 32 * 1024 * 1024,
   maxWebSocketFragments: 10_000,
+  maxConnectionsPerAddress: 1_000,
   maxBearerTokenBytes: 16 * 1024,
   maxAdminConnections: 100,
   spdy: {
@@ -101,6 +104,7 @@ export const limitRanges: RangesOf<Limits> = {
   // client-go sends up to 32 KiB and a channel byte in a frame.
   maxWebSocketFrameBytes: { min: 64 * KIB, max: 2 ** 40 },
   maxWebSocketFragments: { min: 1, max: 2 ** 31 - 1 },
+  maxConnectionsPerAddress: { min: 1, max: 1_000_000 },
   // A service account's token is about 1 KiB, one with many groups a few.
   maxBearerTokenBytes: { min: 1 * KIB, max: 16 * MIB },
   maxAdminConnections: { min: 1, max: 10_000 },

@@ -104,6 +104,8 @@ kubelet:
   certificateAuthorityFile: node-ca.crt
   clientCertificateFile: kubelet-client.crt
   clientKeyFile: kubelet-client.key
+  # The demo's nodes are on this machine, where no node of a cluster would be looked for.
+  allowedAddresses: [127.0.0.0/8]
 logging: { level: warn }
 `;
 }

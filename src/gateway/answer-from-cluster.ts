@@ -1,13 +1,18 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import type { UserInfo } from "../access/authn/authenticator.ts";
 import { requestAttributes } from "../access/authz/request-attributes.ts";
 import { requirePermission } from "../access/authz/require-permission.ts";
+import { answerReview } from "../access/authz/reviews/answer-review.ts";
 import { answerApiRequest, type ReadOnlyApiOptions } from "../api/read-only-server/answer-api-request.ts";
-import type { ApiAnswer } from "../api/read-only-server/api-answer.ts";
-import { badRequest, unauthorized, unknownPath } from "../api/status.ts";
+import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.ts";
+import { reviewAt } from "../api/read-only-server/review-resources.ts";
+import { badRequest, unknownPath } from "../api/status.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import type { GatewayContext } from "./context.ts";
-import type { IncomingStreaming } from "./prepare-streaming.ts";
+import { identify } from "./identify.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
+import { readReview } from "./request-body.ts";
 import type { OtherRequests } from "./server.ts";
 
 /** What Kubernetes' role system:public-info-viewer lets everybody read, authenticated or not. */
@@ -22,7 +27,12 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
   };
   return {
     async handleRequest(incoming, request, response): Promise<void> {
-      await requireReader(incoming, gateway);
+      const user = await requireReader(incoming, gateway);
+      const review = incoming.method === "POST" ? reviewAt(incoming.url.pathname) : undefined;
+      if (review !== undefined && user !== undefined) {
+        const answered = await answerReview(review, await readReview(request), user, gateway.authorizer);
+        return await send({ ...jsonAnswer(answered), status: 201 }, response);
+      }
       request.resume();
       const { pathname, searchParams } = incoming.url;
       const accept = headerValue(incoming.headers, "accept") ?? "";
@@ -38,13 +48,17 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
   };
 }
 
-async function requireReader(incoming: IncomingStreaming, gateway: GatewayContext): Promise<void> {
-  if (PUBLIC_PATHS.includes(incoming.url.pathname)) return;
-  const user = await gateway.authenticator.authenticate(incoming);
-  if (user === undefined) throw unauthorized();
+/** The user, who may ask this; undefined where it does not matter who asks. */
+async function requireReader(
+  incoming: IncomingStreaming,
+  gateway: GatewayContext,
+): Promise<UserInfo | undefined> {
+  if (PUBLIC_PATHS.includes(incoming.url.pathname)) return undefined;
+  const user = await identify(incoming, gateway);
   const { method, url } = incoming;
   const line = { method, path: url.pathname, query: url.searchParams };
   await requirePermission(gateway.authorizer, requestAttributes(user, line));
+  return user;
 }
 
 async function send({ status, headers, body }: ApiAnswer, response: ServerResponse): Promise<void> {

@@ -1,20 +1,30 @@
+import type { AuditLog } from "../access/audit/audit-log.ts";
 import type { Authenticator } from "../access/authn/authenticator.ts";
 import type { Authorizer } from "../access/authz/authorizer.ts";
+import type { SessionQuotas } from "../access/policy/session-quotas.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
 import type { Limits } from "../config/limits.ts";
+import type { PolicyRule } from "../config/policy.ts";
 import type { Timeouts } from "../config/timeouts.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { SessionClock } from "../streaming/session-clock.ts";
 import type { UpstreamEndpoint } from "../upstream/dial.ts";
+import type { EdgeRules } from "./edge-rules.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** All that a request's steps need, put together once by app.ts. */
 export interface GatewayContext {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
+  /** Absent: whoever is authorised may stream. */
+  readonly policy?: GatewayPolicy | undefined;
+  /** Absent: nothing is recorded. */
+  readonly audit?: AuditLog | undefined;
   readonly cluster: Cluster;
+  readonly edge: EdgeRules;
   readonly gates: FeatureGates;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
@@ -25,9 +35,18 @@ export interface GatewayContext {
   readonly logger: Logger;
 }
 
+/** The configured rules, and the counts that its limits are about. */
+export interface GatewayPolicy {
+  readonly rules: readonly PolicyRule[];
+  readonly quotas: SessionQuotas;
+}
+
 export interface KubeletOptions {
   readonly preferredAddressTypes: readonly string[];
   readonly defaultKubeletPort: number;
-  /** Where to dial a node whose address and port are known: adds the TLS that kubelets are spoken to with. */
-  endpointOf(host: string, port: number): UpstreamEndpoint;
+  /**
+   * Where to dial a node whose address and port are known: the address checked, the TLS added that kubelets are spoken to with.
+   * Rejects when the address is refused or can not be found.
+   */
+  endpointOf(node: NodeEndpoint): UpstreamEndpoint | Promise<UpstreamEndpoint>;
 }

@@ -1,4 +1,6 @@
 import { genericError } from "../api/status.ts";
+import type { NodeEndpoint } from "../cluster/locate.ts";
+import type { UpstreamEndpoint } from "../upstream/dial.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import {
   isSwitchedTo,
@@ -8,7 +10,7 @@ import {
   type UpgradeResponse,
 } from "../upstream/upgrade-request.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
-import type { GatewayContext } from "./context.ts";
+import type { GatewayContext, KubeletOptions } from "./context.ts";
 import type { KubeletRequest } from "./kubelet-request.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 
@@ -29,7 +31,7 @@ export async function dialNode(
   const { method, path, headers, upgrade } = kubeletRequest;
   try {
     const response = await requestUpgrade({
-      endpoint: kubelet.endpointOf(target.node.host, target.node.port),
+      endpoint: await endpointOf(target.node, kubelet),
       method,
       path,
       headers,
@@ -49,6 +51,16 @@ export async function dialNode(
       500,
       error.code === "dial-failed" ? `error dialing backend: ${error.message}` : error.message,
     );
+  }
+}
+
+/** Throws a StatusError: kube-apiserver would fail to dial, too, what this refuses to. */
+async function endpointOf(node: NodeEndpoint, kubelet: KubeletOptions): Promise<UpstreamEndpoint> {
+  try {
+    return await kubelet.endpointOf(node);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw genericError(500, `error dialing backend: ${message}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { UserInfo } from "../access/authn/authenticator.ts";
-import { badRequest, genericError, type StatusError, serviceUnavailable, unauthorized } from "../api/status.ts";
+import { badRequest, genericError, type StatusError, serviceUnavailable } from "../api/status.ts";
 import { Relay } from "../streaming/relay.ts";
 import type { Leg } from "../streaming/translator.ts";
 import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
@@ -11,9 +11,10 @@ import { forwardHttp } from "../upstream/http-forwarder.ts";
 import type { HttpUpstream } from "../upstream/http-upstream.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { GatewayContext } from "./context.ts";
+import { identify } from "./identify.ts";
 import { withoutIdentity } from "./identity-headers.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
 import type { PendingClient } from "./pending-client.ts";
-import type { IncomingStreaming } from "./prepare-streaming.ts";
 import type { OtherRequests } from "./server.ts";
 import { writeStatus } from "./write-status.ts";
 
@@ -34,12 +35,11 @@ export function forwardToApiServer(
   const authority = joinHostPort(upstream.endpoint.host, upstream.endpoint.port);
 
   const editorFor = async (incoming: IncomingStreaming): Promise<(headers: HeaderList) => HeaderLine[]> => {
-    const user = impersonates ? await gateway.authenticator.authenticate(incoming) : undefined;
-    if (impersonates && user === undefined) throw unauthorized();
+    const user = impersonates ? await identify(incoming, gateway) : undefined;
     return (headers) => {
       const forwarded = withForwardedFor(withHeader(headers, "Host", authority), {
         peerAddress: incoming.remoteAddress,
-        isPeerTrusted: false,
+        isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
       return user === undefined ? forwarded : impersonating(forwarded, user);
     };
@@ -106,5 +106,8 @@ function impersonating(headers: HeaderList, user: UserInfo): HeaderLine[] {
   const lines: HeaderLine[] = [["Impersonate-User", user.name]];
   if (user.uid !== "") lines.push(["Impersonate-Uid", user.uid]);
   for (const group of user.groups) lines.push(["Impersonate-Group", group]);
+  for (const [key, values] of Object.entries(user.extra)) {
+    for (const value of values) lines.push([`Impersonate-Extra-${encodeURIComponent(key)}`, value]);
+  }
   return [...withoutIdentity(headers), ...lines];
 }

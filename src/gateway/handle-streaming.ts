@@ -2,10 +2,11 @@ import { carrierFor } from "./carry.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
 import type { GatewayContext } from "./context.ts";
 import { dialNode } from "./dial-node.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
 import { kubeletRequestFor } from "./kubelet-request.ts";
 import { passRefusalOn } from "./node-refusal.ts";
 import type { PendingClient } from "./pending-client.ts";
-import { type IncomingStreaming, prepareStreaming } from "./prepare-streaming.ts";
+import { prepareStreaming } from "./prepare-streaming.ts";
 import { SessionRecord } from "./session-record.ts";
 import type { StreamingPath } from "./streaming-request.ts";
 
@@ -24,7 +25,7 @@ export async function handleStreaming(
 ): Promise<void> {
   const startedMs = gateway.clock.now();
   const prepared = await prepareStreaming(path, incoming, gateway);
-  const record = new SessionRecord(prepared, startedMs, gateway);
+  const record = new SessionRecord(prepared, startedMs, gateway, incoming.trail);
   try {
     const handshake = checkClientHandshake(prepared);
     record.admit();

@@ -20,7 +20,7 @@ export interface KubeletRequest {
 const SPDY_VERSIONS_OFFERED = ["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io"];
 
 /** They are about the client's own connection. Extensions do not travel: compression would change bytes that are relayed. */
-const CLIENT_ONLY_HEADERS = ["host", "content-length", "sec-websocket-extensions"];
+const CLIENT_ONLY_HEADERS = ["host", "content-length", "sec-websocket-extensions", "sluice-reason"];
 /** What a tunnel's request says itself in their place. Versions that the client wrote would be offered in our name. */
 const TUNNEL_REPLACED_HEADERS = [
   "sec-websocket-protocol",
@@ -102,5 +102,5 @@ function streamProtocols(versions: readonly string[]): HeaderLine[] {
 /** The client's headers without identity and hop-by-hop ones (those that Connection names too), its address added. */
 function forwardedHeaders(request: StreamingRequest): HeaderLine[] {
   const kept = withoutHeaders(withoutIdentity(withoutHopByHop(request.headers)), CLIENT_ONLY_HEADERS);
-  return withForwardedFor(kept, { peerAddress: request.remoteAddress, isPeerTrusted: false });
+  return withForwardedFor(kept, { peerAddress: request.remoteAddress, isPeerTrusted: request.isPeerTrusted });
 }

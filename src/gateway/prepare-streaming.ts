@@ -1,20 +1,16 @@
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { requireCreatePermission } from "../access/authz/create-permission.ts";
 import { requirePermission } from "../access/authz/require-permission.ts";
-import { badRequest, methodNotAllowed, StatusError, unauthorized } from "../api/status.ts";
+import { badRequest, methodNotAllowed, StatusError } from "../api/status.ts";
 import { locate, type StreamingTarget } from "../cluster/locate.ts";
 import { type HeaderList, hasHeader, headerValues } from "../upstream/header-list.ts";
+import { type AppliedPolicy, applyPolicy } from "./apply-policy.ts";
+import { requestedOptions } from "./audit-request.ts";
 import type { GatewayContext } from "./context.ts";
+import { identify } from "./identify.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
 import { type Plan, planFor } from "./plan.ts";
 import { parseStreamingRequest, type StreamingPath, type StreamingRequest } from "./streaming-request.ts";
-
-/** A streaming request as it came from the wire, whichever event of the HTTP server brought it. */
-export interface IncomingStreaming {
-  readonly method: string;
-  readonly url: URL;
-  readonly headers: HeaderList;
-  readonly remoteAddress: string;
-}
 
 /** A streaming request that may go ahead, and the way it will take. */
 export interface PreparedStreaming {
@@ -22,6 +18,7 @@ export interface PreparedStreaming {
   readonly request: StreamingRequest;
   readonly target: StreamingTarget;
   readonly plan: Plan;
+  readonly policy: AppliedPolicy;
 }
 
 /** Decides, and lets operators see a refusal: from here on every streaming request is counted exactly once. */
@@ -54,8 +51,8 @@ async function decide(
   gateway: GatewayContext,
 ): Promise<PreparedStreaming> {
   if (incoming.method !== "GET" && incoming.method !== "POST") throw methodNotAllowed(incoming.method);
-  const user = await gateway.authenticator.authenticate(incoming);
-  if (user === undefined) throw unauthorized();
+  const user = await identify(incoming, gateway);
+  const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
 
   const verb = incoming.method === "GET" ? "get" : "create";
   const attributes = {
@@ -70,10 +67,11 @@ async function decide(
     isResourceRequest: true,
     path: incoming.url.pathname,
   };
-  await requirePermission(gateway.authorizer, attributes);
+  await requirePermission(authorizer, attributes);
   const request = parseStreamingRequest(path, incoming);
+  incoming.trail?.requested(requestedOptions(request));
   const isGateOn = gateway.gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
-  await requireCreatePermission(gateway.authorizer, attributes, isGateOn);
+  await requireCreatePermission(authorizer, attributes, isGateOn);
 
   const target = locate(gateway.cluster, request, gateway.kubelet);
   if (request.offer.transport === "none") throw badRequest("Upgrade request required");
@@ -86,7 +84,8 @@ async function decide(
     PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
   });
-  return { user, request, target, plan };
+  const policy = applyPolicy(user, request, target, gateway);
+  return { user, request, target, plan, policy };
 }
 
 /** Bytes of a body would be taken for the first ones of the session. No client of Kubernetes sends any. */

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { StatusError } from "../api/status.ts";
 import type { SessionContext, SessionReport, StreamingSession } from "../streaming/session.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import { timesOf } from "./apply-policy.ts";
 import type { GatewayContext } from "./context.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 import type { SessionInfo } from "./sessions.ts";
@@ -15,10 +17,12 @@ export class SessionRecord {
   readonly #gateway: GatewayContext;
   readonly #info: SessionInfo;
   readonly #startedMs: number;
+  readonly #trail: AuditTrail | undefined;
   #giveBack: (() => void) | undefined;
   #isOver = false;
 
-  constructor(prepared: PreparedStreaming, startedMs: number, gateway: GatewayContext) {
+  constructor(prepared: PreparedStreaming, startedMs: number, gateway: GatewayContext, trail?: AuditTrail) {
+    this.#trail = trail;
     const { request, target, user, plan } = prepared;
     this.#prepared = prepared;
     this.#gateway = gateway;
@@ -38,12 +42,20 @@ export class SessionRecord {
 
   /** Takes a place; throws a StatusError 429 or 503 when there is none. */
   admit(): void {
-    this.#giveBack = this.#gateway.sessions.admit();
+    const { user, namespace } = this.#info;
+    const giveBackPlace = this.#gateway.sessions.admit();
+    this.#giveBack = giveBackPlace;
+    const giveBackQuota = this.#gateway.policy?.quotas.take(user, namespace);
+    this.#giveBack = () => {
+      giveBackPlace();
+      giveBackQuota?.();
+    };
   }
 
   /** The node refused; the client has its answer. */
   refused(status: number): void {
     this.#notStarted(status, "the node refused the session");
+    this.#trail?.complete({ code: status });
   }
 
   /** The session never came to be. */
@@ -58,10 +70,11 @@ export class SessionRecord {
     const { clock, timeouts, metrics, sessions, logger } = this.#gateway;
     const { subresource, plan } = this.#info;
     metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000);
+    this.#auditStart();
     const context: SessionContext = {
       clock,
       lingerTimes: timeouts,
-      timeouts,
+      timeouts: timesOf(this.#prepared.policy, timeouts),
       onOver: (report) => this.#over(report),
     };
     const session = begin(context);
@@ -75,9 +88,30 @@ export class SessionRecord {
     const { clock, metrics, sessions, logger } = this.#gateway;
     const durationSeconds = (clock.now() - this.#startedMs) / 1_000;
     sessions.delete(this.#info.id);
+    this.#auditEnd(report);
     this.#giveBack?.();
     metrics.streamingEnded(this.#info.subresource, this.#info.plan, report, durationSeconds);
     logger.info({ session: this.#logFields(), ...report, durationSeconds }, "session ended");
+  }
+
+  #auditStart(): void {
+    const { id, node, plan } = this.#info;
+    this.#trail?.annotate("sluice.dev/session", id);
+    this.#trail?.annotate("sluice.dev/node", node);
+    this.#trail?.annotate("sluice.dev/plan", plan.kind);
+    this.#trail?.annotate("sluice.dev/plan-reason", plan.reason);
+    const { rule, reason } = this.#prepared.policy;
+    if (rule !== undefined) this.#trail?.annotate("sluice.dev/policy-rule", rule.name);
+    if (reason !== "") this.#trail?.annotate("sluice.dev/reason", reason);
+    this.#trail?.started({ code: 101 });
+  }
+
+  #auditEnd({ cause, code, downstreamBytes, upstreamBytes }: SessionReport): void {
+    this.#trail?.annotate("sluice.dev/end-cause", cause);
+    this.#trail?.annotate("sluice.dev/end-code", String(code));
+    this.#trail?.annotate("sluice.dev/downstream-bytes", String(downstreamBytes));
+    this.#trail?.annotate("sluice.dev/upstream-bytes", String(upstreamBytes));
+    this.#trail?.complete({ code: 101 });
   }
 
   #notStarted(code: number, message: string): void {
@@ -90,7 +124,8 @@ export class SessionRecord {
 
   #logFields(): Record<string, unknown> {
     const { id, subresource, namespace, pod, node, user, plan } = this.#info;
-    const { remoteAddress } = this.#prepared.request;
+    const { policy, request } = this.#prepared;
+    const { remoteAddress } = request;
     return {
       id,
       subresource,
@@ -101,6 +136,8 @@ export class SessionRecord {
       remoteAddress,
       plan: plan.kind,
       reason: plan.reason,
+      ...(policy.rule !== undefined && { policyRule: policy.rule.name }),
+      ...(policy.reason !== "" && { givenReason: policy.reason }),
     };
   }
 }

@@ -1,6 +1,7 @@
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
+import { REASON_HEADER, REASON_QUERY, reasonOf } from "../access/policy/require-policy.ts";
 import { badRequest } from "../api/status.ts";
-import type { HeaderList } from "../upstream/header-list.ts";
+import { type HeaderList, headerValue } from "../upstream/header-list.ts";
 import { type ClientOffer, clientOfferOf } from "./client-offer.ts";
 
 export type Subresource = "exec" | "attach" | "portforward";
@@ -23,8 +24,12 @@ export interface StreamingRequest extends StreamingPath {
   /** Only the legacy WebSocket port-forward names its ports in the URL. */
   readonly ports: readonly number[];
   readonly offer: ClientOffer;
+  /** Why the user wants the session; empty when no reason was given. */
+  readonly reason: string;
   readonly headers: HeaderList;
   readonly remoteAddress: string;
+  /** What the peer says of earlier hops may travel on. */
+  readonly isPeerTrusted: boolean;
 }
 
 const STREAMING_PATH =
@@ -43,7 +48,7 @@ export function matchStreamingPath(pathname: string): StreamingPath | undefined 
 /** Reads options, offer and headers. Throws a StatusError 400 for what the API server refuses when it decodes them. */
 export function parseStreamingRequest(
   path: StreamingPath,
-  request: { method: string; url: URL; headers: HeaderList; remoteAddress: string },
+  request: { method: string; url: URL; headers: HeaderList; remoteAddress: string; isPeerTrusted?: boolean },
 ): StreamingRequest {
   const query = request.url.searchParams;
   if (query.has("dryRun")) throw badRequest("dryRun is not supported");
@@ -62,8 +67,10 @@ export function parseStreamingRequest(
     },
     ports: query.getAll("ports").flatMap((value) => value.split(",").map(parsePortOption)),
     offer: clientOfferOf(request.headers),
+    reason: reasonOf(headerValue(request.headers, REASON_HEADER), query.get(REASON_QUERY)),
     headers: request.headers,
     remoteAddress: request.remoteAddress,
+    isPeerTrusted: request.isPeerTrusted ?? false,
   };
 }
 

@@ -1,20 +1,53 @@
 import { Counter, type Registry } from "prom-client";
 
-/** What is counted of the decisions about who may come in. */
+/** What is counted of the decisions about who may come in, and of their record. Labels are closed lists. */
 export class AccessMetrics {
   readonly #attempts: Counter<"result">;
+  readonly #auditEvents: Counter<"backend" | "result">;
+  readonly #auditFailures: Counter<"backend">;
+  readonly #refusedConnections: Counter<"reason">;
 
   constructor(registry: Registry) {
+    const registers = [registry];
     this.#attempts = new Counter({
       name: "sluice_authentication_attempts_total",
       help: "Requests by how their authentication ended: authenticated, anonymous, no-credentials, or what was wrong with the credentials.",
       labelNames: ["result"],
-      registers: [registry],
+      registers,
+    });
+    this.#auditEvents = new Counter({
+      name: "sluice_audit_events_total",
+      help: "Audit events by what became of them: stored, or lost because too many waited.",
+      labelNames: ["backend", "result"],
+      registers,
+    });
+    this.#auditFailures = new Counter({
+      name: "sluice_audit_failures_total",
+      help: "Deliveries of audit events that failed; they are tried again.",
+      labelNames: ["backend"],
+      registers,
+    });
+    this.#refusedConnections = new Counter({
+      name: "sluice_connections_refused_total",
+      help: "Connections and upgrades refused at the edge, before anybody was asked who it is.",
+      labelNames: ["reason"],
+      registers,
     });
   }
 
-  /** `result` is one of a closed list; nothing that a client sends becomes a label. */
   authenticationAttempted(result: string): void {
     this.#attempts.inc({ result });
+  }
+
+  auditEvents(backend: "log" | "webhook", result: "stored" | "lost", count: number): void {
+    this.#auditEvents.inc({ backend, result }, count);
+  }
+
+  auditFailed(backend: "log" | "webhook"): void {
+    this.#auditFailures.inc({ backend });
+  }
+
+  connectionRefused(reason: "too-many-of-address" | "origin"): void {
+    this.#refusedConnections.inc({ reason });
   }
 }

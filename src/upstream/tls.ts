@@ -20,6 +20,14 @@ export interface UpstreamTlsOptions {
   readonly insecureSkipVerify?: boolean | undefined;
 }
 
+/** Who must be at the other end, where that is not said by the dialled host alone. */
+export interface ExpectedPeer {
+  /** The name that the certificate must carry; absent: the host. */
+  readonly serverName?: string | undefined;
+  /** What its common name must be besides; absent: anything. */
+  readonly commonName?: string | undefined;
+}
+
 /** Sessions remembered for resumption by one UpstreamTls; the oldest goes first. A session is 1-3 KiB. */
 export const MAX_REMEMBERED_SESSIONS = 1000;
 
@@ -46,9 +54,9 @@ export class UpstreamTls {
   }
 
   /** Options for `tls.connect` to that endpoint. ALPN offers http/1.1 only: an upgrade can not run over HTTP/2. */
-  connectOptions(host: string, port: number): ConnectionOptions {
-    const name = this.#options.serverName ?? host;
-    const session = this.#sessions.get(`${host}:${port}`);
+  connectOptions(host: string, port: number, expected: ExpectedPeer = {}): ConnectionOptions {
+    const name = this.#options.serverName ?? expected.serverName ?? host;
+    const session = this.#sessions.get(keyOf(host, port, expected));
     return {
       secureContext: this.#context,
       ALPNProtocols: ["http/1.1"],
@@ -56,13 +64,13 @@ export class UpstreamTls {
       // RFC 6066 section 3: no IP address in SNI. The name is still verified, below.
       servername: isIP(name) === 0 ? name : "",
       checkServerIdentity: (_host: string, certificate: PeerCertificate) =>
-        checkServerIdentity(name, certificate),
+        checkServerIdentity(name, certificate) ?? checkCommonName(expected.commonName, certificate),
       ...(session === undefined ? {} : { session }),
     };
   }
 
-  rememberSession(host: string, port: number, session: Buffer): void {
-    const key = `${host}:${port}`;
+  rememberSession(host: string, port: number, session: Buffer, expected: ExpectedPeer = {}): void {
+    const key = keyOf(host, port, expected);
     this.#sessions.delete(key);
     this.#sessions.set(key, session);
     if (this.#sessions.size <= MAX_REMEMBERED_SESSIONS) return;
@@ -71,11 +79,23 @@ export class UpstreamTls {
   }
 
   /** After a failed handshake: the next one starts afresh. */
-  forgetSession(host: string, port: number): void {
-    this.#sessions.delete(`${host}:${port}`);
+  forgetSession(host: string, port: number, expected: ExpectedPeer = {}): void {
+    this.#sessions.delete(keyOf(host, port, expected));
   }
 
   get rememberedSessions(): number {
     return this.#sessions.size;
   }
+}
+
+/** A resumed session is not verified again, so it is only resumed where the same peer is expected. */
+function keyOf(host: string, port: number, { serverName = "", commonName = "" }: ExpectedPeer): string {
+  return JSON.stringify([host, port, serverName, commonName]);
+}
+
+function checkCommonName(wanted: string | undefined, { subject }: PeerCertificate): Error | undefined {
+  if (wanted === undefined || subject.CN === wanted) return undefined;
+  return new Error(
+    `x509: certificate is valid for ${JSON.stringify(subject.CN)}, not ${JSON.stringify(wanted)}`,
+  );
 }

@@ -27,6 +27,8 @@ describe("the configuration", () => {
         anonymous: { enabled: false },
       },
       authorization: { modes: ["AlwaysAllow"], webhook: undefined },
+      audit: { policyFile: undefined, log: undefined, webhook: undefined, onFailure: "refuse" },
+      edge: { allowedOrigins: [], trustedProxies: [] },
       upstreamAPIServer: undefined,
       kubelet: {
         scheme: "https",
@@ -36,6 +38,8 @@ describe("the configuration", () => {
         insecureSkipTLSVerify: true,
         clientCertificateFile: undefined,
         clientKeyFile: undefined,
+        allowedAddresses: [],
+        verifyNodeName: false,
       },
       limits: defaultLimits,
       timeouts: defaultTimeouts,
@@ -149,7 +153,7 @@ logging: {level: debug}
     ];
     expect(rows.filter(({ value, min, max }) => value < min || value > max)).toEqual([]);
     expect(rows.filter(({ min, max }) => min > max)).toEqual([]);
-    expect(rows).toHaveLength(28);
+    expect(rows).toHaveLength(29);
   });
 
   it("has the logger's levels", () => {
@@ -193,7 +197,7 @@ describe("a wrong configuration", () => {
       problems: [
         'f.yaml:3: listener: unknown field; did you mean "listeners"?',
         'f.yaml:5: listeners.apiserver: unknown field; did you mean "apiServer"?',
-        "f.yaml:7: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile",
+        "f.yaml:7: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile, allowedAddresses, verifyNodeName",
         'f.yaml:9: timeouts.idleMs: unknown field; did you mean "idle"?',
       ],
     },

@@ -77,7 +77,7 @@ export class AccessGateway {
           ...(listeners as object),
         },
         cluster: { manifests: ["cluster.json"] },
-        kubelet: { scheme: "http", ...(kubeletSection as object) },
+        kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"], ...(kubeletSection as object) },
         ...sections,
       };
       const file = path.join(folder, "gateway.json");

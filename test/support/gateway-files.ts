@@ -80,7 +80,10 @@ export class GatewayFiles {
           [`${this.token},tester,tester-uid`, ...(options.users ?? []), ""].join("\n"),
         ),
       },
-      kubelet: { certificateAuthorityFile: this.#file("kubelet-ca.crt", options.kubeletAuthority) },
+      kubelet: {
+        certificateAuthorityFile: this.#file("kubelet-ca.crt", options.kubeletAuthority),
+        allowedAddresses: ["127.0.0.0/8"],
+      },
       logging: { level: "silent" },
       ...options.configuration,
     };

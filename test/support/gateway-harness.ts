@@ -4,10 +4,12 @@ import { alwaysAllow } from "../../src/access/authz/authorizer.ts";
 import { unknownPath } from "../../src/api/status.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions } from "../../src/cluster/locate.ts";
+import { defaultEdge } from "../../src/config/edge.ts";
 import { FeatureGates } from "../../src/config/feature-gates.ts";
 import { defaultLimits, type Limits } from "../../src/config/limits.ts";
 import { defaultTimeouts, type Timeouts } from "../../src/config/timeouts.ts";
 import type { GatewayContext } from "../../src/gateway/context.ts";
+import { EdgeRules } from "../../src/gateway/edge-rules.ts";
 import { createApiServer } from "../../src/gateway/server.ts";
 import { Sessions } from "../../src/gateway/sessions.ts";
 import { createLogger } from "../../src/observability/logger.ts";
@@ -44,10 +46,11 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
     authenticator: { authenticate: async () => ({ name: "tester", uid: "", groups: [], extra: {} }) },
     authorizer: alwaysAllow,
     cluster: store,
+    edge: new EdgeRules(defaultEdge),
     gates: FeatureGates.parse(options.gates ?? {}),
     limits,
     timeouts: { ...defaultTimeouts, ...options.timeouts },
-    kubelet: { ...defaultLocateOptions, endpointOf: (host, port) => ({ host, port }) },
+    kubelet: { ...defaultLocateOptions, endpointOf: ({ host, port }) => ({ host, port }) },
     clock: options.clock ?? new SessionClock(),
     sessions: new Sessions(limits.maxConcurrentSessions),
     metrics,

@@ -1,0 +1,81 @@
+import type { Status } from "../../api/status.ts";
+import type { UserInfo } from "../authn/authenticator.ts";
+import type { Attributes } from "../authz/authorizer.ts";
+
+/** How much of a request is written down. `Request` adds what was asked for as an object. */
+export const AUDIT_LEVELS = ["None", "Metadata", "Request"] as const;
+export type AuditLevel = (typeof AUDIT_LEVELS)[number];
+
+export const AUDIT_STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
+export type AuditStage = (typeof AUDIT_STAGES)[number];
+
+/** An audit.k8s.io/v1 Event, members in the order of Kubernetes' struct. */
+export interface AuditEvent {
+  readonly kind: "Event";
+  readonly apiVersion: "audit.k8s.io/v1";
+  readonly level: AuditLevel;
+  readonly auditID: string;
+  readonly stage: AuditStage;
+  readonly requestURI: string;
+  readonly verb: string;
+  readonly user: object;
+  readonly impersonatedUser?: object;
+  readonly sourceIPs?: readonly string[];
+  readonly userAgent?: string;
+  readonly objectRef?: object;
+  readonly responseStatus?: object;
+  readonly requestObject?: object;
+  readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** What is known of a request before anybody is asked who sent it. */
+export interface AuditedRequest {
+  /** Path and query as they came. */
+  readonly requestUri: string;
+  readonly sourceAddresses: readonly string[];
+  readonly userAgent: string;
+  /** A streaming session or a watch: it has a stage when it starts. */
+  readonly isLongRunning: boolean;
+}
+
+export function userRecord({ name, uid, groups, extra }: UserInfo): object {
+  return {
+    ...(name !== "" && { username: name }),
+    ...(uid !== "" && { uid }),
+    ...(groups.length > 0 && { groups }),
+    ...(Object.keys(extra).length > 0 && { extra }),
+  };
+}
+
+export function objectReference(attributes: Attributes): object | undefined {
+  if (!attributes.isResourceRequest) return undefined;
+  const { resource, namespace, name, apiGroup, apiVersion, subresource } = attributes;
+  const members = { resource, namespace, name, apiGroup, apiVersion, subresource };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== ""));
+}
+
+/** Only what a Status says of the outcome; `code` alone where there was no Status. */
+export function responseRecord({ status, message, reason, details, code }: Partial<Status>): object {
+  return {
+    metadata: {},
+    ...(status !== undefined && { status }),
+    ...(message && { message }),
+    ...(reason && { reason }),
+    ...(details !== undefined && { details }),
+    code,
+  };
+}
+
+const SECRET_PARAMETERS = /([?&](?:access_token|id_token|token|password|authorization)=)[^&#]*/gi;
+
+/** The URI without what Kubernetes' clients never send, but others put into URLs. The command line stays: it is what happened. */
+export function auditedUri(uri: string): string {
+  return uri.replace(SECRET_PARAMETERS, "$1[redacted]");
+}
+
+/** Kubernetes' MicroTime: six digits behind the point. */
+export function microTime(date: Date): string {
+  return date.toISOString().replace("Z", "000Z");
+}

@@ -1,0 +1,97 @@
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import path from "node:path";
+import type { AuditEvent } from "./audit-event.ts";
+
+export interface AuditFileOptions {
+  readonly path: string;
+  /** The file is renamed before it would get longer. */
+  readonly maxBytes: number;
+  /** Renamed files are removed after this many days; 0: never. */
+  readonly maxAgeDays: number;
+  /** Renamed files kept; 0: all. */
+  readonly maxBackups: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Events as JSON lines in a file that only its owner reads, renamed to `name-<time>.ext` when it is full, as kube-apiserver's log
+ * backend does. A line is there whole or not at all: what a full disk took of it is cut off again.
+ */
+export class AuditFile {
+  readonly #options: AuditFileOptions;
+  readonly #now: () => Date;
+  #handle: FileHandle | undefined;
+  #bytes = 0;
+
+  constructor(options: AuditFileOptions, now: () => Date = () => new Date()) {
+    this.#options = options;
+    this.#now = now;
+  }
+
+  /** Throws what the file system says; nothing of these events is in the file then. One call at a time. */
+  async append(events: readonly AuditEvent[]): Promise<void> {
+    const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+    if (this.#handle === undefined) await this.#open();
+    if (this.#bytes > 0 && this.#bytes + bytes.byteLength > this.#options.maxBytes) await this.#rotate();
+    const handle = this.#handle as unknown as FileHandle;
+    let written = 0;
+    try {
+      while (written < bytes.byteLength) {
+        written += (await handle.write(bytes, written, bytes.byteLength - written, null)).bytesWritten;
+      }
+      this.#bytes += bytes.byteLength;
+    } catch (error) {
+      // A device has no length to go back to.
+      if (written > 0) await handle.truncate(this.#bytes).catch(() => {});
+      await this.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close().catch(() => {});
+  }
+
+  async #open(): Promise<void> {
+    await mkdir(path.dirname(this.#options.path), { recursive: true, mode: 0o700 });
+    this.#handle = await open(this.#options.path, "a", 0o600);
+    this.#bytes = (await this.#handle.stat()).size;
+  }
+
+  async #rotate(): Promise<void> {
+    await this.close();
+    const { dir, name, ext } = path.parse(this.#options.path);
+    const stamp = this.#now().toISOString().replaceAll(":", "-").replace("Z", "");
+    let backup = path.join(dir, `${name}-${stamp}${ext}`);
+    for (let number = 1; await exists(backup); number += 1)
+      backup = path.join(dir, `${name}-${stamp}.${number}${ext}`);
+    await rename(this.#options.path, backup);
+    await this.#open();
+    await this.#prune(dir, `${name}-`, ext);
+  }
+
+  async #prune(folder: string, prefix: string, suffix: string): Promise<void> {
+    const { maxAgeDays, maxBackups } = this.#options;
+    const isBackup = (name: string) =>
+      name.startsWith(prefix) && name.endsWith(suffix) && /^\d{4}-\d\d-\d\dT/.test(name.slice(prefix.length));
+    // The time is in the name, so that the newest stands last.
+    const backups = (await readdir(folder)).filter(isBackup).toSorted();
+    const surplus = maxBackups === 0 ? [] : backups.slice(0, Math.max(0, backups.length - maxBackups));
+    for (const name of backups) {
+      const file = path.join(folder, name);
+      const ageMs = this.#now().getTime() - (await stat(file)).mtimeMs;
+      const isOld = maxAgeDays > 0 && ageMs > maxAgeDays * DAY_MS;
+      if (isOld || surplus.includes(name)) await rm(file, { force: true });
+    }
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,69 @@
+import { serviceUnavailable } from "../../api/status.ts";
+import type { AuditPolicyDocument } from "../../config/audit-policy.ts";
+import type { Attributes } from "../authz/authorizer.ts";
+import type { AuditEvent } from "./audit-event.ts";
+import { type AuditDecision, auditDecision } from "./audit-policy.ts";
+import type { EventQueue } from "./event-queue.ts";
+
+export interface AuditBackend {
+  readonly queue: EventQueue;
+  /** The event is stored before the request goes on; otherwise it is on its way. */
+  readonly isBlocking: boolean;
+}
+
+export interface AuditLogOptions {
+  readonly policy: AuditPolicyDocument;
+  readonly backends: readonly AuditBackend[];
+  /** What a request meets whose event can not be kept: `refuse` it with 503, or `continue`; then the loss is only counted. */
+  readonly onFailure: "refuse" | "continue";
+}
+
+/** Where events go, and what happens when they can not. */
+export class AuditLog {
+  readonly #options: AuditLogOptions;
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options;
+  }
+
+  decide(attributes: Attributes): AuditDecision {
+    return auditDecision(this.#options.policy, attributes);
+  }
+
+  /**
+   * Before a request goes on: stores its event, if there is one for this stage, in every backend. Throws StatusError 503 when one of
+   * them can not and the configuration says `refuse`.
+   */
+  async admit(event: AuditEvent | undefined): Promise<void> {
+    const admissions = this.#options.backends.map((backend) => this.#admitTo(backend, event));
+    const isStored = (await Promise.all(admissions)).every((stored) => stored);
+    if (isStored || this.#options.onFailure === "continue") return;
+    throw serviceUnavailable("the audit log is not available; no request goes on without it");
+  }
+
+  /** For all later stages: what has begun is not taken back. */
+  record(event: AuditEvent): void {
+    for (const { queue } of this.#options.backends) queue.push(event);
+  }
+
+  /** Delivers what waits, for as long as the first failure, and ends. */
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.#options.backends.map(async ({ queue }) => {
+        await queue.flush().catch(() => {});
+        queue.stop();
+      }),
+    );
+  }
+
+  async #admitTo({ queue, isBlocking }: AuditBackend, event: AuditEvent | undefined): Promise<boolean> {
+    const hasRoom = event === undefined || queue.push(event);
+    if (this.#options.onFailure === "continue" || !hasRoom) return hasRoom;
+    if (!isBlocking) return queue.failure === undefined;
+    // Tried anew for every request, so that the first one after the trouble goes through.
+    return queue.flush().then(
+      () => true,
+      () => false,
+    );
+  }
+}

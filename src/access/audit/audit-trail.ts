@@ -1,0 +1,130 @@
+import { randomUUID } from "node:crypto";
+import type { Status } from "../../api/status.ts";
+import type { UserInfo } from "../authn/authenticator.ts";
+import type { Attributes, Authorizer } from "../authz/authorizer.ts";
+import {
+  type AuditEvent,
+  type AuditedRequest,
+  type AuditStage,
+  auditedUri,
+  microTime,
+  objectReference,
+  responseRecord,
+  userRecord,
+} from "./audit-event.ts";
+import type { AuditLog } from "./audit-log.ts";
+import type { AuditDecision } from "./audit-policy.ts";
+
+const NOBODY: UserInfo = { name: "", uid: "", groups: [], extra: {} };
+const DECISION = "authorization.k8s.io/decision";
+const REASON = "authorization.k8s.io/reason";
+
+/** The events of one request, from its arrival to its end. No header but User-Agent and no payload ever gets here. */
+export class AuditTrail {
+  readonly #log: AuditLog;
+  readonly #request: AuditedRequest;
+  readonly #attributesOf: (user: UserInfo) => Attributes;
+  readonly #auditId = randomUUID();
+  readonly #receivedAt = new Date();
+  readonly #annotations: Record<string, string> = {};
+  #attributes: Attributes | undefined;
+  #decision: AuditDecision | undefined;
+  #impersonated: UserInfo | undefined;
+  #requestObject: object | undefined;
+  #response: Partial<Status> | undefined;
+  #isComplete = false;
+
+  constructor(log: AuditLog, request: AuditedRequest, attributesOf: (user: UserInfo) => Attributes) {
+    this.#log = log;
+    this.#request = request;
+    this.#attributesOf = attributesOf;
+  }
+
+  /** It is known who asks. Throws StatusError 503 when that can not be recorded and must be. */
+  async received(user: UserInfo): Promise<void> {
+    this.#decide(user);
+    if (this.#decision?.level === "None") return;
+    await this.#log.admit(this.#event("RequestReceived"));
+  }
+
+  impersonating(user: UserInfo): void {
+    this.#impersonated = user;
+  }
+
+  annotate(key: string, value: string): void {
+    this.#annotations[key] = value;
+  }
+
+  /** What was asked for, for the level Request. */
+  requested(object: object): void {
+    this.#requestObject = object;
+  }
+
+  /** The answer's head is out. */
+  started(response: Partial<Status>): void {
+    this.#response ??= response;
+    if (this.#request.isLongRunning) this.#record("ResponseStarted");
+  }
+
+  /** The answer, or the session behind it, is over. The first call counts. */
+  complete(response: Partial<Status>): void {
+    if (this.#isComplete) return;
+    this.#isComplete = true;
+    // Health and version are answered without asking who it is, and what passes to an API server is recorded there.
+    if (this.#decision === undefined && (response.code ?? 0) < 400) return;
+    if (this.#response === undefined) this.started(response);
+    this.#record("ResponseComplete");
+  }
+
+  /** The same authorizer, whose last word on this request is written down. */
+  watching(authorizer: Authorizer): Pick<Authorizer, "authorize"> {
+    return {
+      authorize: async (attributes) => {
+        const decision = await authorizer.authorize(attributes);
+        this.annotate(DECISION, decision.decision === "allow" ? "allow" : "forbid");
+        this.annotate(REASON, decision.reason);
+        return decision;
+      },
+    };
+  }
+
+  #decide(user: UserInfo): void {
+    this.#attributes = this.#attributesOf(user);
+    this.#decision = this.#log.decide(this.#attributes);
+  }
+
+  #record(stage: AuditStage): void {
+    // Nobody was known: the refusal is recorded all the same.
+    if (this.#decision === undefined) this.#decide(NOBODY);
+    const event = this.#event(stage);
+    if (event !== undefined) this.#log.record(event);
+  }
+
+  /** Undefined when the policy leaves the stage, or the request, out. */
+  #event(stage: AuditStage): AuditEvent | undefined {
+    const { level, omitStages } = this.#decision as AuditDecision;
+    if (level === "None" || omitStages.includes(stage)) return undefined;
+    const attributes = this.#attributes as Attributes;
+    const { requestUri, sourceAddresses, userAgent } = this.#request;
+    const objectRef = objectReference(attributes);
+    return {
+      kind: "Event",
+      apiVersion: "audit.k8s.io/v1",
+      level,
+      auditID: this.#auditId,
+      stage,
+      requestURI: auditedUri(requestUri),
+      verb: attributes.verb,
+      user: userRecord(attributes.user),
+      ...(this.#impersonated && { impersonatedUser: userRecord(this.#impersonated) }),
+      ...(sourceAddresses.length > 0 && { sourceIPs: sourceAddresses }),
+      ...(userAgent !== "" && { userAgent }),
+      ...(objectRef && { objectRef }),
+      ...(this.#response && { responseStatus: responseRecord(this.#response) }),
+      ...(level === "Request" && this.#requestObject && { requestObject: this.#requestObject }),
+      requestReceivedTimestamp: microTime(this.#receivedAt),
+      stageTimestamp: microTime(stage === "RequestReceived" ? this.#receivedAt : new Date()),
+      ...(Object.keys(this.#annotations).length > 0 && { annotations: { ...this.#annotations } }),
+    };
+  }
+}

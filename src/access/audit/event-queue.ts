@@ -1,0 +1,98 @@
+import type { AuditEvent } from "./audit-event.ts";
+
+export interface EventQueueOptions {
+  /** Stores the events, all or none; called with the next ones only when it is done. */
+  deliver(events: readonly AuditEvent[]): Promise<void>;
+  /** Events that wait, those in delivery included. Past it: lost. */
+  readonly maxQueuedEvents: number;
+  readonly maxBatchEvents: number;
+  /** How long the first event waits for others. */
+  readonly maxWaitMs: number;
+  /** First wait after a failure; doubled each time up to the longest. */
+  readonly retryMs: number;
+  readonly maxRetryMs: number;
+  onStored?(count: number): void;
+  onLost?(count: number): void;
+  onFailure?(error: Error): void;
+}
+
+/** Events on their way to a backend: in order, in batches, bounded, and delivered again until it succeeds. */
+export class EventQueue {
+  readonly #options: EventQueueOptions;
+  readonly #events: AuditEvent[] = [];
+  #waiting: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #isDelivering = false;
+  #retryMs: number;
+  #failure: Error | undefined;
+
+  constructor(options: EventQueueOptions) {
+    this.#options = options;
+    this.#retryMs = options.retryMs;
+  }
+
+  /** Why the last delivery failed; undefined after one that succeeded. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** False when there is no room: the event is lost, and counted as lost. */
+  push(event: AuditEvent): boolean {
+    if (this.#events.length >= this.#options.maxQueuedEvents) {
+      this.#options.onLost?.(1);
+      return false;
+    }
+    this.#events.push(event);
+    if (this.#events.length >= this.#options.maxBatchEvents && this.#failure === undefined)
+      this.#deliverSoon(0);
+    else this.#deliverSoon(this.#failure === undefined ? this.#options.maxWaitMs : this.#retryMs);
+    return true;
+  }
+
+  /** Delivers now, whatever the waits. Resolves when nothing is left, rejects when a delivery failed; the events then stay. */
+  flush(): Promise<void> {
+    if (this.#events.length === 0 && !this.#isDelivering) return Promise.resolve();
+    const flushed = new Promise<void>((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    if (!this.#isDelivering) void this.#deliver();
+    return flushed;
+  }
+
+  /** Nothing is delivered any more. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#options.onLost?.(this.#events.splice(0).length);
+  }
+
+  #deliverSoon(waitMs: number): void {
+    if (this.#isDelivering || (this.#timer !== undefined && waitMs > 0)) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#deliver(), waitMs).unref();
+  }
+
+  async #deliver(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isDelivering = true;
+    const { maxBatchEvents, retryMs, maxRetryMs, onStored, onFailure } = this.#options;
+    try {
+      while (this.#events.length > 0) {
+        const batch = this.#events.slice(0, maxBatchEvents);
+        await this.#options.deliver(batch);
+        this.#events.splice(0, batch.length);
+        this.#failure = undefined;
+        this.#retryMs = retryMs;
+        onStored?.(batch.length);
+      }
+      this.#isDelivering = false;
+      for (const { resolve } of this.#waiting.splice(0)) resolve();
+    } catch (reason) {
+      const error = reason instanceof Error ? reason : new Error(String(reason));
+      this.#isDelivering = false;
+      this.#failure = error;
+      onFailure?.(error);
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+      this.#deliverSoon(this.#retryMs);
+      this.#retryMs = Math.min(maxRetryMs, this.#retryMs * 2);
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import type { Range } from "./limits.ts";
+import type { Section } from "./section.ts";
+import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+
+/** Who writes down what was asked for and how it ended. Without a log and a webhook nobody does. */
+export interface Audit {
+  /** An audit.k8s.io/v1 Policy; absent: metadata of everything. */
+  readonly policyFile: string | undefined;
+  readonly log: AuditLogFile | undefined;
+  readonly webhook: AuditWebhook | undefined;
+  /** A request whose event can not be stored: refused with 503, or it goes on and the loss is counted. */
+  readonly onFailure: "refuse" | "continue";
+}
+
+export interface AuditLogFile {
+  /** Undefined: standard output. */
+  readonly path: string | undefined;
+  readonly maxBytes: number;
+  readonly maxAgeDays: number;
+  readonly maxBackups: number;
+}
+
+/** Gets POSTs of audit.k8s.io/v1 EventLists. */
+export interface AuditWebhook extends UpstreamTrust {
+  readonly url: string;
+  readonly tokenFile: string | undefined;
+  readonly timeoutMs: number;
+  readonly maxBatchEvents: number;
+  readonly maxWaitMs: number;
+  /** Events that wait for it. Past it: refused or lost, by `onFailure`. */
+  readonly maxQueuedEvents: number;
+}
+
+export const defaultAuditLogFile = { maxBytes: 100 * 1024 * 1024, maxAgeDays: 0, maxBackups: 0 } as const;
+/** kube-apiserver's, but for the wait: 30 s of unrecorded sessions is a long time for a shell. */
+export const defaultAuditWebhook = {
+  timeoutMs: 10_000,
+  maxBatchEvents: 400,
+  maxWaitMs: 1_000,
+  maxQueuedEvents: 10_000,
+} as const;
+
+export const STANDARD_OUTPUT = "-";
+
+const COUNT: Range = { min: 1, max: 1_000_000 };
+
+export function readAudit(section: Section): Audit {
+  const audit = {
+    policyFile: section.optionalFile("policyFile"),
+    log: section.has("log") ? readLog(section.section("log")) : undefined,
+    webhook: section.has("webhook") ? readWebhook(section.section("webhook")) : undefined,
+    onFailure: section.choice("onFailure", "refuse", ["refuse", "continue"]),
+  };
+  section.finish();
+  return audit;
+}
+
+function readLog(section: Section): AuditLogFile | undefined {
+  const name = section.optionalString("path");
+  const path = name === STANDARD_OUTPUT ? undefined : section.optionalFile("path");
+  if (!section.has("path")) section.problem("path", `is required; ${STANDARD_OUTPUT} is standard output`);
+  const { maxBytes, maxAgeDays, maxBackups } = defaultAuditLogFile;
+  const log = {
+    path,
+    maxBytes: section.bytes("maxBytes", maxBytes, { min: 64 * 1024, max: 2 ** 40 }),
+    maxAgeDays: section.count("maxAgeDays", maxAgeDays, { min: 0, max: 36_500 }),
+    maxBackups: section.count("maxBackups", maxBackups, { min: 0, max: 1_000_000 }),
+  };
+  section.finish();
+  return name === undefined ? undefined : log;
+}
+
+function readWebhook(section: Section): AuditWebhook | undefined {
+  const url = section.optionalString("url", checkUrl);
+  if (!section.has("url")) section.problem("url", 'is required, such as "https://audit.example.com/events"');
+  const { timeoutMs, maxBatchEvents, maxWaitMs, maxQueuedEvents } = defaultAuditWebhook;
+  const webhook = {
+    ...readUpstreamTrust(section, false),
+    tokenFile: section.optionalFile("tokenFile"),
+    timeoutMs: section.durationMs("timeout", timeoutMs, { min: 100, max: 60_000 }),
+    maxBatchEvents: section.count("maxBatchEvents", maxBatchEvents, COUNT),
+    maxWaitMs: section.durationMs("maxWait", maxWaitMs, { min: 1, max: 600_000 }),
+    maxQueuedEvents: section.count("maxQueuedEvents", maxQueuedEvents, COUNT),
+  };
+  section.finish();
+  return url === undefined ? undefined : { url, ...webhook };
+}
+
+function checkUrl(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== "https:" && url?.protocol !== "http:") {
+    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+  }
+  return url.username === "" && url.password === "" ? undefined : "must not hold credentials";
+}

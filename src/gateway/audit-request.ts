@@ -1,0 +1,56 @@
+import type { ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { AuditLog } from "../access/audit/audit-log.ts";
+import { AuditTrail } from "../access/audit/audit-trail.ts";
+import { requestAttributes } from "../access/authz/request-attributes.ts";
+import { headerValue } from "../upstream/header-list.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
+import { matchStreamingPath, type StreamingRequest } from "./streaming-request.ts";
+
+/** The record of one request, begun before anything is decided. */
+export function auditTrailOf(incoming: IncomingStreaming, audit: AuditLog): AuditTrail {
+  const { method, url, headers, remoteAddress, sourceAddresses } = incoming;
+  const request = {
+    requestUri: `${url.pathname}${url.search}`,
+    sourceAddresses: sourceAddresses ?? [remoteAddress],
+    userAgent: headerValue(headers, "user-agent") ?? "",
+    isLongRunning: matchStreamingPath(url.pathname) !== undefined,
+  };
+  return new AuditTrail(audit, request, (user) =>
+    requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),
+  );
+}
+
+/** A plain request is over when its answer is out, or its client has left. */
+export function completeWithResponse(trail: AuditTrail, response: ServerResponse): void {
+  response.once("close", () => trail.complete({ code: response.statusCode }));
+}
+
+/** An upgrade that went to the API server is over when the connection is. */
+export function completeWithSocket(trail: AuditTrail, socket: Duplex): void {
+  trail.started({ code: 101 });
+  if (socket.destroyed) trail.complete({ code: 101 });
+  else socket.once("close", () => trail.complete({ code: 101 }));
+}
+
+/** nginx's code for a client that did not wait for its answer. */
+export const CLIENT_LEFT = { status: "Failure", message: "the client left", code: 499 } as const;
+
+const OPTIONS_KINDS = {
+  exec: "PodExecOptions",
+  attach: "PodAttachOptions",
+  portforward: "PodPortForwardOptions",
+};
+
+/** The options of a streaming request as the object that Kubernetes decodes them into. */
+export function requestedOptions(request: StreamingRequest): object {
+  const { subresource, container, command, streams, ports } = request;
+  const kind = { kind: OPTIONS_KINDS[subresource], apiVersion: "v1" };
+  if (subresource === "portforward") return { ...kind, ...(ports.length > 0 && { ports }) };
+  return {
+    ...kind,
+    ...streams,
+    ...(container !== undefined && { container }),
+    ...(command.length > 0 && { command }),
+  };
+}

@@ -1,0 +1,19 @@
+import type { AuditTrail } from "../access/audit/audit-trail.ts";
+import type { PeerCertificates } from "../access/authn/authenticator.ts";
+import type { HeaderList } from "../upstream/header-list.ts";
+
+/** A request as it came from the wire, whichever event of the HTTP server brought it. */
+export interface IncomingStreaming {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: HeaderList;
+  readonly peer?: PeerCertificates | undefined;
+  /** Of the connection. */
+  readonly remoteAddress: string;
+  /** The client's own address first, then those of the proxies that are trusted to tell it. */
+  readonly sourceAddresses?: readonly string[];
+  /** The connection is that of a proxy of ours. */
+  readonly isPeerTrusted?: boolean;
+  /** The audit record of this request; absent when nothing is recorded. */
+  readonly trail?: AuditTrail | undefined;
+}
