@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { requestAttributes } from "../access/authz/request-attributes.ts";
@@ -71,13 +70,28 @@ async function send({ status, headers, body }: ApiAnswer, response: ServerRespon
   response.writeHead(status, headers);
   response.flushHeaders();
   const iterator = body[Symbol.asyncIterator]();
-  response.once("close", () => void iterator.return?.());
+  const stop = (): void => void iterator.return?.();
+  response.once("close", stop);
+  // It may have left while it was asked who it is; `close` has been and gone then.
+  if (response.destroyed) stop();
   for (;;) {
     const { value, done } = await iterator.next();
     if (done || response.destroyed) break;
-    if (!response.write(value)) await Promise.race([once(response, "drain"), once(response, "close")]);
+    if (!response.write(value)) await roomOrNobody(response);
   }
   response.end();
+}
+
+/** Resolves when the client has taken what was written, or is gone. Leaves no listener behind. */
+function roomOrNobody(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      response.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    response.on("drain", settle).on("close", settle);
+  });
 }
 
 /** Go's name of the machine's architecture, as Kubernetes reports it. */
