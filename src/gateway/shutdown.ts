@@ -5,16 +5,19 @@ const FLUSH_MS = 2_000;
 
 /**
  * Lets running sessions finish within the grace period, while new ones are refused with 503, then ends the rest: each
- * client gets a failure in its own protocol, never a success.
+ * client gets a failure in its own protocol, never a success. Sessions that are over may still be sending what is queued
+ * for a slow client (linger.ts); they have what is left of the grace period, and FLUSH_MS at least.
  */
-export async function drainSessions({ sessions, timeouts, logger }: GatewayContext): Promise<void> {
+export async function drainSessions({ sessions, timeouts, clock, logger }: GatewayContext): Promise<void> {
+  const startedMs = clock.now();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
-  const isEmpty = await settlesWithin(emptied, timeouts.shutdownGracePeriodMs);
-  if (isEmpty) return;
-  logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
-  sessions.endAll("the gateway is shutting down");
-  await settlesWithin(emptied, FLUSH_MS);
+  if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
+    logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
+    sessions.endAll("the gateway is shutting down");
+  }
+  const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);
+  await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs));
 }
 
 function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {

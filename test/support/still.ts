@@ -22,7 +22,7 @@ export async function untilStill(
       last = now;
       return now > above && same >= SAMPLES;
     },
-    { intervalMs: INTERVAL_MS, timeoutMs: 20_000 },
+    { intervalMs: INTERVAL_MS, timeoutMs: 60_000 },
   );
   return last;
 }
