@@ -7,6 +7,7 @@ import { loadConfiguration } from "../config/load-configuration.ts";
 import type { ClientOffer } from "../gateway/client-offer.ts";
 import { PLAN_REASONS, planFor } from "../gateway/plan.ts";
 import type { Subresource } from "../gateway/streaming-request.ts";
+import { explainPolicy } from "./explain-policy.ts";
 import { helpText, parseFlags } from "./flags.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -14,6 +15,12 @@ const HELP = helpText("sluice explain --config FILE SUBRESOURCE NAMESPACE/POD [f
   ["SUBRESOURCE", "exec, attach or portforward"],
   ["--config FILE", "GatewayConfiguration"],
   ["--container NAME", "as kubectl -c"],
+  ["--user NAME", "who asks, for the policy's rules; without it no rule is evaluated"],
+  ["--group NAME", "a group of the user; may be given several times"],
+  ["--command ARG", "an argument of the command; once for each, the program first"],
+  ["--tty, --stdin", "as kubectl -t and -i"],
+  ["--port NUMBER", "a port to forward; may be given several times"],
+  ["--reason TEXT", "as the header Sluice-Reason"],
 ]);
 
 /** Clients as they come, by what they offer. */
@@ -36,7 +43,18 @@ export async function run(args: string[]): Promise<number> {
   const { values, positionals } = parseFlags({
     args,
     allowPositionals: true,
-    options: { config: { type: "string" }, container: { type: "string" }, help: { type: "boolean" } },
+    options: {
+      config: { type: "string" },
+      container: { type: "string" },
+      user: { type: "string" },
+      group: { type: "string", multiple: true },
+      command: { type: "string", multiple: true },
+      tty: { type: "boolean" },
+      stdin: { type: "boolean" },
+      port: { type: "string", multiple: true },
+      reason: { type: "string" },
+      help: { type: "boolean" },
+    },
   });
   if (values.help) {
     process.stdout.write(HELP);
@@ -44,7 +62,7 @@ export async function run(args: string[]): Promise<number> {
   }
   const { subresource, namespace, pod } = parseTarget(positionals);
   if (values.config === undefined) throw new UsageError(`--config FILE is required\n\n${HELP}`);
-  const { cluster, kubelet, featureGates } = await loadConfiguration(values.config);
+  const { cluster, kubelet, featureGates, policy } = await loadConfiguration(values.config);
   const store = new ClusterStore();
   store.replaceAll(parseManifests(await readManifestFiles(cluster.manifests)), new Date());
   try {
@@ -68,7 +86,12 @@ export async function run(args: string[]): Promise<number> {
       const plan = planFor(subresource, offer, declaredFeatures, gates);
       process.stdout.write(`  ${client.padEnd(44)}${plan.kind.padEnd(14)}${PLAN_REASONS[plan.reason]}\n`);
     }
-    return 0;
+    if (values.user === undefined) return 0;
+    const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
+    const session = { ...request, ...values, user: values.user, container: target.container, podLabels };
+    const { text, isRefused } = explainPolicy(policy.rules, session);
+    process.stdout.write(`\n${text}`);
+    return isRefused ? 1 : 0;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     process.stdout.write(`refused with ${error.code}: ${error.message}\n`);

@@ -43,6 +43,21 @@ export class Section {
     return new Section(this.#context, [...this.#path, name], this.#take(name));
   }
 
+  /** A list of maps, each read like a section. */
+  sections(name: string): readonly Section[] {
+    return this.list(name).map((item, index) => {
+      const path = [...this.#path, name, index];
+      return new Section(this.#context, path, item ?? {});
+    });
+  }
+
+  /** The items of a list, whatever they are; what is no list reads as an empty one. */
+  list(name: string): readonly unknown[] {
+    const value = this.#take(name);
+    if (value === undefined || Array.isArray(value)) return value ?? [];
+    return this.problem(name, `must be a list, got ${describe(value)}`) ?? [];
+  }
+
   string(
     name: string,
     fallback: string,

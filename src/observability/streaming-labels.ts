@@ -13,6 +13,7 @@ export const END_CAUSES = [
   "protocol-error",
   "stream-creation-timeout",
   "idle",
+  "time-limit",
   "shutdown",
 ] as const;
 export type EndCauseLabel = (typeof END_CAUSES)[number];

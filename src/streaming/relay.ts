@@ -4,6 +4,7 @@ import { abortSocket } from "./abort-socket.ts";
 import { feed } from "./feed.ts";
 import { finishAndLinger } from "./linger.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
+import { SessionLimits } from "./session-limits.ts";
 import type { RelayGuard } from "./status-guard.ts";
 import type { Leg } from "./translator.ts";
 
@@ -19,6 +20,7 @@ export class Relay implements StreamingSession {
   readonly #downstream: Duplex;
   readonly #upstream: Duplex;
   readonly #traffic: Traffic;
+  readonly #limits: SessionLimits;
   readonly #guard: RelayGuard | undefined;
   #isOver = false;
 
@@ -27,7 +29,9 @@ export class Relay implements StreamingSession {
     this.#guard = guard;
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
-    this.#traffic = new Traffic(context.clock.now());
+    const startedMs = context.clock.now();
+    this.#traffic = new Traffic(startedMs);
+    this.#limits = new SessionLimits(startedMs, context.timeouts);
     feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk));
     feed(this.#downstream, this.#upstream, (chunk) => this.#toUpstream(chunk));
     this.#upstream.on("end", () => this.#upstreamEnded());
@@ -51,12 +55,12 @@ export class Relay implements StreamingSession {
 
   tick(nowMs: number): void {
     if (this.#isOver) return;
-    if (this.#traffic.isIdle(nowMs, this.#context.timeouts.idleMs)) {
-      this.end("idle", "the session was idle for too long");
-    }
+    const due = this.#limits.check(nowMs, this.#traffic);
+    // A warning has no place among bytes of which nothing is known.
+    if (due?.type === "end") this.end(due.cause, due.message);
   }
 
-  end(cause: "idle" | "shutdown", message: string): void {
+  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
     this.#broke(cause, message);
   }
 

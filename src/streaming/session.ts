@@ -10,6 +10,7 @@ export type SessionEndCause =
   | "protocol-error" // one side broke its protocol
   | "stream-creation-timeout"
   | "idle"
+  | "time-limit" // policy's maxDuration
   | "shutdown";
 
 /** What there is to say of a session that is over. Byte counts are payload, without framing. */
@@ -30,7 +31,7 @@ export interface StreamingSession extends Ticking {
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
   /** Ends it now, truthfully: the client never takes what it has for a success. */
-  end(cause: "idle" | "shutdown", message: string): void;
+  end(cause: "idle" | "time-limit" | "shutdown", message: string): void;
 }
 
 /** What every carrier needs beside its two sockets. */
@@ -46,6 +47,8 @@ export interface SessionContext {
 export interface SessionTimeouts {
   /** No payload in either direction for this long ends the session. Heartbeats do not count. */
   readonly idleMs: number;
+  /** The session ends this long after its start, whatever moves. Absent: never. */
+  readonly maxDurationMs?: number | undefined;
   /** The upstream has this long to accept the streams of an exec or attach. */
   readonly streamCreationMs: number;
   readonly webSocketPingMs: number;
@@ -64,13 +67,13 @@ export class Traffic {
     this.#lastMovedMs = nowMs;
   }
 
-  /** True when nothing moved for `idleMs`. Reads the clock's time instead of one per chunk: the hot path only adds. */
-  isIdle(nowMs: number, idleMs: number): boolean {
+  /** Since when nothing moved. Reads the clock's time instead of one per chunk: the hot path only adds. */
+  idleForMs(nowMs: number): number {
     const bytes = this.downstreamBytes + this.upstreamBytes;
     if (bytes !== this.#seenBytes) {
       this.#seenBytes = bytes;
       this.#lastMovedMs = nowMs;
     }
-    return nowMs - this.#lastMovedMs >= idleMs;
+    return nowMs - this.#lastMovedMs;
   }
 }

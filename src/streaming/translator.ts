@@ -13,6 +13,7 @@ import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
 import { CommandResult } from "./command-result.ts";
 import { feed } from "./feed.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
+import { SessionLimits } from "./session-limits.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
 import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
@@ -49,6 +50,7 @@ export class Translator implements StreamingSession {
   readonly #webSocket: WebSocketConnection;
   readonly #spdy: SpdyConnection;
   readonly #traffic: Traffic;
+  readonly #limits: SessionLimits;
   readonly #result: CommandResult;
   readonly #startedMs: number;
   #stdin: SpdyStream | undefined;
@@ -64,6 +66,7 @@ export class Translator implements StreamingSession {
     this.#options = options;
     this.#startedMs = clock.now();
     this.#traffic = new Traffic(this.#startedMs);
+    this.#limits = new SessionLimits(this.#startedMs, timeouts);
     this.#result = new CommandResult(options.upstreamVersion);
     const demux = new ChannelDemux(specOf("v5.channel.k8s.io"), {
       onChannelData: (channel, part) => this.#fromClient(channel, part),
@@ -115,12 +118,14 @@ export class Translator implements StreamingSession {
       this.#fail("stream-creation-timeout", "the node did not accept the streams in time");
     } else if (nowMs - this.#statusCompleteMs >= AFTER_STATUS_MS) {
       this.#finish();
-    } else if (this.#traffic.isIdle(nowMs, timeouts.idleMs)) {
-      this.end("idle", "the session was idle for too long");
+    } else {
+      const due = this.#limits.check(nowMs, this.#traffic);
+      if (due?.type === "end") this.end(due.cause, due.message);
+      else if (due?.type === "warn") this.#warn(due.message);
     }
   }
 
-  end(cause: "idle" | "shutdown", message: string): void {
+  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
     this.#fail(cause, message);
   }
 
@@ -225,6 +230,13 @@ export class Translator implements StreamingSession {
     this.#stdin?.finish();
     this.#over("client-gone", 200, end.isClean ? `the client closed with ${end.code}` : end.reason);
     this.#spdy.finish();
+  }
+
+  /** On a line of its own, to whoever sits at a terminal; output that is no terminal's stays as the command wrote it. */
+  #warn(message: string): void {
+    const { tty, stdout } = this.#options.requested;
+    if (!tty || !stdout) return;
+    this.#webSocket.sendMessage(CHANNEL.STDOUT, new TextEncoder().encode(`\r\nsluice: ${message}\r\n`));
   }
 
   /** All output is passed on: now the status, then Close. */

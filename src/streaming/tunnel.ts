@@ -2,6 +2,7 @@ import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
 import { feed } from "./feed.ts";
 import { finishAndLinger } from "./linger.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
+import { SessionLimits } from "./session-limits.ts";
 import type { Leg } from "./translator.ts";
 import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
@@ -22,6 +23,7 @@ export class Tunnel implements StreamingSession {
   readonly #upstream: Leg["socket"];
   readonly #webSocket: WebSocketConnection;
   readonly #traffic: Traffic;
+  readonly #limits: SessionLimits;
   #isOver = false;
 
   constructor(downstream: Leg, upstream: Leg, limits: WebSocketLimits, context: SessionContext) {
@@ -29,6 +31,7 @@ export class Tunnel implements StreamingSession {
     this.#context = context;
     this.#upstream = upstream.socket;
     this.#traffic = new Traffic(clock.now());
+    this.#limits = new SessionLimits(clock.now(), timeouts);
     this.#webSocket = new WebSocketConnection(
       downstream.socket,
       {
@@ -70,12 +73,12 @@ export class Tunnel implements StreamingSession {
   tick(nowMs: number): void {
     if (this.#isOver) return;
     this.#webSocket.tick(nowMs);
-    if (this.#traffic.isIdle(nowMs, this.#context.timeouts.idleMs)) {
-      this.end("idle", "the session was idle for too long");
-    }
+    const due = this.#limits.check(nowMs, this.#traffic);
+    // A warning has no place among bytes of which nothing is known.
+    if (due?.type === "end") this.end(due.cause, due.message);
   }
 
-  end(cause: "idle" | "shutdown", message: string): void {
+  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
     this.#upstreamEnded(CLOSE_GOING_AWAY, cause, message);
   }
 

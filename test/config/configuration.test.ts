@@ -27,6 +27,10 @@ describe("the configuration", () => {
         anonymous: { enabled: false },
       },
       authorization: { modes: ["AlwaysAllow"], webhook: undefined },
+      policy: {
+        rules: [],
+        limits: { maxSessionsPerUser: undefined, maxSessionsPerNamespace: undefined },
+      },
       audit: { policyFile: undefined, log: undefined, webhook: undefined, onFailure: "refuse" },
       edge: { allowedOrigins: [], trustedProxies: [] },
       upstreamAPIServer: undefined,

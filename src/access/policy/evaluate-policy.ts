@@ -1,0 +1,87 @@
+import type { CommandPattern, PolicyMatch, PolicyRule, PolicySubresource } from "../../config/policy.ts";
+
+/** A session that somebody wants, as policy sees it. */
+export interface WantedSession {
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly namespace: string;
+  readonly podLabels: Readonly<Record<string, string>>;
+  /** Undefined for port-forward, which is to a pod. */
+  readonly container: string | undefined;
+  readonly subresource: PolicySubresource;
+  readonly command: readonly string[];
+  readonly tty: boolean;
+  readonly stdin: boolean;
+  /** Undefined where the client names its ports only inside of the stream, after it was let in. */
+  readonly ports: readonly number[] | undefined;
+  /** Why the user wants it; empty when no reason was given. */
+  readonly reason: string;
+}
+
+/** What policy says, and by which rule; no rule: none matched, which allows. */
+export type Verdict =
+  | { readonly type: "allowed"; readonly rule: PolicyRule | undefined }
+  | { readonly type: "refused"; readonly rule: PolicyRule; readonly cause: RefusalCause };
+
+export type RefusalCause = "denied" | "reason-missing" | "ports-unknown";
+
+/** The first rule that matches decides. Pure. */
+export function evaluatePolicy(rules: readonly PolicyRule[], wanted: WantedSession): Verdict {
+  for (const rule of rules) {
+    if (!matches(rule.match, wanted)) continue;
+    if (rule.match.ports.length > 0) {
+      // Letting it through could not be taken back: nobody looks at the ports behind this point.
+      if (wanted.ports === undefined) return { type: "refused", rule, cause: "ports-unknown" };
+      if (!portsMatch(rule, wanted.ports)) continue;
+    }
+    if (rule.action === "deny") return { type: "refused", rule, cause: "denied" };
+    if (rule.action === "requireReason" && wanted.reason === "") {
+      return { type: "refused", rule, cause: "reason-missing" };
+    }
+    return { type: "allowed", rule };
+  }
+  return { type: "allowed", rule: undefined };
+}
+
+/** All but the ports. */
+function matches(match: PolicyMatch, wanted: WantedSession): boolean {
+  return (
+    isAmong(match.users, wanted.user) &&
+    (match.groups.length === 0 || match.groups.some((group) => wanted.groups.includes(group))) &&
+    isAmong(match.namespaces, wanted.namespace) &&
+    isAmong(match.subresources, wanted.subresource) &&
+    (match.containers.length === 0 || match.containers.includes(wanted.container ?? "")) &&
+    hasLabels(wanted.podLabels, match.podLabels) &&
+    (match.command.length === 0 || isCommand(match.command, wanted)) &&
+    (match.ports.length === 0 || wanted.subresource === "portforward") &&
+    (match.tty === undefined || match.tty === wanted.tty) &&
+    (match.stdin === undefined || match.stdin === wanted.stdin)
+  );
+}
+
+function isAmong<T>(values: readonly T[], value: T): boolean {
+  return values.length === 0 || values.includes(value);
+}
+
+function hasLabels(
+  labels: Readonly<Record<string, string>>,
+  needed: Readonly<Record<string, string>>,
+): boolean {
+  return Object.entries(needed).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
+}
+
+/** Argument by argument: `sh -c "rm x"` does not begin with `sh -c rm`. */
+function isCommand(patterns: readonly CommandPattern[], { subresource, command }: WantedSession): boolean {
+  if (subresource !== "exec") return false;
+  return patterns.some(
+    ({ match, argv }) =>
+      (match === "prefix" || argv.length === command.length) &&
+      argv.every((argument, index) => argument === command[index]),
+  );
+}
+
+/** Of several ports one is enough to be refused or to need a reason; to be allowed by the rule all must be in it. */
+function portsMatch({ action, match }: PolicyRule, ports: readonly number[]): boolean {
+  const isIn = (port: number) => match.ports.some(({ from, to }) => port >= from && port <= to);
+  return action === "allow" ? ports.length > 0 && ports.every(isIn) : ports.some(isIn);
+}

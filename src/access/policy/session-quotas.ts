@@ -1,0 +1,52 @@
+import { tooManyRequests } from "../../api/status.ts";
+import type { SessionPolicy } from "../../config/policy.ts";
+
+const RETRY_AFTER_SECONDS = 10;
+
+/** Counts the sessions of each user and in each namespace, those still being set up included. */
+export class SessionQuotas {
+  readonly #limits: SessionPolicy["limits"];
+  readonly #ofUser = new Map<string, number>();
+  readonly #ofNamespace = new Map<string, number>();
+
+  constructor(limits: SessionPolicy["limits"]) {
+    this.#limits = limits;
+  }
+
+  /** Takes a place in both counts, or throws StatusError 429 and takes none. The result gives them back, once. */
+  take(user: string, namespace: string): () => void {
+    const { maxSessionsPerUser = Infinity, maxSessionsPerNamespace = Infinity } = this.#limits;
+    if ((this.#ofUser.get(user) ?? 0) >= maxSessionsPerUser) {
+      throw tooManyRequests(
+        `user ${JSON.stringify(user)} has ${maxSessionsPerUser} streaming sessions already, which is the limit`,
+        RETRY_AFTER_SECONDS,
+      );
+    }
+    if ((this.#ofNamespace.get(namespace) ?? 0) >= maxSessionsPerNamespace) {
+      throw tooManyRequests(
+        `namespace ${JSON.stringify(namespace)} has ${maxSessionsPerNamespace} streaming sessions already, which is the limit`,
+        RETRY_AFTER_SECONDS,
+      );
+    }
+    add(this.#ofUser, user, 1);
+    add(this.#ofNamespace, namespace, 1);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      add(this.#ofUser, user, -1);
+      add(this.#ofNamespace, namespace, -1);
+    };
+  }
+
+  /** Users and namespaces that are counted; nobody without a session is remembered. */
+  get size(): number {
+    return this.#ofUser.size + this.#ofNamespace.size;
+  }
+}
+
+function add(counts: Map<string, number>, key: string, difference: number): void {
+  const count = (counts.get(key) ?? 0) + difference;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}

@@ -1,0 +1,66 @@
+import { evaluatePolicy, type WantedSession } from "../access/policy/evaluate-policy.ts";
+import { refusalText } from "../access/policy/require-policy.ts";
+import { formatDuration } from "../config/duration.ts";
+import type { PolicyRule, PolicySubresource } from "../config/policy.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** A session as the command line describes it. */
+export interface DescribedSession {
+  readonly user: string;
+  readonly group?: readonly string[] | undefined;
+  readonly namespace: string;
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly container: string | undefined;
+  readonly subresource: PolicySubresource;
+  readonly command?: readonly string[] | undefined;
+  readonly tty?: boolean | undefined;
+  readonly stdin?: boolean | undefined;
+  readonly port?: readonly string[] | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** Which rule of the policy decides about the session, and what it says. Throws UsageError for a port that is none. */
+export function explainPolicy(
+  rules: readonly PolicyRule[],
+  described: DescribedSession,
+): { readonly text: string; readonly isRefused: boolean } {
+  const { group = [], command = [], tty = false, stdin = false, port, reason = "" } = described;
+  const base = { ...described, groups: ["system:authenticated", ...group], command, tty, stdin, reason };
+  const wanted: WantedSession = { ...base, ports: (port ?? []).map(portOf) };
+  const lines = [lineFor(rules, wanted)];
+  if (described.subresource === "portforward") {
+    // kubectl's way: whoever decides by port cannot let it in.
+    lines.push(lineFor(rules, { ...wanted, ports: undefined }, "ports inside of the stream (kubectl): "));
+  }
+  return {
+    text: lines.map(({ text }) => `${text}\n`).join(""),
+    isRefused: lines.every(({ isRefused }) => isRefused),
+  };
+}
+
+function lineFor(rules: readonly PolicyRule[], wanted: WantedSession, prefix = "") {
+  const verdict = evaluatePolicy(rules, wanted);
+  if (verdict.type === "refused") {
+    return {
+      isRefused: true,
+      text: `${prefix}refused with 403: ${refusalText(verdict.rule, verdict.cause)}`,
+    };
+  }
+  const { rule } = verdict;
+  if (rule === undefined) return { isRefused: false, text: `${prefix}allowed: no policy rule matches` };
+  const { maxDurationMs, idleTimeoutMs } = rule;
+  const limits = [
+    ...(maxDurationMs === undefined ? [] : [`for at most ${formatDuration(maxDurationMs)}`]),
+    ...(idleTimeoutMs === undefined ? [] : [`idle for at most ${formatDuration(idleTimeoutMs)}`]),
+  ];
+  return {
+    isRefused: false,
+    text: `${prefix}allowed: ${[`policy rule ${JSON.stringify(rule.name)} decides`, ...limits].join(", ")}`,
+  };
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65_535) return port;
+  throw new UsageError(`--port must be between 1 and 65535, got ${JSON.stringify(text)}`);
+}

@@ -1,0 +1,52 @@
+import { tunnelOffers } from "../../protocols/portforward/index.ts";
+import type { UserInfo } from "../access/authn/authenticator.ts";
+import type { WantedSession } from "../access/policy/evaluate-policy.ts";
+import { requirePolicy } from "../access/policy/require-policy.ts";
+import type { StreamingTarget } from "../cluster/locate.ts";
+import type { PolicyRule } from "../config/policy.ts";
+import type { SessionTimeouts } from "../streaming/session.ts";
+import type { GatewayContext } from "./context.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
+
+/** By which rule a session goes ahead, and the reason that its user gave. */
+export interface AppliedPolicy {
+  readonly rule: PolicyRule | undefined;
+  readonly reason: string;
+}
+
+/** Asks policy about a session whose pod, container and user are known. Throws StatusError 403 that names the rule. */
+export function applyPolicy(
+  user: UserInfo,
+  request: StreamingRequest,
+  target: StreamingTarget,
+  { policy, cluster }: Pick<GatewayContext, "policy" | "cluster">,
+): AppliedPolicy {
+  const { namespace, pod, subresource, command, streams, reason } = request;
+  const wanted: WantedSession = {
+    user: user.name,
+    groups: user.groups,
+    namespace,
+    podLabels: cluster.getPod(namespace, pod)?.metadata.labels ?? {},
+    container: target.container,
+    subresource,
+    command,
+    tty: streams.tty,
+    stdin: streams.stdin,
+    ports: knownPorts(request),
+    reason,
+  };
+  return { rule: requirePolicy(policy?.rules ?? [], wanted, pod), reason };
+}
+
+/** The times of a session under the rule that let it in. */
+export function timesOf({ rule }: AppliedPolicy, timeouts: SessionTimeouts): SessionTimeouts {
+  const { idleTimeoutMs = Number.POSITIVE_INFINITY, maxDurationMs } = rule ?? {};
+  return { ...timeouts, idleMs: Math.min(timeouts.idleMs, idleTimeoutMs), maxDurationMs };
+}
+
+/** Only the legacy WebSocket port-forward names its ports in the URL; SPDY, tunnelled or not, has them in stream headers. */
+function knownPorts({ subresource, offer, ports }: StreamingRequest): readonly number[] | undefined {
+  if (subresource !== "portforward") return [];
+  if (offer.transport !== "websocket" || tunnelOffers(offer.protocols).length > 0) return undefined;
+  return ports;
+}
