@@ -1,9 +1,15 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { alwaysAllow } from "../../src/access/authz/authorizer.ts";
+import { type Authorizer, alwaysAllow } from "../../src/access/authz/authorizer.ts";
+import { SessionQuotas } from "../../src/access/policy/session-quotas.ts";
 import { unknownPath } from "../../src/api/status.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions } from "../../src/cluster/locate.ts";
+import {
+  CONFIGURATION_API_VERSION,
+  CONFIGURATION_KIND,
+  parseConfiguration,
+} from "../../src/config/configuration.ts";
 import { defaultEdge } from "../../src/config/edge.ts";
 import { FeatureGates } from "../../src/config/feature-gates.ts";
 import { defaultLimits, type Limits } from "../../src/config/limits.ts";
@@ -24,6 +30,10 @@ export interface HarnessOptions {
   readonly timeouts?: Partial<Timeouts>;
   readonly gates?: Readonly<Record<string, boolean>>;
   readonly clock?: SessionClock;
+  /** A `policy` section as in the configuration file. */
+  readonly policy?: object;
+  /** Absent: everybody may everything. */
+  readonly authorizer?: Authorizer;
 }
 
 export interface GatewayHarness {
@@ -44,7 +54,8 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
   const metrics = new Metrics({ withProcessMetrics: false });
   const context: GatewayContext = {
     authenticator: { authenticate: async () => ({ name: "tester", uid: "", groups: [], extra: {} }) },
-    authorizer: alwaysAllow,
+    authorizer: options.authorizer ?? alwaysAllow,
+    policy: policyOf(options.policy ?? {}),
     cluster: store,
     edge: new EdgeRules(defaultEdge),
     gates: FeatureGates.parse(options.gates ?? {}),
@@ -68,6 +79,12 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
     metric: async (name) => (await metrics.expose()).split("\n").filter((line) => line.startsWith(name)),
     close: () => closeServer(server),
   };
+}
+
+function policyOf(section: object) {
+  const configuration = { apiVersion: CONFIGURATION_API_VERSION, kind: CONFIGURATION_KIND, policy: section };
+  const { policy } = parseConfiguration(JSON.stringify(configuration), "harness.json");
+  return { rules: policy.rules, quotas: new SessionQuotas(policy.limits) };
 }
 
 function objects({ kubeletHost = "127.0.0.1", kubeletPort, declaredFeatures = [] }: HarnessOptions) {

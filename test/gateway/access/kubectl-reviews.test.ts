@@ -35,7 +35,10 @@ describeReal("kubectl", "kubectl auth, asked by real kubectls", () => {
         "token-nobody,nobody,u3",
       ],
       manifests,
-      configuration: { authorization: { mode: ["RBAC"] }, kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] } },
+      configuration: {
+        authorization: { mode: ["RBAC"] },
+        kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
+      },
     });
   });
   afterAll(() => gateway.stop());
