@@ -52,7 +52,8 @@ export class CommandResult {
   get isComplete(): boolean {
     if (this.#byteLength === 0 || this.#isText) return false;
     const outcome = outcomeOf(this.#version, this.#bytes());
-    return outcome.type === "success" || outcome.type === "exit" || outcome.type === "failure";
+    // Half a Status is a failure without one: the other half may be on its way.
+    return outcome.type === "failure" ? outcome.status !== undefined : outcome.type !== "missing";
   }
 
   /** `isOrderly`: the upstream ended the error stream itself, by FIN or RST, rather than the connection. */
@@ -78,7 +79,9 @@ export class CommandResult {
             : bytes,
         );
       case "failure": {
-        const status = this.#isText ? encodeStatus(internalErrorStatus(outcome.message)) : bytes;
+        const isStatus = !this.#isText && outcome.status !== undefined;
+        // What is no Status is told as one: clients show nothing else well.
+        const status = isStatus ? bytes : encodeStatus(internalErrorStatus(outcome.message));
         return {
           status,
           cause: "upstream-failed",

@@ -19,7 +19,7 @@ import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.t
 
 const CLOSE_NORMAL = 1000;
 const NOTHING: Uint8Array = new Uint8Array(0);
-/** The runtime must end its streams this soon after its status; containerd does so at once. */
+/** The runtime must end its streams this soon after its status and its last output; containerd does so at once. */
 const AFTER_STATUS_MS = 10_000;
 
 /** One side of a session: its socket, and the bytes that came with the answer to the upgrade. */
@@ -58,6 +58,7 @@ export class Translator implements StreamingSession {
   #unrepliedStreams = 0;
   #runningOutputs = 0;
   #statusCompleteMs = Number.POSITIVE_INFINITY;
+  #bytesWhenTicked = 0;
   #isOver = false;
 
   constructor(downstream: Leg, upstream: Leg, options: TranslatorOptions, context: SessionContext) {
@@ -116,7 +117,7 @@ export class Translator implements StreamingSession {
     const { timeouts } = this.#context;
     if (this.#unrepliedStreams > 0 && nowMs - this.#startedMs >= timeouts.streamCreationMs) {
       this.#fail("stream-creation-timeout", "the node did not accept the streams in time");
-    } else if (nowMs - this.#statusCompleteMs >= AFTER_STATUS_MS) {
+    } else if (this.#isOverdue(nowMs)) {
       this.#finish();
     } else {
       const due = this.#limits.check(nowMs, this.#traffic);
@@ -127,6 +128,17 @@ export class Translator implements StreamingSession {
 
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
     this.#fail(cause, message);
+  }
+
+  /** The node has said how it ended, and nothing came since; while a slow client keeps us from reading, nothing can. */
+  #isOverdue(nowMs: number): boolean {
+    if (!Number.isFinite(this.#statusCompleteMs)) return false;
+    const { downstreamBytes } = this.#traffic;
+    if (downstreamBytes !== this.#bytesWhenTicked || this.#spdy.socket.isPaused()) {
+      this.#statusCompleteMs = nowMs;
+    }
+    this.#bytesWhenTicked = downstreamBytes;
+    return nowMs - this.#statusCompleteMs >= AFTER_STATUS_MS;
   }
 
   #start(downstream: Leg, upstream: Leg): void {

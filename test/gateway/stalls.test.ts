@@ -18,6 +18,13 @@ const FLOOD_BYTES = 32 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
+/** A clock on which a minute passes in a fraction of a second. */
+class HurriedClock extends SessionClock {
+  override now(): number {
+    return super.now() * 200;
+  }
+}
+
 let harness: GatewayHarness | undefined;
 let kubelet: ScriptedKubelet | undefined;
 let client: V5Client | undefined;
@@ -91,6 +98,35 @@ describe("a client that stops reading its output", () => {
     client.socket.once("open", () => client?.socket.pause());
     await client.opened;
     await untilStill("the download", downstreamBytes);
+    client.socket.resume();
+    const { stdout, status, closeCode } = await client.done;
+    expect(stdout.equals(output)).toBe(true);
+    expect([status, closeCode]).toEqual([SUCCESS, 1000]);
+  });
+
+  it("gets output that comes behind the status, however late it reads", async () => {
+    const output = randomBytes(FLOOD_BYTES);
+    const authority = await start(
+      {
+        onStream: (name, _stream, session) => {
+          if (name !== "stderr") return;
+          session.streams.get("error")?.write(Buffer.from(SUCCESS));
+          writeAll(session, "stdout", output);
+          endExec(session, "");
+        },
+      },
+      {
+        clock: new HurriedClock(10),
+        timeouts: { idleMs: Number.POSITIVE_INFINITY, lingerIdleMs: Number.POSITIVE_INFINITY },
+      },
+    );
+    client = new V5Client(authority);
+    client.socket.once("open", () => client?.socket.pause());
+    await client.opened;
+    const startedMs = harness?.context.clock.now() ?? 0;
+    await untilStill("the download", downstreamBytes);
+    // Longer than a node that has said its status may take to end its streams.
+    await expect.poll(() => (harness?.context.clock.now() ?? 0) - startedMs).toBeGreaterThan(60_000);
     client.socket.resume();
     const { stdout, status, closeCode } = await client.done;
     expect(stdout.equals(output)).toBe(true);
