@@ -42,6 +42,7 @@ const packageHome: Readonly<Record<string, string>> = {
   pino: "src/observability",
   "prom-client": "src/observability",
   yaml: "src/config",
+  jose: "src/access",
   selfsigned: "src/standin",
   "@lydell/node-pty": "src/standin",
 };
