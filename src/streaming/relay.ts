@@ -22,6 +22,7 @@ export class Relay implements StreamingSession {
   readonly #traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #guard: RelayGuard | undefined;
+  #downstreamEndedMs: number | undefined;
   #isOver = false;
 
   constructor(downstream: Leg, upstream: Leg, context: SessionContext, guard?: RelayGuard) {
@@ -55,6 +56,10 @@ export class Relay implements StreamingSession {
 
   tick(nowMs: number): void {
     if (this.#isOver) return;
+    if (this.#isAbandoned(nowMs)) {
+      this.#broke("client-gone", "the client ended its connection, and the node says nothing more");
+      return;
+    }
     const due = this.#limits.check(nowMs, this.#traffic);
     // A warning has no place among bytes of which nothing is known.
     if (due?.type === "end") this.end(due.cause, due.message);
@@ -101,7 +106,16 @@ export class Relay implements StreamingSession {
 
   /** The client has no more input; the node may still have output. */
   #downstreamEnded(): void {
-    if (!this.#isOver && this.#upstream.writable) this.#upstream.end();
+    if (this.#isOver) return;
+    this.#downstreamEndedMs = this.#context.clock.now();
+    if (this.#upstream.writable) this.#upstream.end();
+  }
+
+  /** A killed client's kernel sends FIN, too: nobody waits for a node that then is silent, or sessions of the dead add up. */
+  #isAbandoned(nowMs: number): boolean {
+    if (this.#downstreamEndedMs === undefined) return false;
+    const silentMs = Math.min(nowMs - this.#downstreamEndedMs, this.#traffic.idleForMs(nowMs));
+    return silentMs >= this.#context.lingerTimes.lingerIdleMs;
   }
 
   #broke(cause: SessionEndCause, message: string): void {

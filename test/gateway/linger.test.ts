@@ -4,6 +4,7 @@ import { defaultTimeouts, type Timeouts } from "../../src/config/timeouts.ts";
 import { SessionClock } from "../../src/streaming/session-clock.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { startRawNode } from "../support/raw-node.ts";
 import { endExec, ScriptedKubelet, SUCCESS } from "../support/scripted-kubelet.ts";
 import { openClient } from "../upstream/loopback.ts";
 
@@ -81,5 +82,45 @@ describe("a client that never closes after its session's end", () => {
     const lastedMs = performance.now() - startMs;
     expect(lastedMs).toBeGreaterThan(times.lingerIdleMs * 2);
     expect(lastedMs).toBeLessThan(times.lingerMaxMs * 5);
+  });
+});
+
+describe("a client that has ended its side of a session that passes through", () => {
+  const REQUEST = [
+    "POST /api/v1/namespaces/default/pods/web/portforward HTTP/1.1",
+    "Host: gateway",
+    "Connection: Upgrade",
+    "Upgrade: SPDY/3.1",
+    "X-Stream-Protocol-Version: portforward.k8s.io",
+    "Content-Length: 0",
+  ].join("\r\n");
+  const { lingerIdleMs } = defaultTimeouts;
+
+  it("gets what the node still sends; a node that says nothing for lingerIdle is let go", async () => {
+    const clock = new ManualClock();
+    const node = await startRawNode({ protocol: "portforward.k8s.io" });
+    harness = await startGatewayHarness({ kubeletPort: node.port, clock });
+    const socket = await openClient(Number(harness.authority.split(":")[1]));
+    client = socket;
+    let received = "";
+    socket.on("data", (chunk) => {
+      received += chunk.toString("latin1");
+    });
+    socket.write(`${REQUEST}\r\n\r\n`);
+    await expect.poll(() => harness?.context.sessions.list().length).toBe(1);
+    socket.end();
+    await expect.poll(() => node.sockets[0]?.readableEnded).toBe(true);
+    for (const word of ["still", "alive"]) {
+      clock.advance(lingerIdleMs - 1);
+      node.sockets[0]?.write(word);
+      await expect.poll(() => received.endsWith(word)).toBe(true);
+      clock.advance(1);
+      expect(harness.context.sessions.size).toBe(1);
+    }
+    clock.advance(lingerIdleMs);
+    expect(harness.context.sessions.size).toBe(0);
+    clock.advance(lingerIdleMs);
+    await expect.poll(() => clock.listenerCount).toBe(0);
+    await node.close();
   });
 });
