@@ -56,17 +56,21 @@ export class AccessGateway {
   /** `configure` gets the folder, in which it may write files, and returns sections of the configuration. */
   static async start(
     configure: (folder: string) => Record<string, unknown>,
-    script: KubeletScript = succeeding,
+    node: KubeletScript | { readonly port: number } = succeeding,
   ): Promise<AccessGateway> {
     const folder = mkdtempSync(path.join(tmpdir(), "sluice-access-"));
-    const kubelet = new ScriptedKubelet(script);
+    const kubelet = new ScriptedKubelet("port" in node ? {} : node);
+    const kubeletPort = await kubelet.listen();
     try {
       const server = await issueCertificate({ commonName: "gateway" }, undefined, {
         addresses: ["127.0.0.1"],
       });
       writeFileSync(path.join(folder, "server.crt"), server.cert);
       writeFileSync(path.join(folder, "server.key"), server.key);
-      writeFileSync(path.join(folder, "cluster.json"), JSON.stringify(clusterOn(await kubelet.listen())));
+      writeFileSync(
+        path.join(folder, "cluster.json"),
+        JSON.stringify(clusterOn("port" in node ? node.port : kubeletPort)),
+      );
       const { kubelet: kubeletSection, listeners, ...sections } = configure(folder);
       const configuration = {
         apiVersion: "sluice.dev/v1alpha1",
@@ -104,10 +108,16 @@ export class AccessGateway {
   }
 
   /** One plain request on a connection of its own. */
-  get(target: string, caller: Caller = {}, method = "GET"): Promise<Answer & { servedBy: string }> {
+  get(
+    target: string,
+    caller: Caller = {},
+    method = "GET",
+    isVerified = true,
+  ): Promise<Answer & { servedBy: string }> {
     return new Promise((resolve, reject) => {
       const outgoing = request(`https://${this.authority}${target}`, {
         ...this.#tls(caller),
+        rejectUnauthorized: isVerified,
         method,
         agent: false,
       });
