@@ -61,3 +61,20 @@ describe("upgrade requests that are none, or more than one", () => {
     });
   }
 });
+
+describe("a request head that does not end", () => {
+  for (const [name, begun] of [
+    ["nothing at all", ""],
+    ["half a request line", "GET /api"],
+    ["no empty line", `GET ${EXEC} HTTP/1.1\r\nHost: gateway\r\nX-More: `],
+  ] as const) {
+    it(`${name}: 408 when the time is up`, async () => {
+      harness = await startGatewayHarness({ kubeletPort: 1, timeouts: { handshakeMs: 200 } });
+      const socket = await openClient(Number(harness.authority.split(":")[1]));
+      if (begun !== "") socket.write(begun);
+      const startMs = performance.now();
+      expect((await readToEnd(socket)).text).toContain("HTTP/1.1 408 Request Timeout\r\n");
+      expect(performance.now() - startMs).toBeLessThan(5_000);
+    });
+  }
+});
