@@ -26,15 +26,16 @@ export function explainPolicy(
 ): { readonly text: string; readonly isRefused: boolean } {
   const { group = [], command = [], tty = false, stdin = false, port, reason = "" } = described;
   const base = { ...described, groups: ["system:authenticated", ...group], command, tty, stdin, reason };
-  const wanted: WantedSession = { ...base, ports: (port ?? []).map(portOf) };
-  const lines = [lineFor(rules, wanted)];
-  if (described.subresource === "portforward") {
-    // kubectl's way: whoever decides by port cannot let it in.
-    lines.push(lineFor(rules, { ...wanted, ports: undefined }, "ports inside of the stream (kubectl): "));
-  }
+  const wanted = base;
+  // kubectl names ports one by one while it runs: each is asked about alone.
+  const ports = port ?? [];
+  const lines =
+    ports.length === 0
+      ? [lineFor(rules, { ...wanted, ports: undefined })]
+      : ports.map((text) => lineFor(rules, { ...wanted, ports: [portOf(text)] }, `port ${text}: `));
   return {
     text: lines.map(({ text }) => `${text}\n`).join(""),
-    isRefused: lines.every(({ isRefused }) => isRefused),
+    isRefused: lines.some(({ isRefused }) => isRefused),
   };
 }
 
@@ -47,6 +48,10 @@ function lineFor(rules: readonly PolicyRule[], wanted: WantedSession, prefix = "
     };
   }
   const { rule } = verdict;
+  if (verdict.type === "by-port") {
+    const text = `${prefix}policy rule ${JSON.stringify(verdict.rule.name)} decides by port: give --port`;
+    return { isRefused: false, text };
+  }
   if (rule === undefined) return { isRefused: false, text: `${prefix}allowed: no policy rule matches` };
   const { maxDurationMs, idleTimeoutMs } = rule;
   const limits = [

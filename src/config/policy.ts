@@ -96,6 +96,10 @@ function readRule(section: Section, names: Set<string>): PolicyRule {
   if (action === "deny" && (rule.maxDurationMs ?? rule.idleTimeoutMs) !== undefined) {
     section.problem("action", "deny leaves no session that maxDuration or idleTimeout could end");
   }
+  if (match.ports.length > 0 && (rule.maxDurationMs ?? rule.idleTimeoutMs) !== undefined) {
+    // kubectl forwards several ports in one session, and names them one by one while it runs.
+    section.problem("match", "ports belong to connections; maxDuration and idleTimeout belong to sessions");
+  }
   if (action === "allow" && rule.message !== undefined) {
     section.problem("message", "is told to users who are refused; the action allow refuses nobody");
   }

@@ -1,16 +1,15 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import type { WantedSession } from "../access/policy/evaluate-policy.ts";
-import { requirePolicy } from "../access/policy/require-policy.ts";
+import { type GrantedSession, requirePolicy } from "../access/policy/require-policy.ts";
 import type { StreamingTarget } from "../cluster/locate.ts";
-import type { PolicyRule } from "../config/policy.ts";
 import type { SessionTimeouts } from "../streaming/session.ts";
 import type { GatewayContext } from "./context.ts";
+import type { Plan } from "./plan.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** By which rule a session goes ahead, and the reason that its user gave. */
-export interface AppliedPolicy {
-  readonly rule: PolicyRule | undefined;
+export interface AppliedPolicy extends GrantedSession {
   readonly reason: string;
 }
 
@@ -19,6 +18,7 @@ export function applyPolicy(
   user: UserInfo,
   request: StreamingRequest,
   target: StreamingTarget,
+  plan: Plan,
   { policy, cluster }: Pick<GatewayContext, "policy" | "cluster">,
 ): AppliedPolicy {
   const { namespace, pod, subresource, command, streams, reason } = request;
@@ -35,7 +35,9 @@ export function applyPolicy(
     ports: knownPorts(request),
     reason,
   };
-  return { rule: requirePolicy(policy?.rules ?? [], wanted, pod), reason };
+  // SPDY is looked into as it passes by; SPDY in a WebSocket only where the WebSocket ends here.
+  const canSeePorts = plan.kind === "tunnel" || request.offer.transport === "spdy";
+  return { ...requirePolicy(policy?.rules ?? [], wanted, pod, canSeePorts), reason };
 }
 
 /** The times of a session under the rule that let it in. */

@@ -1,6 +1,7 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import type { RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import { genericError } from "../api/status.ts";
+import { PortGuard } from "../streaming/port-guard.ts";
 import { Relay } from "../streaming/relay.ts";
 import type { SessionContext, StreamingSession } from "../streaming/session.ts";
 import { StatusGuard } from "../streaming/status-guard.ts";
@@ -42,7 +43,10 @@ export function carrierFor(
       return {
         head: Buffer.from(encodeResponseHead(101, response.rawHeaders, response.statusMessage), "latin1"),
         start: (downstream, context) =>
-          new Relay(downstream, upstream, context, guardFor(prepared, response, gateway)),
+          new Relay(downstream, upstream, context, {
+            status: guardFor(prepared, response, gateway),
+            ports: portGuardFor(prepared, gateway),
+          }),
       };
     case "translate": {
       const upstreamVersion = chosenStreamProtocol(response, kubeletRequest) as RemoteCommandVersion;
@@ -74,7 +78,8 @@ export function carrierFor(
       }
       return {
         head: handshake.switchTo(subprotocol),
-        start: (downstream, context) => new Tunnel(downstream, upstream, webSocketLimits, context),
+        start: (downstream, context) =>
+          new Tunnel(downstream, upstream, webSocketLimits, context, portGuardFor(prepared, gateway)),
       };
     }
   }
@@ -88,4 +93,8 @@ function guardFor(
 ): StatusGuard | undefined {
   if (request.offer.transport !== "spdy" || request.subresource === "portforward") return undefined;
   return new StatusGuard(headerValue(response.rawHeaders, "x-stream-protocol-version") ?? "", limits.spdy);
+}
+
+function portGuardFor({ policy }: PreparedStreaming, { limits }: GatewayContext): PortGuard | undefined {
+  return policy.portRefusal && new PortGuard(policy.portRefusal, limits.spdy);
 }

@@ -84,7 +84,7 @@ async function decide(
     PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
   });
-  const policy = applyPolicy(user, request, target, gateway);
+  const policy = applyPolicy(user, request, target, plan, gateway);
   return { user, request, target, plan, policy };
 }
 

@@ -14,6 +14,7 @@ export const END_CAUSES = [
   "stream-creation-timeout",
   "idle",
   "time-limit",
+  "refused",
   "shutdown",
 ] as const;
 export type EndCauseLabel = (typeof END_CAUSES)[number];

@@ -3,10 +3,19 @@ import { ProtocolError } from "../../protocols/protocol-error.ts";
 import { abortSocket } from "./abort-socket.ts";
 import { feed } from "./feed.ts";
 import { finishAndLinger } from "./linger.ts";
+import type { PortGuard } from "./port-guard.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
 import { SessionLimits } from "./session-limits.ts";
 import type { RelayGuard } from "./status-guard.ts";
 import type { Leg } from "./translator.ts";
+
+/** Who reads along. */
+export interface RelayGuards {
+  /** Has the last word towards a client whose upstream said none. */
+  readonly status?: RelayGuard | undefined;
+  /** Lets no port through that policy forbids. */
+  readonly ports?: PortGuard | undefined;
+}
 
 /**
  * Carries bytes both ways untouched: pass-through, once both upgrades are done.
@@ -22,12 +31,14 @@ export class Relay implements StreamingSession {
   readonly #traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #guard: RelayGuard | undefined;
+  readonly #portGuard: PortGuard | undefined;
   #downstreamEndedMs: number | undefined;
   #isOver = false;
 
-  constructor(downstream: Leg, upstream: Leg, context: SessionContext, guard?: RelayGuard) {
+  constructor(downstream: Leg, upstream: Leg, context: SessionContext, guards: RelayGuards = {}) {
     this.#context = context;
-    this.#guard = guard;
+    this.#guard = guards.status;
+    this.#portGuard = guards.ports;
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
     const startedMs = context.clock.now();
@@ -88,6 +99,12 @@ export class Relay implements StreamingSession {
   };
 
   #toUpstream(chunk: Uint8Array): void {
+    if (this.#isOver && this.#portGuard !== undefined) return;
+    const end = this.#portGuard?.inspect(chunk);
+    if (end !== undefined) {
+      this.#broke(end.cause, end.message);
+      return;
+    }
     this.#traffic.upstreamBytes += chunk.byteLength;
     this.#guard?.fromDownstream(chunk);
     if (this.#upstream.writable) this.#upstream.write(chunk);

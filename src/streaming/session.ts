@@ -10,6 +10,7 @@ export type SessionEndCause =
   | "protocol-error" // one side broke its protocol
   | "stream-creation-timeout"
   | "idle"
+  | "refused" // policy forbids what the client asked for inside of the session
   | "time-limit" // policy's maxDuration
   | "shutdown";
 

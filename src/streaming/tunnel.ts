@@ -1,6 +1,7 @@
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
 import { feed } from "./feed.ts";
 import { finishAndLinger } from "./linger.ts";
+import type { PortGuard } from "./port-guard.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
 import { SessionLimits } from "./session-limits.ts";
 import type { Leg } from "./translator.ts";
@@ -9,13 +10,14 @@ import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.t
 const CLOSE_NORMAL = 1000;
 const CLOSE_GOING_AWAY = 1001;
 const CLOSE_UNSUPPORTED_DATA = 1003;
+const CLOSE_POLICY_VIOLATION = 1008;
 const CLOSE_INTERNAL_ERROR = 1011;
 
 /**
  * Carries one port-forward: SPDY/3.1 inside binary WebSocket messages downstream, the same SPDY bytes upstream.
  *
  * The bytes are one continuous stream: message boundaries mean nothing, and what one read brings leaves as one
- * message, however many tiny writes the peer made of it. SPDY itself is not looked at; its PINGs keep the upstream
+ * message, however many tiny writes the peer made of it. SPDY itself is looked at only where policy decides by port; its PINGs keep the upstream
  * leg alive (client-go sends one every 10 s).
  */
 export class Tunnel implements StreamingSession {
@@ -24,11 +26,19 @@ export class Tunnel implements StreamingSession {
   readonly #webSocket: WebSocketConnection;
   readonly #traffic: Traffic;
   readonly #limits: SessionLimits;
+  readonly #portGuard: PortGuard | undefined;
   #isOver = false;
 
-  constructor(downstream: Leg, upstream: Leg, limits: WebSocketLimits, context: SessionContext) {
+  constructor(
+    downstream: Leg,
+    upstream: Leg,
+    limits: WebSocketLimits,
+    context: SessionContext,
+    portGuard?: PortGuard,
+  ) {
     const { clock, lingerTimes, timeouts } = context;
     this.#context = context;
+    this.#portGuard = portGuard;
     this.#upstream = upstream.socket;
     this.#traffic = new Traffic(clock.now());
     this.#limits = new SessionLimits(clock.now(), timeouts);
@@ -97,6 +107,11 @@ export class Tunnel implements StreamingSession {
       return;
     }
     if (part.byteLength === 0) return;
+    const end = this.#portGuard?.inspect(part);
+    if (end !== undefined) {
+      this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end.cause, end.message);
+      return;
+    }
     this.#traffic.upstreamBytes += part.byteLength;
     if (this.#upstream.writable) this.#upstream.write(part);
   }

@@ -37,7 +37,8 @@ describe("the policy section", () => {
     };
     const policy = read({
       rules: [
-        rule({ match, maxDuration: "1h", idleTimeout: "10m" }),
+        rule({ match }),
+        rule({ name: "t", maxDuration: "1h", idleTimeout: "10m" }),
         { name: "s", action: "requireReason", message: "why?", match: { command: [{ prefix: ["sh"] }] } },
       ],
       limits: { maxSessionsPerUser: 3, maxSessionsPerNamespace: "1k" },
@@ -46,8 +47,8 @@ describe("the policy section", () => {
       name: "r",
       action: "allow",
       message: undefined,
-      maxDurationMs: 3_600_000,
-      idleTimeoutMs: 600_000,
+      maxDurationMs: undefined,
+      idleTimeoutMs: undefined,
       match: {
         ...match,
         command: [],
@@ -57,7 +58,8 @@ describe("the policy section", () => {
         ],
       },
     });
-    expect(policy.rules[1]?.match.command).toEqual([{ match: "prefix", argv: ["sh"] }]);
+    expect(policy.rules[1]).toMatchObject({ maxDurationMs: 3_600_000, idleTimeoutMs: 600_000 });
+    expect(policy.rules[2]?.match.command).toEqual([{ match: "prefix", argv: ["sh"] }]);
     expect(policy.limits).toEqual({ maxSessionsPerUser: 3, maxSessionsPerNamespace: 1_000 });
   });
 

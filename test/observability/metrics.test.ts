@@ -152,7 +152,7 @@ describe("metrics", () => {
       metrics.streamingEnded("exec", TRANSLATE, { ...report, cause, code: Math.random() * 1e6 + 600 }, 1);
     }
     const text = (await changed(metrics)).join("\n");
-    expect(text).toContain('apiserver_stream_translator_requests_total{code="unknown"} 9');
+    expect(text).toContain('apiserver_stream_translator_requests_total{code="unknown"} 10');
     expect(text).toContain('cause="stream-creation-timeout"} 1');
     const hostile = 'exec"}\nevil 1' as "exec";
     metrics.streamingEnded(hostile, TRANSLATE, report, 1);

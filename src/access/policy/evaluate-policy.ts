@@ -21,17 +21,18 @@ export interface WantedSession {
 /** What policy says, and by which rule; no rule: none matched, which allows. */
 export type Verdict =
   | { readonly type: "allowed"; readonly rule: PolicyRule | undefined }
+  /** Each port is to be asked about when the client names it; this rule is the first that wants to know. */
+  | { readonly type: "by-port"; readonly rule: PolicyRule }
   | { readonly type: "refused"; readonly rule: PolicyRule; readonly cause: RefusalCause };
 
-export type RefusalCause = "denied" | "reason-missing" | "ports-unknown";
+export type RefusalCause = "denied" | "reason-missing" | "ports-unseen";
 
 /** The first rule that matches decides. Pure. */
 export function evaluatePolicy(rules: readonly PolicyRule[], wanted: WantedSession): Verdict {
   for (const rule of rules) {
     if (!matches(rule.match, wanted)) continue;
     if (rule.match.ports.length > 0) {
-      // Letting it through could not be taken back: nobody looks at the ports behind this point.
-      if (wanted.ports === undefined) return { type: "refused", rule, cause: "ports-unknown" };
+      if (wanted.ports === undefined) return { type: "by-port", rule };
       if (!portsMatch(rule, wanted.ports)) continue;
     }
     if (rule.action === "deny") return { type: "refused", rule, cause: "denied" };

@@ -16,15 +16,39 @@ export function reasonOf(header: string | undefined, query: string | null): stri
   return reason;
 }
 
-/** The rule by which the session may go ahead, or undefined when none speaks about it. Throws StatusError 403 that names the rule. */
+/** What a session that may go ahead is bound to. */
+export interface GrantedSession {
+  /** Undefined when no rule speaks about it, or none before its ports are known. */
+  readonly rule: PolicyRule | undefined;
+  /** Why a port may not be forwarded, undefined when it may. Absent where no port has to be asked about. */
+  readonly portRefusal?: PortRefusal;
+}
+
+export type PortRefusal = (port: number) => string | undefined;
+
+/**
+ * Throws StatusError 403 that names the rule by which the session is refused. `canSeePorts`: whether whoever carries the session
+ * looks for ports in it; without that a rule about them can only refuse.
+ */
 export function requirePolicy(
   rules: readonly PolicyRule[],
   wanted: WantedSession,
   pod: string,
-): PolicyRule | undefined {
+  canSeePorts: boolean,
+): GrantedSession {
   const verdict = evaluatePolicy(rules, wanted);
-  if (verdict.type === "allowed") return verdict.rule;
-  throw forbidden("pods", pod, refusalText(verdict.rule, verdict.cause));
+  if (verdict.type === "allowed") return { rule: verdict.rule };
+  if (verdict.type === "by-port" && canSeePorts) {
+    return {
+      rule: undefined,
+      portRefusal: (port) => {
+        const ofPort = evaluatePolicy(rules, { ...wanted, ports: [port] });
+        return ofPort.type === "refused" ? refusalText(ofPort.rule, ofPort.cause) : undefined;
+      },
+    };
+  }
+  const cause = verdict.type === "by-port" ? "ports-unseen" : verdict.cause;
+  throw forbidden("pods", pod, refusalText(verdict.rule, cause));
 }
 
 /** The sentence after `pods "web" is forbidden: `. */
@@ -32,7 +56,7 @@ export function refusalText({ name, message }: PolicyRule, cause: RefusalCause):
   const sentence = {
     denied: `policy rule ${JSON.stringify(name)} denies it`,
     "reason-missing": `policy rule ${JSON.stringify(name)} requires a reason, in the header Sluice-Reason or the query parameter ${REASON_QUERY}`,
-    "ports-unknown": `policy rule ${JSON.stringify(name)} decides by port, and this client names its ports only inside of the stream`,
+    "ports-unseen": `policy rule ${JSON.stringify(name)} decides by port, which cannot be seen in a WebSocket that passes through to the node`,
   }[cause];
   return message === undefined ? sentence : `${sentence}: ${message}`;
 }

@@ -25,6 +25,7 @@ function verdict(rules: readonly object[], wanted: Partial<WantedSession>): stri
     ...wanted,
   };
   const found = evaluatePolicy(policy.rules, session);
+  if (found.type === "by-port") return `by port for ${found.rule.name}`;
   if (found.type === "refused") return `${found.cause} by ${found.rule.name}`;
   return found.rule === undefined ? "allowed" : `allowed by ${found.rule.name}`;
 }
@@ -96,10 +97,10 @@ describe("the first rule that matches decides", () => {
     expect(verdict(rules, { ...forward, ports: [80, 22] })).toBe("denied by rest");
   });
 
-  it("a rule by port refuses who does not tell ports, and only where all else matches", () => {
+  it("a rule by port wants to know unknown ports, and only where all else matches", () => {
     const rules = [deny({ ports: [22], namespaces: ["prod"] }, "no-ssh")];
     const unknown = { ...forward, ports: undefined };
-    expect(verdict(rules, unknown)).toBe("ports-unknown by no-ssh");
+    expect(verdict(rules, unknown)).toBe("by port for no-ssh");
     expect(verdict(rules, { ...unknown, namespace: "dev" })).toBe("allowed");
     const earlier = [{ name: "ops", match: { groups: ["dev"] }, action: "allow" }, ...rules];
     expect(verdict(earlier, unknown)).toBe("allowed by ops");

@@ -28,8 +28,8 @@ describe("what a refused user reads", () => {
       'policy rule "r" requires a reason, in the header Sluice-Reason or the query parameter sluiceReason: ask on-call',
     ],
     [
-      "ports-unknown",
-      'policy rule "r" decides by port, and this client names its ports only inside of the stream: ask on-call',
+      "ports-unseen",
+      'policy rule "r" decides by port, which cannot be seen in a WebSocket that passes through to the node: ask on-call',
     ],
   ] as const)("%s", (cause, text) => {
     expect(refusalText(rule, cause)).toBe(text);
