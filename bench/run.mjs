@@ -20,6 +20,9 @@ const repeat = Number(values.repeat);
 const bytes = Number(values.mib) * 1024 * 1024;
 const TICKS_PER_SECOND = 100;
 const children = [];
+process.on("exit", () => {
+  process.exit();
+});
 
 const start = async (script, ...args) => {
   const child = fork(fileURLToPath(new URL(script, import.meta.url)), args, {
@@ -107,4 +110,4 @@ if (values.json !== undefined) {
     `${JSON.stringify({ machine, results }, null, 1)}\n`,
   );
 }
-for (const child of children) child.kill();
+process.exit();
