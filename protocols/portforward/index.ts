@@ -25,6 +25,7 @@ export {
   timeoutText,
 } from "./stream-pairing.ts";
 export {
+  isShippedTunnelName,
   PORT_FORWARD_PROTOCOL,
   type TunnelOffer,
   tunnelOffers,

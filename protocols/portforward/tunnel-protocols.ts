@@ -18,7 +18,7 @@ export function tunnelOffers(offered: readonly string[]): TunnelOffer[] {
   const offers: TunnelOffer[] = [];
   for (const subprotocol of offered) {
     if (subprotocol === KEP_ALIAS) offers.push({ subprotocol, spdyProtocol: PORT_FORWARD_PROTOCOL });
-    else if (subprotocol.startsWith(TUNNEL_PREFIX) && subprotocol.endsWith(KUBERNETES_SUFFIX)) {
+    else if (isShippedTunnelName(subprotocol)) {
       offers.push({ subprotocol, spdyProtocol: subprotocol.slice(TUNNEL_PREFIX.length) });
     }
   }
@@ -27,4 +27,9 @@ export function tunnelOffers(offered: readonly string[]): TunnelOffer[] {
 
 export function tunnelSubprotocolOf(spdyProtocol: string): string {
   return TUNNEL_PREFIX + spdyProtocol;
+}
+
+/** A name that Kubernetes' API servers and kubelets take for a tunnel: `SPDY/3.1+`, a protocol, `.k8s.io`. */
+export function isShippedTunnelName(subprotocol: string): boolean {
+  return subprotocol.startsWith(TUNNEL_PREFIX) && subprotocol.endsWith(KUBERNETES_SUFFIX);
 }

@@ -1,4 +1,4 @@
-import { tunnelOffers } from "../../protocols/portforward/index.ts";
+import { isShippedTunnelName, tunnelOffers } from "../../protocols/portforward/index.ts";
 import type { ClientOffer } from "./client-offer.ts";
 import type { Subresource } from "./streaming-request.ts";
 
@@ -23,6 +23,7 @@ export const PLAN_REASONS = {
   "node-speaks-websocket":
     "the node declares ExtendWebSocketsToKubelet, so the client's own protocol reaches it",
   "node-speaks-spdy-only": "the node declares nothing, so WebSocket ends here and SPDY goes on",
+  "node-knows-other-name": "the client uses the KEP's name for the tunnel, which no node knows, so it ends here",
   "client-speaks-spdy": "the client speaks SPDY, as every node does",
   "runtime-speaks-it":
     "the client's older WebSocket protocol is one that container runtimes speak themselves",
@@ -52,6 +53,9 @@ export function planFor(
     subresource === "portforward" ? gates.PortForwardWebsockets : gates.TranslateStreamCloseWebsocketRequests;
   if (!isGateOn) return { kind: "pass-through", reason: "gate-off" };
   if (gates.ExtendWebSocketsToKubelet && declaredFeatures.includes(EXTEND_WEBSOCKETS_TO_KUBELET)) {
+    // KEP-4006's text names the tunnel v2.portforward.k8s.io; kubelets only ever knew the name that shipped.
+    const isKnownToNode = subresource !== "portforward" || offer.protocols.some(isShippedTunnelName);
+    if (!isKnownToNode) return { kind: "tunnel", reason: "node-knows-other-name" };
     return { kind: "pass-through", reason: "node-speaks-websocket" };
   }
   return { kind: subresource === "portforward" ? "tunnel" : "translate", reason: "node-speaks-spdy-only" };

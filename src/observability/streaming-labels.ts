@@ -44,6 +44,7 @@ export interface MeasuredSession {
 const NEW_WEBSOCKET_REASONS: ReadonlySet<string> = new Set([
   "node-speaks-websocket",
   "node-speaks-spdy-only",
+  "node-knows-other-name",
   "gate-off",
 ]);
 

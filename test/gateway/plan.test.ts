@@ -85,6 +85,13 @@ const PORT_FORWARD_ROWS: Record<string, Row> = {
   "another SPDY protocol in a tunnel": [webSocket("SPDY/3.1+v9.portforward.k8s.io"), [], ALL_ON, tunnel],
   "tunnel behind a name that nobody knows": [webSocket("UNKNOWN", TUNNEL), [], ALL_ON, tunnel],
   "tunnel, node declares the feature": [webSocket(TUNNEL), DECLARES, ALL_ON, direct],
+  "the KEP's name, node declares the feature: no node knows it": [
+    webSocket(ALIAS),
+    DECLARES,
+    ALL_ON,
+    { kind: "tunnel", reason: "node-knows-other-name" },
+  ],
+  "both names, node declares the feature": [webSocket(ALIAS, TUNNEL), DECLARES, ALL_ON, direct],
   "tunnel, Extend off, node declares it": [
     webSocket(TUNNEL),
     DECLARES,
