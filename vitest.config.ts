@@ -12,9 +12,10 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Real parts share the machine's containerd, ports and memory: one file after the other.
+        // Real parts come after the fast ones and share the machine's containerd, ports and memory: one file after the other.
         test: {
           name: "real",
+          sequence: { groupOrder: 1 },
           include: ["test/real/**/*.test.ts"],
           fileParallelism: false,
           testTimeout: 300_000,

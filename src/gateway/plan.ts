@@ -23,7 +23,8 @@ export const PLAN_REASONS = {
   "node-speaks-websocket":
     "the node declares ExtendWebSocketsToKubelet, so the client's own protocol reaches it",
   "node-speaks-spdy-only": "the node declares nothing, so WebSocket ends here and SPDY goes on",
-  "node-knows-other-name": "the client uses the KEP's name for the tunnel, which no node knows, so it ends here",
+  "node-knows-other-name":
+    "the client uses the KEP's name for the tunnel, which no node knows, so it ends here",
   "client-speaks-spdy": "the client speaks SPDY, as every node does",
   "runtime-speaks-it":
     "the client's older WebSocket protocol is one that container runtimes speak themselves",
