@@ -30,7 +30,7 @@ async function start(policy: object, options: Partial<HarnessOptions> = {}, scri
 function refusalOf(
   authority: string,
   query: string,
-  { path = "exec", protocol = "v5.channel.k8s.io", headers = {} } = {},
+  { path = "exec", protocol = "v5.channel.k8s.io" as string | string[], headers = {} } = {},
 ): Promise<{ code: number; message: string; retryAfter: string | undefined; bytes: number }> {
   const url = `ws://${authority}/api/v1/namespaces/default/pods/web/${path}?${query}`;
   const socket = new WebSocket(url, protocol, { headers });
@@ -122,7 +122,12 @@ describe("policy decides before a node is dialled", () => {
       'policy rule "no-ssh" denies it',
     );
     // kubectl takes the 403 for a reason to come again by SPDY, which is looked into.
-    const tunnel = { path: "portforward", protocol: "v2.portforward.k8s.io" };
+    const tunnel = {
+      path: "portforward",
+      protocol: [],
+      // ws takes a slash for a mistake.
+      headers: { "Sec-WebSocket-Protocol": "SPDY/3.1+portforward.k8s.io" },
+    };
     expect((await refusalOf(authority, "", tunnel)).message).toContain(
       'policy rule "no-ssh" decides by port, which cannot be seen in a WebSocket that passes through to the node',
     );
