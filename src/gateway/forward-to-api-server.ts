@@ -109,5 +109,7 @@ function impersonating(headers: HeaderList, user: UserInfo): HeaderLine[] {
   for (const [key, values] of Object.entries(user.extra)) {
     for (const value of values) lines.push([`Impersonate-Extra-${encodeURIComponent(key)}`, value]);
   }
-  return [...withoutIdentity(headers), ...lines];
+  // One character a byte, as header values are written: names are UTF-8.
+  const encoded = lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
+  return [...withoutIdentity(headers), ...encoded];
 }

@@ -20,7 +20,14 @@ export interface EventQueueOptions {
 export class EventQueue {
   readonly #options: EventQueueOptions;
   readonly #events: AuditEvent[] = [];
-  #waiting: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
+  #waiting: {
+    readonly upTo: number;
+    readonly resolve: () => void;
+    readonly reject: (error: Error) => void;
+  }[] = [];
+  /** How many events were ever taken, and how many of them were delivered. */
+  #pushed = 0;
+  #delivered = 0;
   #timer: NodeJS.Timeout | undefined;
   #isDelivering = false;
   #retryMs: number;
@@ -43,16 +50,18 @@ export class EventQueue {
       return false;
     }
     this.#events.push(event);
+    this.#pushed += 1;
     if (this.#events.length >= this.#options.maxBatchEvents && this.#failure === undefined)
       this.#deliverSoon(0);
     else this.#deliverSoon(this.#failure === undefined ? this.#options.maxWaitMs : this.#retryMs);
     return true;
   }
 
-  /** Delivers now, whatever the waits. Resolves when nothing is left, rejects when a delivery failed; the events then stay. */
+  /** Delivers now, whatever the waits. Resolves when all events so far are stored, rejects when a delivery failed; they then stay. */
   flush(): Promise<void> {
-    if (this.#events.length === 0 && !this.#isDelivering) return Promise.resolve();
-    const flushed = new Promise<void>((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    if (this.#delivered === this.#pushed) return Promise.resolve();
+    const upTo = this.#pushed;
+    const flushed = new Promise<void>((resolve, reject) => this.#waiting.push({ upTo, resolve, reject }));
     if (!this.#isDelivering) void this.#deliver();
     return flushed;
   }
@@ -60,7 +69,16 @@ export class EventQueue {
   /** Nothing is delivered any more. */
   stop(): void {
     clearTimeout(this.#timer);
-    this.#options.onLost?.(this.#events.splice(0).length);
+    const lost = this.#events.splice(0).length;
+    this.#delivered = this.#pushed;
+    if (lost > 0) this.#options.onLost?.(lost);
+  }
+
+  /** Nobody waits for events that came after his own. */
+  #resolveWaiting(): void {
+    const ready = this.#waiting.filter(({ upTo }) => upTo <= this.#delivered);
+    this.#waiting = this.#waiting.filter(({ upTo }) => upTo > this.#delivered);
+    for (const { resolve } of ready) resolve();
   }
 
   #deliverSoon(waitMs: number): void {
@@ -81,10 +99,11 @@ export class EventQueue {
         this.#events.splice(0, batch.length);
         this.#failure = undefined;
         this.#retryMs = retryMs;
+        this.#delivered += batch.length;
         onStored?.(batch.length);
+        this.#resolveWaiting();
       }
       this.#isDelivering = false;
-      for (const { resolve } of this.#waiting.splice(0)) resolve();
     } catch (reason) {
       const error = reason instanceof Error ? reason : new Error(String(reason));
       this.#isDelivering = false;

@@ -1,3 +1,5 @@
+import { headerText } from "./header-text.ts";
+
 /** More keys than any identity provider sends; a bound for what is carried along with every request. */
 const MAX_EXTRA_KEYS = 100;
 
@@ -17,8 +19,9 @@ export function extraOf(
       if (!lower.startsWith(wanted)) continue;
       const key = unescapeKey(lower.slice(wanted.length));
       const values = extra.get(key);
-      if (values !== undefined) values.push(value);
-      else if (extra.size < MAX_EXTRA_KEYS) extra.set(key, [value]);
+      const text = headerText(value);
+      if (values !== undefined) values.push(text);
+      else if (extra.size < MAX_EXTRA_KEYS) extra.set(key, [text]);
     }
   }
   // Built from entries: a key such as __proto__ must be an ordinary one.

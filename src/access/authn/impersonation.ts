@@ -8,6 +8,7 @@ import {
   type UserInfo,
 } from "./authenticator.ts";
 import { extraOf } from "./extra-headers.ts";
+import { headerText } from "./header-text.ts";
 
 type HeaderLines = readonly (readonly [string, string])[];
 
@@ -36,7 +37,7 @@ export async function impersonate(
   authorizer: Authorizer,
 ): Promise<UserInfo> {
   const valuesOf = (wanted: string) =>
-    headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
+    headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => headerText(value));
   const name = valuesOf("impersonate-user")[0] ?? "";
   const groups = valuesOf("impersonate-group");
   const uid = valuesOf("impersonate-uid")[0] ?? "";

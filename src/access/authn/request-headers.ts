@@ -9,6 +9,7 @@ import {
 import type { CertificateAuthority } from "./certificate-authority.ts";
 import { parseSubject } from "./distinguished-name.ts";
 import { extraOf } from "./extra-headers.ts";
+import { headerText } from "./header-text.ts";
 
 /**
  * kube-apiserver's --requestheader-*: a proxy says in headers who its user is. Only behind a certificate of the proxy's own
@@ -35,7 +36,7 @@ export class RequestHeaders implements RequestAuthenticator {
       names.flatMap((wanted) =>
         headers
           .filter(([name]) => name.toLowerCase() === wanted.toLowerCase())
-          .map(([, value]) => value.trim()),
+          .map(([, value]) => headerText(value.trim())),
       );
     const firstOf = (names: readonly string[]) => valuesOf(names).find((value) => value !== "") ?? "";
     const name = firstOf(usernameHeaders);

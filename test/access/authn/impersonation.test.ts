@@ -107,6 +107,12 @@ describe("impersonation", () => {
     }
   });
 
+  it("reads names as UTF-8", async () => {
+    const asSent = Buffer.from("jörg").toString("latin1");
+    const { authorizer } = allowing("users:jörg");
+    expect((await impersonate(ANN, [["Impersonate-User", asSent]], authorizer)).name).toBe("jörg");
+  });
+
   it("asks with kube-apiserver's attributes", async () => {
     const { authorizer, asked } = allowing("serviceaccounts:robot", "userextras/a:b", "uids:1", "groups:g");
     const lines: Lines = [
