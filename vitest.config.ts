@@ -3,7 +3,9 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     reporters: ["default", "./test/support/real-parts-reporter.ts"],
+    globalSetup: ["./test/support/build-once.ts"],
     testTimeout: 30_000,
+    expect: { poll: { timeout: 10_000 } },
     hookTimeout: 60_000,
     projects: [
       {
