@@ -47,12 +47,12 @@ export async function buildAuthenticator(
   const authenticators: RequestAuthenticator[] = [];
   const authorities: WatchedAuthority[] = [];
   if (requestHeader !== undefined) {
-    const authority = await readAuthority(requestHeader.clientCAFile);
+    const authority = await readAuthority(requestHeader.clientCAFile, clientCAFile === undefined);
     authorities.push({ file: requestHeader.clientCAFile, authority });
     authenticators.push(new RequestHeaders(authority, requestHeader));
   }
   if (clientCAFile !== undefined) {
-    const authority = await readAuthority(clientCAFile);
+    const authority = await readAuthority(clientCAFile, requestHeader === undefined);
     authorities.push({ file: clientCAFile, authority });
     authenticators.push(new ClientCertificates(authority));
   }
@@ -103,10 +103,10 @@ async function tokenAuthenticators(
   return authenticators;
 }
 
-async function readAuthority(file: string): Promise<CertificateAuthority> {
+async function readAuthority(file: string, isSole: boolean): Promise<CertificateAuthority> {
   const text = await readNamed(file);
   try {
-    return new CertificateAuthority(text);
+    return new CertificateAuthority(text, isSole);
   } catch (error) {
     throw fileProblem(file, error);
   }

@@ -12,10 +12,15 @@ const MAX_PATH_CERTIFICATES = 8;
  */
 export class CertificateAuthority {
   #authorities: readonly X509Certificate[];
+  readonly #isSole: boolean;
 
-  /** Throws when the text holds no certificate, or one that can not be read. */
-  constructor(pem: string) {
+  /**
+   * `isSole`: the listener trusts no other bundle, so what OpenSSL verified came from this one. Throws when the text holds no
+   * certificate, or one that can not be read.
+   */
+  constructor(pem: string, isSole = false) {
     this.#authorities = parse(pem);
+    this.#isSole = isSole;
   }
 
   /** Takes another bundle; the old one stays when this throws. */
@@ -26,9 +31,11 @@ export class CertificateAuthority {
   /**
    * Whether the client's certificate comes from one of these authorities: OpenSSL verified the chain, and a path of
    * signatures, every one checked, leads from it to one of ours. Names alone prove nothing: two authorities may share one.
+   * From Node.js 24 on a server is not shown the client's intermediates; a path through one that is in no bundle is then unknown.
    */
   hasIssued({ leaf, intermediates, isVerified }: PeerCertificates, now: Date = new Date()): boolean {
     if (!isVerified || !isValidAt(leaf, now)) return false;
+    if (this.#isSole) return true;
     let certificate = leaf;
     let candidates = intermediates.slice(0, MAX_PATH_CERTIFICATES);
     for (;;) {

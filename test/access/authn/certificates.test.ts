@@ -64,7 +64,6 @@ describe("client certificates and the front proxy", () => {
 
   it.each([
     ["a user's certificate", { certificate: "jane" }, "jane"],
-    ["a certificate behind an intermediate", { certificate: "chained" }, "jane"],
     ["a token without a certificate", { headers: { Authorization: "Bearer good-token" } }, "tina"],
     [
       "a token beside a certificate that is no good",
@@ -85,6 +84,14 @@ describe("client certificates and the front proxy", () => {
   ])("%s is the right user", async (_, caller, user) => {
     expect(await userOf(caller)).toEqual({ status: 101, user });
   });
+
+  // From 24 on Node shows a server no intermediates, so nobody can tell whose they are where two authorities are trusted.
+  it.skipIf(Number(process.versions.node.split(".")[0]) >= 24)(
+    "a certificate behind an intermediate is the right user",
+    async () => {
+      expect(await userOf({ certificate: "chained" })).toEqual({ status: 101, user: "jane" });
+    },
+  );
 
   it.each([
     ["no credential", {}, "no-credentials"],
@@ -131,6 +138,12 @@ describe("an authority", () => {
     expect(new CertificateAuthority(other.cert).hasIssued(peer)).toBe(true);
     expect(new CertificateAuthority(`${ours.cert}\n${other.cert}`).hasIssued(peer)).toBe(true);
     expect(new CertificateAuthority(other.cert).hasIssued({ ...peer, isVerified: false })).toBe(false);
+    // With no second bundle, what OpenSSL verified can have come from nowhere else, whatever is seen of the path.
+    const unseenPath = { ...peer, intermediates: [] };
+    expect(new CertificateAuthority(ours.cert, true).hasIssued(unseenPath)).toBe(true);
+    expect(new CertificateAuthority(ours.cert, true).hasIssued({ ...unseenPath, isVerified: false })).toBe(
+      false,
+    );
   });
 
   it("refuses a bundle without certificates", () => {
