@@ -16,6 +16,8 @@ export class PendingClient {
   constructor(socket: Duplex, head: Uint8Array, maxEarlyBytes: number) {
     this.socket = socket;
     this.#maxEarlyBytes = maxEarlyBytes;
+    // A client that half-closes may still be owed its output. HTTPS servers do not allow it by themselves.
+    socket.allowHalfOpen = true;
     if (head.byteLength > 0) this.#keep(head);
     socket.on("data", this.#keep);
     socket.on("end", this.#gone);

@@ -69,8 +69,6 @@ export function createApiServer(
       : createHttpsServer({
           ...httpOptions,
           ...tlsOptionsOf(options.tls, timeouts.handshakeMs),
-          // As plain HTTP servers are: a client that half-closes may still be owed its output.
-          allowHalfOpen: true,
         });
   server.maxHeadersCount = limits.maxRequestHeaders;
   capConnections(server, {
