@@ -2,11 +2,12 @@
 // load client and the same upstream, interleaved; medians, spread, and ratios of the medians. Needs Go.
 import { execFileSync, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { printRows, writeResults } from "./report.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -68,14 +69,6 @@ const measure = async ({ url, pid }, test, sessions) => {
   return JSON.parse(text);
 };
 
-const median = (numbers) => {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-};
-const spread = (numbers, digits) =>
-  `${Math.min(...numbers).toFixed(digits)}-${Math.max(...numbers).toFixed(digits)}`;
-
 const results = [];
 for (const test of values.tests.split(",")) {
   for (const sessions of values.sessions.split(",").map(Number)) {
@@ -93,28 +86,9 @@ for (const test of values.tests.split(",")) {
       speeds: samples[index].map((sample) => sample.MiB_s),
       cpus: samples[index].map((sample) => sample.proxy_cpu_s_per_GiB),
     }));
-    const [reference] = rows;
-    for (const { name, speeds, cpus } of rows) {
-      results.push({ test, sessions, name, speeds, cpus });
-      console.log(
-        `${test.padEnd(9)}${String(sessions).padStart(2)}  ${name.padEnd(24)}` +
-          `${median(speeds).toFixed(0).padStart(6)} MiB/s (${spread(speeds, 0)})  ${(median(speeds) / median(reference.speeds)).toFixed(2)}x   ` +
-          `CPU ${median(cpus).toFixed(2)} s/GiB (${spread(cpus, 2)})  ${(median(cpus) / median(reference.cpus)).toFixed(2)}x`,
-      );
-    }
+    for (const row of rows) results.push({ test, sessions, ...row });
+    printRows(test, sessions, rows);
   }
 }
-if (values.json !== undefined) {
-  mkdirSync(new URL("results/", import.meta.url), { recursive: true });
-  const machine = {
-    cpus: os.cpus().length,
-    model: os.cpus()[0].model,
-    node: process.version,
-    date: new Date().toISOString(),
-  };
-  writeFileSync(
-    new URL(`results/${values.json}.json`, import.meta.url),
-    `${JSON.stringify({ machine, results }, null, 1)}\n`,
-  );
-}
+if (values.json !== undefined) writeResults(values.json, results);
 process.exit();

@@ -2,10 +2,10 @@
 // prints medians with their spread as ratios to the plain pipe of the same run. See README.md for the method.
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import os from "node:os";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { printRows, writeResults } from "./report.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -44,12 +44,6 @@ const cpuSeconds = (pid) => {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 };
 
-const median = (numbers) => {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-};
-
 const upstream = await start("peers/upstream.mjs");
 const contenders = [
   { name: "pipe (SPDY through)", via: "spdy", ...(await start("peers/pipe.mjs", String(upstream.port))) },
@@ -81,33 +75,14 @@ for (const test of values.tests.split(",")) {
       process.stderr.write(`\r${test}, ${sessions} sessions: round ${round + 1} of ${repeat} `);
     }
     process.stderr.write("\r\x1b[K");
-    const rows = contenders.map(({ name }, index) => {
-      const speeds = samples[index].map(({ mibPerSecond }) => mibPerSecond);
-      const cpus = samples[index].map(({ cpuSecondsPerGib }) => cpuSecondsPerGib);
-      return { name, speeds, cpus, speed: median(speeds), cpu: median(cpus) };
-    });
-    for (const { name, speeds, cpus, speed, cpu } of rows) {
-      const [limit] = rows;
-      results.push({ test, sessions, name, speeds, cpus });
-      console.log(
-        `${test.padEnd(9)}${String(sessions).padStart(2)}  ${name.padEnd(27)}` +
-          `${speed.toFixed(0).padStart(6)} MiB/s (${Math.min(...speeds).toFixed(0)}-${Math.max(...speeds).toFixed(0)})  ${(speed / limit.speed).toFixed(2)}x   ` +
-          `CPU ${cpu.toFixed(2)} s/GiB (${Math.min(...cpus).toFixed(2)}-${Math.max(...cpus).toFixed(2)})  ${(cpu / limit.cpu).toFixed(2)}x`,
-      );
-    }
+    const rows = contenders.map(({ name }, index) => ({
+      name,
+      speeds: samples[index].map(({ mibPerSecond }) => mibPerSecond),
+      cpus: samples[index].map(({ cpuSecondsPerGib }) => cpuSecondsPerGib),
+    }));
+    for (const row of rows) results.push({ test, sessions, ...row });
+    printRows(test, sessions, rows);
   }
 }
-if (values.json !== undefined) {
-  mkdirSync(new URL("results/", import.meta.url), { recursive: true });
-  const machine = {
-    cpus: os.cpus().length,
-    model: os.cpus()[0].model,
-    node: process.version,
-    date: new Date().toISOString(),
-  };
-  writeFileSync(
-    new URL(`results/${values.json}.json`, import.meta.url),
-    `${JSON.stringify({ machine, results }, null, 1)}\n`,
-  );
-}
+if (values.json !== undefined) writeResults(values.json, results);
 process.exit();
