@@ -7,7 +7,7 @@ export interface Limits {
   readonly maxConcurrentSessions: number;
   /** Request line and headers of a client's request. Past it: 431. */
   readonly maxRequestHeaderBytes: number;
-  /** Header lines of a client's request. The HTTP parser drops the ones past it. */
+  /** Header lines of a client's request. That many or more: 431. */
   readonly maxRequestHeaders: number;
   /** Read and write buffer of one client connection: what Node holds before it stops reading, or asks us to stop writing. */
   readonly socketBufferBytes: number;

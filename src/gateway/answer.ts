@@ -17,6 +17,7 @@ const REASON_PHRASES: Readonly<Record<number, string>> = {
   409: "Conflict",
   422: "Unprocessable Entity",
   429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
   500: "Internal Server Error",
   502: "Bad Gateway",
   503: "Service Unavailable",

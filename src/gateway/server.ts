@@ -7,7 +7,7 @@ import {
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import type { Duplex } from "node:stream";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
-import { badRequest, internalError, StatusError } from "../api/status.ts";
+import { badRequest, genericError, internalError, StatusError } from "../api/status.ts";
 import { headerListOf } from "../upstream/header-list.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { refuseUpgrade } from "./answer.ts";
@@ -163,12 +163,14 @@ function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: Ga
   throw refusal;
 }
 
-function incomingOf(request: IncomingMessage, { edge, audit }: GatewayContext): IncomingStreaming {
+function incomingOf(request: IncomingMessage, { edge, audit, limits }: GatewayContext): IncomingStreaming {
   const target = request.url ?? "/";
   // Absolute-form targets belong to forward proxies, and `//host/path` would be read as one.
   if (!target.startsWith("/") || target.startsWith("//"))
     throw badRequest("the request target must be a path");
   const headers = headerListOf(request.rawHeaders);
+  // Node 20 drops lines past its bound without a word; newer ones answer 431 themselves.
+  if (headers.length >= limits.maxRequestHeaders) throw genericError(431, "too many header lines");
   const remoteAddress = request.socket.remoteAddress ?? "";
   const incoming = {
     method: request.method ?? "GET",
