@@ -45,9 +45,11 @@ const startGo = async (program, ...args) => {
 
 const upstream = await startGo("kube-upstream");
 const kubernetes = await startGo("kube-proxy-go", "-upstream", `http://${upstream.address}`);
-const gateway = fork(fileURLToPath(new URL("peers/gateway.mjs", import.meta.url)), [
-  upstream.address.split(":")[1],
-]);
+const gatewayScript = fileURLToPath(new URL("peers/gateway.mjs", import.meta.url));
+// As `sluice` itself is started; see src/main.ts.
+const gateway = fork(gatewayScript, [upstream.address.split(":")[1]], {
+  execArgv: ["--no-incremental-marking"],
+});
 children.push(gateway);
 const [port] = await once(gateway, "message");
 

@@ -27,6 +27,8 @@ process.on("exit", () => {
 const start = async (script, ...args) => {
   const child = fork(fileURLToPath(new URL(script, import.meta.url)), args, {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
+    // As `sluice` itself is started; see src/main.ts.
+    execArgv: script === "peers/gateway.mjs" ? ["--no-incremental-marking"] : [],
   });
   children.push(child);
   child.once("exit", (code) => {

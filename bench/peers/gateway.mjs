@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { startGateway } from "../../dist/src/app.js";
-import { tuneGarbageCollection } from "../../dist/src/cli/garbage-collection.js";
 import { loadConfiguration } from "../../dist/src/config/load-configuration.js";
 
 const upstreamPort = Number(process.argv[2]);
@@ -38,7 +37,6 @@ kubelet: { scheme: http, allowedAddresses: [127.0.0.0/8] }
 logging: { level: error }
 `,
 );
-tuneGarbageCollection();
 const gateway = await startGateway(await loadConfiguration(path.join(folder, "gateway.yaml")));
 process.send(Number(new URL(gateway.apiServerUrl).port));
 process.on("disconnect", () => process.exit());

@@ -10,7 +10,6 @@ import { formatResults, runSelfCheck } from "../demo/self-check.ts";
 import { createSelfSignedCertificate } from "../standin/index.ts";
 import { UpstreamTls } from "../upstream/tls.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
-import { tuneGarbageCollection } from "./garbage-collection.ts";
 import { UsageError } from "./usage-error.ts";
 
 const HELP = helpText("sluice demo [flags]", [
@@ -40,7 +39,6 @@ export async function run(args: string[]): Promise<number> {
     return 0;
   }
   requireLoopback(values.address);
-  tuneGarbageCollection();
   const stopped = terminationSignal();
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
   const folder = await DemoFolder.open(values.dir ?? (temporary as string));

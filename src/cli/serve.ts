@@ -2,7 +2,6 @@ import { startGateway } from "../app.ts";
 import { KUBE_APISERVER_FLAGS, mergeFlags } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
-import { tuneGarbageCollection } from "./garbage-collection.ts";
 import { UsageError } from "./usage-error.ts";
 
 const HELP = helpText("sluice serve --config FILE [flags]", [
@@ -29,7 +28,6 @@ export async function run(args: string[]): Promise<number> {
     return 0;
   }
   if (config === undefined) throw new UsageError(`--config FILE is required\n\n${HELP}`);
-  tuneGarbageCollection();
   const stopped = terminationSignal();
   const gateway = await startGateway(mergeFlags(await loadConfiguration(config), flags));
   await stopped;

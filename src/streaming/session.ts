@@ -14,7 +14,7 @@ export type SessionEndCause =
   | "time-limit" // policy's maxDuration
   | "shutdown";
 
-/** What there is to say of a session that is over. Byte counts are payload, without framing. */
+/** What there is to say of a session that is over. Byte counts are payload, without framing, where the session is translated; relays and tunnels count what they carry. */
 export interface SessionReport {
   readonly cause: SessionEndCause;
   /** The HTTP-like code that Kubernetes' metrics label a request with: 200, or that of the Status at the end. */
@@ -46,7 +46,7 @@ export interface SessionContext {
 
 /** All in milliseconds. */
 export interface SessionTimeouts {
-  /** No payload in either direction for this long ends the session. Heartbeats do not count. */
+  /** Nothing in either direction for this long ends the session. Heartbeats count only where frames are not looked at. */
   readonly idleMs: number;
   /** The session ends this long after its start, whatever moves. Absent: never. */
   readonly maxDurationMs?: number | undefined;
