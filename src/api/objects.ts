@@ -1,4 +1,5 @@
 import type { Extensible, ObjectMeta } from "./object-meta.ts";
+import type { Probe } from "./probe-objects.ts";
 import type { RbacObject } from "./rbac-objects.ts";
 
 export type { ObjectMeta } from "./object-meta.ts";
@@ -18,12 +19,19 @@ export interface PodSpec extends Extensible {
   /** Empty or absent: no node runs it yet. */
   readonly nodeName?: string;
   readonly restartPolicy?: string;
+  /** Seconds between SIGTERM and SIGKILL [30]. */
+  readonly terminationGracePeriodSeconds?: number;
 }
 
 export interface Container extends Extensible {
   readonly name: string;
   readonly image?: string;
   readonly ports?: readonly ContainerPort[];
+  /** `Always` makes an init container one that runs beside the others. */
+  readonly restartPolicy?: string;
+  readonly livenessProbe?: Probe;
+  readonly readinessProbe?: Probe;
+  readonly startupProbe?: Probe;
 }
 
 export interface ContainerPort extends Extensible {
@@ -48,6 +56,9 @@ export interface PodStatus extends Extensible {
 export interface ContainerStatus extends Extensible {
   readonly name: string;
   readonly ready?: boolean;
+  /** The startup probe has succeeded, or there is none and the container runs. */
+  readonly started?: boolean;
+  readonly containerID?: string;
   readonly restartCount?: number;
   readonly state?: {
     readonly running?: { readonly startedAt?: string };
