@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { SessionQuotas } from "./access/policy/session-quotas.ts";
@@ -6,10 +5,10 @@ import { createAdminServer } from "./admin/admin-server.ts";
 import { buildAudit } from "./build-audit.ts";
 import { buildAuthenticator } from "./build-authenticator.ts";
 import { buildAuthorizer } from "./build-authorizer.ts";
+import { buildKubelet } from "./build-kubelet.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
 import { ManifestSource } from "./cluster/manifest-source.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
-import type { UpstreamTrust } from "./config/upstream-trust.ts";
 import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
 import type { GatewayContext } from "./gateway/context.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
@@ -21,9 +20,8 @@ import { createLogger, type Logger } from "./observability/logger.ts";
 import { Metrics } from "./observability/metrics.ts";
 import { readServingTls, watchServingTls } from "./serving-certificate.ts";
 import { SessionClock } from "./streaming/session-clock.ts";
+import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
 import { HttpUpstream } from "./upstream/http-upstream.ts";
-import { NodeAddresses } from "./upstream/node-address.ts";
-import { UpstreamTls } from "./upstream/tls.ts";
 
 /** What `/version` says. kubectl warns when it is more than one minor release away. */
 const CLAIMED_VERSION = "v1.36.0+sluice";
@@ -41,7 +39,7 @@ export async function startGateway(
   configuration: GatewayConfiguration,
   logger: Logger = createLogger(configuration.logging),
 ): Promise<RunningGateway> {
-  const { listeners, limits, timeouts, featureGates, kubelet, policy } = configuration;
+  const { listeners, limits, timeouts, featureGates, policy } = configuration;
   const metrics = new Metrics();
   const clock = new SessionClock();
   const sessions = new Sessions(limits.maxConcurrentSessions);
@@ -50,8 +48,6 @@ export async function startGateway(
   // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
   const store = new ClusterStore({ firstResourceVersion: Date.now() });
   const manifests = await ManifestSource.start({ paths: configuration.cluster.manifests, store, logger });
-  const nodeAddresses = new NodeAddresses(kubelet.allowedAddresses);
-  const kubeletTls = kubelet.scheme === "https" ? await upstreamTlsOf(kubelet) : undefined;
   const authentication = await buildAuthenticator(configuration, metrics, logger);
   const { authenticator, authorities } = authentication;
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);
@@ -66,17 +62,7 @@ export async function startGateway(
     gates: featureGates,
     limits,
     timeouts,
-    kubelet: {
-      preferredAddressTypes: kubelet.preferredAddressTypes,
-      defaultKubeletPort: kubelet.port,
-      endpointOf: async ({ name, host, port }) => ({
-        host: await nodeAddresses.resolve(host),
-        port,
-        tls: kubeletTls,
-        serverName: host,
-        commonName: kubelet.verifyNodeName ? `system:node:${name}` : undefined,
-      }),
-    },
+    kubelet: await buildKubelet(configuration, () => [api, admin].flatMap(endpointOfListener)),
     clock,
     sessions,
     metrics,
@@ -126,27 +112,11 @@ export async function startGateway(
 
 async function upstreamApiServerOf({ upstreamAPIServer, timeouts }: GatewayConfiguration) {
   if (upstreamAPIServer === undefined) return undefined;
-  const { protocol, hostname, port } = new URL(upstreamAPIServer.url);
-  const isTls = protocol === "https:";
-  const endpoint = {
-    host: hostname.replace(/^\[|\]$/g, ""),
-    port: port === "" ? (isTls ? 443 : 80) : Number(port),
-    tls: isTls ? await upstreamTlsOf(upstreamAPIServer) : undefined,
-  };
+  const endpoint = await endpointOfUrl(upstreamAPIServer.url, upstreamAPIServer);
   return {
     upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs }),
     impersonates: upstreamAPIServer.clientCertificateFile !== undefined,
   };
-}
-
-async function upstreamTlsOf(trust: UpstreamTrust): Promise<UpstreamTls> {
-  const read = async (file: string | undefined) => (file === undefined ? undefined : await readFile(file));
-  return new UpstreamTls({
-    ca: await read(trust.certificateAuthorityFile),
-    certificate: await read(trust.clientCertificateFile),
-    key: await read(trust.clientKeyFile),
-    insecureSkipVerify: trust.insecureSkipTLSVerify,
-  });
 }
 
 function listen(server: Server, { address, port }: { address: string; port: number }): Promise<void> {
@@ -157,6 +127,12 @@ function listen(server: Server, { address, port }: { address: string; port: numb
       resolve();
     });
   });
+}
+
+/** Nothing until it listens. */
+function endpointOfListener(server: Server): { host: string; port: number }[] {
+  const { address: host, port } = (server.address() ?? {}) as Partial<AddressInfo>;
+  return host === undefined || port === undefined ? [] : [{ host, port }];
 }
 
 function urlOf(server: Server, scheme: string): string {

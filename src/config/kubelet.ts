@@ -21,6 +21,8 @@ export interface KubeletConnection extends UpstreamTrust {
   readonly preferredAddressTypes: readonly NodeAddressType[];
   /** Networks that nodes may have although they are loopback, link-local or otherwise no place of a node. */
   readonly allowedAddresses: readonly string[];
+  /** Nodes may have address and port of an API server: the real one's, or those of our own listeners. */
+  readonly allowAPIServerEndpoints: boolean;
   /** The certificate must be that of `system:node:<name>`, so that no node can stand in for another. */
   readonly verifyNodeName: boolean;
 }
@@ -41,6 +43,7 @@ export function readKubelet(section: Section): KubeletConnection {
     // Without an authority kube-apiserver verifies no kubelet: their certificates are self-signed by default.
     ...readUpstreamTrust(section, true),
     allowedAddresses: section.strings("allowedAddresses", [], checkNetwork),
+    allowAPIServerEndpoints: section.boolean("allowAPIServerEndpoints", false),
     verifyNodeName: section.boolean("verifyNodeName", false),
   };
   if (kubelet.verifyNodeName && (kubelet.scheme === "http" || kubelet.insecureSkipTLSVerify)) {

@@ -1,6 +1,8 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { AddressList, plainAddress } from "../config/address-list.ts";
+import { joinHostPort } from "./go-dial-error.ts";
+import type { ReservedEndpoints, Resolve } from "./reserved-endpoints.ts";
 
 /** Where no node is: this machine, the link, the cloud's metadata, everybody. */
 const NEVER_A_NODE = new AddressList([
@@ -25,8 +27,6 @@ export class NodeAddressRefused extends Error {
   override readonly name = "NodeAddressRefused";
 }
 
-export type Resolve = (host: string) => Promise<readonly string[]>;
-
 /**
  * Turns a node's address, which whoever may write Node objects chooses, into the IP address to dial: looked up once, checked, and dialled
  * as it is, so that no second answer of the name server can lead elsewhere (CVE-2020-8562, CVE-2022-3294).
@@ -34,18 +34,30 @@ export type Resolve = (host: string) => Promise<readonly string[]>;
 export class NodeAddresses {
   readonly #allowed: AddressList;
   readonly #resolve: Resolve;
+  readonly #reserved: Pick<ReservedEndpoints, "has"> | undefined;
 
-  /** `allowed`: networks that are taken although they are among the refused ones. */
-  constructor(allowed: readonly string[], resolve: Resolve = resolveByDns) {
+  /**
+   * `allowed`: networks that are taken although they are among the refused ones. `reserved`: endpoints that are never a node's, whatever
+   * is allowed.
+   */
+  constructor(
+    allowed: readonly string[],
+    resolve: Resolve = resolveByDns,
+    reserved?: Pick<ReservedEndpoints, "has">,
+  ) {
     this.#allowed = new AddressList(allowed);
     this.#resolve = resolve;
+    this.#reserved = reserved;
   }
 
   /** Throws NodeAddressRefused when any address of the name is refused, and what the lookup throws. */
-  async resolve(host: string): Promise<string> {
+  async resolve(host: string, port: number): Promise<string> {
     const addresses = isIP(host) === 0 ? await this.#resolve(host) : [host];
     for (const address of addresses) {
       if (this.#isRefused(address)) throw new NodeAddressRefused(`address not allowed: ${address}`);
+      if (await this.#reserved?.has(address, port)) {
+        throw new NodeAddressRefused(`address not allowed: ${joinHostPort(address, port)} is an API server`);
+      }
     }
     const [first] = addresses;
     if (first === undefined) throw new NodeAddressRefused(`no address found for ${host}`);
@@ -59,6 +71,7 @@ export class NodeAddresses {
   }
 }
 
-async function resolveByDns(host: string): Promise<readonly string[]> {
+/** Every address of a name, by the system's resolver. */
+export async function resolveByDns(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true, verbatim: false })).map(({ address }) => address);
 }

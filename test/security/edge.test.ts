@@ -7,8 +7,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { AddressList, plainAddress } from "../../src/config/address-list.ts";
 import { EdgeRules } from "../../src/gateway/edge-rules.ts";
 import { NodeAddresses } from "../../src/upstream/node-address.ts";
+import { ReservedEndpoints } from "../../src/upstream/reserved-endpoints.ts";
 import { AccessGateway, EXEC_PATH } from "../support/access-gateway.ts";
 import { issueCertificate, type TestCertificate } from "../support/test-certificates.ts";
+import { listenRaw } from "../upstream/loopback.ts";
 
 const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 const TOKEN = "edge-token";
@@ -217,7 +219,9 @@ describe("a node's address", () => {
     "ff02::1",
     "100.100.100.200",
   ])("%s is refused", async (address) => {
-    await expect(new NodeAddresses([], never).resolve(address)).rejects.toThrow("address not allowed");
+    await expect(new NodeAddresses([], never).resolve(address, 10_250)).rejects.toThrow(
+      "address not allowed",
+    );
   });
 
   it.each([
@@ -228,13 +232,13 @@ describe("a node's address", () => {
     "fd00::1",
     "2001:db8::1",
   ])("%s is taken", async (address) => {
-    expect(await new NodeAddresses([], never).resolve(address)).toBe(address);
+    expect(await new NodeAddresses([], never).resolve(address, 10_250)).toBe(address);
   });
 
   it("is taken where the configuration says so, and nothing else with it", async () => {
     const addresses = new NodeAddresses(["127.0.0.0/8"], never);
-    expect(await addresses.resolve("127.0.0.1")).toBe("127.0.0.1");
-    await expect(addresses.resolve("169.254.169.254")).rejects.toThrow("address not allowed");
+    expect(await addresses.resolve("127.0.0.1", 10_250)).toBe("127.0.0.1");
+    await expect(addresses.resolve("169.254.169.254", 10_250)).rejects.toThrow("address not allowed");
   });
 
   it("is looked up once, and refused when any answer is", async () => {
@@ -243,9 +247,54 @@ describe("a node's address", () => {
       asked.push(host);
       return asked.length === 1 ? ["10.0.0.7", "10.0.0.8"] : ["10.0.0.7", "127.0.0.1"];
     });
-    expect(await addresses.resolve("node-1")).toBe("10.0.0.7");
+    expect(await addresses.resolve("node-1", 10_250)).toBe("10.0.0.7");
     expect(asked).toEqual(["node-1"]);
-    await expect(addresses.resolve("node-1")).rejects.toThrow("address not allowed: 127.0.0.1");
+    await expect(addresses.resolve("node-1", 10_250)).rejects.toThrow("address not allowed: 127.0.0.1");
+  });
+
+  it.each([
+    ["a listener of ours", "10.0.0.7", "10.0.0.7", true],
+    ["a listener of ours in another spelling", "10.0.0.7", "::ffff:a00:7", true],
+    ["a listener of ours on every interface", "0.0.0.0", "10.1.1.1", true],
+    ["a listener of ours on every interface, from loopback", "::", "127.0.0.9", true],
+    ["the real API server, by its name", "kubernetes.default.svc", "10.96.0.1", true],
+    ["somebody else", "0.0.0.0", "10.1.1.2", false],
+  ])("that is the endpoint of %s", async (_, host, address, isReserved) => {
+    const reserved = new ReservedEndpoints({
+      list: () => [{ host, port: 6443 }],
+      resolve: async () => ["10.96.0.1"],
+      localAddresses: () => ["10.1.1.1"],
+    });
+    const addresses = new NodeAddresses(["0.0.0.0/0"], never, reserved);
+    const refused = `address not allowed: ${address.includes(":") ? `[${address}]` : address}:6443 is an API server`;
+    const resolved = addresses.resolve(address, 6443);
+    if (isReserved) await expect(resolved).rejects.toThrow(refused);
+    else expect(await resolved).toBe(address);
+    // The kubelet of a control plane is at the same address.
+    expect(await addresses.resolve(address, 10_250)).toBe(address);
+  });
+
+  it.each([true, false])("that is the API server's is dialled only when told to: %s", async (isTold) => {
+    const apiServer = await listenRaw((socket) => socket.destroy());
+    const { port } = apiServer;
+    const gateway = await AccessGateway.start(
+      (folder) => ({
+        authentication: withTokens(folder),
+        upstreamAPIServer: { url: `http://127.0.0.1:${port}` },
+        kubelet: { allowAPIServerEndpoints: isTold },
+      }),
+      { port },
+    );
+    try {
+      const { message } = JSON.parse((await gateway.exec({ headers: BEARER })).body);
+      const refused = `error dialing backend: address not allowed: 127.0.0.1:${port} is an API server`;
+      if (isTold) expect(message).not.toContain("not allowed");
+      else expect(message).toBe(refused);
+      expect(apiServer.sockets).toHaveLength(isTold ? 1 : 0);
+    } finally {
+      await gateway.stop();
+      await apiServer.close();
+    }
   });
 
   it("on loopback is not dialled by a gateway that was not told to", async () => {

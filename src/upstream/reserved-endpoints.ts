@@ -1,0 +1,61 @@
+import { isIP } from "node:net";
+import { networkInterfaces } from "node:os";
+import { AddressList, plainAddress } from "../config/address-list.ts";
+
+/** The addresses of a name. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+/** An address or name, or a listener's wildcard, and a port. */
+export interface ReservedEndpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ReservedEndpointsOptions {
+  /** Asked at every look, so that listeners may get their port late. */
+  readonly list: () => readonly ReservedEndpoint[];
+  readonly resolve: Resolve;
+  /** This machine's addresses; for tests. */
+  readonly localAddresses?: () => readonly string[];
+}
+
+const LOOPBACK = new AddressList(["127.0.0.0/8", "::1"]);
+
+/**
+ * Address and port of API servers: of the real one, and of our own listeners. A Node object that names one would have our client
+ * certificate, meant for kubelets, speak to it (CVE-2022-3294). The port counts: kubelets of control planes share the address.
+ */
+export class ReservedEndpoints {
+  readonly #list: () => readonly ReservedEndpoint[];
+  readonly #resolve: Resolve;
+  readonly #localAddresses: () => readonly string[];
+
+  constructor({ list, resolve, localAddresses = addressesOfThisMachine }: ReservedEndpointsOptions) {
+    this.#list = list;
+    this.#resolve = resolve;
+    this.#localAddresses = localAddresses;
+  }
+
+  /** `address` is an IP address. Names are looked up only where the port is the same. Throws what the lookup throws. */
+  async has(address: string, port: number): Promise<boolean> {
+    const plain = plainAddress(address);
+    for (const { host } of this.#list().filter((endpoint) => endpoint.port === port)) {
+      if (host === "0.0.0.0" || host === "::") {
+        if (this.#isOfThisMachine(plain)) return true;
+      } else {
+        const reserved = isIP(plainAddress(host)) === 0 ? await this.#resolve(host) : [host];
+        if (reserved.some((other) => plainAddress(other) === plain)) return true;
+      }
+    }
+    return false;
+  }
+
+  #isOfThisMachine(address: string): boolean {
+    return LOOPBACK.has(address) || this.#localAddresses().some((local) => plainAddress(local) === address);
+  }
+}
+
+function addressesOfThisMachine(): readonly string[] {
+  const found = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+  return found.map(({ address }) => address);
+}
