@@ -1,11 +1,12 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import type { RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import { genericError } from "../api/status.ts";
+import type { Leg } from "../streaming/leg.ts";
 import { PortGuard } from "../streaming/port-guard.ts";
 import { Relay } from "../streaming/relay.ts";
 import type { SessionContext, StreamingSession } from "../streaming/session.ts";
 import { StatusGuard } from "../streaming/status-guard.ts";
-import { type Leg, Translator } from "../streaming/translator.ts";
+import { Translator } from "../streaming/translator.ts";
 import { Tunnel } from "../streaming/tunnel.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import { encodeResponseHead } from "./answer.ts";

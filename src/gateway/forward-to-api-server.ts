@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { badRequest, genericError, type StatusError, serviceUnavailable } from "../api/status.ts";
+import type { Leg } from "../streaming/leg.ts";
 import { Relay } from "../streaming/relay.ts";
-import type { Leg } from "../streaming/translator.ts";
 import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
 import { withForwardedFor } from "../upstream/forwarded-headers.ts";
 import { joinHostPort } from "../upstream/go-dial-error.ts";

@@ -1,3 +1,4 @@
+import { withReusedReads } from "../streaming/accepted-socket.ts";
 import { carrierFor } from "./carry.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
 import type { GatewayContext } from "./context.ts";
@@ -36,7 +37,7 @@ export async function handleStreaming(
       return await passRefusalOn(response, prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
     }
     const carrier = carrierFor(prepared, handshake, kubeletRequest, response, gateway);
-    const downstream = client.release();
+    const downstream = withReusedReads(client.release());
     downstream.socket.write(carrier.head);
     record.start((context) => carrier.start(downstream, context));
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Leg } from "../streaming/translator.ts";
+import type { Leg } from "../streaming/leg.ts";
 
 /**
  * A client that asked for an upgrade and has not been answered. Watches whether it is still there, and keeps the few

@@ -2,12 +2,12 @@ import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import { abortSocket } from "./abort-socket.ts";
 import { feed } from "./feed.ts";
+import type { Leg } from "./leg.ts";
 import { finishAndLinger } from "./linger.ts";
 import type { PortGuard } from "./port-guard.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
 import { SessionLimits } from "./session-limits.ts";
 import type { RelayGuard } from "./status-guard.ts";
-import type { Leg } from "./translator.ts";
 
 /** Who reads along. */
 export interface RelayGuards {

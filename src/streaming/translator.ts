@@ -1,4 +1,3 @@
-import type { Duplex } from "node:stream";
 import {
   CHANNEL,
   ChannelDemux,
@@ -12,6 +11,7 @@ import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../protocols/
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
 import { CommandResult } from "./command-result.ts";
 import { feed } from "./feed.ts";
+import type { Leg } from "./leg.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
 import { SessionLimits } from "./session-limits.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
@@ -21,12 +21,6 @@ const CLOSE_NORMAL = 1000;
 const NOTHING: Uint8Array = new Uint8Array(0);
 /** The runtime must end its streams this soon after its status and its last output; containerd does so at once. */
 const AFTER_STATUS_MS = 10_000;
-
-/** One side of a session: its socket, and the bytes that came with the answer to the upgrade. */
-export interface Leg {
-  readonly socket: Duplex;
-  readonly head: Uint8Array;
-}
 
 export interface TranslatorOptions {
   readonly requested: RequestedStreams;

@@ -1,10 +1,10 @@
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
 import { feed } from "./feed.ts";
+import type { Leg } from "./leg.ts";
 import { finishAndLinger } from "./linger.ts";
 import type { PortGuard } from "./port-guard.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
 import { SessionLimits } from "./session-limits.ts";
-import type { Leg } from "./translator.ts";
 import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 const CLOSE_NORMAL = 1000;

@@ -1,4 +1,6 @@
 import type { Duplex } from "node:stream";
+import { withReusedReads } from "../streaming/accepted-socket.ts";
+import type { Leg } from "../streaming/leg.ts";
 import { copyRefusal } from "./copy-refusal.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
 import { type HeaderList, hasHeader, headerTokens, headerValues } from "./header-list.ts";
@@ -12,12 +14,7 @@ export interface WaitingClient {
   /** Aborted when the client went away. */
   readonly signal: AbortSignal;
   /** Stops watching; the socket is paused then, and `head` is what the client sent early. */
-  release(): UpgradeLeg;
-}
-
-export interface UpgradeLeg {
-  readonly socket: Duplex;
-  readonly head: Uint8Array;
+  release(): Leg;
 }
 
 export interface ForwardUpgradeOptions {
@@ -34,7 +31,7 @@ export interface ForwardUpgradeOptions {
   readonly responseHeaderTimeoutMs?: number | undefined;
   readonly maxResponseHeadBytes?: number | undefined;
   /** Carries the bytes once both sides have switched and the client has its 101. Both sockets are paused: resume them. */
-  carry(downstream: UpgradeLeg, upstream: UpgradeLeg): void;
+  carry(downstream: Leg, upstream: Leg): void;
 }
 
 /** What may be switched to (kubernetes/kubernetes#72112): `h2c` would open a way around every check of requests. */
@@ -70,7 +67,7 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
     if (client.signal.aborted) throw new UpstreamError("aborted", "context canceled");
     throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
   }
-  const downstream = client.release();
+  const downstream = withReusedReads(client.release());
   const lines = response.rawHeaders.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   downstream.socket.write(`HTTP/1.1 101 ${response.statusMessage}\r\n${lines}\r\n`, "latin1");
   options.carry(downstream, { socket: response.socket, head: response.head });

@@ -3,9 +3,10 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { PendingClient } from "../../src/gateway/pending-client.ts";
+import type { Leg } from "../../src/streaming/leg.ts";
 import { Relay } from "../../src/streaming/relay.ts";
 import { SessionClock } from "../../src/streaming/session-clock.ts";
-import { forwardUpgrade, type UpgradeLeg } from "../../src/upstream/forward-upgrade.ts";
+import { forwardUpgrade } from "../../src/upstream/forward-upgrade.ts";
 import { headerListOf } from "../../src/upstream/header-list.ts";
 import type { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import {
@@ -36,7 +37,7 @@ interface UpgradePair {
 }
 
 /** As the gateway carries what it passes through. */
-function relay(downstream: UpgradeLeg, upstream: UpgradeLeg): void {
+function relay(downstream: Leg, upstream: Leg): void {
   const session = new Relay(downstream, upstream, {
     clock,
     lingerTimes: { lingerIdleMs: 1_000, lingerMaxMs: 5_000 },
