@@ -69,9 +69,9 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
     const onError = (error: Error): void => {
       tls?.forgetSession(host, port, endpoint);
       const text = goDialErrorText(error, joinHostPort(address ?? host, port));
-      fail(new UpstreamError("dial-failed", text, { cause: error }));
+      fail(new UpstreamError("dial-failed", text, { cause: error, hasConnected: isConnected }));
     };
-    const onClose = (): void => fail(new UpstreamError("dial-failed", "EOF"));
+    const onClose = (): void => fail(new UpstreamError("dial-failed", "EOF", { hasConnected: isConnected }));
     const onLookup = (_error: unknown, found: string): void => {
       address ??= found;
     };
@@ -85,7 +85,11 @@ export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Pro
       resolve(socket);
     };
     const onTimeout = (): void =>
-      fail(new UpstreamError("dial-failed", timeoutText(endpoint, address, isConnected)));
+      fail(
+        new UpstreamError("dial-failed", timeoutText(endpoint, address, isConnected), {
+          hasConnected: isConnected,
+        }),
+      );
 
     const timer = setTimeout(onTimeout, dialTimeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { dial, type UpstreamEndpoint } from "./dial.ts";
+import { type DialOptions, dial, type UpstreamEndpoint } from "./dial.ts";
 import { goDialErrorText, joinHostPort } from "./go-dial-error.ts";
 import {
   type HeaderLine,
@@ -30,7 +30,15 @@ export interface UpgradeRequest {
   readonly maxResponseHeadBytes?: number | undefined;
   /** Aborting destroys the upstream socket at once. Once the promise has settled, the result is the caller's to destroy. */
   readonly signal?: AbortSignal | undefined;
+  /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
+  readonly connect?: ((options: DialOptions) => Promise<Socket>) | undefined;
 }
+
+/** What bounds the wait for a response head. */
+export type HeadExchange = Pick<
+  UpgradeRequest,
+  "endpoint" | "responseHeaderTimeoutMs" | "maxResponseHeadBytes" | "signal"
+>;
 
 /** The upstream switched protocols. Bytes behind its 101 are in `head`; the socket is paused (a 'data'
  * listener alone does not start it: call resume) and half-open capable. */
@@ -70,7 +78,8 @@ const SKIPPED_INTERIM_STATUSES: readonly number[] = [100, 102, 103];
 export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeResponse> {
   const requestHead = encodeRequestHead(request);
   const { endpoint, dialTimeoutMs, signal } = request;
-  const socket = await dial(endpoint, { dialTimeoutMs, signal, reusesReads: true });
+  const connect = request.connect ?? ((options: DialOptions) => dial(endpoint, options));
+  const socket = await connect({ dialTimeoutMs, signal, reusesReads: true });
   try {
     const { head, rest } = await exchangeHeads(socket, requestHead, request);
     const { status, statusMessage, headers: rawHeaders } = head;
@@ -123,8 +132,11 @@ function encodeRequestHead(request: UpgradeRequest): Buffer {
   return Buffer.from(`${text}\r\n`, "latin1");
 }
 
-/** Sends the request head and reads to the end of the final response head; the socket is paused afterwards. */
-function exchangeHeads(socket: Socket, requestHead: Buffer, request: UpgradeRequest): Promise<ReadHead> {
+/**
+ * Sends the request head and reads to the end of the final response head; the socket is paused afterwards, and destroyed
+ * where this throws. Throws UpstreamError as `requestUpgrade` does.
+ */
+export function exchangeHeads(socket: Socket, requestHead: Buffer, request: HeadExchange): Promise<ReadHead> {
   const { signal, endpoint, responseHeaderTimeoutMs = DEFAULT_RESPONSE_HEADER_TIMEOUT_MS } = request;
   if (signal?.aborted) return Promise.reject(abortedError());
 

@@ -20,10 +20,17 @@ export type UpstreamErrorCode =
 export class UpstreamError extends Error {
   override readonly name = "UpstreamError";
   readonly code: UpstreamErrorCode;
+  /** With "dial-failed": TCP had connected, so it was TLS that failed. */
+  readonly hasConnected: boolean;
 
-  constructor(code: UpstreamErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    code: UpstreamErrorCode,
+    message: string,
+    options?: ErrorOptions & { readonly hasConnected?: boolean },
+  ) {
     super(message, options);
     this.code = code;
+    this.hasConnected = options?.hasConnected ?? false;
   }
 }
 

@@ -1,0 +1,173 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Socket } from "node:net";
+import { ACCEPT_GUID, checkClientHandshake, upgradeFailureText } from "../../protocols/websocket/index.ts";
+import {
+  flatHeaders,
+  type HeaderLine,
+  type HeaderList,
+  headerValue,
+  headerValues,
+  listElements,
+} from "../upstream/header-list.ts";
+import {
+  isSwitchedTo,
+  type RefusedUpgrade,
+  requestUpgrade,
+  type SwitchedUpgrade,
+  type UpgradeResponse,
+} from "../upstream/upgrade-request.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import { ConnectError, type ConnectLeg } from "./connect-error.ts";
+import { connectThroughProxy } from "./proxy-connection.ts";
+import { apiStatusIn, printable, quotedRefusal, readRefusal } from "./refusal.ts";
+import type { Target } from "./target.ts";
+
+export interface DialRequest {
+  /** Below the target's own path, percent-encoded, with its query. */
+  readonly path: string;
+  /** "websocket": `protocols` are subprotocols. "spdy": SPDY/3.1, and they are X-Stream-Protocol-Version lines. Best first. */
+  readonly transport: "websocket" | "spdy";
+  readonly protocols: readonly string[];
+  /** GET for WebSockets, POST for SPDY unless said otherwise. */
+  readonly method?: string | undefined;
+  /** Besides the target's. */
+  readonly headers?: HeaderList | undefined;
+  /** Ends the attempt; once `dial` has resolved, the socket is the caller's. */
+  readonly signal?: AbortSignal | undefined;
+  /** Name lookup, TCP and TLS together, in milliseconds (30,000). */
+  readonly dialTimeoutMs?: number | undefined;
+  /** From the request being sent to the whole response head being there, in milliseconds (30,000). */
+  readonly responseHeaderTimeoutMs?: number | undefined;
+}
+
+/** An upgraded connection. The socket is paused and belongs to the caller; `head` is what came behind the 101. */
+export interface UpgradedConnection {
+  readonly socket: Socket;
+  readonly head: Buffer;
+  readonly transport: "websocket" | "spdy";
+  /** What the server chose; "" where it named none. */
+  readonly protocol: string;
+  readonly responseHeaders: HeaderList;
+}
+
+/**
+ * Connects to the target, through its proxy where it has one, and upgrades. Redirects are never followed.
+ *
+ * Throws ConnectError, which says what failed; no socket is left then.
+ */
+export async function dial(target: Target, request: DialRequest): Promise<UpgradedConnection> {
+  const key = randomBytes(16).toString("base64");
+  const headers = [...(await target.headers()), ...(request.headers ?? []), ...upgradeLines(request, key)];
+  const response = await send(target, request, [["Host", target.url.host], ...headers]);
+  if (response.kind === "refused") throw await refusalError(request, response);
+  try {
+    const protocol =
+      request.transport === "spdy" ? checkSpdy(response) : checkWebSocket(response, request, key);
+    const { socket, head, rawHeaders: responseHeaders } = response;
+    return { socket, head, transport: request.transport, protocol, responseHeaders };
+  } catch (error) {
+    response.socket.destroy();
+    throw error;
+  }
+}
+
+function upgradeLines({ transport, protocols }: DialRequest, key: string): HeaderLine[] {
+  if (transport === "spdy") {
+    const versions = protocols.map((version): HeaderLine => ["X-Stream-Protocol-Version", version]);
+    return [["Connection", "Upgrade"], ["Upgrade", "SPDY/3.1"], ...versions];
+  }
+  return [
+    ["Connection", "Upgrade"],
+    ["Upgrade", "websocket"],
+    ["Sec-WebSocket-Version", "13"],
+    ["Sec-WebSocket-Key", key],
+    ...(protocols.length === 0 ? [] : [["Sec-WebSocket-Protocol", protocols.join(", ")] as const]),
+  ];
+}
+
+async function send(target: Target, request: DialRequest, headers: HeaderList): Promise<UpgradeResponse> {
+  const { endpoint, proxy, trace } = target;
+  const method = request.method ?? (request.transport === "spdy" ? "POST" : "GET");
+  const path = target.pathOf(request.path);
+  trace.request?.(method, target.url.origin + path, headers);
+  const startedMs = performance.now();
+  try {
+    const { dialTimeoutMs, responseHeaderTimeoutMs, signal } = request;
+    const response = await requestUpgrade({
+      endpoint,
+      method,
+      path,
+      headers,
+      dialTimeoutMs,
+      responseHeaderTimeoutMs,
+      signal,
+      connect: proxy && ((options) => connectThroughProxy(proxy, endpoint, options)),
+    });
+    const elapsedMs = performance.now() - startedMs;
+    trace.response?.(response.status, response.statusMessage, response.rawHeaders, elapsedMs);
+    return response;
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    throw new ConnectError(legOf(error), error.message, { cause: error });
+  }
+}
+
+function legOf(error: UpstreamError): ConnectLeg {
+  switch (error.code) {
+    case "aborted":
+      return "aborted";
+    case "dial-failed":
+      return error.hasConnected ? "tls" : "tcp";
+    // A complete answer with another status than 101, though of no use: 2xx, 3xx.
+    case "invalid-status":
+      return "http";
+    case "closed-before-response":
+      // Under TLS 1.3 a server refuses our certificate only after the handshake.
+      return error.message.startsWith("remote error: tls:") ? "tls" : "response";
+    default:
+      return "response";
+  }
+}
+
+function checkSpdy(response: SwitchedUpgrade): string {
+  if (!isSwitchedTo(response, "SPDY/3.1")) {
+    const text = "unable to upgrade connection: the server switched, but not to SPDY/3.1";
+    throw new ConnectError("handshake", text, { httpStatus: 101 });
+  }
+  return headerValue(response.rawHeaders, "X-Stream-Protocol-Version")?.trim() ?? "";
+}
+
+function checkWebSocket(response: SwitchedUpgrade, { protocols }: DialRequest, key: string): string {
+  const accept = createHash("sha1")
+    .update(key + ACCEPT_GUID)
+    .digest("base64");
+  const { statusMessage: statusText, rawHeaders } = response;
+  const handshake = checkClientHandshake(
+    { status: 101, statusText, rawHeaders: flatHeaders(rawHeaders) },
+    { accept, protocols },
+  );
+  if (handshake.ok) return handshake.subprotocol;
+  const text = upgradeFailureText(printable(handshake.message));
+  throw new ConnectError("handshake", text, { httpStatus: 101 });
+}
+
+/** client-go's words for either transport: the Status' message where the body is one, or else the start of the body. */
+async function refusalError(request: DialRequest, response: RefusedUpgrade): Promise<ConnectError> {
+  const body = await readRefusal(response.body);
+  const apiStatus = apiStatusIn(body);
+  const { status: httpStatus, statusMessage, rawHeaders } = response;
+  const acceptedProtocols = listElements(headerValues(rawHeaders, "X-Accepted-Stream-Protocol-Versions"));
+  const details = { httpStatus, apiStatus, acceptedProtocols };
+  const statusText = printable(apiStatus?.message ?? "");
+  if (request.transport === "spdy") {
+    const text =
+      apiStatus === undefined ? `unable to upgrade connection: ${quotedRefusal(body)}` : statusText;
+    return new ConnectError("http", text, details);
+  }
+  const bad = `websocket: bad handshake (${httpStatus} ${printable(statusMessage)})`;
+  const text =
+    apiStatus === undefined
+      ? upgradeFailureText(bad, body.byteLength === 0 ? undefined : quotedRefusal(body))
+      : upgradeFailureText(statusText);
+  return new ConnectError("http", text, details);
+}

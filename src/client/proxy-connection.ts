@@ -1,0 +1,131 @@
+import type { Socket } from "node:net";
+import { connect as connectTls, rootCertificates } from "node:tls";
+import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "../upstream/dial.ts";
+import { goDialErrorText, joinHostPort } from "../upstream/go-dial-error.ts";
+import { UpstreamTls } from "../upstream/tls.ts";
+import { exchangeHeads } from "../upstream/upgrade-request.ts";
+import { abortedError, UpstreamError } from "../upstream/upstream-error.ts";
+import { ConnectError } from "./connect-error.ts";
+
+/** An HTTP proxy that connects us by CONNECT (RFC 9110 section 9.3.6). */
+export interface ProxyServer {
+  readonly endpoint: UpstreamEndpoint;
+  /** The value of Proxy-Authorization, from the user and password in the proxy's URL. */
+  readonly authorization: string | undefined;
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
+
+/**
+ * `ca` are certificates to trust besides the usual ones: Go verifies an HTTPS proxy by the cluster's CA, which fails for a
+ * public one. No client certificate of ours is ever shown to a proxy. Throws ConnectError "proxy" for another scheme.
+ */
+export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify = false): ProxyServer {
+  const defaultPort = DEFAULT_PORTS[url.protocol];
+  if (defaultPort === undefined) {
+    throw new ConnectError("proxy", `proxy: unknown scheme: ${url.protocol.replace(/:$/, "")}`);
+  }
+  const user = [url.username, url.password].map(decodeURIComponent).join(":");
+  const tls =
+    url.protocol === "https:"
+      ? new UpstreamTls({
+          insecureSkipVerify,
+          ...(ca !== undefined && { ca: [...rootCertificates, ca].join("\n") }),
+        })
+      : undefined;
+  return {
+    endpoint: {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: url.port === "" ? defaultPort : Number(url.port),
+      tls,
+    },
+    authorization: url.username === "" ? undefined : `Basic ${Buffer.from(user).toString("base64")}`,
+  };
+}
+
+/**
+ * Connects to `endpoint` through the proxy, with TLS where the endpoint has it. The socket is as `dial` gives it.
+ *
+ * Throws ConnectError "proxy" (not reached, or it refused), UpstreamError "dial-failed" for TLS with the endpoint, and
+ * "aborted". Nothing stays open then.
+ */
+export async function connectThroughProxy(
+  proxy: ProxyServer,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs, signal }: DialOptions,
+): Promise<Socket> {
+  const socket = await askProxy(proxy, endpoint, { dialTimeoutMs, signal });
+  return endpoint.tls === undefined ? socket : secure(socket, endpoint, { dialTimeoutMs, signal });
+}
+
+async function askProxy(
+  proxy: ProxyServer,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs, signal }: DialOptions,
+): Promise<Socket> {
+  try {
+    const socket = await dial(proxy.endpoint, { dialTimeoutMs, signal });
+    const { head, rest } = await exchangeHeads(socket, connectRequest(proxy, endpoint), {
+      endpoint: proxy.endpoint,
+      responseHeaderTimeoutMs: dialTimeoutMs,
+      signal,
+    });
+    if (head.status < 200 || head.status > 299) {
+      socket.destroy();
+      throw new ConnectError("proxy", `proxy: ${head.status} ${head.statusMessage}`, {
+        httpStatus: head.status,
+      });
+    }
+    if (rest.byteLength > 0) socket.unshift(rest);
+    return socket;
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    throw new ConnectError("proxy", `proxyconnect tcp: ${error.message}`, { cause: error });
+  }
+}
+
+function connectRequest(proxy: ProxyServer, { host, port }: UpstreamEndpoint): Buffer {
+  const authority = joinHostPort(host, port);
+  const authorization =
+    proxy.authorization === undefined ? "" : `Proxy-Authorization: ${proxy.authorization}\r\n`;
+  return Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`, "latin1");
+}
+
+function secure(
+  socket: Socket,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS, signal }: DialOptions,
+): Promise<Socket> {
+  const { host, port, tls } = endpoint;
+  if (tls === undefined) return Promise.resolve(socket);
+  return new Promise((resolve, reject) => {
+    const secured = connectTls({ ...tls.connectOptions(host, port, endpoint), socket });
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      secured.off("error", onError).off("close", onClose).off("secureConnect", onSecure);
+      secured.on("error", () => {});
+    };
+    const fail = (error: UpstreamError): void => {
+      settle();
+      secured.destroy();
+      socket.destroy();
+      reject(error);
+    };
+    const failed = (text: string, cause?: Error): void =>
+      fail(new UpstreamError("dial-failed", text, { cause, hasConnected: true }));
+    const onAbort = (): void => fail(abortedError());
+    const onError = (error: Error): void => {
+      tls.forgetSession(host, port, endpoint);
+      failed(goDialErrorText(error, joinHostPort(host, port)), error);
+    };
+    const onClose = (): void => failed("EOF");
+    const onSecure = (): void => {
+      settle();
+      resolve(secured);
+    };
+    const timer = setTimeout(() => failed("net/http: TLS handshake timeout"), dialTimeoutMs);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    secured.on("error", onError).on("close", onClose).on("secureConnect", onSecure);
+  });
+}

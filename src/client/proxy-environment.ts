@@ -1,0 +1,68 @@
+import { BlockList, isIP } from "node:net";
+
+/** The environment variables that Go's programs read; lower case is looked at after upper case. */
+export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
+
+const PROXY_SCHEMES = ["http:", "https:", "socks5:", "socks5h:"];
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443" };
+
+/**
+ * The proxy for a URL, by HTTP_PROXY, HTTPS_PROXY and NO_PROXY as golang.org/x/net/http/httpproxy reads them, which is
+ * how kubectl does; ALL_PROXY comes last, as with curl. Undefined: none.
+ *
+ * Throws Error for a proxy that is not a URL, and for HTTP_PROXY in a CGI program (a request's `Proxy` header sets it).
+ */
+export function proxyFromEnvironment(url: URL, environment: ProxyEnvironment): URL | undefined {
+  const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || "";
+  const isSecure = url.protocol === "https:" || url.protocol === "wss:";
+  const ofScheme = read(isSecure ? "HTTPS_PROXY" : "HTTP_PROXY");
+  const proxy = ofScheme || read("ALL_PROXY");
+  if (proxy === "" || !usesProxy(url, read("NO_PROXY"))) return undefined;
+  if (!isSecure && ofScheme !== "" && environment.REQUEST_METHOD) {
+    throw new Error("refusing to use HTTP_PROXY value in CGI environment; see golang.org/s/cgihttpproxy");
+  }
+  return parseProxy(proxy);
+}
+
+/** `host:port` alone is taken for an HTTP proxy. Throws Error when it is no URL; a password is not in the message. */
+export function parseProxy(text: string): URL {
+  const candidate = text.includes("://") ? text : `http://${text}`;
+  const url = URL.canParse(candidate) ? new URL(candidate) : undefined;
+  if (url !== undefined && PROXY_SCHEMES.includes(url.protocol) && url.hostname !== "") return url;
+  throw new Error(`invalid proxy address ${JSON.stringify(text.replace(/\/\/[^@/]*@/, "//xxxxx@"))}`);
+}
+
+function usesProxy(url: URL, noProxy: string): boolean {
+  const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
+  const port = url.port || DEFAULT_PORTS[url.protocol.replace(/^ws/, "http")] || "";
+  if (host === "localhost" || isLoopback(host)) return false;
+  return !noProxy.split(",").some((rule) => excludes(rule.trim().toLowerCase(), host, port));
+}
+
+/** One element of NO_PROXY: `*`, an address, a CIDR block, `name`, `.name` or `*.name`, each but the block with a port or not. */
+function excludes(rule: string, host: string, port: string): boolean {
+  if (rule === "") return false;
+  if (rule === "*") return true;
+  if (rule.includes("/")) return isInBlock(rule, host);
+  const [, bracketed, plain, rulePort] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d*))?$/.exec(rule) ?? [];
+  const name = bracketed ?? plain ?? rule;
+  if (name === "" || (rulePort && rulePort !== port)) return false;
+  if (isIP(name) !== 0 || isIP(host) !== 0) return name === host;
+  const domain = name.startsWith("*.") ? name.slice(1) : name;
+  return domain.startsWith(".") ? host.endsWith(domain) : host === domain || host.endsWith(`.${domain}`);
+}
+
+function isInBlock(rule: string, host: string): boolean {
+  const [network = "", bits = ""] = rule.split("/");
+  const family = isIP(network);
+  if (family === 0 || isIP(host) !== family || !/^\d{1,3}$/.test(bits)) return false;
+  const type = family === 4 ? "ipv4" : "ipv6";
+  if (Number(bits) > (family === 4 ? 32 : 128)) return false;
+  const block = new BlockList();
+  block.addSubnet(network, Number(bits), type);
+  return block.check(host, type);
+}
+
+function isLoopback(host: string): boolean {
+  return (isIP(host) === 4 && host.startsWith("127.")) || host === "::1";
+}

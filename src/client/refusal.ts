@@ -1,0 +1,59 @@
+import type { Readable } from "node:stream";
+import { decodeStatus } from "../../protocols/remotecommand/index.ts";
+
+/** A metav1.Status as an API server answers a refused request with; fields of a wrong type count as absent. */
+export interface ApiStatus {
+  readonly status: string;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly code?: number;
+}
+
+/** What is read of a refusal's body. A Status is a few hundred bytes; a proxy's page of HTML may be long. */
+export const MAX_REFUSAL_BYTES: number = 64 * 1024;
+/** What is shown of a refusal that is no Status: gorilla's bound, too. */
+export const MAX_QUOTED_REFUSAL_CHARACTERS = 1024;
+
+/** The start of a refusal's body, which is then destroyed. A body that breaks off is as good as what came of it. */
+export async function readRefusal(body: Readable): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let byteLength = 0;
+  try {
+    for await (const part of body) {
+      const taken = (part as Buffer).subarray(0, MAX_REFUSAL_BYTES - byteLength);
+      parts.push(taken);
+      byteLength += taken.byteLength;
+      if (byteLength >= MAX_REFUSAL_BYTES) break;
+    }
+  } catch {
+    // The text is for people; a part of it is better than none.
+  }
+  body.destroy();
+  return Buffer.concat(parts);
+}
+
+export function apiStatusIn(body: Uint8Array): ApiStatus | undefined {
+  const status = decodeStatus(body);
+  if (status === undefined) return undefined;
+  const { message, reason, code } = status;
+  return {
+    status: status.status,
+    ...(message !== undefined && { message }),
+    ...(reason !== undefined && { reason }),
+    ...(code !== undefined && { code }),
+  };
+}
+
+/** The body as text for a message: one line break stays, terminal controls do not. */
+export function quotedRefusal(body: Uint8Array): string {
+  const text = printable(new TextDecoder().decode(body)).trim();
+  return text.length <= MAX_QUOTED_REFUSAL_CHARACTERS
+    ? text
+    : `${text.slice(0, MAX_QUOTED_REFUSAL_CHARACTERS)}...`;
+}
+
+/** Without the controls that would let a server write to a user's terminal. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is removed
+  return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "");
+}

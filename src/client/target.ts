@@ -1,0 +1,79 @@
+import type { UpstreamEndpoint } from "../upstream/dial.ts";
+import { type HeaderList, isHeaderName, isHeaderValue } from "../upstream/header-list.ts";
+import { UpstreamTls, type UpstreamTlsOptions } from "../upstream/tls.ts";
+import { type ProxyServer, proxyServerOf } from "./proxy-connection.ts";
+import { parseProxy, proxyFromEnvironment } from "./proxy-environment.ts";
+
+/** A server that streams: an API server, a kubelet, a gateway. */
+export interface TargetOptions {
+  /** `https://host:port`, with a path where the server is mounted below one. */
+  readonly url: string | URL;
+  /** How the server is trusted and who we are to it; PEM texts. Ignored for `http:`. */
+  readonly tls?: UpstreamTlsOptions | undefined;
+  /** Asked anew for each request, so that a token may be renewed: Authorization, impersonation, User-Agent. */
+  readonly headers?: (() => HeaderList | Promise<HeaderList>) | undefined;
+  /** "environment" (the default) reads the usual variables; "none"; or the proxy's URL. */
+  readonly proxy?: "environment" | "none" | string | undefined;
+  /** Where the variables are read; process.env unless given. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Is told of every request and answer. Header values are the caller's to keep secret. */
+  readonly trace?: ConnectTrace | undefined;
+}
+
+/** What `-v 7` shows. */
+export interface ConnectTrace {
+  request?(method: string, url: string, headers: HeaderList): void;
+  response?(status: number, statusText: string, headers: HeaderList, elapsedMs: number): void;
+}
+
+/**
+ * A target made ready once and dialled often: certificates are parsed, TLS sessions are kept for resumption, and the proxy
+ * is chosen. Throws Error for a URL that is none or not http(s), OpenSSL's error for certificates that it cannot read, and
+ * ConnectError "proxy" for a proxy that we cannot speak to.
+ */
+export class Target {
+  readonly url: URL;
+  readonly endpoint: UpstreamEndpoint;
+  readonly proxy: ProxyServer | undefined;
+  readonly trace: ConnectTrace;
+  readonly #headers: () => HeaderList | Promise<HeaderList>;
+
+  constructor(options: TargetOptions) {
+    const url = new URL(options.url);
+    if (url.protocol !== "https:" && url.protocol !== "http:") {
+      throw new Error(`${JSON.stringify(url.protocol)} is not http: or https:`);
+    }
+    const isSecure = url.protocol === "https:";
+    this.url = url;
+    this.endpoint = {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+      tls: isSecure ? new UpstreamTls(options.tls) : undefined,
+    };
+    this.trace = options.trace ?? {};
+    this.#headers = options.headers ?? (() => []);
+    const proxyUrl = proxyOf(url, options);
+    this.proxy = proxyUrl && proxyServerOf(proxyUrl, options.tls?.ca, options.tls?.insecureSkipVerify);
+  }
+
+  /** Throws Error for a line that HTTP cannot carry; its value is not in the message. */
+  async headers(): Promise<HeaderList> {
+    const headers = await this.#headers();
+    const wrong = headers.find(([name, value]) => !isHeaderName(name) || !isHeaderValue(value));
+    if (wrong !== undefined) throw new Error(`invalid header ${JSON.stringify(wrong[0])}`);
+    return headers;
+  }
+
+  /** The request target for a path below the server's own. */
+  pathOf(path: string): string {
+    return this.url.pathname.replace(/\/+$/, "") + path;
+  }
+}
+
+function proxyOf(
+  url: URL,
+  { proxy = "environment", environment = process.env }: TargetOptions,
+): URL | undefined {
+  if (proxy === "none" || proxy === "") return undefined;
+  return proxy === "environment" ? proxyFromEnvironment(url, environment) : parseProxy(proxy);
+}
