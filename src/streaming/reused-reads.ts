@@ -3,12 +3,14 @@ import type { Duplex } from "node:stream";
 
 /** A read from TCP brings up to 64 KiB; one from TLS a record, 16 KiB. */
 const BULK_BYTES = { tcp: 64 * 1024, tls: 16 * 1024 } as const;
-/** What an idle session holds: a prompt's worth. */
-const QUIET_BYTES = 4 * 1024;
+/** What an idle session holds for each socket: a prompt's worth. */
+const QUIET_BYTES = 1024;
+/** A read that fills its memory makes the next one this much larger; one that fills less than this part of it is small. */
+const GROWTH = 8;
 /** So many small reads in a row end a bulk transfer. */
 const QUIET_READS = 32;
 /** A smaller rest is not worth a read of its own. */
-const MIN_READ_BYTES = QUIET_BYTES / 2;
+const MIN_READ_BYTES = 2 * 1024;
 
 /** The memory that one socket reads into. */
 class ReadBuffer {
@@ -16,6 +18,7 @@ class ReadBuffer {
   isFree = true;
   readonly #bulkBytes: number;
   #memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
+  /** At the start of the memory: what may still be looked at. */
   #keptBytes = 0;
   #smallReads = 0;
 
@@ -38,12 +41,13 @@ class ReadBuffer {
   }
 
   #nextSize(bytesRead: number): number {
-    if (bytesRead > QUIET_BYTES / 2) {
+    const size = this.#memory.byteLength;
+    if (bytesRead > size / GROWTH) {
       this.#smallReads = 0;
-      return this.#bulkBytes;
+      return bytesRead >= size - this.#keptBytes ? Math.min(size * GROWTH, this.#bulkBytes) : size;
     }
     this.#smallReads += 1;
-    return this.#smallReads >= QUIET_READS ? QUIET_BYTES : this.#memory.byteLength;
+    return this.#smallReads >= QUIET_READS ? QUIET_BYTES : size;
   }
 }
 
