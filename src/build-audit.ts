@@ -3,6 +3,7 @@ import type { AuditEvent } from "./access/audit/audit-event.ts";
 import { AuditFile } from "./access/audit/audit-file.ts";
 import { type AuditBackend, AuditLog } from "./access/audit/audit-log.ts";
 import { METADATA_OF_EVERYTHING } from "./access/audit/audit-policy.ts";
+import { DeliveryThrottle } from "./access/audit/delivery-throttle.ts";
 import { EventQueue, type EventQueueOptions } from "./access/audit/event-queue.ts";
 import type { Audit, AuditLogFile, AuditWebhook } from "./config/audit.ts";
 import { parseAuditPolicy } from "./config/audit-policy.ts";
@@ -60,14 +61,20 @@ export async function buildAudit(audit: Audit, metrics: Metrics, logger: Logger)
   if (webhook !== undefined) {
     const { deliver, stop } = await webhookDelivery(webhook);
     stops.push(stop);
+    const { mode, maxBatchEvents, maxQueuedEvents, maxWaitMs, initialBackoffMs, throttle } = webhook;
+    const isBlocking = mode === "blocking";
     const queue = new EventQueue({
       deliver,
-      ...webhook,
-      retryMs: RETRY_MS,
-      maxRetryMs: MAX_RETRY_MS,
+      maxBatchEvents,
+      maxQueuedEvents,
+      maxWaitMs,
+      retryMs: initialBackoffMs,
+      maxRetryMs: Math.max(MAX_RETRY_MS, initialBackoffMs),
+      // Requests that wait must not wait for others' deliveries.
+      throttle: throttle && !isBlocking ? new DeliveryThrottle(throttle, () => performance.now()) : undefined,
       ...observed("webhook"),
     });
-    backends.push({ queue, isBlocking: false });
+    backends.push({ queue, isBlocking });
   }
   const built = backends.length === 0 ? undefined : new AuditLog({ policy, backends, onFailure });
   return {
@@ -98,7 +105,8 @@ function writeToStandardOutput(events: readonly AuditEvent[]): Promise<void> {
 }
 
 async function webhookDelivery(webhook: AuditWebhook): Promise<Delivery> {
-  const client = await webhookClient(webhook, "/");
+  const { target, timeoutMs } = webhook;
+  const client = await webhookClient(target, { defaultPath: "/", timeoutMs });
   return {
     deliver: async (items) => {
       const { status } = await client.ask({

@@ -16,7 +16,6 @@ import type { Metrics } from "./observability/metrics.ts";
 import { getJson } from "./upstream/get-json.ts";
 import { webhookClient } from "./webhook-client.ts";
 
-const TOKEN_REVIEW_PATH = "/apis/authentication.k8s.io/v1/tokenreviews";
 /** An issuer's documents; a browser would give up later, a login should not wait so long. */
 const ISSUER_TIMEOUT_MS = 5_000;
 
@@ -90,7 +89,9 @@ async function tokenAuthenticators(
     authenticators.push(new OidcTokens(oidc, keySet));
   }
   if (tokenReview !== undefined) {
-    const client = await webhookClient(tokenReview, TOKEN_REVIEW_PATH);
+    const { target, version, timeoutMs } = tokenReview;
+    const defaultPath = `/apis/authentication.k8s.io/${version}/tokenreviews`;
+    const client = await webhookClient(target, { defaultPath, timeoutMs });
     stops.push(client.stop);
     authenticators.push(
       new TokenReviews(client.ask, {

@@ -7,8 +7,6 @@ import type { Authorization, AuthorizationMode } from "./config/authorization.ts
 import type { Logger } from "./observability/logger.ts";
 import { webhookClient } from "./webhook-client.ts";
 
-const REVIEW_PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-
 export interface BuiltAuthorizer {
   readonly authorizer: Authorizer;
   /** Lets go of connections and subscriptions. */
@@ -33,9 +31,11 @@ export async function buildAuthorizer(
     Webhook: async () => {
       // The configuration's reader has seen to it that the mode has its section.
       if (webhook === undefined) throw new Error("mode Webhook has no configuration");
-      const client = await webhookClient(webhook, REVIEW_PATH);
-      stops.push(() => client.stop());
-      return new WebhookAuthorizer((review) => client.ask(review), {
+      const { target, version, timeoutMs } = webhook;
+      const defaultPath = `/apis/authorization.k8s.io/${version}/subjectaccessreviews`;
+      const client = await webhookClient(target, { defaultPath, timeoutMs });
+      stops.push(client.stop);
+      return new WebhookAuthorizer(client.ask, {
         ...webhook,
         nowMs: () => performance.now(),
         onFailure: ({ message }) => logger.error({ problem: message }, "the authorization webhook failed"),

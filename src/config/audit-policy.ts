@@ -7,8 +7,7 @@ const STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic
 
 /** One rule of an audit.k8s.io/v1 Policy. Empty lists match everything. */
 export interface AuditPolicyRule {
-  /** RequestResponse is kept as Request: a stream has no response object, and no other answer is recorded. */
-  readonly level: "None" | "Metadata" | "Request";
+  readonly level: (typeof LEVELS)[number];
   readonly users: readonly string[];
   readonly userGroups: readonly string[];
   readonly verbs: readonly string[];
@@ -75,7 +74,7 @@ function readRule(
   const resources = section.has("resources") ? (value as { resources: unknown }).resources : [];
   if (!Array.isArray(resources)) section.problem("resources", "must be a list");
   const rule = {
-    level: level === "RequestResponse" ? "Request" : ((level ?? "None") as AuditPolicyRule["level"]),
+    level: (level ?? "None") as AuditPolicyRule["level"],
     users: list("users"),
     userGroups: list("userGroups"),
     verbs: list("verbs"),

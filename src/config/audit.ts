@@ -1,6 +1,6 @@
 import type { Range } from "./limits.ts";
 import type { Section } from "./section.ts";
-import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+import { readWebhookTarget, type WebhookTarget } from "./webhook-target.ts";
 
 /** Who writes down what was asked for and how it ended. Without a log and a webhook nobody does. */
 export interface Audit {
@@ -21,24 +21,39 @@ export interface AuditLogFile {
 }
 
 /** Gets POSTs of audit.k8s.io/v1 EventLists. */
-export interface AuditWebhook extends UpstreamTrust {
-  readonly url: string;
-  readonly tokenFile: string | undefined;
+export interface AuditWebhook {
+  readonly target: WebhookTarget;
   readonly timeoutMs: number;
+  /** `blocking`: a request waits until its event is there. `batch`: it does not. */
+  readonly mode: AuditWebhookMode;
   readonly maxBatchEvents: number;
   readonly maxWaitMs: number;
+  /** Wait after the first failed delivery; doubled each time. */
+  readonly initialBackoffMs: number;
+  /** Deliveries that may leave at once, and how many a second may follow. Undefined: as many as there are. */
+  readonly throttle: AuditThrottle | undefined;
   /** Events that wait for it. Past it: refused or lost, by `onFailure`. */
   readonly maxQueuedEvents: number;
 }
 
+export const AUDIT_WEBHOOK_MODES = ["batch", "blocking"] as const;
+export type AuditWebhookMode = (typeof AUDIT_WEBHOOK_MODES)[number];
+
+export interface AuditThrottle {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
 export const defaultAuditLogFile = { maxBytes: 100 * 1024 * 1024, maxAgeDays: 0, maxBackups: 0 } as const;
-/** kube-apiserver's, but for the wait: 30 s of unrecorded sessions is a long time for a shell. */
+/** kube-apiserver's, but for the waits: 30 s of unrecorded sessions is a long time for a shell, and so are 10 s after a hiccup. */
 export const defaultAuditWebhook = {
   timeoutMs: 10_000,
   maxBatchEvents: 400,
   maxWaitMs: 1_000,
   maxQueuedEvents: 10_000,
+  initialBackoffMs: 1_000,
 } as const;
+export const defaultAuditThrottle: AuditThrottle = { perSecond: 10, burst: 15 };
 
 export const STANDARD_OUTPUT = "-";
 
@@ -71,25 +86,27 @@ function readLog(section: Section): AuditLogFile | undefined {
 }
 
 function readWebhook(section: Section): AuditWebhook | undefined {
-  const url = section.optionalString("url", checkUrl);
-  if (!section.has("url")) section.problem("url", 'is required, such as "https://audit.example.com/events"');
-  const { timeoutMs, maxBatchEvents, maxWaitMs, maxQueuedEvents } = defaultAuditWebhook;
+  const target = readWebhookTarget(section, "https://audit.example.com/events");
+  const { timeoutMs, maxBatchEvents, maxWaitMs, maxQueuedEvents, initialBackoffMs } = defaultAuditWebhook;
   const webhook = {
-    ...readUpstreamTrust(section, false),
-    tokenFile: section.optionalFile("tokenFile"),
+    mode: section.choice("mode", "batch", AUDIT_WEBHOOK_MODES),
     timeoutMs: section.durationMs("timeout", timeoutMs, { min: 100, max: 60_000 }),
     maxBatchEvents: section.count("maxBatchEvents", maxBatchEvents, COUNT),
     maxWaitMs: section.durationMs("maxWait", maxWaitMs, { min: 1, max: 600_000 }),
     maxQueuedEvents: section.count("maxQueuedEvents", maxQueuedEvents, COUNT),
+    initialBackoffMs: section.durationMs("initialBackoff", initialBackoffMs, { min: 10, max: 600_000 }),
+    throttle: readThrottle(section.section("throttle")),
   };
   section.finish();
-  return url === undefined ? undefined : { url, ...webhook };
+  return target === undefined ? undefined : { target, ...webhook };
 }
 
-function checkUrl(value: string): string | undefined {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url?.protocol !== "https:" && url?.protocol !== "http:") {
-    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
-  }
-  return url.username === "" && url.password === "" ? undefined : "must not hold credentials";
+function readThrottle(section: Section): AuditThrottle | undefined {
+  const throttle = {
+    perSecond: section.count("perSecond", defaultAuditThrottle.perSecond, COUNT),
+    burst: section.count("burst", defaultAuditThrottle.burst, COUNT),
+  };
+  const isEnabled = section.boolean("enabled", true);
+  section.finish();
+  return isEnabled ? throttle : undefined;
 }

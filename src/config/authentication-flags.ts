@@ -4,14 +4,16 @@ import {
   checkIssuerUrl,
   defaultOidc,
   defaultRequestHeader,
+  defaultTokenReview,
   type OidcAuthentication,
   type RequestHeaderAuthentication,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   type TokenReviewAuthentication,
 } from "./authentication.ts";
-import { parseDuration } from "./duration.ts";
+import { booleanFlag, choiceFlag, durationFlag, type FlagReader } from "./flag-values.ts";
 import { notAmong } from "./section.ts";
+import { REVIEW_VERSIONS } from "./webhook-target.ts";
 
 /** kube-apiserver's flags about who a caller is. */
 export const AUTHENTICATION_FLAGS = [
@@ -32,39 +34,31 @@ export const AUTHENTICATION_FLAGS = [
   "oidc-groups-prefix",
   "oidc-required-claim",
   "oidc-signing-algs",
+  "authentication-token-webhook-config-file",
+  "authentication-token-webhook-version",
   "authentication-token-webhook-cache-ttl",
   "anonymous-auth",
 ] as const;
 export type AuthenticationFlag = (typeof AUTHENTICATION_FLAGS)[number];
 
-/** What the flags are read through: problems are noted under the flag's name, and reading goes on. */
-export interface FlagReader {
-  text(flag: AuthenticationFlag): string | undefined;
-  file(flag: AuthenticationFlag): string | undefined;
-  list(
-    flag: AuthenticationFlag,
-    fallback: readonly string[],
-    check: (item: string) => string | undefined,
-  ): readonly string[];
-  refuse(flag: AuthenticationFlag, message: string): void;
-}
+type Flags = FlagReader<AuthenticationFlag>;
 
 const anything = (): undefined => undefined;
 
-export function mergeAuthenticationFlags(file: Authentication, flags: FlagReader): Authentication {
+export function mergeAuthenticationFlags(file: Authentication, flags: Flags): Authentication {
   return {
     clientCAFile: flags.file("client-ca-file") ?? file.clientCAFile,
     requestHeader: requestHeader(file.requestHeader, flags),
     tokenAuthFile: flags.file("token-auth-file") ?? file.tokenAuthFile,
     oidc: oidc(file.oidc, flags),
     tokenReview: tokenReview(file.tokenReview, flags),
-    anonymous: { enabled: isEnabled("anonymous-auth", file.anonymous.enabled, flags) },
+    anonymous: { enabled: booleanFlag("anonymous-auth", flags) ?? file.anonymous.enabled },
   };
 }
 
 function requestHeader(
   file: RequestHeaderAuthentication | undefined,
-  flags: FlagReader,
+  flags: Flags,
 ): RequestHeaderAuthentication | undefined {
   const clientCAFile = flags.file("requestheader-client-ca-file") ?? file?.clientCAFile;
   const { usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes, allowedNames } =
@@ -84,7 +78,7 @@ function requestHeader(
   return clientCAFile === undefined ? undefined : { clientCAFile, ...merged };
 }
 
-function oidc(file: OidcAuthentication | undefined, flags: FlagReader): OidcAuthentication | undefined {
+function oidc(file: OidcAuthentication | undefined, flags: Flags): OidcAuthentication | undefined {
   const issuerUrl = flags.text("oidc-issuer-url") ?? file?.issuerUrl;
   const audiences = flags.list("oidc-client-id", file?.audiences ?? [], anything);
   if (issuerUrl === undefined) {
@@ -114,39 +108,35 @@ function oidc(file: OidcAuthentication | undefined, flags: FlagReader): OidcAuth
   };
 }
 
-/** kube-apiserver says in a kubeconfig where to ask; here the configuration file does, in `authentication.tokenReview`. */
 function tokenReview(
   file: TokenReviewAuthentication | undefined,
-  flags: FlagReader,
+  flags: Flags,
 ): TokenReviewAuthentication | undefined {
-  const ttl = flags.text("authentication-token-webhook-cache-ttl");
-  if (ttl === undefined) return file;
-  if (file !== undefined) return { ...file, cacheTtlMs: durationOf(ttl, file.cacheTtlMs, flags) };
-  flags.refuse(
-    "authentication-token-webhook-cache-ttl",
-    "needs authentication.tokenReview in the configuration file",
-  );
-  return undefined;
-}
-
-function durationOf(text: string, fallback: number, flags: FlagReader): number {
-  try {
-    const milliseconds = parseDuration(text);
-    if (milliseconds >= 0) return milliseconds;
-    flags.refuse("authentication-token-webhook-cache-ttl", "must not be negative");
-  } catch (error) {
-    flags.refuse(
+  const kubeconfig = flags.file("authentication-token-webhook-config-file");
+  const version = choiceFlag("authentication-token-webhook-version", flags, REVIEW_VERSIONS);
+  const cacheTtlMs = durationFlag("authentication-token-webhook-cache-ttl", flags);
+  const base: TokenReviewAuthentication | undefined =
+    kubeconfig === undefined
+      ? file
+      : {
+          audiences: [],
+          ...(file ?? defaultTokenReview),
+          target: { kind: "kubeconfig", file: kubeconfig },
+          version: "v1beta1",
+        };
+  if (base === undefined) {
+    for (const name of [
+      "authentication-token-webhook-version",
       "authentication-token-webhook-cache-ttl",
-      error instanceof Error ? error.message : String(error),
-    );
+    ] as const) {
+      if (flags.text(name) !== undefined) {
+        flags.refuse(
+          name,
+          "needs authentication.tokenReview, or --authentication-token-webhook-config-file too",
+        );
+      }
+    }
+    return undefined;
   }
-  return fallback;
-}
-
-function isEnabled(flag: AuthenticationFlag, fallback: boolean, flags: FlagReader): boolean {
-  const value = flags.text(flag);
-  if (value !== undefined && value !== "true" && value !== "false") {
-    flags.refuse(flag, `must be true or false, got ${JSON.stringify(value)}`);
-  }
-  return value === undefined ? fallback : value === "true";
+  return { ...base, version: version ?? base.version, cacheTtlMs: cacheTtlMs ?? base.cacheTtlMs };
 }

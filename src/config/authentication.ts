@@ -1,5 +1,10 @@
 import type { Section } from "./section.ts";
-import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+import {
+  REVIEW_VERSIONS,
+  type ReviewVersion,
+  readWebhookTarget,
+  type WebhookTarget,
+} from "./webhook-target.ts";
 
 /** Who is believed, and by what. Absent parts know nobody; kube-apiserver's flags of the same names stand above them. */
 export interface Authentication {
@@ -47,11 +52,10 @@ export interface OidcAuthentication {
 }
 
 /** Tokens that a Kubernetes API server is asked about. */
-export interface TokenReviewAuthentication extends UpstreamTrust {
+export interface TokenReviewAuthentication {
   /** Without a path, that of the Kubernetes API is meant: /apis/authentication.k8s.io/v1/tokenreviews. */
-  readonly url: string;
-  /** Our own bearer token for it, read again for every review. */
-  readonly tokenFile: string | undefined;
+  readonly target: WebhookTarget;
+  readonly version: ReviewVersion;
   /** Empty: the API server's own. */
   readonly audiences: readonly string[];
   /** How long a known token is believed. kube-apiserver's --authentication-token-webhook-cache-ttl. */
@@ -171,12 +175,10 @@ function readClaims(section: Section): Readonly<Record<string, string>> {
 }
 
 function readTokenReview(section: Section): TokenReviewAuthentication | undefined {
-  const url = section.optionalString("url", checkWebhookUrl);
-  if (!section.has("url")) section.problem("url", 'is required, such as "https://kubernetes.default.svc"');
+  const target = readWebhookTarget(section, "https://kubernetes.default.svc");
   const { cacheTtlMs, failureCacheTtlMs, maxCachedTokens, timeoutMs } = defaultTokenReview;
   const rest = {
-    ...readUpstreamTrust(section, false),
-    tokenFile: section.optionalFile("tokenFile"),
+    version: section.choice("version", "v1", REVIEW_VERSIONS),
     audiences: section.strings("audiences", [], () => undefined),
     cacheTtlMs: section.durationMs("cacheTTL", cacheTtlMs, { min: 0, max: HOUR_MS }),
     failureCacheTtlMs: section.durationMs("failureCacheTTL", failureCacheTtlMs, { min: 0, max: HOUR_MS }),
@@ -184,15 +186,7 @@ function readTokenReview(section: Section): TokenReviewAuthentication | undefine
     timeoutMs: section.durationMs("timeout", timeoutMs, { min: 100, max: HOUR_MS }),
   };
   section.finish();
-  return url === undefined ? undefined : { url, ...rest };
-}
-
-export function checkWebhookUrl(value: string): string | undefined {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url?.protocol !== "https:" && url?.protocol !== "http:") {
-    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
-  }
-  return url.username === "" && url.password === "" ? undefined : "must not hold credentials";
+  return target === undefined ? undefined : { target, ...rest };
 }
 
 function requiredFile(section: Section, name: string): string | undefined {

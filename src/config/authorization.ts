@@ -1,16 +1,20 @@
 import type { Range } from "./limits.ts";
 import { notAmong, type Section } from "./section.ts";
-import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+import {
+  REVIEW_VERSIONS,
+  type ReviewVersion,
+  readWebhookTarget,
+  type WebhookTarget,
+} from "./webhook-target.ts";
 
 export const AUTHORIZATION_MODES = ["AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"] as const;
 export type AuthorizationMode = (typeof AUTHORIZATION_MODES)[number];
 
 /** A Kubernetes API, or anything that answers SubjectAccessReviews as one does. */
-export interface AuthorizationWebhook extends UpstreamTrust {
+export interface AuthorizationWebhook {
   /** Without a path, that of the Kubernetes API is meant: /apis/authorization.k8s.io/v1/subjectaccessreviews. */
-  readonly url: string;
-  /** A bearer token for it, read again when the file changes. */
-  readonly tokenFile: string | undefined;
+  readonly target: WebhookTarget;
+  readonly version: ReviewVersion;
   /** From the question to the whole answer. Past it: nobody is allowed. */
   readonly timeoutMs: number;
   /** How long an answer is kept. kube-apiserver's --authorization-webhook-cache-(un)authorized-ttl. */
@@ -57,14 +61,10 @@ export function readAuthorization(section: Section): Authorization {
 }
 
 function readWebhook(section: Section): AuthorizationWebhook | undefined {
-  const url = section.optionalString("url", checkWebhookUrl);
-  if (!section.has("url")) {
-    section.problem("url", 'is required, such as "https://kubernetes.default.svc"');
-  }
+  const target = readWebhookTarget(section, "https://kubernetes.default.svc");
   const defaults = defaultWebhookTimes;
   const webhook = {
-    ...readUpstreamTrust(section, false),
-    tokenFile: section.optionalFile("tokenFile"),
+    version: section.choice("version", "v1", REVIEW_VERSIONS),
     timeoutMs: section.durationMs("timeout", defaults.timeoutMs, { min: 100, max: MINUTE }),
     authorizedTtlMs: section.durationMs("authorizedTTL", defaults.authorizedTtlMs, TTL),
     unauthorizedTtlMs: section.durationMs("unauthorizedTTL", defaults.unauthorizedTtlMs, TTL),
@@ -74,15 +74,7 @@ function readWebhook(section: Section): AuthorizationWebhook | undefined {
     }),
   };
   section.finish();
-  return url === undefined ? undefined : { url, ...webhook };
-}
-
-function checkWebhookUrl(value: string): string | undefined {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
-  }
-  return url.username === "" && url.password === "" ? undefined : "must not hold credentials";
+  return target === undefined ? undefined : { target, ...webhook };
 }
 
 export function checkAuthorizationMode(mode: string): string | undefined {

@@ -1,13 +1,7 @@
 import { resolve } from "node:path";
 import { AUDIT_FLAGS, mergeAuditFlags } from "./audit-flags.ts";
 import { AUTHENTICATION_FLAGS, mergeAuthenticationFlags } from "./authentication-flags.ts";
-import {
-  type Authorization,
-  type AuthorizationMode,
-  checkAuthorizationMode,
-  repeatedMode,
-  WEBHOOK_NOT_CONFIGURED,
-} from "./authorization.ts";
+import { AUTHORIZATION_FLAGS, mergeAuthorizationFlags } from "./authorization-flags.ts";
 import type { GatewayConfiguration } from "./configuration.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { FeatureGateError } from "./feature-gates.ts";
@@ -18,6 +12,7 @@ import { checkHost } from "./listeners.ts";
 export const KUBE_APISERVER_FLAGS = [
   "feature-gates",
   ...AUTHENTICATION_FLAGS,
+  ...AUTHORIZATION_FLAGS,
   ...AUDIT_FLAGS,
   "tls-cert-file",
   "tls-private-key-file",
@@ -25,7 +20,6 @@ export const KUBE_APISERVER_FLAGS = [
   "kubelet-client-certificate",
   "kubelet-client-key",
   "kubelet-preferred-address-types",
-  "authorization-mode",
   "secure-port",
   "bind-address",
 ] as const;
@@ -44,7 +38,7 @@ export function mergeFlags(configuration: GatewayConfiguration, flags: FlagValue
     ...configuration,
     listeners: merger.listeners(configuration.listeners),
     authentication: mergeAuthenticationFlags(configuration.authentication, merger),
-    authorization: merger.authorization(configuration.authorization),
+    authorization: mergeAuthorizationFlags(configuration.authorization, merger),
     audit: mergeAuditFlags(configuration.audit, merger),
     kubelet: merger.kubelet(configuration.kubelet),
     featureGates: merger.featureGates(configuration.featureGates),
@@ -74,15 +68,6 @@ class FlagMerger {
       ...listeners,
       apiServer: { address: this.#host(apiServer.address), port: this.#port(apiServer.port), tls },
     };
-  }
-
-  authorization({ modes: fileModes, webhook }: Authorization): Authorization {
-    const flag = "authorization-mode";
-    const modes = this.list(flag, fileModes, checkAuthorizationMode) as AuthorizationMode[];
-    const repeated = repeatedMode(modes);
-    if (repeated !== undefined) this.refuse(flag, repeated);
-    if (modes.includes("Webhook") && webhook === undefined) this.refuse(flag, WEBHOOK_NOT_CONFIGURED);
-    return { modes, webhook };
   }
 
   kubelet(kubelet: GatewayConfiguration["kubelet"]): GatewayConfiguration["kubelet"] {

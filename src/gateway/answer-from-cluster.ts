@@ -29,8 +29,11 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
       const user = await requireReader(incoming, gateway);
       const review = incoming.method === "POST" ? reviewAt(incoming.url.pathname) : undefined;
       if (review !== undefined && user !== undefined) {
-        const answered = await answerReview(review, await readReview(request), user, gateway.authorizer);
-        return await send({ ...jsonAnswer(answered), status: 201 }, response);
+        const posted = await readReview(request);
+        if (typeof posted === "object" && posted !== null) incoming.trail?.requested(posted);
+        const answer = jsonAnswer(await answerReview(review, posted, user, gateway.authorizer));
+        record(answer, incoming);
+        return await send({ ...answer, status: 201 }, response);
       }
       request.resume();
       const { pathname, searchParams } = incoming.url;
@@ -38,6 +41,7 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
       const apiRequest = { method: incoming.method, path: pathname, query: searchParams, accept };
       const answer = answerApiRequest(apiRequest, gateway.cluster, options);
       if (answer === undefined) throw unknownPath();
+      record(answer, incoming);
       await send(answer, response);
     },
     async handleUpgrade(incoming): Promise<void> {
@@ -58,6 +62,12 @@ async function requireReader(
   const line = { method, path: url.pathname, query: url.searchParams };
   await requirePermission(gateway.authorizer, requestAttributes(user, line));
   return user;
+}
+
+/** A watch has no one answer. */
+function record({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): void {
+  const isJson = headers["Content-Type"]?.startsWith("application/json");
+  if (isJson && body instanceof Uint8Array) trail?.responding(body);
 }
 
 async function send({ status, headers, body }: ApiAnswer, response: ServerResponse): Promise<void> {

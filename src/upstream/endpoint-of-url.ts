@@ -8,13 +8,18 @@ import { UpstreamTls } from "./tls.ts";
  * with what the file system or OpenSSL says about them.
  */
 export async function endpointOfUrl(url: string, trust: UpstreamTrust): Promise<UpstreamEndpoint> {
+  const { isTls, ...address } = addressOfUrl(url);
+  return { ...address, tls: isTls ? await readUpstreamTls(trust) : undefined };
+}
+
+export function addressOfUrl(url: string): { host: string; port: number; isTls: boolean } {
   const { protocol, hostname, port } = new URL(url);
   const isTls = protocol === "https:";
   return {
     // URLs keep the brackets of IPv6 addresses, sockets want none.
     host: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? (isTls ? 443 : 80) : Number(port),
-    tls: isTls ? await readUpstreamTls(trust) : undefined,
+    isTls,
   };
 }
 

@@ -39,7 +39,7 @@ kubelet: { allowedAddresses: [127.0.0.1], certificateAuthorityFile: ca.crt, veri
         groupsClaim: undefined,
       },
       tokenReview: {
-        tokenFile: "/etc/sluice/token",
+        target: { kind: "url", tokenFile: "/etc/sluice/token" },
         cacheTtlMs: 120_000,
         failureCacheTtlMs: 5_000,
         audiences: [],
@@ -48,7 +48,13 @@ kubelet: { allowedAddresses: [127.0.0.1], certificateAuthorityFile: ca.crt, veri
     });
     expect(audit).toMatchObject({
       log: { path: undefined, maxBytes: 100 * 1024 * 1024, maxAgeDays: 0, maxBackups: 0 },
-      webhook: { maxBatchEvents: 400, maxQueuedEvents: 10_000, insecureSkipTLSVerify: false },
+      webhook: {
+        target: { insecureSkipTLSVerify: false },
+        mode: "batch",
+        maxBatchEvents: 400,
+        maxQueuedEvents: 10_000,
+        throttle: { perSecond: 10, burst: 15 },
+      },
       onFailure: "refuse",
     });
     expect(edge.trustedProxies).toEqual(["10.0.0.0/8", "::1"]);
@@ -136,6 +142,53 @@ describe("kube-apiserver's flags for them", () => {
     });
   });
 
+  it("name webhooks by files of kubeconfig format, with kube-apiserver's words and defaults", () => {
+    const { authentication, authorization, audit } = mergeFlags(defaultConfiguration(), {
+      "authentication-token-webhook-config-file": "/authn.conf",
+      "authentication-token-webhook-cache-ttl": "30s",
+      "authorization-mode": "RBAC,Webhook",
+      "authorization-webhook-config-file": "/authz.conf",
+      "authorization-webhook-version": "v1",
+      "authorization-webhook-cache-authorized-ttl": "1m",
+      "authorization-webhook-cache-unauthorized-ttl": "1s",
+      "audit-webhook-config-file": "/audit.conf",
+      "audit-webhook-version": "audit.k8s.io/v1",
+      "audit-webhook-mode": "blocking-strict",
+      "audit-webhook-initial-backoff": "2s",
+      "audit-webhook-batch-buffer-size": "100",
+      "audit-webhook-batch-max-size": "10",
+      "audit-webhook-batch-max-wait": "3s",
+      "audit-webhook-batch-throttle-qps": "5",
+      "audit-webhook-batch-throttle-burst": "6",
+    });
+    expect(authentication.tokenReview).toMatchObject({
+      target: { kind: "kubeconfig", file: "/authn.conf" },
+      version: "v1beta1",
+      cacheTtlMs: 30_000,
+      timeoutMs: 10_000,
+    });
+    expect(authorization.webhook).toEqual({
+      target: { kind: "kubeconfig", file: "/authz.conf" },
+      version: "v1",
+      authorizedTtlMs: 60_000,
+      unauthorizedTtlMs: 1_000,
+      timeoutMs: 10_000,
+      maxCachedDecisions: 8_192,
+    });
+    expect(audit).toMatchObject({
+      onFailure: "refuse",
+      webhook: {
+        target: { kind: "kubeconfig", file: "/audit.conf" },
+        mode: "blocking",
+        initialBackoffMs: 2_000,
+        maxQueuedEvents: 100,
+        maxBatchEvents: 10,
+        maxWaitMs: 3_000,
+        throttle: { perSecond: 5, burst: 6 },
+      },
+    });
+  });
+
   it.each([
     [{ "oidc-issuer-url": "https://i" }, "--oidc-issuer-url: needs --oidc-client-id too"],
     [{ "oidc-client-id": "a" }, "--oidc-client-id: needs --oidc-issuer-url too"],
@@ -147,6 +200,26 @@ describe("kube-apiserver's flags for them", () => {
     [{ "anonymous-auth": "yes" }, "--anonymous-auth: must be true or false"],
     [{ "audit-log-path": "a", "audit-log-maxsize": "1G" }, "--audit-log-maxsize: must be a whole number"],
     [{ "authentication-token-webhook-cache-ttl": "1m" }, "needs authentication.tokenReview"],
+    [{ "authorization-webhook-config-file": "a" }, "cannot be specified without mode Webhook"],
+    [{ "authorization-webhook-version": "v1" }, "needs --authorization-webhook-config-file too"],
+    [
+      {
+        "authorization-webhook-config-file": "a",
+        "authorization-mode": "Webhook",
+        "authorization-webhook-version": "v2",
+      },
+      '--authorization-webhook-version: must be one of v1, v1beta1, got "v2"',
+    ],
+    [{ "audit-webhook-batch-max-size": "5" }, "needs --audit-webhook-config-file too"],
+    [
+      { "audit-webhook-config-file": "a", "audit-webhook-batch-max-size": "0" },
+      "--audit-webhook-batch-max-size: must be a whole number of at least 1",
+    ],
+    [
+      { "audit-webhook-config-file": "a", "audit-webhook-batch-max-wait": "-1s" },
+      "--audit-webhook-batch-max-wait: must not be negative",
+    ],
+    [{ "audit-webhook-mode": "soon" }, "must be one of batch, blocking, blocking-strict"],
     [{ "client-ca-file": "" }, "--client-ca-file: must not be empty"],
   ])("are refused: %j", (flags, problem) => {
     expect(() => mergeFlags(defaultConfiguration(), flags)).toThrow(problem);

@@ -28,12 +28,16 @@ describe("the authorization section", () => {
     expect(read({ mode: ["RBAC", "Webhook"], webhook }).authorization).toEqual({
       modes: ["RBAC", "Webhook"],
       webhook: {
-        url: "https://kube:6443",
-        tokenFile: "/etc/sluice/token",
-        certificateAuthorityFile: "/ca.crt",
-        insecureSkipTLSVerify: false,
-        clientCertificateFile: undefined,
-        clientKeyFile: undefined,
+        target: {
+          kind: "url",
+          url: "https://kube:6443",
+          tokenFile: "/etc/sluice/token",
+          certificateAuthorityFile: "/ca.crt",
+          insecureSkipTLSVerify: false,
+          clientCertificateFile: undefined,
+          clientKeyFile: undefined,
+        },
+        version: "v1",
         timeoutMs: 10_000,
         authorizedTtlMs: 300_000,
         unauthorizedTtlMs: 30_000,
@@ -71,6 +75,14 @@ describe("the authorization section", () => {
     [
       { mode: ["Webhook"], webhook: { url: "https://a", clientKeyFile: "k" } },
       "authorization.webhook.clientCertificateFile: is required with clientKeyFile",
+    ],
+    [
+      { mode: ["Webhook"], webhook: { kubeconfigFile: "k", tokenFile: "t" } },
+      "authorization.webhook.tokenFile: must not stand beside kubeconfigFile, which says it",
+    ],
+    [
+      { mode: ["Webhook"], webhook: { url: "https://a", version: "v2" } },
+      'authorization.webhook.version: "v2" is not supported; did you mean "v1"?',
     ],
     [
       { mode: ["Webhook"], webhook: { url: "https://a", timeout: "1ms" } },

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
@@ -9,6 +10,12 @@ import type { Kubectl } from "../support/real-parts-finder.ts";
 import { startShellGateway } from "../support/shell-gateway.ts";
 import type { TestGateway } from "../support/test-gateway.ts";
 
+const isWritingDocs = process.env.SLUICE_WRITE_DOCS === "1";
+const DOCS = new URL("../../docs/kubectl-access.md", import.meta.url);
+/** The same sentence in each cell would make the table unreadable. */
+const SHORT_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/^.*is forbidden: User "[a-z]+" cannot (\w+) resource "([^"]+)".*$/, "403: may not $1 $2"],
+];
 const streams = "pods/exec,pods/attach,pods/portforward";
 const manifests = [
   clusterRole("viewer", resourceRule("get,list,watch||pods"), resourceRule(`get||${streams}`)),
@@ -106,6 +113,10 @@ function expected(person: Person, kubectl: Kubectl, action: Action, webSockets: 
 }
 
 describeReal("kubectl", "who may stream, asked by real kubectls", () => {
+  const tables: string[] = [];
+  afterAll(() => {
+    if (isWritingDocs) writeFileSync(DOCS, page(tables));
+  });
   for (const isGateOn of [true, false]) {
     describe(`with the synthetic create check ${isGateOn ? "on" : "off"}`, () => {
       const rows: string[] = [];
@@ -124,7 +135,10 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
       afterAll(async () => {
         await gateway?.stop();
         const head = `| kubectl | who | ${actions.flatMap((action) => transports.map(({ name }) => `${action}, ${name}`)).join(" | ")} |`;
-        console.log(`gate ${isGateOn ? "on" : "off"}\n${head}\n${rows.join("\n")}`);
+        const rule = "|---".repeat(2 + actions.length * transports.length);
+        tables.push(
+          `## Synthetic check ${isGateOn ? "on" : "off"}\n\n${head}\n${rule}|\n${rows.join("\n")}\n`,
+        );
       });
 
       for (const kubectl of kubectls()) {
@@ -135,7 +149,7 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
             for (const action of actions) {
               for (const { value } of transports) {
                 const answer = await attempt(runner, action, value);
-                cells.push(answer.replace(/^.*is forbidden: /, "403: "));
+                cells.push(SHORT_WORDS.reduce((text, [long, short]) => text.replace(long, short), answer));
                 const where = `${action} with WebSocket ${value}`;
                 expect({ where, answer }).toEqual({
                   where,
@@ -152,3 +166,14 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
     });
   }
 });
+
+function page(tables: readonly string[]): string {
+  return `# Who may stream, asked by real kubectls
+
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/kubectl-access\`; not edited by hand. A *viewer* may \`get\`, \`list\` and
+\`watch\` pods and \`get\` their streaming subresources; an *operator* may \`create\` those too; *nobody* has no role. Each cell: \`works\`, or
+what kubectl was told. kubectl was told to come by WebSocket or not to; releases before 1.29 (1.30 for port-forward) know no WebSockets and
+come by SPDY in both columns. A refused WebSocket is tried again by SPDY, whose POST needs \`create\` in any case.
+
+${tables.join("\n")}`;
+}

@@ -2,9 +2,12 @@ import type { Status } from "../../api/status.ts";
 import type { UserInfo } from "../authn/authenticator.ts";
 import type { Attributes } from "../authz/authorizer.ts";
 
-/** How much of a request is written down. `Request` adds what was asked for as an object. */
-export const AUDIT_LEVELS = ["None", "Metadata", "Request"] as const;
+/** How much of a request is written down. `Request` adds what was asked for as an object, `RequestResponse` what was answered. */
+export const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
 export type AuditLevel = (typeof AUDIT_LEVELS)[number];
+
+/** A longer answer is left out, and an annotation says so: an event waits in memory until it is stored. */
+export const MAX_RESPONSE_OBJECT_BYTES: number = 64 * 1024;
 
 export const AUDIT_STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 export type AuditStage = (typeof AUDIT_STAGES)[number];
@@ -25,6 +28,7 @@ export interface AuditEvent {
   readonly objectRef?: object;
   readonly responseStatus?: object;
   readonly requestObject?: object;
+  readonly responseObject?: object;
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations?: Readonly<Record<string, string>>;

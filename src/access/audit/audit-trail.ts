@@ -7,6 +7,7 @@ import {
   type AuditedRequest,
   type AuditStage,
   auditedUri,
+  MAX_RESPONSE_OBJECT_BYTES,
   microTime,
   objectReference,
   responseRecord,
@@ -18,6 +19,7 @@ import type { AuditDecision } from "./audit-policy.ts";
 const NOBODY: UserInfo = { name: "", uid: "", groups: [], extra: {} };
 const DECISION = "authorization.k8s.io/decision";
 const REASON = "authorization.k8s.io/reason";
+const RESPONSE_LEFT_OUT = "sluice.dev/response-object-left-out";
 
 /** The events of one request, from its arrival to its end. No header but User-Agent and no payload ever gets here. */
 export class AuditTrail {
@@ -32,6 +34,7 @@ export class AuditTrail {
   #impersonated: UserInfo | undefined;
   #requestObject: object | undefined;
   #response: Partial<Status> | undefined;
+  #responseObject: object | undefined;
   #isComplete = false;
 
   constructor(log: AuditLog, request: AuditedRequest, attributesOf: (user: UserInfo) => Attributes) {
@@ -55,9 +58,26 @@ export class AuditTrail {
     this.#annotations[key] = value;
   }
 
-  /** What was asked for, for the level Request. */
+  /** What was asked for, for the levels from Request on. */
   requested(object: object): void {
     this.#requestObject = object;
+  }
+
+  /** What is answered, as JSON, for the level RequestResponse; not looked at below it, and not kept where it is too long. */
+  responding(json: Uint8Array): void {
+    if (this.#decision?.level !== "RequestResponse") return;
+    if (this.#attributes?.resource === "secrets") {
+      this.annotate(RESPONSE_LEFT_OUT, "contents of secrets are never recorded");
+      return;
+    }
+    if (json.byteLength > MAX_RESPONSE_OBJECT_BYTES) {
+      this.annotate(
+        RESPONSE_LEFT_OUT,
+        `${json.byteLength} bytes, at most ${MAX_RESPONSE_OBJECT_BYTES} are recorded`,
+      );
+      return;
+    }
+    this.#responseObject = JSON.parse(Buffer.from(json).toString("utf8")) as object;
   }
 
   /** The answer's head is out. */
@@ -73,6 +93,7 @@ export class AuditTrail {
     // Health and version are answered without asking who it is, and what passes to an API server is recorded there.
     if (this.#decision === undefined && (response.code ?? 0) < 400) return;
     if (this.#response === undefined) this.started(response);
+    if (response.kind === "Status") this.#responseObject ??= response;
     this.#record("ResponseComplete");
   }
 
@@ -121,7 +142,8 @@ export class AuditTrail {
       ...(userAgent !== "" && { userAgent }),
       ...(objectRef && { objectRef }),
       ...(this.#response && { responseStatus: responseRecord(this.#response) }),
-      ...(level === "Request" && this.#requestObject && { requestObject: this.#requestObject }),
+      ...(level.startsWith("Request") && this.#requestObject && { requestObject: this.#requestObject }),
+      ...(level === "RequestResponse" && this.#responseObject && { responseObject: this.#responseObject }),
       requestReceivedTimestamp: microTime(this.#receivedAt),
       stageTimestamp: microTime(stage === "RequestReceived" ? this.#receivedAt : new Date()),
       ...(Object.keys(this.#annotations).length > 0 && { annotations: { ...this.#annotations } }),

@@ -1,4 +1,6 @@
+import { setTimeout as passed } from "node:timers/promises";
 import type { AuditEvent } from "./audit-event.ts";
+import type { DeliveryThrottle } from "./delivery-throttle.ts";
 
 export interface EventQueueOptions {
   /** Stores the events, all or none; called with the next ones only when it is done. */
@@ -11,6 +13,8 @@ export interface EventQueueOptions {
   /** First wait after a failure; doubled each time up to the longest. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
+  /** Absent: batches follow one another at once. */
+  readonly throttle?: DeliveryThrottle | undefined;
   onStored?(count: number): void;
   onLost?(count: number): void;
   onFailure?(error: Error): void;
@@ -94,7 +98,11 @@ export class EventQueue {
     const { maxBatchEvents, retryMs, maxRetryMs, onStored, onFailure } = this.#options;
     try {
       while (this.#events.length > 0) {
+        const turnMs = this.#options.throttle?.takeTurn() ?? 0;
+        if (turnMs > 0) await passed(turnMs);
         const batch = this.#events.slice(0, maxBatchEvents);
+        // Stopped while it waited.
+        if (batch.length === 0) break;
         await this.#options.deliver(batch);
         this.#events.splice(0, batch.length);
         this.#failure = undefined;

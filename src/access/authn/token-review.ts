@@ -14,6 +14,7 @@ export type AskTokenReview = (
 ) => Promise<{ readonly status: number; readonly body: unknown }>;
 
 export interface TokenReviewOptions {
+  readonly version: "v1" | "v1beta1";
   /** A token must be for one of them; empty: for the API server. */
   readonly audiences: readonly string[];
   readonly cacheTtlMs: number;
@@ -54,10 +55,14 @@ export class TokenReviews implements TokenAuthenticator {
   }
 
   async #review(token: string, digest: string): Promise<Attempt> {
-    const { audiences, cacheTtlMs, failureCacheTtlMs, onFailure } = this.#options;
+    const { version, audiences, cacheTtlMs, failureCacheTtlMs, onFailure } = this.#options;
     const spec = { token, ...(audiences.length > 0 && { audiences }) };
     try {
-      const answer = await this.#ask({ apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec });
+      const answer = await this.#ask({
+        apiVersion: `authentication.k8s.io/${version}`,
+        kind: "TokenReview",
+        spec,
+      });
       const user = userOfReview(answer, audiences);
       const attempt: Attempt = user === undefined ? NO_CREDENTIAL : { type: "known", user };
       this.#cache.set(digest, attempt, user === undefined ? failureCacheTtlMs : cacheTtlMs);

@@ -3,7 +3,15 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { AuditEvent } from "../../../src/access/audit/audit-event.ts";
+import { AuditLog } from "../../../src/access/audit/audit-log.ts";
+import { METADATA_OF_EVERYTHING } from "../../../src/access/audit/audit-policy.ts";
+import { AuditTrail } from "../../../src/access/audit/audit-trail.ts";
+import type { EventQueue } from "../../../src/access/audit/event-queue.ts";
+import type { UserInfo } from "../../../src/access/authn/authenticator.ts";
+import type { AuditPolicyDocument } from "../../../src/config/audit-policy.ts";
 import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
+import { asked, user } from "../../support/rbac-objects.ts";
 
 const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 const TOKEN = "audit-secret-token";
@@ -134,6 +142,55 @@ rules:
     ]);
   });
 
+  it("records answers at the level RequestResponse: objects, reviews, refusals; a session has none", async () => {
+    const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: RequestResponse }]\n";
+    await start({ policyFile: "policy.yaml", log: { path: "audit.log" } }, {}, { "policy.yaml": policy });
+    await gateway.get("/api/v1/namespaces/default/pods/web", ANN);
+    await gateway.get("/api/v1/namespaces/default/pods/gone", ANN);
+    await gateway.exec(ANN);
+    const complete = (await eventsOf(7)).filter(({ stage }) => stage === "ResponseComplete");
+    expect(complete).toMatchObject([
+      { level: "RequestResponse", responseObject: { kind: "Pod", metadata: { name: "web" } } },
+      { responseObject: { kind: "Status", code: 404 }, responseStatus: { code: 404 } },
+      { requestObject: { kind: "PodExecOptions" }, responseStatus: { code: 101 } },
+    ]);
+    expect(complete[2]).not.toHaveProperty("responseObject");
+  });
+
+  it("leaves out a longer answer and whatever secrets hold, and says so", () => {
+    const attributesOf = (resource: string) => (who: UserInfo) => asked({ user: who, verb: "get", resource });
+    const annotationOf = (resource: string, answer: Uint8Array) => {
+      const queue = { push: (event: AuditEvent) => events.push(event) > 0 } as unknown as EventQueue;
+      const events: AuditEvent[] = [];
+      const policy = {
+        rules: [{ ...METADATA_OF_EVERYTHING.rules[0], level: "RequestResponse" }],
+        omitStages: [],
+      };
+      const log = new AuditLog({
+        policy: policy as AuditPolicyDocument,
+        backends: [{ queue, isBlocking: false }],
+        onFailure: "continue",
+      });
+      const request = { requestUri: "/", sourceAddresses: [], userAgent: "", isLongRunning: false };
+      const trail = new AuditTrail(log, request, attributesOf(resource));
+      return trail.received(user("u")).then(() => {
+        trail.responding(answer);
+        trail.complete({ code: 200 });
+        expect(events[1]).not.toHaveProperty("responseObject");
+        return events[1]?.annotations;
+      });
+    };
+    const key = "sluice.dev/response-object-left-out";
+    return Promise.all([
+      expect(annotationOf("pods", Buffer.alloc(65_537))).resolves.toEqual({
+        [key]: "65537 bytes, at most 65536 are recorded",
+      }),
+      expect(annotationOf("secrets", Buffer.from("{}"))).resolves.toEqual({
+        [key]: "contents of secrets are never recorded",
+      }),
+    ]);
+  });
+
   it("holds no token, cookie or header of it", async () => {
     await start({ log: { path: "audit.log" } });
     const encoded = Buffer.from(TOKEN).toString("base64url");
@@ -219,6 +276,16 @@ describe("the audit webhook", () => {
     await soon(() =>
       expect(received.filter(({ responseStatus }) => responseStatus?.code === 503).length).toBeGreaterThan(0),
     );
+  });
+
+  it("blocking: the request waits until its event is there", async () => {
+    await start("refuse", { mode: "blocking", maxWait: "10m" });
+    await gateway.exec(ANN);
+    expect(received.map(({ stage }) => stage)).toContain("RequestReceived");
+    status = 500;
+    expect((await gateway.exec(ANN)).status).toBe(503);
+    status = 200;
+    expect((await gateway.exec(ANN)).status).toBe(101);
   });
 
   it("dead, continue: sessions go on and what has no room is counted as lost", async () => {

@@ -17,7 +17,7 @@ const EXEC = "/api/v1/namespaces/prod/pods/web/exec";
 describe("an audit policy", () => {
   it.each([
     ["- level: Metadata", EXEC, "Metadata"],
-    ["- level: RequestResponse", EXEC, "Request"],
+    ["- level: RequestResponse", EXEC, "RequestResponse"],
     ["- {level: None, users: [ann]}\n- level: Request", EXEC, "None"],
     ["- {level: None, users: [bob]}\n- level: Request", EXEC, "Request"],
     ["- {level: Metadata, userGroups: [dev]}", EXEC, "Metadata"],

@@ -27,6 +27,7 @@ function reviews(
       return answer();
     },
     {
+      version: "v1",
       audiences: ["sluice"],
       cacheTtlMs: 100,
       failureCacheTtlMs: 10,
@@ -53,6 +54,12 @@ describe("a TokenReview", () => {
         spec: { token: TOKEN, audiences: ["sluice"] },
       },
     ]);
+  });
+
+  it("is asked in v1beta1 where that is said", async () => {
+    const { tokens, asked } = reviews(async () => KNOWN, { version: "v1beta1" });
+    await tokens.attemptToken(TOKEN);
+    expect(asked).toMatchObject([{ apiVersion: "authentication.k8s.io/v1beta1" }]);
   });
 
   it("is asked once for any number of requests at a time", async () => {

@@ -6,12 +6,14 @@ import {
   RBAC_GROUP,
   type RbacObject,
 } from "../../../api/rbac-objects.ts";
+import { userFacingRoles } from "./user-facing-roles.ts";
 
 const READ_ANYBODY = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /**
  * Those of kube-apiserver's default roles without which no client gets anywhere: health and version for everybody, discovery and
- * questions about oneself for everybody who is known, everything for cluster-admin. A manifest of the same kind and name replaces one.
+ * questions about oneself for everybody who is known, everything for cluster-admin, and the roles that are given to people. A manifest
+ * of the same kind and name replaces one.
  */
 export const bootstrapPolicy: readonly RbacObject[] = [
   clusterRole("cluster-admin", [
@@ -45,6 +47,7 @@ export const bootstrapPolicy: readonly RbacObject[] = [
     },
   ]),
   clusterRole("system:public-info-viewer", [{ verbs: ["get"], nonResourceURLs: READ_ANYBODY }]),
+  ...userFacingRoles,
   clusterRoleBinding("cluster-admin", ["system:masters"]),
   clusterRoleBinding("system:basic-user", ["system:authenticated"]),
   clusterRoleBinding("system:discovery", ["system:authenticated"]),

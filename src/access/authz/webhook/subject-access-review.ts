@@ -1,9 +1,16 @@
 import type { Attributes, Decision } from "../authorizer.ts";
 
-/** The `spec` of an authorization.k8s.io/v1 SubjectAccessReview. Members that are empty are left out, as Go leaves them. */
-export function reviewSpecOf(attributes: Attributes): Readonly<Record<string, unknown>> {
+/** v1beta1 differs in one member of its spec: `group` is what v1 calls `groups`. */
+export type SubjectAccessReviewVersion = "v1" | "v1beta1";
+
+/** The `spec` of an authorization.k8s.io SubjectAccessReview. Members that are empty are left out, as Go leaves them. */
+export function reviewSpecOf(
+  attributes: Attributes,
+  version: SubjectAccessReviewVersion,
+): Readonly<Record<string, unknown>> {
   const { user, verb, path, namespace, apiGroup, apiVersion, resource, subresource, name } = attributes;
-  const subject = { user: user.name, uid: user.uid, groups: user.groups, extra: user.extra };
+  const groups = version === "v1beta1" ? { group: user.groups } : { groups: user.groups };
+  const subject = { user: user.name, uid: user.uid, ...groups, extra: user.extra };
   const asked = attributes.isResourceRequest
     ? {
         resourceAttributes: filled({
@@ -20,8 +27,11 @@ export function reviewSpecOf(attributes: Attributes): Readonly<Record<string, un
   return { ...filled(subject), ...asked };
 }
 
-export function subjectAccessReview(spec: Readonly<Record<string, unknown>>): unknown {
-  return { kind: "SubjectAccessReview", apiVersion: "authorization.k8s.io/v1", spec };
+export function subjectAccessReview(
+  spec: Readonly<Record<string, unknown>>,
+  version: SubjectAccessReviewVersion,
+): unknown {
+  return { kind: "SubjectAccessReview", apiVersion: `authorization.k8s.io/${version}`, spec };
 }
 
 /** What the review's status says. Throws an Error when it says nothing that can be believed. */

@@ -1,11 +1,17 @@
 import type { Attributes, Authorizer, Decision, UserRules } from "../authorizer.ts";
 import { DecisionCache } from "./decision-cache.ts";
-import { decisionOfReview, reviewSpecOf, subjectAccessReview } from "./subject-access-review.ts";
+import {
+  decisionOfReview,
+  reviewSpecOf,
+  type SubjectAccessReviewVersion,
+  subjectAccessReview,
+} from "./subject-access-review.ts";
 
 /** How reviews travel; rejects when there is no answer. The composition root gives the one that speaks HTTP. */
 export type AskWebhook = (review: unknown) => Promise<{ readonly status: number; readonly body: unknown }>;
 
 export interface WebhookAuthorizerOptions {
+  readonly version: SubjectAccessReviewVersion;
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
   readonly maxCachedDecisions: number;
@@ -40,7 +46,7 @@ export class WebhookAuthorizer implements Authorizer {
   }
 
   async authorize(attributes: Attributes): Promise<Decision> {
-    const spec = reviewSpecOf(attributes);
+    const spec = reviewSpecOf(attributes, this.#options.version);
     // The whole spec is the key: no answer is ever given to another user than the one it was asked for.
     const key = JSON.stringify(spec);
     const cached = this.#cache.get(key);
@@ -62,9 +68,9 @@ export class WebhookAuthorizer implements Authorizer {
     key: string,
     isCacheable: boolean,
   ): Promise<Decision> {
-    const { authorizedTtlMs, unauthorizedTtlMs } = this.#options;
+    const { version, authorizedTtlMs, unauthorizedTtlMs } = this.#options;
     try {
-      const { status, body } = await this.#ask(subjectAccessReview(spec));
+      const { status, body } = await this.#ask(subjectAccessReview(spec, version));
       if (status < 200 || status > 299) throw new Error(`the webhook answered with ${status}`);
       const decision = decisionOfReview(body);
       const ttlMs = decision.decision === "allow" ? authorizedTtlMs : unauthorizedTtlMs;

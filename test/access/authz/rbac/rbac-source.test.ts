@@ -2,12 +2,14 @@ import { describe, expect, it } from "vitest";
 import { RbacAuthorizer } from "../../../../src/access/authz/rbac/rbac-authorizer.ts";
 import { RbacSource } from "../../../../src/access/authz/rbac/rbac-source.ts";
 import type { KubernetesObject } from "../../../../src/api/objects.ts";
+import { type ClusterRole, type PolicyRule, RBAC_GROUP } from "../../../../src/api/rbac-objects.ts";
 import { ClusterStore } from "../../../../src/cluster/cluster-store.ts";
 import {
   asked,
   clusterRole,
   clusterRoleBinding,
   resourceRule,
+  roleBinding,
   urlRule,
   user,
 } from "../../../support/rbac-objects.ts";
@@ -20,6 +22,11 @@ function start() {
   const may = async (attributes: Parameters<typeof asked>[0]) =>
     (await authorizer.authorize(asked(attributes))).decision === "allow";
   return { source, set, may };
+}
+
+function labelled(name: string, aggregateTo: string, rule: PolicyRule): ClusterRole {
+  const labels = { [`rbac.authorization.k8s.io/aggregate-to-${aggregateTo}`]: "true" };
+  return { ...clusterRole(name, rule), metadata: { name, labels } };
 }
 
 const known = user("u", "system:authenticated");
@@ -45,6 +52,36 @@ describe("the bootstrap policy", () => {
     expect(await may({ ...review, user: known, resource: "subjectaccessreviews" })).toBe(false);
     expect(await may({ user: known, resource: "pods" })).toBe(false);
     expect(await may({ user: user("root", "system:masters"), resource: "pods" })).toBe(true);
+  });
+
+  it("has the roles for people: view looks, edit acts on pods, admin hands out roles", async () => {
+    const { set, may } = start();
+    const roles = ["view", "edit", "admin"] as const;
+    set(
+      ...roles.map((role) => roleBinding("ns", role, `ClusterRole/${role}`, `User:${role}`)),
+      labelled("widgets-of-view", "view", resourceRule("get|example.com|widgets")),
+    );
+    const whoMay = async (verb: string, what: string) => {
+      const [resource = "", subresource = ""] = what.split("/");
+      const apiGroup = resource === "widgets" ? "example.com" : resource.startsWith("role") ? RBAC_GROUP : "";
+      const answers = await Promise.all(
+        roles.map((role) =>
+          may({ user: user(role), namespace: "ns", name: "x", verb, apiGroup, resource, subresource }),
+        ),
+      );
+      return roles.filter((_, index) => answers[index]);
+    };
+    expect(await whoMay("get", "pods")).toEqual(["view", "edit", "admin"]);
+    expect(await whoMay("get", "pods/log")).toEqual(["view", "edit", "admin"]);
+    for (const subresource of ["exec", "attach", "portforward"]) {
+      expect(await whoMay("get", `pods/${subresource}`)).toEqual(["edit", "admin"]);
+      expect(await whoMay("create", `pods/${subresource}`)).toEqual(["edit", "admin"]);
+    }
+    expect(await whoMay("get", "secrets")).toEqual(["edit", "admin"]);
+    expect(await whoMay("impersonate", "serviceaccounts")).toEqual(["edit", "admin"]);
+    expect(await whoMay("create", "rolebindings")).toEqual(["admin"]);
+    expect(await whoMay("get", "nodes/proxy")).toEqual([]);
+    expect(await whoMay("get", "widgets")).toEqual(["view", "edit", "admin"]);
   });
 
   it("gives way to a manifest of the same kind and name", async () => {

@@ -7,7 +7,7 @@ interface Review {
 }
 
 /** A webhook whose answers and clock the test holds. */
-function start(options: { maxCachedDecisions?: number } = {}) {
+function start(options: { maxCachedDecisions?: number; version?: "v1beta1" } = {}) {
   const reviews: Review[] = [];
   const failures: string[] = [];
   const state = {
@@ -20,6 +20,7 @@ function start(options: { maxCachedDecisions?: number } = {}) {
       return state.answer(review as Review);
     },
     {
+      version: options.version ?? "v1",
       authorizedTtlMs: 300_000,
       unauthorizedTtlMs: 30_000,
       maxCachedDecisions: options.maxCachedDecisions ?? 100,
@@ -43,6 +44,13 @@ const alice = asked({
 });
 
 describe("the authorization webhook", () => {
+  it("is sent groups as `group` in v1beta1", async () => {
+    const { authorizer, reviews } = start({ version: "v1beta1" });
+    await authorizer.authorize(alice);
+    expect(reviews).toMatchObject([{ apiVersion: "authorization.k8s.io/v1beta1", spec: { group: ["dev"] } }]);
+    expect(reviews[0]?.spec).not.toHaveProperty("groups");
+  });
+
   it("is sent a SubjectAccessReview as kube-apiserver sends it", async () => {
     const { authorizer, reviews } = start();
     await authorizer.authorize(alice);

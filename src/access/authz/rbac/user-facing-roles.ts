@@ -1,0 +1,92 @@
+import { type ClusterRole, type PolicyRule, RBAC_API_VERSION } from "../../../api/rbac-objects.ts";
+
+const READ = ["get", "list", "watch"];
+const WRITE = ["create", "delete", "deletecollection", "patch", "update"];
+const AGGREGATE_TO = "rbac.authorization.k8s.io/aggregate-to-";
+
+/** With its parts by which an operator may act on a running pod: what `edit` has and `view` has not. */
+const ACTING_ON_PODS = "pods/attach,pods/exec,pods/portforward,pods/proxy";
+const SCALED =
+  "daemonsets,deployments,deployments/scale,replicasets,replicasets/scale,statefulsets,statefulsets/scale";
+const SCALED_STATUS = "daemonsets/status,deployments/status,replicasets/status,statefulsets/status";
+
+const viewRules = [
+  rule(
+    READ,
+    "",
+    "configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers",
+    "replicationcontrollers/scale,serviceaccounts,services,services/status",
+  ),
+  rule(
+    READ,
+    "",
+    "bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status",
+    "resourcequotas,resourcequotas/status",
+  ),
+  rule(READ, "", "namespaces"),
+  rule(READ, "discovery.k8s.io", "endpointslices"),
+  rule(READ, "apps", "controllerrevisions", SCALED, SCALED_STATUS),
+  rule(READ, "autoscaling", "horizontalpodautoscalers,horizontalpodautoscalers/status"),
+  rule(READ, "batch", "cronjobs,cronjobs/status,jobs,jobs/status"),
+  rule(READ, "policy", "poddisruptionbudgets,poddisruptionbudgets/status"),
+  rule(READ, "networking.k8s.io", "ingresses,ingresses/status,networkpolicies"),
+];
+
+const editRules = [
+  rule(READ, "", ACTING_ON_PODS, "secrets,services/proxy"),
+  rule(["impersonate"], "", "serviceaccounts"),
+  rule(WRITE, "", "pods", ACTING_ON_PODS),
+  rule(["create"], "", "pods/eviction"),
+  rule(
+    WRITE,
+    "",
+    "configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets",
+    "serviceaccounts,services,services/proxy",
+  ),
+  rule(["create"], "", "serviceaccounts/token"),
+  rule(WRITE, "apps", SCALED, "deployments/rollback"),
+  rule(WRITE, "autoscaling", "horizontalpodautoscalers"),
+  rule(WRITE, "batch", "cronjobs,jobs"),
+  rule(WRITE, "policy", "poddisruptionbudgets"),
+  rule(WRITE, "networking.k8s.io", "ingresses,networkpolicies"),
+  rule([...READ, ...WRITE], "coordination.k8s.io", "leases"),
+];
+
+const adminRules = [
+  rule(["create"], "authorization.k8s.io", "localsubjectaccessreviews"),
+  rule([...READ, ...WRITE], "rbac.authorization.k8s.io", "rolebindings,roles"),
+];
+
+/**
+ * kube-apiserver's roles for people. Each is aggregated: from a part of its own, from the role below it, and from every ClusterRole
+ * that carries the label `rbac.authorization.k8s.io/aggregate-to-<role>: "true"`. Of the group `extensions`, which no release since
+ * 1.22 serves, nothing is left here.
+ */
+export const userFacingRoles: readonly ClusterRole[] = [
+  aggregated("admin", []),
+  aggregated("edit", ["admin"]),
+  aggregated("view", ["edit"]),
+  part("admin", adminRules),
+  part("edit", editRules),
+  part("view", viewRules),
+];
+
+function aggregated(name: string, into: readonly string[]): ClusterRole {
+  const matchLabels = { [`${AGGREGATE_TO}${name}`]: "true" };
+  return { ...named(name, into), aggregationRule: { clusterRoleSelectors: [{ matchLabels }] } };
+}
+
+function part(of: string, rules: readonly PolicyRule[]): ClusterRole {
+  return { ...named(`system:aggregate-to-${of}`, [of]), rules };
+}
+
+function named(name: string, into: readonly string[]): Pick<ClusterRole, "apiVersion" | "kind" | "metadata"> {
+  const aggregates = into.map((role) => [`${AGGREGATE_TO}${role}`, "true"] as const);
+  const labels = { "kubernetes.io/bootstrapping": "rbac-defaults", ...Object.fromEntries(aggregates) };
+  return { apiVersion: RBAC_API_VERSION, kind: "ClusterRole", metadata: { name, labels } };
+}
+
+/** `resources` are lists with commas. */
+function rule(verbs: readonly string[], apiGroup: string, ...resources: readonly string[]): PolicyRule {
+  return { verbs, apiGroups: [apiGroup], resources: resources.flatMap((list) => list.split(",")) };
+}

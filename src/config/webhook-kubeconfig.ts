@@ -1,0 +1,115 @@
+import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { notAmong, Section } from "./section.ts";
+import { checkWebhookUrl } from "./webhook-target.ts";
+import { parseYamlDocuments } from "./yaml-documents.ts";
+
+/** PEM, as it stands in the file or in one that it names. */
+export type PemSource = { readonly pem: string } | { readonly file: string };
+
+/** What the current context of a kubeconfig says about one server and who we are to it. */
+export interface WebhookKubeconfig {
+  /** With path and query: where the question is POSTed to. */
+  readonly url: string;
+  readonly certificateAuthority: PemSource | undefined;
+  readonly insecureSkipTLSVerify: boolean;
+  /** The name that the certificate must carry where it is not the URL's. */
+  readonly tlsServerName: string | undefined;
+  /** Stand together or not at all. */
+  readonly clientCertificate: PemSource | undefined;
+  readonly clientKey: PemSource | undefined;
+  /** The file counts where both are given, as in client-go. */
+  readonly token: string | undefined;
+  readonly tokenFile: string | undefined;
+}
+
+/** Ways to get credentials that a gateway does not have: each would start a program or a dialogue. */
+const NOT_TAKEN = ["exec", "auth-provider", "username", "password", "as"];
+
+/**
+ * Reads a file of kubeconfig format. Files in it count from its own folder. Throws ConfigurationError with everything that is wrong
+ * with what the current context names; what it does not name is not looked at.
+ */
+export function parseWebhookKubeconfig(text: string, fileName: string): WebhookKubeconfig {
+  const problems: ConfigurationProblem[] = [];
+  const [document] = parseYamlDocuments(text, fileName);
+  const root = new Section(
+    { fileName, document: document ?? { lineOf: () => 1 }, problems },
+    [],
+    document?.value,
+  );
+  root.optionalString("kind", (kind) => notAmong(kind, ["Config"]));
+  const context = currentContext(root);
+  const cluster = named(root, "clusters", "cluster", context?.optionalString("cluster"));
+  if (context !== undefined && !context.has("cluster")) context.problem("cluster", "is required");
+  const userName = context?.optionalString("user");
+  const user = userName === undefined ? undefined : named(root, "users", "user", userName);
+  const target = { ...serverOf(cluster), ...credentialsOf(user) };
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return target;
+}
+
+/** Without `current-context`, the only context or the only cluster is not guessed: client-go would talk to localhost. */
+function currentContext(root: Section): Section | undefined {
+  const name = root.optionalString("current-context");
+  if (name === undefined) {
+    if (!root.has("current-context")) root.problem("current-context", "is required");
+    return undefined;
+  }
+  return named(root, "contexts", "context", name);
+}
+
+function named(root: Section, list: string, member: string, name: string | undefined): Section | undefined {
+  if (name === undefined) return undefined;
+  const found = root.sections(list).find((item) => item.optionalString("name") === name);
+  if (found === undefined) root.problem(list, `has no entry named ${JSON.stringify(name.slice(0, 80))}`);
+  return found?.section(member);
+}
+
+function serverOf(cluster: Section | undefined) {
+  const url = cluster?.optionalString("server", checkWebhookUrl);
+  if (cluster !== undefined && !cluster.has("server")) cluster.problem("server", "is required");
+  if (cluster?.has("proxy-url")) cluster.problem("proxy-url", "is not supported");
+  const certificateAuthority = pemOf(cluster, "certificate-authority");
+  const insecureSkipTLSVerify = cluster?.boolean("insecure-skip-tls-verify", false) ?? false;
+  if (insecureSkipTLSVerify && certificateAuthority !== undefined) {
+    cluster?.problem("insecure-skip-tls-verify", "must be false where an authority is given");
+  }
+  return {
+    url: url ?? "",
+    certificateAuthority,
+    insecureSkipTLSVerify,
+    tlsServerName: cluster?.optionalString("tls-server-name"),
+  };
+}
+
+function credentialsOf(user: Section | undefined) {
+  for (const name of NOT_TAKEN) if (user?.has(name)) user.problem(name, "is not supported");
+  const clientCertificate = pemOf(user, "client-certificate");
+  const clientKey = pemOf(user, "client-key");
+  if ((clientCertificate === undefined) !== (clientKey === undefined)) {
+    const [there, missing] =
+      clientKey === undefined ? ["client-certificate", "client-key"] : ["client-key", "client-certificate"];
+    user?.problem(missing, `is required with ${there}`);
+  }
+  return {
+    clientCertificate,
+    clientKey,
+    token: user?.optionalString("token", checkToken),
+    tokenFile: user?.optionalFile("tokenFile"),
+  };
+}
+
+/** `<name>-data` is base64 and stands above `<name>`, a file. */
+function pemOf(section: Section | undefined, name: string): PemSource | undefined {
+  const data = section?.optionalString(`${name}-data`, (value) =>
+    Buffer.from(value, "base64").includes("-----BEGIN") ? undefined : "must be PEM in base64",
+  );
+  const file = section?.optionalFile(name);
+  if (data !== undefined) return { pem: Buffer.from(data, "base64").toString("utf8") };
+  return file === undefined ? undefined : { file };
+}
+
+/** The value is not repeated in the message. */
+function checkToken(value: string): string | undefined {
+  return /^[\x21-\x7e]+$/.test(value) ? undefined : "must be one word of ASCII";
+}
