@@ -47,7 +47,12 @@ export async function startGateway(
 
   // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
   const store = new ClusterStore({ firstResourceVersion: Date.now() });
-  const manifests = await ManifestSource.start({ paths: configuration.cluster.manifests, store, logger });
+  const manifests = await ManifestSource.start({
+    paths: configuration.cluster.manifests,
+    store,
+    gates: featureGates,
+    logger,
+  });
   const authentication = await buildAuthenticator(configuration, metrics, logger);
   const { authenticator, authorities } = authentication;
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);

@@ -63,14 +63,19 @@ export function aggregateText(errors: readonly FieldError[]): string {
   return texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
 }
 
-/** The 422 answer for an object that is wrong in these ways. */
-export function invalidObject(kind: string, name: string, errors: readonly FieldError[]): StatusError {
+/** The 422 answer for an object that is wrong in these ways. `group`: of its API, empty for the core's. */
+export function invalidObject(
+  kind: string,
+  name: string,
+  errors: readonly FieldError[],
+  group = "",
+): StatusError {
   const causes = errors.map((error) => ({
     reason: error.type,
     message: bodyText(error),
     field: formatPath(error.path),
   }));
-  return invalid(kind, name, aggregateText(errors), causes);
+  return invalid(kind, name, aggregateText(errors), causes, group);
 }
 
 /** The text without the field, which is also a cause's message. */

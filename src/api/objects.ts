@@ -1,3 +1,4 @@
+import type { ApiObject } from "./api-object.ts";
 import type { Extensible, ObjectMeta } from "./object-meta.ts";
 import type { Probe } from "./probe-objects.ts";
 import type { RbacObject } from "./rbac-objects.ts";
@@ -107,6 +108,21 @@ export interface Namespace extends Extensible {
 export type ServedObject = Pod | Node | Namespace;
 
 export type KubernetesObject = ServedObject | RbacObject;
+
+const CLUSTER_KINDS: ReadonlySet<string> = new Set<KubernetesObject["kind"]>([
+  "Pod",
+  "Node",
+  "Namespace",
+  "Role",
+  "ClusterRole",
+  "RoleBinding",
+  "ClusterRoleBinding",
+]);
+
+/** What the cluster in memory holds; other kinds are checked and left alone. Expects an object that was read by `readObject`. */
+export function isClusterObject(object: ApiObject): object is KubernetesObject {
+  return CLUSTER_KINDS.has(object.kind);
+}
 
 export interface ObjectChange {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";

@@ -82,8 +82,11 @@ export function invalid(
   name: string,
   errors: string,
   causes: readonly StatusCause[],
+  group = "",
 ): StatusError {
-  return failure(422, "Invalid", `${kind} ${goQuote(name)} is invalid: ${errors}`, { name, kind, causes });
+  const subject = group === "" ? kind : `${kind}.${group}`;
+  const details = { name, ...(group !== "" && { group }), kind, causes };
+  return failure(422, "Invalid", `${subject} ${goQuote(name)} is invalid: ${errors}`, details);
 }
 
 /** 429; `Retry-After` must be sent with the same number of seconds. */

@@ -64,7 +64,7 @@ export async function run(args: string[]): Promise<number> {
   if (values.config === undefined) throw new UsageError(`--config FILE is required\n\n${HELP}`);
   const { cluster, kubelet, featureGates, policy } = await loadConfiguration(values.config);
   const store = new ClusterStore();
-  store.replaceAll(parseManifests(await readManifestFiles(cluster.manifests)), new Date());
+  store.replaceAll(parseManifests(await readManifestFiles(cluster.manifests), featureGates), new Date());
   try {
     const request = { subresource, namespace, pod, container: values.container };
     const target = locate(store, request, {

@@ -1,3 +1,4 @@
+import type { FeatureGates } from "../config/feature-gates.ts";
 import type { ClusterStore } from "./cluster-store.ts";
 import { readManifestFiles } from "./manifest-files.ts";
 import { parseManifests } from "./manifests.ts";
@@ -16,6 +17,8 @@ export interface ManifestSourceOptions {
   /** Files and folders. */
   readonly paths: readonly string[];
   readonly store: ClusterStore;
+  /** Which optional fields of the objects are kept. */
+  readonly gates: FeatureGates;
   readonly logger: ReloadLogger;
   readonly watchPaths?: WatchPaths;
   readonly reloadDelayMs?: number;
@@ -87,8 +90,8 @@ export class ManifestSource {
   }
 
   async #load(): Promise<void> {
-    const { paths, store, now = () => new Date() } = this.#options;
-    const objects = parseManifests(await readManifestFiles(paths));
+    const { paths, store, gates, now = () => new Date() } = this.#options;
+    const objects = parseManifests(await readManifestFiles(paths), gates);
     if (!this.#isStopped) store.replaceAll(objects, now());
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Kubernetes' feature gates, as far as the gateway has them. Names, stages and defaults are those of kube-apiserver 1.36; the
+ * Kubernetes' feature gates, as far as the gateway has them. Names, stages and defaults are those of kube-apiserver 1.37; the
  * parsing rules and the refusals are those of k8s.io/component-base/featuregate.
  */
 interface FeatureGateSpec {
@@ -21,6 +21,10 @@ export const FEATURE_GATES = {
   NodeDeclaredFeatures: { stage: "beta", isOnByDefault: true, needs: [] },
   /** WebSocket goes through untouched to nodes that declare `ExtendWebSocketsToKubelet`. */
   ExtendWebSocketsToKubelet: { stage: "beta", isOnByDefault: true, needs: ["NodeDeclaredFeatures"] },
+  /** HTTP probes may ask for HTTP/2 in cleartext (`httpGet.protocol`, KEP-5999). */
+  H2CContainerProbe: { stage: "alpha", isOnByDefault: false, needs: [] },
+  /** gRPC probes may ask for TLS (`grpc.mode`, KEP-4939). */
+  GRPCContainerProbeTLS: { stage: "alpha", isOnByDefault: false, needs: [] },
 } as const satisfies Record<string, FeatureGateSpec>;
 
 export type FeatureGateName = keyof typeof FEATURE_GATES;

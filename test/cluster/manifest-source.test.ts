@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { ManifestSource } from "../../src/cluster/manifest-source.ts";
 import type { WatchEvents, WatchPaths } from "../../src/cluster/path-watcher.ts";
+import { FeatureGates } from "../../src/config/feature-gates.ts";
 
 const podText = (name: string) =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: main, image: i}]}\n`;
@@ -48,6 +49,7 @@ afterEach(async () => {
 const start = async (paths: string[], watchPaths?: WatchPaths) => {
   const [store, logger] = [new ClusterStore(), new RecordingLogger()];
   source = await ManifestSource.start({
+    gates: FeatureGates.defaults,
     paths,
     store,
     logger,

@@ -2,17 +2,23 @@ import { describe, expect, it } from "vitest";
 import { FEATURE_GATES, FeatureGates, featureGateNames } from "../../src/config/feature-gates.ts";
 
 describe("feature gates", () => {
-  it("have Kubernetes 1.36's defaults: all on", () => {
-    expect(featureGateNames.filter((name) => FeatureGates.defaults.isEnabled(name))).toEqual(
-      featureGateNames,
-    );
-    expect(Object.keys(FEATURE_GATES)).toEqual([
-      "TranslateStreamCloseWebsocketRequests",
-      "PortForwardWebsockets",
-      "AuthorizePodWebsocketUpgradeCreatePermission",
-      "NodeDeclaredFeatures",
-      "ExtendWebSocketsToKubelet",
-    ]);
+  const alphaGates = ["H2CContainerProbe", "GRPCContainerProbeTLS"];
+  const betaGates = [
+    "TranslateStreamCloseWebsocketRequests",
+    "PortForwardWebsockets",
+    "AuthorizePodWebsocketUpgradeCreatePermission",
+    "NodeDeclaredFeatures",
+    "ExtendWebSocketsToKubelet",
+  ];
+
+  it("have Kubernetes 1.37's defaults: what is beta is on, what is alpha is off", () => {
+    expect(Object.keys(FEATURE_GATES)).toEqual([...betaGates, ...alphaGates]);
+    expect(featureGateNames.filter((name) => FeatureGates.defaults.isEnabled(name))).toEqual(betaGates);
+  });
+
+  it("of alpha are switched on by name or together", () => {
+    const on = FeatureGates.parse("AllAlpha=true,H2CContainerProbe=false");
+    expect(alphaGates.filter((name) => on.isEnabled(name as never))).toEqual(["GRPCContainerProbeTLS"]);
   });
 
   const allOff = featureGateNames.map((name) => `${name}=false`).join(",");
@@ -31,22 +37,23 @@ describe("feature gates", () => {
     },
     { name: "a map", spec: { ExtendWebSocketsToKubelet: false }, off: ["ExtendWebSocketsToKubelet"] },
     { name: "AllAlpha touches no beta gate", spec: "AllAlpha=false", off: [] },
-    { name: "AllBeta", spec: "AllBeta=false", off: [...featureGateNames] },
+    { name: "AllBeta", spec: "AllBeta=false", off: betaGates },
     {
       name: "a named gate before its group",
       spec: "PortForwardWebsockets=true,AllBeta=false",
-      off: featureGateNames.filter((name) => name !== "PortForwardWebsockets"),
+      off: betaGates.filter((name) => name !== "PortForwardWebsockets"),
     },
     {
       name: "a dependency switched off with what needs it",
       spec: "NodeDeclaredFeatures=false,ExtendWebSocketsToKubelet=false",
       off: ["NodeDeclaredFeatures", "ExtendWebSocketsToKubelet"],
     },
-    { name: "all off", spec: allOff, off: [...featureGateNames] },
+    { name: "all off", spec: allOff, off: betaGates },
   ];
   it.each(accepted)("accept $name", ({ spec, off }) => {
     const gates = FeatureGates.parse(spec);
-    expect(featureGateNames.filter((name) => !gates.isEnabled(name)).sort()).toEqual([...off].sort());
+    const areOff = featureGateNames.filter((name) => !gates.isEnabled(name));
+    expect(areOff.sort()).toEqual([...off, ...alphaGates].sort());
     expect(FeatureGates.parse(gates.toString()).toString()).toBe(gates.toString());
   });
 

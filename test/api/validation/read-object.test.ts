@@ -312,6 +312,7 @@ describe("readObject", () => {
     );
     expect(readObject(value)).toEqual({
       isValid: true,
+      warnings: [],
       object: pod({ extra: { a: [null, { c: 1 }] } }, { namespace: "default" }),
     });
   });

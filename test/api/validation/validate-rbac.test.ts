@@ -8,7 +8,7 @@ const bob = { kind: "User", name: "bob" };
 
 function problemsOf(object: Record<string, unknown>): string[] {
   const reading = readObject({ apiVersion, metadata: { name: "x" }, ...object });
-  const prefix = `${object.kind} "x" is invalid: `;
+  const prefix = `${object.kind}.rbac.authorization.k8s.io "x" is invalid: `;
   return reading.isValid ? [] : reading.problems.map(({ message }) => message.replace(prefix, ""));
 }
 
@@ -124,7 +124,7 @@ describe("RBAC objects", () => {
     [
       { kind: "Role", rules: [{ verbs: "get" }] },
       [
-        'Role in version "rbac.authorization.k8s.io/v1" cannot be handled as a Role: json: cannot unmarshal string into Go struct field PolicyRule.rules.verbs of type []string',
+        'Role in version "v1" cannot be handled as a Role: json: cannot unmarshal string into Go struct field PolicyRule.rules.verbs of type []string',
       ],
     ],
     [

@@ -1,0 +1,8 @@
+import type { Extensible, ObjectMeta } from "./object-meta.ts";
+
+/** Any object of the API: its kind says which strategy knows the rest. */
+export interface ApiObject extends Extensible {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}

@@ -1,0 +1,27 @@
+import type { ApiObject } from "../api-object.ts";
+import type { FieldError } from "../field-errors.ts";
+import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
+import type { Strategy } from "./strategy.ts";
+
+type Given<T extends ApiObject> = Pick<
+  Strategy<T>,
+  "kind" | "apiVersion" | "resource" | "isNamespaced" | "shape"
+> &
+  Partial<Strategy<T>> & { validate(object: T): FieldError[] };
+
+/** A kind that is checked alike on create and update and changed by neither, but for what `given` says. */
+export function plainStrategy<T extends ApiObject>({ validate, ...given }: Given<T>): Strategy<T> {
+  return {
+    otherVersions: {},
+    withDefaults: (object) => object,
+    prepareForCreate: (object) => object,
+    validateCreate: validate,
+    prepareForUpdate: (next) => next,
+    validateUpdate: (next, old) => [
+      ...validateMetadataUpdate(next.metadata, old.metadata),
+      ...validate(next),
+    ],
+    warnings: () => [],
+    ...given,
+  };
+}

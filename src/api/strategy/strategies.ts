@@ -1,0 +1,27 @@
+import { namespaceStrategy, nodeStrategy, podStrategy } from "./core-strategies.ts";
+import {
+  clusterRoleBindingStrategy,
+  clusterRoleStrategy,
+  roleBindingStrategy,
+  roleStrategy,
+} from "./rbac-strategies.ts";
+import type { Strategy } from "./strategy.ts";
+
+/** Every kind that is known here. */
+export const strategies: readonly Strategy[] = [
+  podStrategy,
+  nodeStrategy,
+  namespaceStrategy,
+  roleStrategy,
+  clusterRoleStrategy,
+  roleBindingStrategy,
+  clusterRoleBindingStrategy,
+];
+
+const byKind: ReadonlyMap<string, Strategy> = new Map(
+  strategies.map((strategy) => [strategy.kind, strategy]),
+);
+
+export function strategyOf(kind: string): Strategy | undefined {
+  return byKind.get(kind);
+}

@@ -1,0 +1,55 @@
+import type { FeatureGates } from "../../config/feature-gates.ts";
+import type { ApiObject } from "../api-object.ts";
+import type { FieldError } from "../field-errors.ts";
+import type { ObjectMeta } from "../object-meta.ts";
+import type { Strategy } from "./strategy.ts";
+
+/** What a write comes to: the object to store, unless there are errors. */
+export interface PreparedWrite {
+  readonly object: ApiObject;
+  readonly errors: readonly FieldError[];
+  readonly warnings: readonly string[];
+}
+
+/** `object`: defaulted, after admission. */
+export function prepareCreate(strategy: Strategy, object: ApiObject, gates: FeatureGates): PreparedWrite {
+  const prepared = strategy.prepareForCreate(object, gates);
+  const errors = strategy.validateCreate(prepared, gates);
+  return { object: prepared, errors, warnings: strategy.warnings(prepared) };
+}
+
+/** `next`: defaulted, after admission. What only the server may set is taken from `old`. */
+export function prepareUpdate(
+  strategy: Strategy,
+  next: ApiObject,
+  old: ApiObject,
+  gates: FeatureGates,
+): PreparedWrite {
+  const prepared = strategy.prepareForUpdate(withServerFields(next, old), old, gates);
+  const errors = strategy.validateUpdate(prepared, old, gates);
+  return { object: prepared, errors, warnings: strategy.warnings(prepared) };
+}
+
+/** A PUT or PATCH of `/status`. Undefined: the kind has none. */
+export function prepareStatusUpdate(
+  strategy: Strategy,
+  next: ApiObject,
+  old: ApiObject,
+  gates: FeatureGates,
+): PreparedWrite | undefined {
+  if (strategy.status === undefined) return undefined;
+  const prepared = strategy.status.prepareForUpdate(withServerFields(next, old), old, gates);
+  return { object: prepared, errors: strategy.status.validateUpdate(prepared, old, gates), warnings: [] };
+}
+
+/** As rest.BeforeUpdate: an absent uid is the old one, times and generation are never the client's. */
+function withServerFields(next: ApiObject, old: ApiObject): ApiObject {
+  const serverFields = ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
+  const kept = Object.fromEntries(
+    serverFields.filter((name) => old.metadata[name] !== undefined).map((name) => [name, old.metadata[name]]),
+  );
+  const given = Object.entries(next.metadata).filter(([name]) => !serverFields.includes(name));
+  const uid = next.metadata.uid || old.metadata.uid;
+  const metadata = { ...Object.fromEntries(given), ...kept, ...(uid !== undefined && { uid }) } as ObjectMeta;
+  return { ...next, metadata };
+}

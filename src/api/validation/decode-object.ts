@@ -1,0 +1,97 @@
+import type { FieldPath } from "../../config/yaml-documents.ts";
+import type { ApiObject } from "../api-object.ts";
+import { goQuote } from "../go-json.ts";
+import { strategies, strategyOf } from "../strategy/strategies.ts";
+import type { Strategy } from "../strategy/strategy.ts";
+import { shapeProblem } from "./shape.ts";
+
+/** Something wrong with an object, with the API server's whole sentence. */
+export interface ObjectProblem {
+  readonly path: FieldPath;
+  readonly message: string;
+}
+
+/** An object that is no more than decoded: of its kind's shape, in the held version, with defaults; no rule was checked. */
+export type Decoding =
+  | { readonly isDecoded: true; readonly object: ApiObject; readonly strategy: Strategy }
+  | { readonly isDecoded: false; readonly problem: ObjectProblem };
+
+/** The first half of reading untrusted data; the API server answers its failures with 400. */
+export function decodeObject(value: unknown): Decoding {
+  if (!isRecord(value)) {
+    return refused([], "a Kubernetes object is expected: a mapping with apiVersion and kind");
+  }
+  const { apiVersion, kind } = value;
+  if (typeof kind !== "string" || kind === "") return refused(["kind"], "Object 'Kind' is missing");
+  if (typeof apiVersion !== "string" || apiVersion === "") {
+    return refused(["apiVersion"], "Object 'apiVersion' is missing");
+  }
+  const strategy = strategyOf(kind);
+  const version = strategy && versionsOf(strategy).find(({ name }) => name === apiVersion);
+  if (strategy === undefined || version === undefined) {
+    const known = `known here: ${knownKinds()}`;
+    const sentence = `no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}; ${known}`;
+    return refused(["kind"], sentence);
+  }
+  const misshapen = shapeProblem(value, version.shape);
+  if (misshapen) {
+    // The API server names the version without its group here.
+    const shortVersion = apiVersion.slice(apiVersion.indexOf("/") + 1);
+    const sentence = `${kind} in version ${goQuote(shortVersion)} cannot be handled as a ${kind}: ${misshapen.message}`;
+    return refused(misshapen.path, sentence);
+  }
+  const given = completed(withoutNulls(value));
+  const held = strategy.otherVersions[apiVersion]?.toHeld(given) ?? given;
+  return { isDecoded: true, object: strategy.withDefaults(held), strategy };
+}
+
+function versionsOf({ apiVersion, shape, otherVersions }: Strategy) {
+  const others = Object.entries(otherVersions).map(([name, conversion]) => ({
+    name,
+    shape: conversion.shape,
+  }));
+  return [{ name: apiVersion, shape }, ...others];
+}
+
+/** `Pod, Node, Namespace and List of version "v1"; ...`. */
+function knownKinds(): string {
+  const kindsOf = new Map<string, string[]>();
+  for (const strategy of strategies) {
+    for (const { name } of versionsOf(strategy)) {
+      kindsOf.set(name, [...(kindsOf.get(name) ?? []), strategy.kind]);
+    }
+  }
+  const texts = Array.from(kindsOf, ([version, kinds]) => {
+    const all = version === "v1" ? [...kinds, "List"] : kinds;
+    const last = all.at(-1) ?? "";
+    const names = all.length === 1 ? last : `${all.slice(0, -1).join(", ")} and ${last}`;
+    return `${names} of version ${goQuote(version)}`;
+  });
+  return texts.join("; ");
+}
+
+function refused(path: FieldPath, message: string): Decoding {
+  return { isDecoded: false, problem: { path, message } };
+}
+
+/** With the parts that validation reads; Go decodes an absent struct as an empty one. */
+function completed(value: Record<string, unknown>): ApiObject {
+  const metadata = isRecord(value.metadata) ? value.metadata : {};
+  const spec = value.kind === "Pod" ? { spec: value.spec ?? {} } : {};
+  return { ...value, metadata, ...spec } as unknown as ApiObject;
+}
+
+/** A null member means "not set" to Go's decoder; `creationTimestamp: null` stands in every manifest that kubectl generates. */
+function withoutNulls(value: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
+  return Object.fromEntries(entries.map(([key, member]) => [key, cleaned(member)]));
+}
+
+function cleaned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(cleaned);
+  return isRecord(value) ? withoutNulls(value) : value;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
