@@ -1,7 +1,9 @@
 import type { ApiObject } from "./api-object.ts";
+import type { NetworkingObject } from "./networking-objects.ts";
 import type { Extensible, ObjectMeta } from "./object-meta.ts";
 import type { Probe } from "./probe-objects.ts";
 import type { RbacObject } from "./rbac-objects.ts";
+import type { ServiceObject } from "./service-objects.ts";
 
 export type { ObjectMeta } from "./object-meta.ts";
 
@@ -107,9 +109,13 @@ export interface Namespace extends Extensible {
 /** What the read-only API gives out. */
 export type ServedObject = Pod | Node | Namespace;
 
-export type KubernetesObject = ServedObject | RbacObject;
+export type KubernetesObject = ServedObject | RbacObject | ServiceObject | NetworkingObject;
 
-const CLUSTER_KINDS: ReadonlySet<string> = new Set<KubernetesObject["kind"]>([
+export type ObjectKind = KubernetesObject["kind"];
+
+export type ObjectOfKind<Kind extends ObjectKind> = Extract<KubernetesObject, { readonly kind: Kind }>;
+
+const CLUSTER_KINDS: ReadonlySet<string> = new Set<ObjectKind>([
   "Pod",
   "Node",
   "Namespace",
@@ -117,6 +123,12 @@ const CLUSTER_KINDS: ReadonlySet<string> = new Set<KubernetesObject["kind"]>([
   "ClusterRole",
   "RoleBinding",
   "ClusterRoleBinding",
+  "Service",
+  "EndpointSlice",
+  "Secret",
+  "Lease",
+  "Ingress",
+  "IngressClass",
 ]);
 
 /** What the cluster in memory holds; other kinds are checked and left alone. Expects an object that was read by `readObject`. */

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import type { KubernetesObject, Namespace, Node, Pod } from "../api/objects.ts";
-import { isRbacObject, type RbacObject } from "../api/rbac-objects.ts";
+import type { KubernetesObject, Namespace, Node, ObjectKind, ObjectOfKind, Pod } from "../api/objects.ts";
+import type { RbacObject } from "../api/rbac-objects.ts";
 import type { Cluster, ClusterChange } from "./cluster.ts";
-import { compareByKey, keyOf } from "./object-key.ts";
+import { KindTable } from "./kind-table.ts";
 
 /** How many changes a watch may be behind before it must list again. */
 export const DEFAULT_REMEMBERED_CHANGES = 1_000;
+
+const RBAC_KINDS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const;
 
 export interface ClusterStoreOptions {
   readonly maxRememberedChanges?: number;
@@ -16,20 +18,17 @@ export interface ClusterStoreOptions {
   readonly firstResourceVersion?: number;
 }
 
-interface Entry {
-  /** As the source gave it, to see whether it changed. */
-  readonly given: KubernetesObject;
-  /** With resourceVersion and creationTimestamp. */
-  readonly stored: KubernetesObject;
-}
-
-/** The cluster in memory: whole states go in, changes come out. Objects are never altered once they are in. */
+/**
+ * The cluster in memory: whole states or single objects go in, changes come out. Objects are never altered once they are in. An
+ * object without a resourceVersion gets one and a creationTimestamp; one that has it comes from an API server and stays as it is.
+ */
 export class ClusterStore implements Cluster {
   readonly #maxRememberedChanges: number;
   readonly #listeners = new Set<(change: ClusterChange) => void>();
   readonly #changes: ClusterChange[] = [];
-  #entries = new Map<string, Entry>();
-  #sorted: readonly KubernetesObject[] = [];
+  readonly #tables = new Map<ObjectKind, KindTable>();
+  /** What a source gave, of those objects that were stamped here: to see whether it gives the same again. */
+  readonly #givenOf = new WeakMap<KubernetesObject, KubernetesObject>();
   #resourceVersion: number;
 
   constructor(options: ClusterStoreOptions = {}) {
@@ -41,66 +40,72 @@ export class ClusterStore implements Cluster {
     return this.#resourceVersion;
   }
 
-  /** Makes `objects` the whole state. What did not change keeps its version; what stays keeps its age. Keys must be unique. */
+  /**
+   * Makes `objects` the whole state, with versions of our own. What did not change keeps its version; what stays keeps its age.
+   * Keys must be unique.
+   */
   replaceAll(objects: readonly KubernetesObject[], now: Date): void {
-    const before = this.#entries;
-    const after = new Map<string, Entry>();
-    const changes: ClusterChange[] = [];
-    for (const given of objects) {
-      const key = keyOf(given);
-      const old = before.get(key);
-      if (old && isDeepStrictEqual(old.given, given)) {
-        after.set(key, old);
-        continue;
-      }
-      const stored = this.#stamped(given, old?.stored, now);
-      after.set(key, { given, stored });
-      changes.push(this.#changeOf(old ? "MODIFIED" : "ADDED", stored, old?.stored));
-    }
-    for (const [key, { stored }] of before) {
-      if (!after.has(key))
-        changes.push(this.#changeOf("DELETED", this.#stamped(stored, stored, now), stored));
-    }
-    if (changes.length === 0) return;
-    this.#entries = after;
-    this.#sorted = [...after.values()].map(({ stored }) => stored).sort(compareByKey);
-    this.#changes.push(...changes);
-    this.#changes.splice(0, Math.max(0, this.#changes.length - this.#maxRememberedChanges));
-    // The new state stands before anybody hears of it.
-    for (const change of changes) {
-      for (const listener of [...this.#listeners]) listener(change);
-    }
+    const unversioned = objects.map(withoutVersion);
+    this.#replace(new Set([...this.#tables.keys(), ...objects.map(({ kind }) => kind)]), unversioned, now);
+  }
+
+  /** Makes `objects` all there is of that kind. Keys must be unique. */
+  replaceKind(kind: ObjectKind, objects: readonly KubernetesObject[], now = new Date()): void {
+    this.#replace(new Set([kind]), objects, now);
+  }
+
+  /** Adds an object, or puts it in the place of the one with its name. False: nothing is new about it. */
+  upsert(object: KubernetesObject, now = new Date()): boolean {
+    const change = this.#put(this.#tableOf(object.kind), object, now);
+    if (change === undefined) return false;
+    this.#announce([change]);
+    return true;
+  }
+
+  /** False: there was none. The namespace of a kind that has none is "". */
+  remove(kind: ObjectKind, namespace: string, name: string, now = new Date()): boolean {
+    const table = this.#tables.get(kind);
+    const object = table?.get(namespace, name);
+    if (table === undefined || object === undefined) return false;
+    table.delete(namespace, name);
+    this.#announce([this.#deletionOf(object, now)]);
+    return true;
+  }
+
+  get<Kind extends ObjectKind>(kind: Kind, namespace: string, name: string): ObjectOfKind<Kind> | undefined {
+    return this.#tables.get(kind)?.get(namespace, name) as ObjectOfKind<Kind> | undefined;
+  }
+
+  list<Kind extends ObjectKind>(kind: Kind, namespace?: string): readonly ObjectOfKind<Kind>[] {
+    return (this.#tables.get(kind)?.list(namespace) ?? []) as readonly ObjectOfKind<Kind>[];
   }
 
   getPod(namespace: string, name: string): Pod | undefined {
-    return this.#entries.get(`Pod/${namespace}/${name}`)?.stored as Pod | undefined;
+    return this.get("Pod", namespace, name);
   }
 
   getNode(name: string): Node | undefined {
-    return this.#entries.get(`Node//${name}`)?.stored as Node | undefined;
+    return this.get("Node", "", name);
   }
 
   getNamespace(name: string): Namespace | undefined {
-    return this.#entries.get(`Namespace//${name}`)?.stored as Namespace | undefined;
+    return this.get("Namespace", "", name);
   }
 
   listPods(namespace?: string): readonly Pod[] {
-    return this.#sorted.filter(
-      (object): object is Pod =>
-        object.kind === "Pod" && (namespace === undefined || object.metadata.namespace === namespace),
-    );
+    return this.list("Pod", namespace);
   }
 
   listNodes(): readonly Node[] {
-    return this.#sorted.filter((object): object is Node => object.kind === "Node");
+    return this.list("Node");
   }
 
   listNamespaces(): readonly Namespace[] {
-    return this.#sorted.filter((object): object is Namespace => object.kind === "Namespace");
+    return this.list("Namespace");
   }
 
   listRbacObjects(): readonly RbacObject[] {
-    return this.#sorted.filter(isRbacObject);
+    return RBAC_KINDS.flatMap((kind): readonly RbacObject[] => this.list(kind));
   }
 
   subscribe(listener: (change: ClusterChange) => void): () => void {
@@ -109,27 +114,92 @@ export class ClusterStore implements Cluster {
   }
 
   changesAfter(resourceVersion: number): readonly ClusterChange[] | undefined {
-    const oldest = this.#changes[0]?.resourceVersion ?? this.#resourceVersion + 1;
-    if (resourceVersion < oldest - 1) return undefined;
-    return this.#changes.filter((change) => change.resourceVersion > resourceVersion);
+    // Every change has the version after the one before it, so that its place tells its version.
+    const forgotten = this.#resourceVersion - this.#changes.length;
+    if (resourceVersion < forgotten) return undefined;
+    return this.#changes.slice(resourceVersion - forgotten);
+  }
+
+  #replace(kinds: ReadonlySet<ObjectKind>, objects: readonly KubernetesObject[], now: Date): void {
+    const before = new Map([...kinds].map((kind) => [kind, [...this.#tableOf(kind).values()]]));
+    const after = new Map([...kinds].map((kind) => [kind, new Set<string>()]));
+    const changes: ClusterChange[] = [];
+    for (const object of objects) {
+      const change = this.#put(this.#tableOf(object.kind), object, now);
+      if (change !== undefined) changes.push(change);
+      after.get(object.kind)?.add(placeOf(object));
+    }
+    for (const [kind, stood] of before) {
+      for (const object of stood) {
+        if (after.get(kind)?.has(placeOf(object))) continue;
+        this.#tableOf(kind).delete(object.metadata.namespace ?? "", object.metadata.name);
+        changes.push(this.#deletionOf(object, now));
+      }
+    }
+    this.#announce(changes);
+  }
+
+  #put(table: KindTable, given: KubernetesObject, now: Date): ClusterChange | undefined {
+    const { namespace = "", name, resourceVersion } = given.metadata;
+    const old = table.get(namespace, name);
+    if (old !== undefined && this.#isSame(old, given)) return undefined;
+    this.#resourceVersion++;
+    const object = resourceVersion === undefined ? this.#stamped(given, old, now) : given;
+    table.set(object);
+    const change = { object, resourceVersion: this.#resourceVersion };
+    return old === undefined ? { type: "ADDED", ...change } : { type: "MODIFIED", ...change, previous: old };
+  }
+
+  #isSame(old: KubernetesObject, given: KubernetesObject): boolean {
+    const before = this.#givenOf.get(old);
+    if (before !== undefined) return isDeepStrictEqual(before, given);
+    return (
+      given.metadata.resourceVersion === old.metadata.resourceVersion &&
+      given.metadata.uid === old.metadata.uid
+    );
+  }
+
+  #deletionOf(previous: KubernetesObject, now: Date): ClusterChange {
+    this.#resourceVersion++;
+    const object = this.#givenOf.has(previous) ? this.#stamped(previous, previous, now) : previous;
+    return { type: "DELETED", object, previous, resourceVersion: this.#resourceVersion };
   }
 
   #stamped(given: KubernetesObject, old: KubernetesObject | undefined, now: Date): KubernetesObject {
-    this.#resourceVersion++;
     const creationTimestamp =
       given.metadata.creationTimestamp ?? old?.metadata.creationTimestamp ?? rfc3339Seconds(now);
     const resourceVersion = String(this.#resourceVersion);
-    return { ...given, metadata: { ...given.metadata, creationTimestamp, resourceVersion } };
+    const object = { ...given, metadata: { ...given.metadata, creationTimestamp, resourceVersion } };
+    this.#givenOf.set(object, given);
+    return object;
   }
 
-  #changeOf(
-    type: ClusterChange["type"],
-    object: KubernetesObject,
-    previous: KubernetesObject | undefined,
-  ): ClusterChange {
-    const resourceVersion = Number(object.metadata.resourceVersion);
-    return { type, object, resourceVersion, ...(previous && { previous }) };
+  /** The new state stands before anybody hears of it. */
+  #announce(changes: readonly ClusterChange[]): void {
+    for (const change of changes) this.#changes.push(change);
+    const surplus = this.#changes.length - this.#maxRememberedChanges;
+    if (surplus > 0) this.#changes.splice(0, surplus);
+    for (const change of changes) {
+      for (const listener of [...this.#listeners]) listener(change);
+    }
   }
+
+  #tableOf(kind: ObjectKind): KindTable {
+    const table = this.#tables.get(kind) ?? new KindTable();
+    this.#tables.set(kind, table);
+    return table;
+  }
+}
+
+/** A version that was written to a file says nothing about this process's. */
+function withoutVersion(object: KubernetesObject): KubernetesObject {
+  if (object.metadata.resourceVersion === undefined) return object;
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return { ...object, metadata } as KubernetesObject;
+}
+
+function placeOf({ metadata: { namespace = "", name } }: KubernetesObject): string {
+  return `${namespace}/${name}`;
 }
 
 function rfc3339Seconds(time: Date): string {

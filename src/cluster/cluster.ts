@@ -1,12 +1,15 @@
-import type { Namespace, Node, ObjectChange, Pod } from "../api/objects.ts";
+import type { Namespace, Node, ObjectChange, ObjectKind, ObjectOfKind, Pod } from "../api/objects.ts";
 import type { RbacObject } from "../api/rbac-objects.ts";
 
 /** What is where. Answers come from memory; nothing here waits. */
 export interface Cluster {
+  /** The namespace of a kind that has none is "". */
+  get<Kind extends ObjectKind>(kind: Kind, namespace: string, name: string): ObjectOfKind<Kind> | undefined;
+  /** In order of namespace and name; of every namespace when none is given. The same array until one of them changes. */
+  list<Kind extends ObjectKind>(kind: Kind, namespace?: string): readonly ObjectOfKind<Kind>[];
   getPod(namespace: string, name: string): Pod | undefined;
   getNode(name: string): Node | undefined;
   getNamespace(name: string): Namespace | undefined;
-  /** In order of namespace and name; of every namespace when none is given. */
   listPods(namespace?: string): readonly Pod[];
   listNodes(): readonly Node[];
   listNamespaces(): readonly Namespace[];

@@ -16,11 +16,7 @@ export function withDefaults(object: KubernetesObject): KubernetesObject {
       return withPodStatus({ ...object, metadata });
     case "Namespace":
       return withNamespaceStatus({ ...object, metadata });
-    case "Node":
-    case "Role":
-    case "ClusterRole":
-    case "RoleBinding":
-    case "ClusterRoleBinding":
+    default:
       return { ...object, metadata };
   }
 }

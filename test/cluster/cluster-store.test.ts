@@ -103,3 +103,56 @@ describe("ClusterStore", () => {
     );
   });
 });
+
+describe("single changes", () => {
+  const versioned = (name: string, resourceVersion: string, more: Partial<Pod> = {}): Pod =>
+    pod(name, { metadata: { name, namespace: "default", resourceVersion, uid: `uid-of-${name}` }, ...more });
+
+  it("an object of an API server is held as it came, and a version that is held already is no change", () => {
+    const store = new ClusterStore({ firstResourceVersion: 10 });
+    const changes: string[] = [];
+    store.subscribe((change) => changes.push(summary(change)));
+    const first = versioned("a", "900");
+    expect([
+      store.upsert(first),
+      store.upsert(versioned("a", "900")),
+      store.upsert(versioned("a", "901")),
+    ]).toEqual([true, false, true]);
+    expect([store.remove("Pod", "default", "a"), store.remove("Pod", "default", "a")]).toEqual([true, false]);
+    expect(changes).toEqual(["ADDED a 11", "MODIFIED a 12", "DELETED a 13"]);
+    expect(store.changesAfter(10)?.[0]?.object).toBe(first);
+    expect(store.changesAfter(12)?.map(summary)).toEqual(["DELETED a 13"]);
+  });
+
+  it("a kind is replaced without touching another", () => {
+    const store = new ClusterStore();
+    store.upsert({ apiVersion: "v1", kind: "Node", metadata: { name: "n" } });
+    store.replaceKind("Pod", [versioned("a", "1"), versioned("b", "2")]);
+    const changes: string[] = [];
+    store.subscribe((change) => changes.push(summary(change)));
+    store.replaceKind("Pod", [versioned("b", "2"), versioned("c", "3")]);
+    expect(changes).toEqual(["ADDED c 5", "DELETED a 6"]);
+    expect([
+      store.listNodes().length,
+      store.list("Pod", "default").map(({ metadata }) => metadata.name),
+    ]).toEqual([1, ["b", "c"]]);
+  });
+
+  it("lists are made once, and after a change again", () => {
+    const store = new ClusterStore();
+    store.replaceKind("Pod", [versioned("b", "1"), versioned("a", "2")]);
+    store.upsert({ apiVersion: "v1", kind: "Node", metadata: { name: "n" } });
+    const [pods, nodes] = [store.list("Pod"), store.list("Node")];
+    expect(store.list("Pod")).toBe(pods);
+    store.upsert(versioned("b", "3"));
+    expect(store.list("Pod")).not.toBe(pods);
+    expect(store.list("Pod").map(({ metadata }) => metadata.resourceVersion)).toEqual(["2", "3"]);
+    expect(store.list("Node")).toBe(nodes);
+  });
+
+  it("namespaces are ordered as their keys are", () => {
+    const store = new ClusterStore();
+    for (const namespace of ["a-b", "a", "b"]) store.upsert(pod("x", { metadata: { name: "x", namespace } }));
+    expect(store.list("Pod").map(({ metadata }) => metadata.namespace)).toEqual(["a-b", "a", "b"]);
+  });
+});

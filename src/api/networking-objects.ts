@@ -1,0 +1,89 @@
+import type { Extensible, ObjectMeta } from "./object-meta.ts";
+
+export const NETWORKING_API_VERSION = "networking.k8s.io/v1";
+
+export interface Ingress extends Extensible {
+  readonly apiVersion: typeof NETWORKING_API_VERSION;
+  readonly kind: "Ingress";
+  readonly metadata: ObjectMeta;
+  readonly spec?: IngressSpec;
+  readonly status?: IngressStatus;
+}
+
+export interface IngressSpec extends Extensible {
+  readonly ingressClassName?: string;
+  /** Of requests that no rule matches. */
+  readonly defaultBackend?: IngressBackend;
+  readonly tls?: readonly IngressTls[];
+  readonly rules?: readonly IngressRule[];
+}
+
+export interface IngressTls extends Extensible {
+  /** Absent or empty: every host. */
+  readonly hosts?: readonly string[];
+  readonly secretName?: string;
+}
+
+export interface IngressRule extends Extensible {
+  /** Absent or empty: any host; `*.example.com` for one label in front. */
+  readonly host?: string;
+  readonly http?: Extensible & { readonly paths: readonly IngressPath[] };
+}
+
+export interface IngressPath extends Extensible {
+  readonly path?: string;
+  /** `Exact`, `Prefix` or `ImplementationSpecific`. */
+  readonly pathType?: string;
+  readonly backend: IngressBackend;
+}
+
+/** Exactly one of the two is set. */
+export interface IngressBackend extends Extensible {
+  readonly service?: Extensible & {
+    readonly name: string;
+    readonly port?: Extensible & { readonly name?: string; readonly number?: number };
+  };
+  readonly resource?: Extensible & {
+    readonly apiGroup?: string;
+    readonly kind: string;
+    readonly name: string;
+  };
+}
+
+export interface IngressStatus extends Extensible {
+  readonly loadBalancer?: Extensible & { readonly ingress?: readonly IngressAddress[] };
+}
+
+export interface IngressAddress extends Extensible {
+  readonly ip?: string;
+  readonly hostname?: string;
+  readonly ports?: readonly (Extensible & {
+    readonly port: number;
+    readonly protocol: string;
+    readonly error?: string;
+  })[];
+}
+
+/** The class of Ingresses that name none, where its value is exactly `true`. */
+export const DEFAULT_CLASS_ANNOTATION = "ingressclass.kubernetes.io/is-default-class";
+
+export interface IngressClass extends Extensible {
+  readonly apiVersion: typeof NETWORKING_API_VERSION;
+  readonly kind: "IngressClass";
+  readonly metadata: ObjectMeta;
+  readonly spec?: IngressClassSpec;
+}
+
+export interface IngressClassSpec extends Extensible {
+  /** `example.com/controller`: who serves the class. */
+  readonly controller?: string;
+  readonly parameters?: Extensible & {
+    readonly apiGroup?: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly scope?: string;
+    readonly namespace?: string;
+  };
+}
+
+export type NetworkingObject = Ingress | IngressClass;
