@@ -13,12 +13,14 @@ import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
 import type { GatewayContext } from "./gateway/context.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
 import { forwardToApiServer } from "./gateway/forward-to-api-server.ts";
+import { PlainRequests } from "./gateway/plain-requests.ts";
 import { createApiServer } from "./gateway/server.ts";
 import { Sessions } from "./gateway/sessions.ts";
-import { drainSessions } from "./gateway/shutdown.ts";
+import { drainGateway } from "./gateway/shutdown.ts";
 import { createLogger, type Logger } from "./observability/logger.ts";
 import { Metrics } from "./observability/metrics.ts";
 import { readServingTls, watchServingTls } from "./serving-certificate.ts";
+import { Bandwidth } from "./streaming/bandwidth.ts";
 import { SessionClock } from "./streaming/session-clock.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
 import { HttpUpstream } from "./upstream/http-upstream.ts";
@@ -69,6 +71,10 @@ export async function startGateway(
     timeouts,
     kubelet: await buildKubelet(configuration, () => [api, admin].flatMap(endpointOfListener)),
     clock,
+    bandwidth:
+      limits.maxConnectionBytesPerSecond === 0
+        ? undefined
+        : new Bandwidth(limits.maxConnectionBytesPerSecond),
     sessions,
     metrics,
     logger,
@@ -89,6 +95,7 @@ export async function startGateway(
     listSessions: () => sessions.list(),
     logger,
   });
+  const plainRequests = new PlainRequests(api);
   const closeApi = closerOf(api);
   await Promise.all([listen(api, apiServer), listen(admin, listeners.admin)]);
   const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger);
@@ -100,7 +107,7 @@ export async function startGateway(
     apiServerUrl,
     adminUrl,
     async shutDown(): Promise<void> {
-      await drainSessions(gateway);
+      await drainGateway(gateway, plainRequests);
       unwatchTls?.();
       authentication.stop();
       authorization.stop();

@@ -5,8 +5,10 @@ import { AUTHORIZATION_FLAGS, mergeAuthorizationFlags } from "./authorization-fl
 import type { GatewayConfiguration } from "./configuration.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { FeatureGateError } from "./feature-gates.ts";
+import { countFlag } from "./flag-values.ts";
 import { checkNodeAddressType, isNodeAddressType } from "./kubelet.ts";
 import { checkHost } from "./listeners.ts";
+import { checkBytesPerSecond } from "./read-bounds.ts";
 
 /** Flags of kube-apiserver that the gateway has too, without the dashes. Each stands above the file's field. */
 export const KUBE_APISERVER_FLAGS = [
@@ -20,6 +22,7 @@ export const KUBE_APISERVER_FLAGS = [
   "kubelet-client-certificate",
   "kubelet-client-key",
   "kubelet-preferred-address-types",
+  "max-connection-bytes-per-sec",
   "secure-port",
   "bind-address",
 ] as const;
@@ -41,6 +44,7 @@ export function mergeFlags(configuration: GatewayConfiguration, flags: FlagValue
     authorization: mergeAuthorizationFlags(configuration.authorization, merger),
     audit: mergeAuditFlags(configuration.audit, merger),
     kubelet: merger.kubelet(configuration.kubelet),
+    limits: merger.limits(configuration.limits),
     featureGates: merger.featureGates(configuration.featureGates),
   };
   if (problems.length > 0) {
@@ -94,6 +98,14 @@ class FlagMerger {
       clientKeyFile,
       preferredAddressTypes: types.filter(isNodeAddressType),
     };
+  }
+
+  limits(limits: GatewayConfiguration["limits"]): GatewayConfiguration["limits"] {
+    const flag = "max-connection-bytes-per-sec";
+    const bytesPerSecond = countFlag(flag, this) ?? limits.maxConnectionBytesPerSecond;
+    const slow = checkBytesPerSecond(bytesPerSecond);
+    if (slow !== undefined) this.refuse(flag, slow);
+    return { ...limits, maxConnectionBytesPerSecond: bytesPerSecond };
   }
 
   featureGates(gates: GatewayConfiguration["featureGates"]): GatewayConfiguration["featureGates"] {

@@ -32,6 +32,11 @@ export interface Limits {
   readonly maxWebSocketFragments: number;
   /** Connections of one client address at once, by /64 for IPv6; trusted proxies have no bound. Past it: closed without an answer. */
   readonly maxConnectionsPerAddress: number;
+  /**
+   * Bytes that one session may carry in a second, in each direction by itself; 0: as many as both sides take. kube-apiserver's
+   * --max-connection-bytes-per-sec.
+   */
+  readonly maxConnectionBytesPerSecond: number;
   /** A bearer token of any kind, in a header or a subprotocol. Past it: 401, unread. */
   readonly maxBearerTokenBytes: number;
   /** Connections to the admin listener at once. Past it: closed without an answer. */
@@ -66,6 +71,7 @@ export const defaultLimits: Limits = {
   maxWebSocketFrameBytes: 32 * 1024 * 1024,
   maxWebSocketFragments: 10_000,
   maxConnectionsPerAddress: 1_000,
+  maxConnectionBytesPerSecond: 0,
   maxBearerTokenBytes: 16 * 1024,
   maxAdminConnections: 100,
   spdy: {
@@ -105,6 +111,7 @@ export const limitRanges: RangesOf<Limits> = {
   maxWebSocketFrameBytes: { min: 64 * KIB, max: 2 ** 40 },
   maxWebSocketFragments: { min: 1, max: 2 ** 31 - 1 },
   maxConnectionsPerAddress: { min: 1, max: 1_000_000 },
+  maxConnectionBytesPerSecond: { min: 0, max: 2 ** 40 },
   // A service account's token is about 1 KiB, one with many groups a few.
   maxBearerTokenBytes: { min: 1 * KIB, max: 16 * MIB },
   maxAdminConnections: { min: 1, max: 10_000 },

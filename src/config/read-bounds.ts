@@ -10,6 +10,8 @@ import { formatQuantity } from "./quantity.ts";
 import type { Section } from "./section.ts";
 import { defaultTimeouts, type Timeouts, timeoutRanges } from "./timeouts.ts";
 
+const LEAST_BYTES_PER_SECOND = 16 * 1024;
+
 export function readLimits(section: Section): Limits {
   const { spdy: defaultSpdy, ...defaults } = defaultLimits;
   const { spdy: spdyRanges, ...ranges } = limitRanges;
@@ -25,8 +27,16 @@ export function readLimits(section: Section): Limits {
       `must be at least ${formatQuantity(least)}: socketBufferBytes and 128Ki`,
     );
   }
+  const slow = checkBytesPerSecond(limits.maxConnectionBytesPerSecond);
+  if (slow !== undefined) section.problem("maxConnectionBytesPerSecond", slow);
   section.finish();
   return limits;
+}
+
+/** A chunk of 64 KiB must not hold up heartbeats for longer than they wait for each other. */
+export function checkBytesPerSecond(value: number): string | undefined {
+  const isFit = value === 0 || value >= LEAST_BYTES_PER_SECOND;
+  return isFit ? undefined : `must be 0, for no bound, or at least ${formatQuantity(LEAST_BYTES_PER_SECOND)}`;
 }
 
 export function readTimeouts(section: Section): Timeouts {
@@ -45,7 +55,7 @@ function readNumbers<T extends { readonly [Name in keyof T]: number }>(
   ranges: { readonly [Name in keyof T]: Range },
 ): T {
   const numbers = (Object.keys(defaults) as (keyof T & string)[]).map((name) => {
-    const read = name.endsWith("Bytes") ? section.bytes : section.count;
+    const read = /Bytes(PerSecond)?$/.test(name) ? section.bytes : section.count;
     return [name, read.call(section, name, defaults[name], ranges[name])];
   });
   return Object.fromEntries(numbers) as T;

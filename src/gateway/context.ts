@@ -10,6 +10,7 @@ import type { PolicyRule } from "../config/policy.ts";
 import type { Timeouts } from "../config/timeouts.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
+import type { Bandwidth } from "../streaming/bandwidth.ts";
 import type { SessionClock } from "../streaming/session-clock.ts";
 import type { UpstreamEndpoint } from "../upstream/dial.ts";
 import type { EdgeRules } from "./edge-rules.ts";
@@ -30,6 +31,8 @@ export interface GatewayContext {
   readonly timeouts: Timeouts;
   readonly kubelet: KubeletOptions;
   readonly clock: SessionClock;
+  /** Absent: sessions are as fast as both of their sides. */
+  readonly bandwidth?: Bandwidth | undefined;
   readonly sessions: Sessions;
   readonly metrics: Metrics;
   readonly logger: Logger;

@@ -84,13 +84,13 @@ export function forwardToApiServer(
 }
 
 function carryForwarded(downstream: Leg, answered: Leg, gateway: GatewayContext, giveBack: () => void): void {
-  const { clock, sessions, timeouts } = gateway;
+  const { clock, bandwidth, sessions, timeouts } = gateway;
   let session: Relay | undefined;
   const onOver = (): void => {
     sessions.deleteUnlisted(session);
     giveBack();
   };
-  session = new Relay(downstream, answered, { clock, timeouts, lingerTimes: timeouts, onOver });
+  session = new Relay(downstream, answered, { clock, bandwidth, timeouts, lingerTimes: timeouts, onOver });
   sessions.addUnlisted(session);
 }
 

@@ -67,12 +67,13 @@ export class SessionRecord {
 
   /** Both upgrades are done: from here on the session's report is the last word. */
   start(begin: (context: SessionContext) => StreamingSession): void {
-    const { clock, timeouts, metrics, sessions, logger } = this.#gateway;
+    const { clock, bandwidth, timeouts, metrics, sessions, logger } = this.#gateway;
     const { subresource, plan } = this.#info;
     metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000);
     this.#auditStart();
     const context: SessionContext = {
       clock,
+      bandwidth,
       lingerTimes: timeouts,
       timeouts: timesOf(this.#prepared.policy, timeouts),
       onOver: (report) => this.#over(report),

@@ -1,4 +1,5 @@
 import type { GatewayContext } from "./context.ts";
+import type { PlainRequests } from "./plain-requests.ts";
 
 /** After the end of the grace period, what is still queued towards clients has this long to leave. */
 const FLUSH_MS = 2_000;
@@ -6,10 +7,15 @@ const FLUSH_MS = 2_000;
 /**
  * Lets running sessions finish within the grace period, while new ones are refused with 503, then ends the rest: each
  * client gets a failure in its own protocol, never a success. Sessions that are over may still be sending what is queued
- * for a slow client (linger.ts); they have what is left of the grace period, and FLUSH_MS at least.
+ * for a slow client (linger.ts); they have what is left of the grace period, and FLUSH_MS at least. Plain requests are answered all
+ * the while; when the last session is over no more are taken, and those in flight have what is left of the grace period.
  */
-export async function drainSessions({ sessions, timeouts, clock, logger }: GatewayContext): Promise<void> {
+export async function drainGateway(
+  { sessions, timeouts, clock, logger }: GatewayContext,
+  plainRequests: PlainRequests,
+): Promise<void> {
   const startedMs = clock.now();
+  plainRequests.drain();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
@@ -17,7 +23,15 @@ export async function drainSessions({ sessions, timeouts, clock, logger }: Gatew
     sessions.endAll("the gateway is shutting down");
   }
   const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);
+  const finished = plainRequests.finish(Math.max(0, leftMs));
   await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs));
+  await finished;
+  if (plainRequests.inFlight > 0) {
+    logger.warn(
+      { requests: plainRequests.inFlight },
+      "the grace period is over, cutting the remaining requests",
+    );
+  }
 }
 
 function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { Pace } from "./bandwidth.ts";
 import { releaseChunk } from "./reused-reads.ts";
 
 /**
@@ -6,9 +7,20 @@ import { releaseChunk } from "./reused-reads.ts";
  * of it to `sink`.
  *
  * `receive` must keep no view of the chunk beyond what it writes to the sink. All that one chunk causes leaves in one writev (cork), and a sink that is full pauses the source: bytes move no
- * faster than the slower side, and at most one chunk beyond the sink's high-water mark is held here.
+ * faster than the slower side, and at most one chunk beyond the sink's high-water mark is held here. Where a pace is given, no faster
+ * than that either.
  */
-export function feed(source: Duplex, sink: Duplex, receive: (chunk: Uint8Array) => void): void {
+export function feed(
+  source: Duplex,
+  sink: Duplex,
+  receive: (chunk: Uint8Array) => void,
+  pace?: Pace | undefined,
+): void {
+  let isPaced = false;
+  const wake = (): void => {
+    isPaced = false;
+    if (!sink.writableNeedDrain) source.resume();
+  };
   source.on("data", (chunk: Uint8Array) => {
     sink.cork();
     try {
@@ -19,8 +31,15 @@ export function feed(source: Duplex, sink: Duplex, receive: (chunk: Uint8Array) 
     // Mostly the kernel has taken all of it by now: the memory is free, and there is nothing to wait for.
     if (sink.writableLength === 0) releaseChunk(source);
     else if (sink.writableNeedDrain) source.pause();
+    const waitMs = pace === undefined ? 0 : pace.spend(chunk.byteLength);
+    if (waitMs === 0 || isPaced) return;
+    isPaced = true;
+    source.pause();
+    pace?.wakeIn(waitMs, wake);
   });
-  sink.on("drain", () => source.resume());
+  sink.on("drain", () => {
+    if (!isPaced) source.resume();
+  });
   // An upgraded socket is handed over paused, and a listener alone does not wake a socket that was paused.
   source.resume();
 }

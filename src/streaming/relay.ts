@@ -44,8 +44,18 @@ export class Relay implements StreamingSession {
     const startedMs = context.clock.now();
     this.#traffic = new Traffic(startedMs);
     this.#limits = new SessionLimits(startedMs, context.timeouts);
-    feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk));
-    feed(this.#downstream, this.#upstream, (chunk) => this.#toUpstream(chunk));
+    feed(
+      this.#upstream,
+      this.#downstream,
+      (chunk) => this.#toDownstream(chunk),
+      context.bandwidth?.direction(),
+    );
+    feed(
+      this.#downstream,
+      this.#upstream,
+      (chunk) => this.#toUpstream(chunk),
+      context.bandwidth?.direction(),
+    );
     this.#upstream.on("end", () => this.#upstreamEnded());
     this.#downstream.on("end", () => this.#downstreamEnded());
     this.#upstream.on("error", (error: Error) => this.#broke("upstream-lost", error.message));

@@ -1,3 +1,4 @@
+import type { Bandwidth } from "./bandwidth.ts";
 import type { LingerTimes } from "./linger.ts";
 import type { SessionClock, Ticking } from "./session-clock.ts";
 
@@ -40,6 +41,8 @@ export interface SessionContext {
   readonly clock: SessionClock;
   readonly lingerTimes: LingerTimes;
   readonly timeouts: SessionTimeouts;
+  /** Absent: as fast as both sides take it. */
+  readonly bandwidth?: Bandwidth | undefined;
   /** Called once, when the outcome is known. Sockets may still be draining then. */
   onOver(report: SessionReport): void;
 }

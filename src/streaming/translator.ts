@@ -137,8 +137,18 @@ export class Translator implements StreamingSession {
 
   #start(downstream: Leg, upstream: Leg): void {
     const { requested, upstreamVersion } = this.#options;
-    feed(upstream.socket, downstream.socket, (chunk) => this.#spdy.receive(chunk));
-    feed(downstream.socket, upstream.socket, (chunk) => this.#webSocket.receive(chunk));
+    feed(
+      upstream.socket,
+      downstream.socket,
+      (chunk) => this.#spdy.receive(chunk),
+      this.#context.bandwidth?.direction(),
+    );
+    feed(
+      downstream.socket,
+      upstream.socket,
+      (chunk) => this.#webSocket.receive(chunk),
+      this.#context.bandwidth?.direction(),
+    );
 
     this.#context.clock.add(this);
     // The first message names the first output channel and carries nothing (wsstream does it, and clients wait for it).

@@ -56,8 +56,18 @@ export class Tunnel implements StreamingSession {
         pongIntervalMs: timeouts.unsolicitedPongMs,
       },
     );
-    feed(upstream.socket, downstream.socket, (chunk) => this.#fromUpstream(chunk));
-    feed(downstream.socket, upstream.socket, (chunk) => this.#webSocket.receive(chunk));
+    feed(
+      upstream.socket,
+      downstream.socket,
+      (chunk) => this.#fromUpstream(chunk),
+      context.bandwidth?.direction(),
+    );
+    feed(
+      downstream.socket,
+      upstream.socket,
+      (chunk) => this.#webSocket.receive(chunk),
+      context.bandwidth?.direction(),
+    );
     upstream.socket.on("end", () =>
       this.#upstreamEnded(CLOSE_NORMAL, "completed", "the node ended the connection"),
     );

@@ -43,6 +43,7 @@ describe("the configuration", () => {
         clientCertificateFile: undefined,
         clientKeyFile: undefined,
         allowedAddresses: [],
+        allowAPIServerEndpoints: false,
         verifyNodeName: false,
       },
       limits: defaultLimits,
@@ -157,7 +158,7 @@ logging: {level: debug}
     ];
     expect(rows.filter(({ value, min, max }) => value < min || value > max)).toEqual([]);
     expect(rows.filter(({ min, max }) => min > max)).toEqual([]);
-    expect(rows).toHaveLength(29);
+    expect(rows).toHaveLength(30);
   });
 
   it("has the logger's levels", () => {
@@ -201,7 +202,7 @@ describe("a wrong configuration", () => {
       problems: [
         'f.yaml:3: listener: unknown field; did you mean "listeners"?',
         'f.yaml:5: listeners.apiserver: unknown field; did you mean "apiServer"?',
-        "f.yaml:7: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile, allowedAddresses, verifyNodeName",
+        "f.yaml:7: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile, allowedAddresses, allowAPIServerEndpoints, verifyNodeName",
         'f.yaml:9: timeouts.idleMs: unknown field; did you mean "idle"?',
       ],
     },

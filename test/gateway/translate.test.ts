@@ -122,6 +122,30 @@ describe("translate", () => {
     expect(result.stderr.equals(err)).toBe(true);
   });
 
+  it("TestStreamTranslator_ThrottleReadChannels: two streams share the bound, and arrive whole", async () => {
+    const part = randomBytes(20_000);
+    const bytesPerSecond = 900 * 1024;
+    const authority = await start(
+      {
+        onStream: (name, _stream, session) => {
+          if (name !== "stderr") return;
+          for (let count = 0; count < 30; count++)
+            for (const output of ["stdout", "stderr"]) session.streams.get(output)?.write(part);
+          endExec(session, SUCCESS);
+        },
+      },
+      { limits: { maxConnectionBytesPerSecond: bytesPerSecond } },
+    );
+    const startedMs = performance.now();
+    const result = await new V5Client(authority, "stdout=true&stderr=true").done;
+    const whole = Buffer.concat(Array.from({ length: 30 }, () => part));
+    expect([result.stdout.equals(whole), result.stderr.equals(whole)]).toEqual([true, true]);
+    expect(result.status).toBe(SUCCESS);
+    // A tenth of a second's worth passes at once, and the last chunk is not waited for.
+    const leastMs = ((2 * whole.length - 64 * 1024) / bytesPerSecond - 0.1) * 1_000;
+    expect(performance.now() - startedMs).toBeGreaterThan(leastMs);
+  });
+
   it("TestStreamTranslator_TTYResizeChannel: 10,000 sizes arrive in order", async () => {
     const received: Buffer[] = [];
     const authority = await start({

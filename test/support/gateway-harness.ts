@@ -20,6 +20,7 @@ import { createApiServer } from "../../src/gateway/server.ts";
 import { Sessions } from "../../src/gateway/sessions.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
+import { Bandwidth } from "../../src/streaming/bandwidth.ts";
 import { SessionClock } from "../../src/streaming/session-clock.ts";
 
 export interface HarnessOptions {
@@ -63,6 +64,10 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
     timeouts: { ...defaultTimeouts, ...options.timeouts },
     kubelet: { ...defaultLocateOptions, endpointOf: ({ host, port }) => ({ host, port }) },
     clock: options.clock ?? new SessionClock(),
+    bandwidth:
+      limits.maxConnectionBytesPerSecond === 0
+        ? undefined
+        : new Bandwidth(limits.maxConnectionBytesPerSecond),
     sessions: new Sessions(limits.maxConcurrentSessions),
     metrics,
     logger: createLogger({ level: "debug", destination: { write: (line) => void logLines.push(line) } }),
