@@ -1,0 +1,24 @@
+import { goQuote } from "../api/go-json.ts";
+import type { ContainerPort } from "../api/objects.ts";
+
+/**
+ * The number behind a probe's port: a name is looked up among the container's ports, then read as a decimal. Throws Error in
+ * the kubelet's words; such a probe is errored, not failed, and restarts nothing.
+ */
+export function resolveContainerPort(
+  port: number | string,
+  containerPorts: readonly ContainerPort[],
+): number {
+  const number = typeof port === "number" ? port : numberOf(port, containerPorts);
+  if (number > 0 && number < 65_536) return number;
+  throw new Error(`invalid port number: ${number}`);
+}
+
+function numberOf(name: string, containerPorts: readonly ContainerPort[]): number {
+  const named = containerPorts.find((port) => port.name === name);
+  if (named !== undefined) return named.containerPort;
+  if (!/^[+-]?[0-9]+$/.test(name)) {
+    throw new Error(`strconv.Atoi: parsing ${goQuote(name)}: invalid syntax`);
+  }
+  return Number(name);
+}

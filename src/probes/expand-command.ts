@@ -1,0 +1,25 @@
+/** One entry of a container's `env`; only literal values count here. */
+export interface EnvironmentEntry {
+  readonly name?: unknown;
+  readonly value?: unknown;
+}
+
+/**
+ * `$(NAME)` in a probe's command, from the container's literal `env` values only, as the kubelet does it: `$$(NAME)` stays as
+ * `$(NAME)`, and a name that is not there stays as it was written.
+ */
+export function expandCommand(
+  command: readonly string[],
+  environment: readonly EnvironmentEntry[] = [],
+): readonly string[] {
+  const values = new Map<string, string>();
+  for (const { name, value } of environment) {
+    if (typeof name === "string") values.set(name, typeof value === "string" ? value : "");
+  }
+  return command.map((argument) =>
+    argument.replace(/\$\$|\$\(([^)]*)\)/g, (whole, name: string | undefined) => {
+      if (whole === "$$") return "$";
+      return values.get(name ?? "") ?? whole;
+    }),
+  );
+}

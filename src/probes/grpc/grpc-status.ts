@@ -1,0 +1,114 @@
+import { STATUS_CODES } from "node:http";
+import { constants } from "node:http2";
+import { goQuote } from "../../api/go-json.ts";
+import { codeName } from "../http/exchange-http2.ts";
+
+export interface GrpcStatus {
+  readonly code: number;
+  readonly message: string;
+}
+
+const GRPC_CODE_NAMES = [
+  "OK",
+  "Canceled",
+  "Unknown",
+  "InvalidArgument",
+  "DeadlineExceeded",
+  "NotFound",
+  "AlreadyExists",
+  "PermissionDenied",
+  "ResourceExhausted",
+  "FailedPrecondition",
+  "Aborted",
+  "OutOfRange",
+  "Unimplemented",
+  "Internal",
+  "Unavailable",
+  "DataLoss",
+  "Unauthenticated",
+] as const;
+
+export const OK = 0;
+export const CANCELED = 1;
+export const UNKNOWN = 2;
+export const DEADLINE_EXCEEDED = 4;
+const PERMISSION_DENIED = 7;
+export const RESOURCE_EXHAUSTED = 8;
+export const UNIMPLEMENTED = 12;
+export const INTERNAL = 13;
+export const UNAVAILABLE = 14;
+const UNAUTHENTICATED = 16;
+
+export function grpcCodeName(code: number): string {
+  return GRPC_CODE_NAMES[code] ?? `Code(${code})`;
+}
+
+/** `rpc error: code = NotFound desc = unknown service`. */
+export function grpcErrorText({ code, message }: GrpcStatus): string {
+  return `rpc error: code = ${grpcCodeName(code)} desc = ${message}`;
+}
+
+type Headers = Readonly<Record<string, unknown>>;
+
+/** The status in trailers, or in headers that are trailers at once; undefined where there is none. */
+export function statusIn(headers: Headers): GrpcStatus | undefined {
+  const code = headers["grpc-status"];
+  if (typeof code !== "string") return undefined;
+  if (!/^[0-9]{1,9}$/.test(code)) {
+    return {
+      code: UNKNOWN,
+      message: `transport: malformed grpc-status: strconv.ParseInt: parsing ${goQuote(code)}: invalid syntax`,
+    };
+  }
+  const message = headers["grpc-message"];
+  return { code: Number(code), message: typeof message === "string" ? percentDecoded(message) : "" };
+}
+
+/** An answer that is no gRPC at all; undefined where it is. The code follows from HTTP's (gRPC's http-grpc-status-mapping). */
+export function statusOfForeignAnswer(headers: Headers): GrpcStatus | undefined {
+  const httpStatus = Number(headers[":status"]);
+  const contentType = headers["content-type"];
+  const isGrpc = typeof contentType === "string" && /^application\/grpc(?:[+;]|$)/i.test(contentType);
+  if (isGrpc && (httpStatus === 200 || typeof headers["grpc-status"] === "string")) return undefined;
+  const status = `unexpected HTTP status code received from server: ${httpStatus} (${STATUS_CODES[httpStatus] ?? ""})`;
+  const code = codeOfHttpStatus.get(httpStatus) ?? UNKNOWN;
+  if (isGrpc) return { code, message: status };
+  const reason =
+    typeof contentType === "string"
+      ? `transport: received unexpected content-type ${goQuote(contentType)}`
+      : "malformed header: missing HTTP content-type";
+  return { code, message: `${status}; ${reason}` };
+}
+
+const codeOfHttpStatus: ReadonlyMap<number, number> = new Map([
+  [400, INTERNAL],
+  [401, UNAUTHENTICATED],
+  [403, PERMISSION_DENIED],
+  [404, UNIMPLEMENTED],
+  [429, UNAVAILABLE],
+  [502, UNAVAILABLE],
+  [503, UNAVAILABLE],
+  [504, UNAVAILABLE],
+]);
+
+const codeOfReset: ReadonlyMap<number, number> = new Map([
+  [constants.NGHTTP2_REFUSED_STREAM, UNAVAILABLE],
+  [constants.NGHTTP2_CANCEL, CANCELED],
+  [constants.NGHTTP2_ENHANCE_YOUR_CALM, RESOURCE_EXHAUSTED],
+  [constants.NGHTTP2_INADEQUATE_SECURITY, PERMISSION_DENIED],
+]);
+
+export function statusOfReset(rstCode: number): GrpcStatus {
+  return {
+    code: codeOfReset.get(rstCode) ?? INTERNAL,
+    message: `stream terminated by RST_STREAM with error code: ${codeName(rstCode)}`,
+  };
+}
+
+/** grpc-message: percent-encoded UTF-8; what does not decode stays. */
+function percentDecoded(message: string): string {
+  const bytes = message.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return Buffer.from(bytes, "latin1").toString();
+}

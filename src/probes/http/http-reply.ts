@@ -1,0 +1,31 @@
+import { MAX_OUTPUT_BYTES } from "../probe-result.ts";
+
+/** The end of one exchange: a status, and as much of the body as a probe keeps. */
+export interface HttpReply {
+  readonly status: number;
+  readonly location: string | undefined;
+  readonly body: string;
+  /** The body broke off before the part that is kept was there. */
+  readonly bodyError?: string;
+}
+
+export const BODY_DEADLINE_TEXT =
+  "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
+
+/** Keeps the beginning of a body; what comes behind it is not even asked for. */
+export class BodyStart {
+  readonly #parts: Uint8Array[] = [];
+  #bytes = 0;
+
+  /** True once nothing more is wanted. */
+  push(part: Uint8Array): boolean {
+    const wanted = part.subarray(0, MAX_OUTPUT_BYTES - this.#bytes);
+    if (wanted.length > 0) this.#parts.push(wanted);
+    this.#bytes += wanted.length;
+    return this.#bytes >= MAX_OUTPUT_BYTES;
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#parts).toString();
+  }
+}

@@ -1,0 +1,51 @@
+import { goQuote } from "../../api/go-json.ts";
+import type { HTTPHeader } from "../../api/probe-objects.ts";
+
+export type HeaderLines = readonly (readonly [name: string, value: string])[];
+
+export interface ProbeHeaders {
+  /** Canonical names, repeated ones in their order; without Host and Connection. */
+  readonly lines: HeaderLines;
+  /** What the Host header names; undefined: the address that is dialled. */
+  readonly host: string | undefined;
+}
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
+const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/;
+
+/** Go's client writes these itself, or not at all. */
+const NOT_SENT = new Set(["Host", "Content-Length", "Transfer-Encoding", "Trailer"]);
+
+/**
+ * The headers of a probe: those of the action, and User-Agent and Accept where it does not name them. An empty value takes
+ * either away. Throws Error in Go's words for names and values that can not be sent.
+ */
+export function probeHeaders(given: readonly HTTPHeader[], userAgent: string): ProbeHeaders {
+  const canonical = given.map(({ name, value }) => [canonicalName(name), value] as const);
+  for (const [name, value] of canonical) {
+    if (!TOKEN.test(name)) throw new Error(`net/http: invalid header field name ${goQuote(name)}`);
+    if (CONTROLS.test(value)) throw new Error(`net/http: invalid header field value for ${goQuote(name)}`);
+  }
+  const first = (name: string) => canonical.find(([other]) => other === name)?.[1];
+  const agent = first("User-Agent") ?? userAgent;
+  const lines = canonical
+    .filter(([name]) => !NOT_SENT.has(name) && name !== "User-Agent")
+    // Only the first Accept decides whether it is taken away.
+    .filter(([name]) => name !== "Accept" || first("Accept") !== "")
+    .map(([name, value]) => [name, value.trim()] as const);
+  return {
+    lines: [
+      ...(agent === "" ? [] : [["User-Agent", agent] as const]),
+      ...(first("Accept") === undefined ? [["Accept", "*/*"] as const] : []),
+      ...lines,
+    ],
+    host: first("Host") || undefined,
+  };
+}
+
+/** `x-header-NAME` -> `X-Header-Name`; what is no token stays as it is. */
+export function canonicalName(name: string): string {
+  if (!TOKEN.test(name)) return name;
+  return name.toLowerCase().replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
+}

@@ -1,0 +1,86 @@
+import { joinHostPort } from "../../upstream/go-dial-error.ts";
+
+/** Where one request of an HTTP probe goes. */
+export interface ProbeUrl {
+  readonly scheme: string;
+  /** Without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** Of the request line, or `:path`. */
+  readonly requestTarget: string;
+  /** As Go prints it in its errors. */
+  readonly text: string;
+  /** Set where Go's client refuses the URL before it dials. */
+  readonly refusal?: string;
+}
+
+/**
+ * The URL of an httpGet action. The path is parsed as a URL, so that it may hold a query; one that does not parse is taken
+ * literally. Whatever else it names (a scheme, a host) gives way to the action's.
+ */
+export function probeUrl(scheme: string, host: string, port: number, path: string): ProbeUrl {
+  const { user, opaque, pathname, query, fragment } = parseGoUrl(path) ?? {
+    ...NOTHING,
+    pathname: escapePath(path, true),
+  };
+  const end = `${query === undefined ? "" : `?${query}`}${fragment === undefined ? "" : `#${fragment}`}`;
+  if (opaque !== undefined) {
+    const text = `${scheme}:${opaque}${end}`;
+    return { scheme, host, port, requestTarget: opaque, text, refusal: "http: no Host in request URL" };
+  }
+  const rooted = pathname === "" || pathname.startsWith("/") ? pathname : `/${pathname}`;
+  const address = joinHostPort(host, port);
+  return {
+    scheme,
+    host,
+    port,
+    requestTarget: `${rooted === "" ? "/" : rooted}${query === undefined ? "" : `?${query}`}`,
+    text: `${scheme}://${user === undefined ? "" : `${user}@`}${address}${rooted}${end}`,
+  };
+}
+
+interface GoUrl {
+  readonly user: string | undefined;
+  readonly opaque: string | undefined;
+  readonly pathname: string;
+  readonly query: string | undefined;
+  readonly fragment: string | undefined;
+}
+
+const NOTHING: GoUrl = {
+  user: undefined,
+  opaque: undefined,
+  pathname: "",
+  query: undefined,
+  fragment: undefined,
+};
+
+/** As much of Go's url.Parse as a probe's path can show; undefined where that fails. */
+function parseGoUrl(text: string): GoUrl | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
+  if (/[\x00-\x1f\x7f]/.test(text)) return undefined;
+  const [, beforeFragment = "", fragment] = /^([^#]*)(?:#(.*))?$/s.exec(text) ?? [];
+  const [, scheme, afterScheme = ""] = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(.*)$/s.exec(beforeFragment) ?? [];
+  const [, beforeQuery = "", query] = /^([^?]*)(?:\?(.*))?$/s.exec(afterScheme) ?? [];
+  if (scheme !== undefined && !beforeQuery.startsWith("/")) {
+    return { ...NOTHING, opaque: beforeQuery, query, fragment };
+  }
+  if (scheme === undefined && /^[^/]*:/.test(beforeQuery)) return undefined;
+  const [, authority, path = ""] = /^(?:\/\/([^/]*))?(.*)$/s.exec(beforeQuery) ?? [];
+  if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined;
+  const user = authority?.includes("@") ? authority.slice(0, authority.lastIndexOf("@")) : undefined;
+  return { ...NOTHING, user, pathname: escapePath(path, false), query, fragment };
+}
+
+/** Go's EscapedPath: what may not stand in a path is escaped. In a literal path, `%` is such a character. */
+function escapePath(path: string, isLiteral: boolean): string {
+  const kept = isLiteral ? /[^A-Za-z0-9\-_.~$&+,/:;=@]/gu : /[^A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]%]/gu;
+  return path.replace(kept, percentEncoded);
+}
+
+function percentEncoded(character: string): string {
+  return Array.from(
+    Buffer.from(character),
+    (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
+  ).join("");
+}

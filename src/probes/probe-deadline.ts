@@ -1,0 +1,65 @@
+/** Why a probe's time is over: its own limit, or nobody wants the answer any more. */
+export type DeadlineReason = "deadline" | "cancelled";
+
+/** One time limit over everything that a probe does: looking up, dialling, redirects, headers and body. */
+export class ProbeDeadline {
+  readonly #endMs: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #timer: NodeJS.Timeout;
+  readonly #listeners = new Set<() => void>();
+  #reason: DeadlineReason | undefined;
+
+  constructor(timeoutMs: number, signal?: AbortSignal) {
+    this.#endMs = performance.now() + timeoutMs;
+    this.#signal = signal;
+    this.#timer = setTimeout(() => this.#finish("deadline"), timeoutMs);
+    if (signal?.aborted) this.#finish("cancelled");
+    else signal?.addEventListener("abort", this.#onAbort);
+  }
+
+  /** Undefined while there is time left. */
+  get reason(): DeadlineReason | undefined {
+    return this.#reason;
+  }
+
+  get remainingMs(): number {
+    return this.#reason === undefined ? Math.max(0, this.#endMs - performance.now()) : 0;
+  }
+
+  /** Calls once when the time is over, later than now in any case; the returned function takes the listener back. */
+  onOver(listener: () => void): () => void {
+    if (this.#reason !== undefined) queueMicrotask(listener);
+    else this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Resolves after that long, or when the time is over. */
+  sleep(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const forget = this.onOver(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      const timer = setTimeout(() => {
+        forget();
+        resolve();
+      }, milliseconds);
+    });
+  }
+
+  /** The probe is done: no timer is left. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#listeners.clear();
+  }
+
+  readonly #onAbort = (): void => this.#finish("cancelled");
+
+  #finish(reason: DeadlineReason): void {
+    this.#reason = reason;
+    const listeners = [...this.#listeners];
+    this.end();
+    for (const listener of listeners) listener();
+  }
+}

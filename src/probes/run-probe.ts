@@ -1,0 +1,48 @@
+import type { ProbeHandler } from "../api/probe-objects.ts";
+import { resolveContainerPort } from "./container-port.ts";
+import { probeExec } from "./exec-probe.ts";
+import { expandCommand } from "./expand-command.ts";
+import { probeGrpc } from "./grpc/grpc-probe.ts";
+import { probeHttp } from "./http/http-probe.ts";
+import { ProbeDeadline } from "./probe-deadline.ts";
+import { errored, type ProbeResult } from "./probe-result.ts";
+import type { ProbeOptions, ProbeTarget } from "./probe-target.ts";
+import { probeTcp } from "./tcp-probe.ts";
+
+/** Runs a probe once, as the kubelet does. Never rejects; every socket is closed when the promise is kept. */
+export async function runProbe(
+  handler: ProbeHandler,
+  target: ProbeTarget,
+  options: ProbeOptions,
+): Promise<ProbeResult> {
+  const { timeoutMs, signal, gates } = options;
+  const userAgent = `kube-probe/${options.userAgentVersion}`;
+  const { exec, httpGet, tcpSocket, grpc } = handler;
+  if (exec !== undefined) {
+    if (target.runCommand === undefined) return errored("no way to run a command in the container");
+    const command = expandCommand(exec.command ?? [], target.environment);
+    return probeExec(command, target.runCommand, { timeoutMs, signal });
+  }
+  const deadline = new ProbeDeadline(timeoutMs, signal);
+  try {
+    if (httpGet !== undefined) {
+      const isH2c = gates.H2CContainerProbe && httpGet.protocol === "HTTP2";
+      return await probeHttp(httpGet, target, { userAgent, isH2c, deadline });
+    }
+    if (tcpSocket !== undefined) {
+      const port = resolveContainerPort(tcpSocket.port, target.containerPorts);
+      return await probeTcp(tcpSocket.host || target.host, port, deadline);
+    }
+    if (grpc !== undefined) {
+      const isTls = gates.GRPCContainerProbeTLS && grpc.mode === "TLS";
+      const { port, service = "" } = grpc;
+      return await probeGrpc({ host: target.host, port, service, isTls }, { userAgent, timeoutMs, deadline });
+    }
+    return errored(`missing probe handler for ${target.name ?? target.host}`);
+  } catch (error) {
+    // A port that does not exist, and nothing else: all that a server can do wrong is a result.
+    return errored((error as Error).message);
+  } finally {
+    deadline.end();
+  }
+}

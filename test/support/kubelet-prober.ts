@@ -1,0 +1,70 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+
+export interface ProberQuestion {
+  readonly Kind: "http" | "tcp" | "grpc";
+  readonly Host: string;
+  readonly Port: number;
+  readonly Path?: string;
+  readonly Scheme?: "HTTP" | "HTTPS";
+  readonly Protocol?: "HTTP2" | undefined;
+  readonly Mode?: "TLS" | undefined;
+  readonly Service?: string;
+  readonly Headers?: readonly { name: string; value: string }[];
+  readonly TimeoutMs: number;
+}
+
+export interface ProberAnswer {
+  readonly result: string;
+  readonly output: string;
+  readonly error?: string;
+  readonly ms: number;
+}
+
+/** The Go programs beside the real tests, built once into a folder of their own. Needs Go. */
+export class GoProbePrograms {
+  readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-probe-go-"));
+  readonly #children: ChildProcess[] = [];
+
+  constructor() {
+    const cwd = path.resolve(import.meta.dirname, "../real/probe-servers");
+    execFileSync("go", ["build", "-o", `${this.#folder}/`, "./..."], { cwd, stdio: "inherit" });
+  }
+
+  /** Addresses by the name of what is served there; see servers/main.go. */
+  async startServers(): Promise<Readonly<Record<string, { readonly port: number }>>> {
+    const child = spawn(path.join(this.#folder, "servers"), { stdio: ["pipe", "pipe", "inherit"] });
+    this.#children.push(child);
+    const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+    const addresses = JSON.parse(line) as Record<string, string>;
+    return Object.fromEntries(
+      Object.entries(addresses).map(([name, address]) => [name, { port: Number(address.split(":")[1]) }]),
+    );
+  }
+
+  /** What Kubernetes' own probers say, all asked at once. */
+  async ask(questions: readonly ProberQuestion[]): Promise<readonly ProberAnswer[]> {
+    const child = spawn(path.join(this.#folder, "kubelet-probe"), { stdio: ["pipe", "pipe", "ignore"] });
+    this.#children.push(child);
+    const answers: ProberAnswer[] = [];
+    createInterface(child.stdout).on("line", (line) => {
+      const answer = JSON.parse(line) as ProberAnswer & { id: number };
+      answers[answer.id] = answer;
+    });
+    questions.forEach((question, Id) => {
+      child.stdin.write(`${JSON.stringify({ ...question, Id })}\n`);
+    });
+    child.stdin.end();
+    await once(child, "close");
+    return answers;
+  }
+
+  stop(): void {
+    for (const child of this.#children) child.kill("SIGKILL");
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
