@@ -5,7 +5,7 @@ import { createAdminServer } from "./admin/admin-server.ts";
 import { buildAudit } from "./build-audit.ts";
 import { buildAuthenticator } from "./build-authenticator.ts";
 import { buildAuthorizer } from "./build-authorizer.ts";
-import { buildKubelet } from "./build-kubelet.ts";
+import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
 import { ManifestSource } from "./cluster/manifest-source.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
@@ -59,6 +59,7 @@ export async function startGateway(
   const { authenticator, authorities } = authentication;
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);
   const auditing = await buildAudit(configuration.audit, metrics, logger);
+  const nodes = buildKnownNodes(configuration, clock, metrics);
   const gateway: GatewayContext = {
     authenticator,
     audit: auditing.audit,
@@ -69,6 +70,7 @@ export async function startGateway(
     gates: featureGates,
     limits,
     timeouts,
+    nodes,
     kubelet: await buildKubelet(configuration, () => [api, admin].flatMap(endpointOfListener)),
     clock,
     bandwidth:
@@ -93,6 +95,7 @@ export async function startGateway(
     limits,
     readinessChecks: { draining: () => (sessions.isDraining ? "the gateway is shutting down" : undefined) },
     listSessions: () => sessions.list(),
+    listNodes: nodesForOperators(configuration, store, nodes),
     logger,
   });
   const plainRequests = new PlainRequests(api);

@@ -1,5 +1,9 @@
+import type { Cluster } from "./cluster/cluster.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { KubeletOptions } from "./gateway/context.ts";
+import { type DescribedNode, describeNode } from "./gateway/nodes/describe-nodes.ts";
+import { KnownNodes } from "./gateway/nodes/known-nodes.ts";
+import type { Metrics } from "./observability/metrics.ts";
 import { endpointOfUrl, readUpstreamTls } from "./upstream/endpoint-of-url.ts";
 import { NodeAddresses, resolveByDns } from "./upstream/node-address.ts";
 import { type ReservedEndpoint, ReservedEndpoints } from "./upstream/reserved-endpoints.ts";
@@ -30,5 +34,35 @@ export async function buildKubelet(
       serverName: host,
       commonName: kubelet.verifyNodeName ? `system:node:${name}` : undefined,
     }),
+  };
+}
+
+/** What nodes are seen to do, bounded and timed as configured. */
+export function buildKnownNodes(
+  { kubelet, limits, timeouts }: Pick<GatewayConfiguration, "kubelet" | "limits" | "timeouts">,
+  clock: { now(): number },
+  metrics: Metrics,
+): KnownNodes {
+  return new KnownNodes({
+    streaming: kubelet.streaming,
+    circuit: kubelet.circuitBreaker,
+    maxNodes: limits.maxRememberedNodes,
+    forgetAfterMs: timeouts.nodeMemoryMs,
+    clock,
+    metrics: metrics.nodes,
+  });
+}
+
+/** For `/debug/nodes`: every node of the cluster, or the one of that name. */
+export function nodesForOperators(
+  { kubelet }: Pick<GatewayConfiguration, "kubelet">,
+  cluster: Pick<Cluster, "getNode" | "listNodes">,
+  known: KnownNodes,
+): (name?: string) => readonly DescribedNode[] {
+  const locate = { preferredAddressTypes: kubelet.preferredAddressTypes, defaultKubeletPort: kubelet.port };
+  return (name) => {
+    const nodes =
+      name === undefined ? cluster.listNodes() : [cluster.getNode(name)].filter((node) => node !== undefined);
+    return nodes.map((node) => describeNode(node, { locate, streaming: kubelet.streaming, known }));
   };
 }

@@ -18,6 +18,18 @@ export interface AdminSession {
   readonly upstreamBytes: number;
 }
 
+/** One node as `/debug/nodes` shows it, and the part of it that the page shows. */
+export interface AdminNode {
+  readonly name: string;
+  readonly address?: string;
+  readonly capability: {
+    readonly declaresWebSocket: boolean;
+    readonly mode: string;
+    readonly avoidedPaths: readonly string[];
+  };
+  readonly learned?: { readonly circuit: { readonly state: string; readonly reason: string } };
+}
+
 export interface AdminServerOptions {
   /** Fail only where a restart would help. Absent: answering at all is the proof of life. */
   readonly livenessChecks?: HealthChecks;
@@ -25,6 +37,8 @@ export interface AdminServerOptions {
   readonly readinessChecks: HealthChecks;
   readonly metrics: { readonly contentType: string; expose(): Promise<string> };
   readonly listSessions: () => readonly AdminSession[];
+  /** Every node, or the one of that name. */
+  readonly listNodes: (name?: string) => readonly AdminNode[];
   readonly limits: { readonly maxAdminConnections: number };
   readonly logger: Logger;
 }
@@ -36,7 +50,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const ALIVE: HealthChecks = { ping: () => undefined };
 
 /**
- * The operators' listener: /livez, /readyz, /metrics, /debug/sessions and a page at /. It answers GET and HEAD, changes nothing, and
+ * The operators' listener: /livez, /readyz, /metrics, /debug/sessions, /debug/nodes and a page at /. It answers GET and HEAD, changes nothing, and
  * knows no users, so it belongs on an address that only operators reach. Not yet listening.
  */
 export function createAdminServer(options: AdminServerOptions): Server {
@@ -86,6 +100,11 @@ async function answer(
     case "/debug/sessions":
       send(response, 200, "application/json", `${JSON.stringify(options.listSessions())}\n`);
       break;
+    case "/debug/nodes": {
+      const nodes = options.listNodes(new URLSearchParams(query).get("name") ?? undefined);
+      send(response, 200, "application/json", `${JSON.stringify(nodes)}\n`);
+      break;
+    }
     default:
       sendText(response, 404, "404 page not found\n");
   }

@@ -25,6 +25,16 @@ const columns = [
   ["to client", (s) => size(s.downstreamBytes), "number"],
   ["to node", (s) => size(s.upstreamBytes), "number"],
 ];
+const nodeColumns = [
+  ["node", (n) => n.name],
+  ["address", (n) => n.address ?? n.problem],
+  ["declares WebSocket", (n) => (n.capability.declaresWebSocket ? "yes" : "no")],
+  ["mode", (n) => n.capability.mode],
+  ["exec, attach over WebSocket", (n) => pathOf(n, "command")],
+  ["port-forward over WebSocket", (n) => pathOf(n, "tunnel")],
+  ["circuit", (n) => n.learned?.circuit.state ?? ""],
+  ["last failed dial", (n) => n.learned?.circuit.reason ?? ""],
+];
 const shown = 200;
 const byId = (id) => document.getElementById(id);
 
@@ -36,6 +46,16 @@ function age(milliseconds) {
 function size(bytes) {
   const power = Math.min(4, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
   return (bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1) + " " + ["B", "KiB", "MiB", "GiB", "TiB"][power];
+}
+function pathOf(node, name) {
+  const path = node.learned?.paths[name];
+  if (!path || path.successes + path.failures === 0) return "";
+  const left = path.retryInMs > 0 ? ", left out for " + age(path.retryInMs) : "";
+  return path.successes + " worked, " + path.failures + " failed" + (path.lastFailure ? " (" + path.lastFailure + ")" : "") + left;
+}
+function show(id, list, columns) {
+  byId(id + "-count").textContent = list.length > shown ? list.length + ", the first " + shown + " shown" : list.length;
+  byId(id + "-rows").replaceChildren(...list.slice(0, shown).map((item) => row("td", columns.map(([, of, kind]) => [of(item), kind]))));
 }
 function row(tag, cells) {
   const tr = document.createElement("tr");
@@ -50,23 +70,25 @@ function row(tag, cells) {
 }
 async function refresh() {
   try {
-    const [health, list] = await Promise.all([fetch("/readyz?verbose"), fetch("/debug/sessions")]);
+    const [health, list, nodes] = await Promise.all([fetch("/readyz?verbose"), fetch("/debug/sessions"), fetch("/debug/nodes")]);
     byId("health").textContent = await health.text();
     byId("health").className = health.ok ? "ok" : "failed";
-    const sessions = await list.json();
-    byId("count").textContent = sessions.length > shown ? sessions.length + ", the first " + shown + " shown" : sessions.length;
-    byId("rows").replaceChildren(...sessions.slice(0, shown).map((s) => row("td", columns.map(([, of, kind]) => [of(s), kind]))));
+    show("sessions", await list.json(), columns);
+    // Those that something is wrong with come first.
+    const trouble = (n) => (n.learned && n.learned.circuit.state !== "closed" ? 2 : 0) + (n.capability.avoidedPaths.length > 0 ? 1 : 0);
+    show("nodes", (await nodes.json()).sort((one, other) => trouble(other) - trouble(one)), nodeColumns);
   } catch (error) {
     byId("health").textContent = "the gateway does not answer: " + error.message;
     byId("health").className = "failed";
   }
   setTimeout(refresh, 2000);
 }
-byId("head").append(row("th", columns.map(([name, , kind]) => [name, kind])));
+byId("sessions-head").append(row("th", columns.map(([name, , kind]) => [name, kind])));
+byId("nodes-head").append(row("th", nodeColumns.map(([name, , kind]) => [name, kind])));
 refresh();
 `;
 
-/** One static page without any outside resource; what it shows it reads from `/readyz` and `/debug/sessions`. */
+/** One static page without any outside resource; what it shows it reads from `/readyz`, `/debug/sessions` and `/debug/nodes`. */
 export const INDEX_PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -78,11 +100,14 @@ export const INDEX_PAGE = `<!doctype html>
 <body>
 <h1>Sluice</h1>
 <p><a href="/livez?verbose">livez</a> &middot; <a href="/readyz?verbose">readyz</a> &middot;
-<a href="/metrics">metrics</a> &middot; <a href="/debug/sessions">sessions as JSON</a></p>
+<a href="/metrics">metrics</a> &middot; <a href="/debug/sessions">sessions</a> and
+<a href="/debug/nodes">nodes as JSON</a></p>
 <h2>Readiness</h2>
 <pre id="health" role="status">waiting for an answer</pre>
-<h2>Sessions: <span id="count">0</span></h2>
-<div class="scroll"><table><thead id="head"></thead><tbody id="rows"></tbody></table></div>
+<h2>Sessions: <span id="sessions-count">0</span></h2>
+<div class="scroll"><table><thead id="sessions-head"></thead><tbody id="sessions-rows"></tbody></table></div>
+<h2>Nodes: <span id="nodes-count">0</span></h2>
+<div class="scroll"><table><thead id="nodes-head"></thead><tbody id="nodes-rows"></tbody></table></div>
 <noscript><p>The links above show the same without scripts.</p></noscript>
 <script>${SCRIPT}</script>
 </body>

@@ -103,6 +103,11 @@ export function serviceUnavailable(message: string): StatusError {
   return failure(503, "ServiceUnavailable", message);
 }
 
+/** 503 with how long not to ask again; `Retry-After` must be sent with the same number of seconds. */
+export function nodeUnreachable(message: string, retryAfterSeconds: number): StatusError {
+  return failure(503, "ServiceUnavailable", message, { retryAfterSeconds });
+}
+
 /** What the API server makes of an error that is no API status (a failed dial, an EOF): the text, and no reason. */
 export function genericError(code: number, message: string): StatusError {
   return new StatusError({

@@ -4,16 +4,19 @@ import { locate } from "../cluster/locate.ts";
 import { readManifestFiles } from "../cluster/manifest-files.ts";
 import { parseManifests } from "../cluster/manifests.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
-import type { ClientOffer } from "../gateway/client-offer.ts";
-import { PLAN_REASONS, planFor } from "../gateway/plan.ts";
+import { declaresWebSocket, modeOf } from "../gateway/nodes/streaming-mode.ts";
 import type { Subresource } from "../gateway/streaming-request.ts";
+import { explainClients } from "./explain-clients.ts";
+import { explainNode } from "./explain-node.ts";
 import { explainPolicy } from "./explain-policy.ts";
 import { helpText, parseFlags } from "./flags.ts";
 import { UsageError } from "./usage-error.ts";
 
-const HELP = helpText("sluice explain --config FILE SUBRESOURCE NAMESPACE/POD [flags]", [
+const HELP = helpText("sluice explain --config FILE (SUBRESOURCE NAMESPACE/POD | node/NAME) [flags]", [
   ["SUBRESOURCE", "exec, attach or portforward"],
+  ["node/NAME", "how sessions reach a node, instead of one session"],
   ["--config FILE", "GatewayConfiguration"],
+  ["--admin URL", "a running gateway's admin listener, to say what it learned of the node"],
   ["--container NAME", "as kubectl -c"],
   ["--user NAME", "who asks, for the policy's rules; without it no rule is evaluated"],
   ["--group NAME", "a group of the user; may be given several times"],
@@ -23,21 +26,6 @@ const HELP = helpText("sluice explain --config FILE SUBRESOURCE NAMESPACE/POD [f
   ["--reason TEXT", "as the header Sluice-Reason"],
 ]);
 
-/** Clients as they come, by what they offer. */
-const commandClients: readonly [name: string, offer: ClientOffer][] = [
-  ["kubectl 1.30 and newer (WebSocket v5)", { transport: "websocket", protocols: ["v5.channel.k8s.io"] }],
-  ["kubectl 1.29 and older (SPDY/3.1)", { transport: "spdy", protocols: ["v4.channel.k8s.io"] }],
-  ["other clients (WebSocket v4)", { transport: "websocket", protocols: ["v4.channel.k8s.io"] }],
-];
-const forwardClients: readonly [name: string, offer: ClientOffer][] = [
-  [
-    "kubectl 1.31 and newer (SPDY in WebSocket)",
-    { transport: "websocket", protocols: ["SPDY/3.1+portforward.k8s.io"] },
-  ],
-  ["kubectl 1.30 and older (SPDY/3.1)", { transport: "spdy", protocols: ["portforward.k8s.io"] }],
-  ["other clients (legacy WebSocket)", { transport: "websocket", protocols: ["v4.channel.k8s.io"] }],
-];
-
 /** Says where a request would go, by which path for each kind of client, and why. Exit code 1 when it would be refused. */
 export async function run(args: string[]): Promise<number> {
   const { values, positionals } = parseFlags({
@@ -45,6 +33,7 @@ export async function run(args: string[]): Promise<number> {
     allowPositionals: true,
     options: {
       config: { type: "string" },
+      admin: { type: "string" },
       container: { type: "string" },
       user: { type: "string" },
       group: { type: "string", multiple: true },
@@ -60,32 +49,31 @@ export async function run(args: string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const { subresource, namespace, pod } = parseTarget(positionals);
   if (values.config === undefined) throw new UsageError(`--config FILE is required\n\n${HELP}`);
+  const [, nodeName] = /^node\/([^/]+)$/.exec(positionals[0] ?? "") ?? [];
+  if (nodeName !== undefined && positionals.length === 1) {
+    return await explainNode(nodeName, values.config, values.admin);
+  }
+  const { subresource, namespace, pod } = parseTarget(positionals);
   const { cluster, kubelet, featureGates, policy } = await loadConfiguration(values.config);
   const store = new ClusterStore();
   store.replaceAll(parseManifests(await readManifestFiles(cluster.manifests), featureGates), new Date());
   try {
     const request = { subresource, namespace, pod, container: values.container };
-    const target = locate(store, request, {
+    const locateOptions = {
       preferredAddressTypes: kubelet.preferredAddressTypes,
       defaultKubeletPort: kubelet.port,
-    });
+    };
+    const target = locate(store, request, locateOptions);
     const { name, host, port, declaredFeatures } = target.node;
     const container = target.container === undefined ? "" : `, container ${target.container}`;
     process.stdout.write(
       `${subresource} ${namespace}/${pod}${container}\n` +
         `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n\n`,
     );
-    const gates = {
-      TranslateStreamCloseWebsocketRequests: featureGates.isEnabled("TranslateStreamCloseWebsocketRequests"),
-      PortForwardWebsockets: featureGates.isEnabled("PortForwardWebsockets"),
-      ExtendWebSocketsToKubelet: featureGates.isEnabled("ExtendWebSocketsToKubelet"),
-    };
-    for (const [client, offer] of subresource === "portforward" ? forwardClients : commandClients) {
-      const plan = planFor(subresource, offer, declaredFeatures, gates);
-      process.stdout.write(`  ${client.padEnd(44)}${plan.kind.padEnd(14)}${PLAN_REASONS[plan.reason]}\n`);
-    }
+    const { mode } = modeOf(target.node, kubelet.streaming);
+    const capability = { declaresWebSocket: declaresWebSocket(target.node), mode, avoidedPaths: [] };
+    process.stdout.write(explainClients(subresource, capability, featureGates));
     if (values.user === undefined) return 0;
     const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
     const session = { ...request, ...values, user: values.user, container: target.container, podLabels };
@@ -108,7 +96,7 @@ function parseTarget(positionals: readonly string[]): {
   const [namespace, pod, ...rest] = (target ?? "").split("/");
   const isKnown = subresource === "exec" || subresource === "attach" || subresource === "portforward";
   if (!isKnown || !namespace || !pod || more.length > 0 || rest.length > 0) {
-    throw new UsageError(`SUBRESOURCE and NAMESPACE/POD are needed\n\n${HELP}`);
+    throw new UsageError(`SUBRESOURCE and NAMESPACE/POD, or node/NAME, are needed\n\n${HELP}`);
   }
   return { subresource, namespace, pod };
 }

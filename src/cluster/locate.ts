@@ -1,5 +1,6 @@
 import type { Node, NodeAddress, Pod, PodSpec } from "../api/objects.ts";
 import { badRequest, genericError, notFound } from "../api/status.ts";
+import { STREAMING_ANNOTATION } from "../config/node-streaming.ts";
 import type { Cluster } from "./cluster.ts";
 
 export interface StreamingLocation {
@@ -36,6 +37,10 @@ export interface NodeEndpoint {
   readonly host: string;
   readonly port: number;
   readonly declaredFeatures: readonly string[];
+  /** What the annotation `sluice.dev/streaming` says, whatever that is. */
+  readonly streaming: string | undefined;
+  /** The same as long as what answers there is the same: changes with the boot, the kubelet, its runtime, features and address. */
+  readonly incarnation: string;
 }
 
 /**
@@ -57,7 +62,7 @@ export function locate(
 
   const node = cluster.getNode(nodeName);
   if (node === undefined) throw notFound("nodes", nodeName);
-  return { namespace, pod: podName, container, node: endpointOf(node, options) };
+  return { namespace, pod: podName, container, node: nodeEndpointOf(node, options) };
 }
 
 /** An absent and an empty name are the same to the API server. */
@@ -79,13 +84,28 @@ function allContainerNames({ initContainers = [], containers, ephemeralContainer
   return [...initContainers, ...containers, ...ephemeralContainers].map(({ name }) => name);
 }
 
-function endpointOf({ metadata, status = {} }: Node, options: LocateOptions): NodeEndpoint {
+/** Where a node's kubelet is, and what it says of itself. Throws StatusError 500 when it has no address of a preferred type. */
+export function nodeEndpointOf({ metadata, status = {} }: Node, options: LocateOptions): NodeEndpoint {
   const reportedPort = status.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
+  const host = preferredAddress(status.addresses ?? [], options.preferredAddressTypes);
+  const port = reportedPort > 0 ? reportedPort : options.defaultKubeletPort;
+  const { declaredFeatures = [], nodeInfo = {} } = status;
+  const { bootID = "", kubeletVersion = "", containerRuntimeVersion = "" } = nodeInfo;
   return {
     name: metadata.name,
-    host: preferredAddress(status.addresses ?? [], options.preferredAddressTypes),
-    port: reportedPort > 0 ? reportedPort : options.defaultKubeletPort,
-    declaredFeatures: status.declaredFeatures ?? [],
+    host,
+    port,
+    declaredFeatures,
+    streaming: metadata.annotations?.[STREAMING_ANNOTATION],
+    incarnation: [
+      metadata.uid ?? "",
+      host,
+      port,
+      bootID,
+      kubeletVersion,
+      containerRuntimeVersion,
+      ...declaredFeatures,
+    ].join("\n"),
   };
 }
 

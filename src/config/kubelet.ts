@@ -1,4 +1,10 @@
 import { checkNetwork } from "./address-list.ts";
+import {
+  type NodeCircuit,
+  type NodeStreaming,
+  readNodeCircuit,
+  readNodeStreaming,
+} from "./node-streaming.ts";
 import { notAmong, type Section } from "./section.ts";
 import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
 
@@ -23,6 +29,10 @@ export interface KubeletConnection extends UpstreamTrust {
   readonly allowedAddresses: readonly string[];
   /** Nodes may have address and port of an API server: the real one's, or those of our own listeners. */
   readonly allowAPIServerEndpoints: boolean;
+  /** Which requests pass through to which nodes as the client speaks them. */
+  readonly streaming: NodeStreaming;
+  /** When a node that does not answer is no longer dialled. */
+  readonly circuitBreaker: NodeCircuit;
   /** The certificate must be that of `system:node:<name>`, so that no node can stand in for another. */
   readonly verifyNodeName: boolean;
 }
@@ -44,6 +54,8 @@ export function readKubelet(section: Section): KubeletConnection {
     ...readUpstreamTrust(section, true),
     allowedAddresses: section.strings("allowedAddresses", [], checkNetwork),
     allowAPIServerEndpoints: section.boolean("allowAPIServerEndpoints", false),
+    streaming: readNodeStreaming(section.section("streaming")),
+    circuitBreaker: readNodeCircuit(section.section("circuitBreaker")),
     verifyNodeName: section.boolean("verifyNodeName", false),
   };
   if (kubelet.verifyNodeName && (kubelet.scheme === "http" || kubelet.insecureSkipTLSVerify)) {

@@ -39,6 +39,8 @@ export interface Limits {
   readonly maxConnectionBytesPerSecond: number;
   /** A bearer token of any kind, in a header or a subprotocol. Past it: 401, unread. */
   readonly maxBearerTokenBytes: number;
+  /** Nodes of which something is remembered. Past it: the one that was not asked for longest is forgotten. */
+  readonly maxRememberedNodes: number;
   /** Connections to the admin listener at once. Past it: closed without an answer. */
   readonly maxAdminConnections: number;
   readonly spdy: SpdyConnectionLimits;
@@ -73,6 +75,7 @@ export const defaultLimits: Limits = {
   maxConnectionsPerAddress: 1_000,
   maxConnectionBytesPerSecond: 0,
   maxBearerTokenBytes: 16 * 1024,
+  maxRememberedNodes: 10_000,
   maxAdminConnections: 100,
   spdy: {
     maxControlFrameBytes: 64 * 1024,
@@ -114,6 +117,7 @@ export const limitRanges: RangesOf<Limits> = {
   maxConnectionBytesPerSecond: { min: 0, max: 2 ** 40 },
   // A service account's token is about 1 KiB, one with many groups a few.
   maxBearerTokenBytes: { min: 1 * KIB, max: 16 * MIB },
+  maxRememberedNodes: { min: 1, max: 1_000_000 },
   maxAdminConnections: { min: 1, max: 10_000 },
   spdy: {
     maxControlFrameBytes: { min: 1 * KIB, max: 2 ** 24 - 1 },

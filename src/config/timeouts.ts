@@ -22,6 +22,8 @@ export interface Timeouts {
   readonly dialMs: number;
   /** An upstream's answer to an upgrade, from the last byte of the request to the end of the answer's head. */
   readonly upgradeResponseMs: number;
+  /** What was learned of a node that nobody asks for is forgotten after this long. */
+  readonly nodeMemoryMs: number;
   /** A client's request head, from its first byte. */
   readonly handshakeMs: number;
   /** After the end of a session: a peer that neither sends nor closes for this long is let go. */
@@ -44,6 +46,7 @@ export const defaultTimeouts: Timeouts = {
   spdyPingMs: 10 * SECOND,
   dialMs: 10 * SECOND,
   upgradeResponseMs: 30 * SECOND,
+  nodeMemoryMs: HOUR,
   handshakeMs: 30 * SECOND,
   lingerIdleMs: 60 * SECOND,
   lingerMaxMs: 10 * MINUTE,
@@ -64,6 +67,7 @@ export const timeoutRanges: { readonly [Name in keyof Timeouts]: Range } = {
   spdyPingMs: HEARTBEAT,
   dialMs: UPSTREAM_WAIT,
   upgradeResponseMs: UPSTREAM_WAIT,
+  nodeMemoryMs: { min: 1 * SECOND, max: LONGEST },
   handshakeMs: UPSTREAM_WAIT,
   lingerIdleMs: { min: 100, max: LONGEST },
   lingerMaxMs: { min: 100, max: LONGEST },

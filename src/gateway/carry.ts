@@ -1,6 +1,7 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import type { RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import { genericError } from "../api/status.ts";
+import { FirstWordWatch } from "../streaming/first-word.ts";
 import type { Leg } from "../streaming/leg.ts";
 import { PortGuard } from "../streaming/port-guard.ts";
 import { Relay } from "../streaming/relay.ts";
@@ -10,10 +11,11 @@ import { Translator } from "../streaming/translator.ts";
 import { Tunnel } from "../streaming/tunnel.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import { encodeResponseHead } from "./answer.ts";
-import type { ClientHandshake } from "./client-handshake.ts";
+import type { AskedNode } from "./ask-node.ts";
 import type { GatewayContext } from "./context.ts";
 import { chosenStreamProtocol, type SwitchedUpgrade } from "./dial-node.ts";
-import type { KubeletRequest } from "./kubelet-request.ts";
+import { isRuntimeUnreached } from "./nodes/refused-path.ts";
+import { planAfter, webSocketPathOf } from "./plan.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 
 /** Both sides have agreed: answers the client's upgrade and carries the bytes, by the plan. */
@@ -23,12 +25,12 @@ export interface Carrier {
   start(downstream: Leg, context: SessionContext): StreamingSession;
 }
 
+/** A node that switched. */
+export type AgreedNode = AskedNode & { readonly response: SwitchedUpgrade };
+
 /** Throws a StatusError, and closes the node's connection, when the node chose something that cannot be carried. */
 export function carrierFor(
-  prepared: PreparedStreaming,
-  handshake: ClientHandshake,
-  kubeletRequest: KubeletRequest,
-  response: SwitchedUpgrade,
+  { prepared, handshake, kubeletRequest, response }: AgreedNode,
   gateway: GatewayContext,
 ): Carrier {
   const { limits } = gateway;
@@ -47,6 +49,7 @@ export function carrierFor(
           new Relay(downstream, upstream, context, {
             status: guardFor(prepared, response, gateway),
             ports: portGuardFor(prepared, gateway),
+            firstWord: firstWordWatchFor(prepared, gateway),
           }),
       };
     case "translate": {
@@ -94,6 +97,31 @@ function guardFor(
 ): StatusGuard | undefined {
   if (request.offer.transport !== "spdy" || request.subresource === "portforward") return undefined;
   return new StatusGuard(headerValue(response.rawHeaders, "x-stream-protocol-version") ?? "", limits.spdy);
+}
+
+/** A kubelet that took v5 has not yet reached its runtime: its first word tells (docs/node-capability.md). */
+function firstWordWatchFor(
+  { plan, request, target }: PreparedStreaming,
+  { nodes, logger }: GatewayContext,
+): FirstWordWatch | undefined {
+  if (planAfter(plan, request.subresource) === undefined) return undefined;
+  const path = webSocketPathOf(request.subresource);
+  if (path === "tunnel") {
+    // Here the kubelet asks its runtime first.
+    nodes.recordSuccess(target.node, path);
+    return undefined;
+  }
+  return new FirstWordWatch((word) => {
+    if (word.kind === "failure" && isRuntimeUnreached(word.text)) {
+      nodes.recordFailure(target.node, path, "failed-after-upgrade");
+      logger.warn(
+        { node: target.node.name, subresource: request.subresource },
+        "the node accepted WebSocket and could not carry it on",
+      );
+    } else {
+      nodes.recordSuccess(target.node, path);
+    }
+  });
 }
 
 function portGuardFor({ policy }: PreparedStreaming, { limits }: GatewayContext): PortGuard | undefined {

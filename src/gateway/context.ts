@@ -14,6 +14,7 @@ import type { Bandwidth } from "../streaming/bandwidth.ts";
 import type { SessionClock } from "../streaming/session-clock.ts";
 import type { UpstreamEndpoint } from "../upstream/dial.ts";
 import type { EdgeRules } from "./edge-rules.ts";
+import type { KnownNodes } from "./nodes/known-nodes.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** All that a request's steps need, put together once by app.ts. */
@@ -30,6 +31,8 @@ export interface GatewayContext {
   readonly limits: Limits;
   readonly timeouts: Timeouts;
   readonly kubelet: KubeletOptions;
+  /** What nodes were seen to do. */
+  readonly nodes: KnownNodes;
   readonly clock: SessionClock;
   /** Absent: sessions are as fast as both of their sides. */
   readonly bandwidth?: Bandwidth | undefined;

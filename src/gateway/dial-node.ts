@@ -12,26 +12,31 @@ import {
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { GatewayContext, KubeletOptions } from "./context.ts";
 import type { KubeletRequest } from "./kubelet-request.ts";
+import type { DialTicket } from "./nodes/known-nodes.ts";
+import type { PathFailure } from "./nodes/node-capability.ts";
+import { planAfter, webSocketPathOf } from "./plan.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 
 /**
  * Asks the node for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
  * laid behind a validated 101 (CVE-2018-1002105).
  *
- * Throws a StatusError with kube-apiserver's texts when the node cannot be reached or answers nonsense, and
- * UpstreamError "aborted" when the client left meanwhile.
+ * Throws a StatusError with kube-apiserver's texts when the node cannot be reached or answers nonsense, 503 at once when it is known
+ * to be dead, and UpstreamError "aborted" when the client left meanwhile.
  */
 export async function dialNode(
-  { target }: PreparedStreaming,
+  { target, request, plan }: PreparedStreaming,
   kubeletRequest: KubeletRequest,
   signal: AbortSignal,
   gateway: GatewayContext,
 ): Promise<UpgradeResponse> {
   const { kubelet, limits, timeouts } = gateway;
   const { method, path, headers, upgrade } = kubeletRequest;
+  const endpoint = await endpointOf(target.node, kubelet);
+  const ticket = gateway.nodes.admit(target.node);
   try {
     const response = await requestUpgrade({
-      endpoint: await endpointOf(target.node, kubelet),
+      endpoint,
       method,
       path,
       headers,
@@ -40,17 +45,48 @@ export async function dialNode(
       responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
       maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
     });
+    ticket.answered();
     if (response.kind === "switched" && !isSwitchedTo(response, upgrade)) {
       response.socket.destroy();
       throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
     }
     return response;
   } catch (error) {
+    settle(ticket, error);
     if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    const failure = unansweredPath(error);
+    if (failure !== undefined && planAfter(plan, request.subresource) !== undefined) {
+      gateway.nodes.recordFailure(target.node, webSocketPathOf(request.subresource), failure);
+    }
     throw genericError(
       500,
       error.code === "dial-failed" ? `error dialing backend: ${error.message}` : error.message,
     );
+  }
+}
+
+/** Who is not reached, or says nothing at all, is dead; who breaks off or says nonsense is there. */
+function settle(ticket: DialTicket, error: unknown): void {
+  if (!(error instanceof UpstreamError) || error.code === "aborted") ticket.abandoned();
+  else if (error.code === "dial-failed" || error.code === "response-timeout") ticket.failed(error.message);
+  else ticket.answered();
+}
+
+/** What an answer that never came, or was none, says of the path; undefined where it says nothing. */
+function unansweredPath({ code, message }: UpstreamError): PathFailure | undefined {
+  switch (code) {
+    case "response-timeout":
+      return "no-answer";
+    case "closed-before-response":
+      // A server that refuses our certificate says so only here, and refuses it on every path.
+      return message.startsWith("remote error: tls") ? undefined : "no-answer";
+    case "invalid-status":
+    case "malformed-response":
+    case "response-head-too-large":
+    case "upgrade-mismatch":
+      return "wrong-answer";
+    default:
+      return undefined;
   }
 }
 

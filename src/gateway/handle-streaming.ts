@@ -1,10 +1,9 @@
 import { withReusedReads } from "../streaming/accepted-socket.ts";
+import { askNode } from "./ask-node.ts";
 import { carrierFor } from "./carry.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
 import type { GatewayContext } from "./context.ts";
-import { dialNode } from "./dial-node.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
-import { kubeletRequestFor } from "./kubelet-request.ts";
 import { passRefusalOn } from "./node-refusal.ts";
 import type { PendingClient } from "./pending-client.ts";
 import { prepareStreaming } from "./prepare-streaming.ts";
@@ -28,15 +27,16 @@ export async function handleStreaming(
   const prepared = await prepareStreaming(path, incoming, gateway);
   const record = new SessionRecord(prepared, startedMs, gateway, incoming.trail);
   try {
-    const handshake = checkClientHandshake(prepared);
+    checkClientHandshake(prepared);
     record.admit();
-    const kubeletRequest = kubeletRequestFor(prepared.request, prepared.target.container, prepared.plan);
-    const response = await dialNode(prepared, kubeletRequest, client.signal, gateway);
+    const asked = await askNode(prepared, client.signal, gateway);
+    record.planned(asked.prepared);
+    const { response } = asked;
     if (response.kind === "refused") {
       record.refused(response.status);
-      return await passRefusalOn(response, prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
+      return await passRefusalOn(response, asked.prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
     }
-    const carrier = carrierFor(prepared, handshake, kubeletRequest, response, gateway);
+    const carrier = carrierFor({ ...asked, response }, gateway);
     const downstream = withReusedReads(client.release());
     downstream.socket.write(carrier.head);
     record.start((context) => carrier.start(downstream, context));

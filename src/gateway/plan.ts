@@ -1,9 +1,7 @@
 import { isShippedTunnelName, tunnelOffers } from "../../protocols/portforward/index.ts";
 import type { ClientOffer } from "./client-offer.ts";
+import type { NodeCapability, WebSocketPath } from "./nodes/node-capability.ts";
 import type { Subresource } from "./streaming-request.ts";
-
-/** The node feature by which a kubelet says that it speaks WebSocket v5 and the tunnel itself (KEP-4006, 1.36). */
-export const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";
 
 /** The gates that decide about paths, as booleans so that the decision stays a pure function. */
 export interface PlanGates {
@@ -22,7 +20,11 @@ export interface Plan {
 export const PLAN_REASONS = {
   "node-speaks-websocket":
     "the node declares ExtendWebSocketsToKubelet, so the client's own protocol reaches it",
+  "node-held-to-websocket": "the node is configured or annotated to get the client's own protocol",
   "node-speaks-spdy-only": "the node declares nothing, so WebSocket ends here and SPDY goes on",
+  "node-held-to-spdy": "the node is configured or annotated to get SPDY, whatever it declares",
+  "node-failed-at-websocket":
+    "the node failed at the client's own protocol lately, so WebSocket ends here and SPDY goes on",
   "node-knows-other-name":
     "the client uses the KEP's name for the tunnel, which no node knows, so it ends here",
   "client-speaks-spdy": "the client speaks SPDY, as every node does",
@@ -33,14 +35,19 @@ export const PLAN_REASONS = {
 
 export type PlanReason = keyof typeof PLAN_REASONS;
 
+/** The way that fails on its own when the client's own protocol passes through for this subresource. */
+export function webSocketPathOf(subresource: Subresource): WebSocketPath {
+  return subresource === "portforward" ? "tunnel" : "command";
+}
+
 /**
- * Chooses the path: what the client offers x what the node declares x gates. Pure, and the whole decision.
+ * Chooses the path: what the client offers x what is held of the node x gates. Pure, and the whole decision.
  * Only offers that can be carried reach it: "websocket" or "spdy".
  */
 export function planFor(
   subresource: Subresource,
   offer: ClientOffer,
-  declaredFeatures: readonly string[],
+  node: NodeCapability,
   gates: PlanGates,
 ): Plan {
   if (offer.transport !== "websocket") return { kind: "pass-through", reason: "client-speaks-spdy" };
@@ -53,11 +60,27 @@ export function planFor(
   const isGateOn =
     subresource === "portforward" ? gates.PortForwardWebsockets : gates.TranslateStreamCloseWebsocketRequests;
   if (!isGateOn) return { kind: "pass-through", reason: "gate-off" };
-  if (gates.ExtendWebSocketsToKubelet && declaredFeatures.includes(EXTEND_WEBSOCKETS_TO_KUBELET)) {
-    // KEP-4006's text names the tunnel v2.portforward.k8s.io; kubelets only ever knew the name that shipped.
-    const isKnownToNode = subresource !== "portforward" || offer.protocols.some(isShippedTunnelName);
-    if (!isKnownToNode) return { kind: "tunnel", reason: "node-knows-other-name" };
-    return { kind: "pass-through", reason: "node-speaks-websocket" };
+  if (!gates.ExtendWebSocketsToKubelet) return overSpdy(subresource, "node-speaks-spdy-only");
+  if (node.mode === "spdy") return overSpdy(subresource, "node-held-to-spdy");
+  if (node.mode === "auto" && !node.declaresWebSocket) return overSpdy(subresource, "node-speaks-spdy-only");
+  // KEP-4006's text names the tunnel v2.portforward.k8s.io; kubelets only ever knew the name that shipped.
+  const isKnownToNode = subresource !== "portforward" || offer.protocols.some(isShippedTunnelName);
+  if (!isKnownToNode) return { kind: "tunnel", reason: "node-knows-other-name" };
+  if (node.avoidedPaths.includes(webSocketPathOf(subresource))) {
+    return overSpdy(subresource, "node-failed-at-websocket");
   }
-  return { kind: subresource === "portforward" ? "tunnel" : "translate", reason: "node-speaks-spdy-only" };
+  return {
+    kind: "pass-through",
+    reason: node.mode === "websocket" ? "node-held-to-websocket" : "node-speaks-websocket",
+  };
+}
+
+/** What is left when the node refuses the first plan because of its path; undefined where that was the last. Pure. */
+export function planAfter(plan: Plan, subresource: Subresource): Plan | undefined {
+  const isTaken = plan.reason === "node-speaks-websocket" || plan.reason === "node-held-to-websocket";
+  return isTaken ? overSpdy(subresource, "node-failed-at-websocket") : undefined;
+}
+
+function overSpdy(subresource: Subresource, reason: PlanReason): Plan {
+  return { kind: subresource === "portforward" ? "tunnel" : "translate", reason };
 }

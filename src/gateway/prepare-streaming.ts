@@ -79,7 +79,7 @@ async function decide(
     throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
   }
   if (hasBody(incoming.headers)) throw badRequest("an upgrade request can not have a body");
-  const plan = planFor(request.subresource, request.offer, target.node.declaredFeatures, {
+  const plan = planFor(request.subresource, request.offer, gateway.nodes.capabilityOf(target.node), {
     TranslateStreamCloseWebsocketRequests: gateway.gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
     PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),

@@ -13,9 +13,9 @@ import type { SessionInfo } from "./sessions.ts";
  * line when it starts and one when it ends. No command line, header or payload is ever recorded.
  */
 export class SessionRecord {
-  readonly #prepared: PreparedStreaming;
+  #prepared: PreparedStreaming;
   readonly #gateway: GatewayContext;
-  readonly #info: SessionInfo;
+  #info: SessionInfo;
   readonly #startedMs: number;
   readonly #trail: AuditTrail | undefined;
   #giveBack: (() => void) | undefined;
@@ -50,6 +50,13 @@ export class SessionRecord {
       giveBackPlace();
       giveBackQuota?.();
     };
+  }
+
+  /** Another plan than the first was taken. */
+  planned(prepared: PreparedStreaming): void {
+    if (prepared.plan === this.#prepared.plan) return;
+    this.#prepared = prepared;
+    this.#info = { ...this.#info, plan: prepared.plan };
   }
 
   /** The node refused; the client has its answer. */

@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { AccessMetrics } from "./access-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
+import { NodeMetrics } from "./node-metrics.ts";
 import {
   codeLabel,
   END_CAUSES,
@@ -45,6 +46,8 @@ export class Metrics {
   readonly #kubernetes = new KubernetesMetrics(this.#registry);
   /** Authentication and audit. */
   readonly access = new AccessMetrics(this.#registry);
+  /** What nodes were seen to do. */
+  readonly nodes = new NodeMetrics(this.#registry);
   readonly #children: ReadonlyMap<string, StreamingChildren>;
   readonly #requests: Counter<"subresource" | "plan" | "code">;
   readonly #endedBytes = new Map<SubresourceLabel, PayloadBytes>();

@@ -43,6 +43,9 @@ export interface MeasuredSession {
 
 const NEW_WEBSOCKET_REASONS: ReadonlySet<string> = new Set([
   "node-speaks-websocket",
+  "node-held-to-websocket",
+  "node-held-to-spdy",
+  "node-failed-at-websocket",
   "node-speaks-spdy-only",
   "node-knows-other-name",
   "gate-off",

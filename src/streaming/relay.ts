@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import { abortSocket } from "./abort-socket.ts";
 import { feed } from "./feed.ts";
+import type { FirstWordWatch } from "./first-word.ts";
 import type { Leg } from "./leg.ts";
 import { finishAndLinger } from "./linger.ts";
 import type { PortGuard } from "./port-guard.ts";
@@ -15,6 +16,8 @@ export interface RelayGuards {
   readonly status?: RelayGuard | undefined;
   /** Lets no port through that policy forbids. */
   readonly ports?: PortGuard | undefined;
+  /** Wants to know how the upstream begins. */
+  readonly firstWord?: Pick<FirstWordWatch, "see"> | undefined;
 }
 
 /**
@@ -32,6 +35,7 @@ export class Relay implements StreamingSession {
   readonly #limits: SessionLimits;
   readonly #guard: RelayGuard | undefined;
   readonly #portGuard: PortGuard | undefined;
+  #firstWord: RelayGuards["firstWord"];
   #downstreamEndedMs: number | undefined;
   #isOver = false;
 
@@ -39,6 +43,7 @@ export class Relay implements StreamingSession {
     this.#context = context;
     this.#guard = guards.status;
     this.#portGuard = guards.ports;
+    this.#firstWord = guards.firstWord;
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
     const startedMs = context.clock.now();
@@ -92,6 +97,7 @@ export class Relay implements StreamingSession {
 
   #toDownstream(chunk: Uint8Array): void {
     this.#traffic.downstreamBytes += chunk.byteLength;
+    if (this.#firstWord?.see(chunk) === true) this.#firstWord = undefined;
     if (this.#guard === undefined) {
       this.#passDownstream(chunk);
       return;

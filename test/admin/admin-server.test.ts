@@ -173,11 +173,29 @@ describe("the admin listener", () => {
   });
 });
 
+describe("/debug/nodes", () => {
+  const nodes = ["a", "b"].map((name) => ({
+    name,
+    capability: { declaresWebSocket: true, mode: "auto", avoidedPaths: [] },
+  }));
+  const listNodes = (name?: string) => nodes.filter((node) => name === undefined || node.name === name);
+
+  it("lists all nodes, or the one that is asked for", async () => {
+    const port = await listen({ listNodes });
+    const namesOf = ({ body }: { body: string }) =>
+      JSON.parse(body).map(({ name }: { name: string }) => name);
+    expect(namesOf(await ask(port, "GET", "/debug/nodes"))).toEqual(["a", "b"]);
+    expect(namesOf(await ask(port, "GET", "/debug/nodes?name=b"))).toEqual(["b"]);
+    expect(namesOf(await ask(port, "GET", "/debug/nodes?name=c"))).toEqual([]);
+  });
+});
+
 async function listen(options: Partial<AdminServerOptions>): Promise<number> {
   const server = createAdminServer({
     readinessChecks: {},
     metrics: new Metrics({ withProcessMetrics: false }),
     listSessions: () => [],
+    listNodes: () => [],
     limits: { maxAdminConnections: 10 },
     logger: createLogger({ level: "silent" }),
     ...options,

@@ -138,7 +138,14 @@ describe("locate", () => {
       namespace: "default",
       pod: "web",
       container: "main",
-      node: { name: "worker", host: "10.0.0.1", port: 10_255, declaredFeatures: [] },
+      node: {
+        name: "worker",
+        host: "10.0.0.1",
+        port: 10_255,
+        declaredFeatures: [],
+        streaming: undefined,
+        incarnation: expect.any(String),
+      },
     });
   });
 
@@ -174,5 +181,25 @@ describe("locate", () => {
       }),
     );
     expect(found.node).toMatchObject({ port: 10_250, declaredFeatures: features });
+  });
+
+  it("reads what the annotation says, and knows another kubelet when one answers", () => {
+    const worker = node({ addresses: [internal] });
+    const annotated = {
+      ...worker,
+      metadata: { ...worker.metadata, annotations: { "sluice.dev/streaming": "spdy" } },
+    };
+    expect(target(pod({}), annotated).node.streaming).toBe("spdy");
+    const incarnationOf = (status: object) =>
+      target(pod({}), node({ addresses: [internal], ...status })).node.incarnation;
+    const others = [
+      { nodeInfo: { bootID: "2" } },
+      { nodeInfo: { kubeletVersion: "2" } },
+      { nodeInfo: { containerRuntimeVersion: "2" } },
+      { declaredFeatures: ["A"] },
+      { daemonEndpoints: { kubeletEndpoint: { Port: 2 } } },
+    ].map(incarnationOf);
+    expect(new Set([incarnationOf({}), ...others]).size).toBe(others.length + 1);
+    expect(incarnationOf({ conditions: [] })).toBe(incarnationOf({}));
   });
 });

@@ -44,6 +44,13 @@ describe("the configuration", () => {
         clientKeyFile: undefined,
         allowedAddresses: [],
         allowAPIServerEndpoints: false,
+        streaming: {
+          mode: "auto",
+          nodes: new Map(),
+          retryFailedPathMs: 60_000,
+          maxRetryFailedPathMs: 1_800_000,
+        },
+        circuitBreaker: { failures: 3, retryMs: 5_000, maxRetryMs: 60_000 },
         verifyNodeName: false,
       },
       limits: defaultLimits,
@@ -158,7 +165,7 @@ logging: {level: debug}
     ];
     expect(rows.filter(({ value, min, max }) => value < min || value > max)).toEqual([]);
     expect(rows.filter(({ min, max }) => min > max)).toEqual([]);
-    expect(rows).toHaveLength(30);
+    expect(rows).toHaveLength(32);
   });
 
   it("has the logger's levels", () => {
@@ -202,7 +209,7 @@ describe("a wrong configuration", () => {
       problems: [
         'f.yaml:3: listener: unknown field; did you mean "listeners"?',
         'f.yaml:5: listeners.apiserver: unknown field; did you mean "apiServer"?',
-        "f.yaml:7: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile, allowedAddresses, allowAPIServerEndpoints, verifyNodeName",
+        "f.yaml:7: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile, allowedAddresses, allowAPIServerEndpoints, streaming, circuitBreaker, verifyNodeName",
         'f.yaml:9: timeouts.idleMs: unknown field; did you mean "idle"?',
       ],
     },

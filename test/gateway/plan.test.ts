@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ClientOffer } from "../../src/gateway/client-offer.ts";
-import { PLAN_REASONS, type Plan, type PlanGates, planFor } from "../../src/gateway/plan.ts";
+import type { NodeCapability } from "../../src/gateway/nodes/node-capability.ts";
+import { PLAN_REASONS, type Plan, type PlanGates, planAfter, planFor } from "../../src/gateway/plan.ts";
 import type { Subresource } from "../../src/gateway/streaming-request.ts";
 
 const V5 = "v5.channel.k8s.io";
@@ -114,10 +115,78 @@ const PORT_FORWARD_ROWS: Record<string, Row> = {
   SPDY: [spdy("portforward.k8s.io"), [], ALL_ON, spdyAsIs],
 };
 
+const nodeThat = (declared: readonly string[], more: Partial<NodeCapability> = {}): NodeCapability => ({
+  declaresWebSocket: declared.includes("ExtendWebSocketsToKubelet"),
+  mode: "auto",
+  avoidedPaths: [],
+  ...more,
+});
+
+const held = passThrough("node-held-to-websocket");
+const heldToSpdy = { command: "node-held-to-spdy", failed: "node-failed-at-websocket" } as const;
+
+/** Mode and memory change nothing for clients that pass through anyway. */
+const LEARNED_ROWS: Record<
+  string,
+  [node: Partial<NodeCapability>, declared: readonly string[], Plan["reason"]]
+> = {
+  "declared, mode spdy": [{ mode: "spdy" }, DECLARES, heldToSpdy.command],
+  "not declared, mode websocket": [{ mode: "websocket" }, [], "node-held-to-websocket"],
+  "declared, mode websocket": [{ mode: "websocket" }, DECLARES, "node-held-to-websocket"],
+  "declared, both paths failed": [{ avoidedPaths: ["command", "tunnel"] }, DECLARES, heldToSpdy.failed],
+  "mode websocket, both paths failed": [
+    { mode: "websocket", avoidedPaths: ["command", "tunnel"] },
+    [],
+    heldToSpdy.failed,
+  ],
+  "not declared, both paths failed": [{ avoidedPaths: ["command", "tunnel"] }, [], "node-speaks-spdy-only"],
+};
+
+describe("plan by what is held of the node", () => {
+  for (const [name, [more, declared, reason]] of Object.entries(LEARNED_ROWS)) {
+    const isPassed = reason === held.reason;
+    it.each([
+      ["exec", V5, isPassed ? "pass-through" : "translate"],
+      ["portforward", TUNNEL, isPassed ? "pass-through" : "tunnel"],
+    ] as const)(`${name}: %s`, (subresource, protocol, kind) => {
+      const plan = planFor(subresource, webSocket(protocol), nodeThat(declared, more), ALL_ON);
+      expect(plan).toEqual({ kind, reason });
+    });
+    it(`${name}: other clients pass through as ever`, () => {
+      const node = nodeThat(declared, more);
+      expect(planFor("exec", webSocket("v4.channel.k8s.io"), node, ALL_ON)).toEqual(runtime);
+      expect(planFor("exec", spdy("v4.channel.k8s.io"), node, ALL_ON)).toEqual(spdyAsIs);
+      const isOff = without("ExtendWebSocketsToKubelet");
+      expect(planFor("exec", webSocket(V5), node, isOff)).toEqual(translate);
+    });
+  }
+
+  it("the paths fail apart from each other", () => {
+    const node = nodeThat(DECLARES, { avoidedPaths: ["tunnel"] });
+    expect(planFor("attach", webSocket(V5), node, ALL_ON)).toEqual(direct);
+    expect(planFor("portforward", webSocket(TUNNEL), node, ALL_ON).reason).toBe(heldToSpdy.failed);
+  });
+});
+
+describe("plan after a refusal", () => {
+  it("is SPDY where the client's own protocol was tried because of the node", () => {
+    for (const plan of [direct, held]) {
+      expect(planAfter(plan, "exec")).toEqual({ kind: "translate", reason: heldToSpdy.failed });
+      expect(planAfter(plan, "portforward")).toEqual({ kind: "tunnel", reason: heldToSpdy.failed });
+    }
+  });
+
+  it("is none where every other plan was as good as this", () => {
+    for (const plan of [runtime, gateOff, spdyAsIs, translate, tunnel]) {
+      expect(planAfter(plan, "exec")).toBeUndefined();
+    }
+  });
+});
+
 function check(subresource: Subresource, rows: Record<string, Row>): void {
   for (const [name, [offer, declared, gates, plan]] of Object.entries(rows)) {
     it(name, () => {
-      expect(planFor(subresource, offer, declared, gates)).toEqual(plan);
+      expect(planFor(subresource, offer, nodeThat(declared), gates)).toEqual(plan);
     });
   }
 }
@@ -128,9 +197,12 @@ describe("plan of portforward", () => check("portforward", PORT_FORWARD_ROWS));
 
 describe("reasons", () => {
   it("each is reached by a row, and has a sentence", () => {
-    const reached = [...Object.values(COMMAND_ROWS), ...Object.values(PORT_FORWARD_ROWS)].map(
-      ([, , , { reason }]) => reason,
-    );
+    const reached = [
+      ...[...Object.values(COMMAND_ROWS), ...Object.values(PORT_FORWARD_ROWS)].map(
+        ([, , , { reason }]) => reason,
+      ),
+      ...Object.values(LEARNED_ROWS).map(([, , reason]) => reason),
+    ];
     expect(new Set(reached)).toEqual(new Set(Object.keys(PLAN_REASONS)));
     for (const sentence of Object.values(PLAN_REASONS)) expect(sentence.length).toBeGreaterThan(20);
   });

@@ -8,14 +8,17 @@ import { defaultLocateOptions } from "../../src/cluster/locate.ts";
 import {
   CONFIGURATION_API_VERSION,
   CONFIGURATION_KIND,
+  defaultConfiguration,
   parseConfiguration,
 } from "../../src/config/configuration.ts";
 import { defaultEdge } from "../../src/config/edge.ts";
 import { FeatureGates } from "../../src/config/feature-gates.ts";
 import { defaultLimits, type Limits } from "../../src/config/limits.ts";
+import type { NodeStreaming } from "../../src/config/node-streaming.ts";
 import { defaultTimeouts, type Timeouts } from "../../src/config/timeouts.ts";
 import type { GatewayContext } from "../../src/gateway/context.ts";
 import { EdgeRules } from "../../src/gateway/edge-rules.ts";
+import { KnownNodes } from "../../src/gateway/nodes/known-nodes.ts";
 import { createApiServer } from "../../src/gateway/server.ts";
 import { Sessions } from "../../src/gateway/sessions.ts";
 import { createLogger } from "../../src/observability/logger.ts";
@@ -33,6 +36,9 @@ export interface HarnessOptions {
   readonly clock?: SessionClock;
   /** A `policy` section as in the configuration file. */
   readonly policy?: object;
+  readonly streaming?: NodeStreaming;
+  /** What learned capability is timed by; the session clock unless said otherwise. */
+  readonly nodeClock?: { now(): number };
   /** Absent: everybody may everything. */
   readonly authorizer?: Authorizer;
 }
@@ -53,6 +59,9 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
   store.replaceAll(objects(options), new Date(0));
   const limits = { ...defaultLimits, ...options.limits };
   const metrics = new Metrics({ withProcessMetrics: false });
+  const clock = options.clock ?? new SessionClock();
+  const timeouts = { ...defaultTimeouts, ...options.timeouts };
+  const { kubelet } = defaultConfiguration();
   const context: GatewayContext = {
     authenticator: { authenticate: async () => ({ name: "tester", uid: "", groups: [], extra: {} }) },
     authorizer: options.authorizer ?? alwaysAllow,
@@ -61,13 +70,21 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
     edge: new EdgeRules(defaultEdge),
     gates: FeatureGates.parse(options.gates ?? {}),
     limits,
-    timeouts: { ...defaultTimeouts, ...options.timeouts },
+    timeouts,
     kubelet: { ...defaultLocateOptions, endpointOf: ({ host, port }) => ({ host, port }) },
-    clock: options.clock ?? new SessionClock(),
     bandwidth:
       limits.maxConnectionBytesPerSecond === 0
         ? undefined
         : new Bandwidth(limits.maxConnectionBytesPerSecond),
+    nodes: new KnownNodes({
+      streaming: options.streaming ?? kubelet.streaming,
+      circuit: kubelet.circuitBreaker,
+      maxNodes: limits.maxRememberedNodes,
+      forgetAfterMs: timeouts.nodeMemoryMs,
+      clock: options.nodeClock ?? clock,
+      metrics: metrics.nodes,
+    }),
+    clock,
     sessions: new Sessions(limits.maxConcurrentSessions),
     metrics,
     logger: createLogger({ level: "debug", destination: { write: (line) => void logLines.push(line) } }),

@@ -68,7 +68,7 @@ export class ScriptedKubelet {
     if (script.isSilent) return;
     const refusal = script.refuse?.(request);
     if (refusal !== undefined) {
-      socket.end(refusal);
+      socket.end(refusal, "latin1");
       return;
     }
     const offered = String(request.headers["x-stream-protocol-version"] ?? "").split(",");

@@ -1,0 +1,46 @@
+import type { PathFailure } from "./node-capability.ts";
+
+/** What kubelets, runtimes and hops say when it is the WebSocket that they can not take, and not the request. */
+const ABOUT_THE_UPGRADE =
+  /websocket|upgrade|handshake|subprotocol|error dialing backend|dial tcp|server gave HTTP response|unsupported protocol scheme|malformed HTTP/i;
+
+/** Failures of a command or container, whose words are the runtime's and may contain anything. */
+const ABOUT_THE_COMMAND = /error executing command in container|container (?:is|not)|container "/i;
+
+/**
+ * A refusal that says nothing of the request: x/net/websocket answers a bare 403 to subprotocols that it does not know, muxes and hops
+ * name the status, hops in HTML.
+ */
+const BARE = /^(?:\d{3} ?)?(?:bad request|forbidden|not found|page not found)?\.?$|^</i;
+
+/**
+ * Whether a node refused a WebSocket upgrade because of the path and not because of the request, and if so, how. `text` is the
+ * beginning of the body. Undefined where another path would be refused as well, or the node is merely busy.
+ */
+export function refusedPath(status: number, text: string): PathFailure | undefined {
+  switch (status) {
+    case 400:
+      return BARE.test(text.trim()) || ABOUT_THE_UPGRADE.test(text) ? "bad-request" : undefined;
+    case 403:
+      // Also a kubelet whose RBAC grants us `create` on nodes/proxy, which POST asks for, and not `get`.
+      return "forbidden";
+    case 404:
+      // Routes and tokens are unknown in these words; pods and containers have sentences of their own.
+      return BARE.test(text.trim()) ? "not-found" : undefined;
+    case 405:
+      return text.includes("Debug endpoints are disabled") ? undefined : "method-not-allowed";
+    case 426:
+      return "upgrade-required";
+    case 501:
+      return "not-implemented";
+    case 500:
+      return isRuntimeUnreached(text) ? "runtime-failed" : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Whether a failure's text says that a kubelet did not get through to its runtime over the path that it chose. */
+export function isRuntimeUnreached(text: string): boolean {
+  return ABOUT_THE_UPGRADE.test(text) && !ABOUT_THE_COMMAND.test(text);
+}

@@ -1,0 +1,99 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** What is remembered of nodes at the moment. */
+export interface NodeCounts {
+  readonly remembered: number;
+  readonly dead: number;
+  readonly avoided: Readonly<Record<string, number>>;
+}
+
+/** What nodes were seen to do. No node's name is a label: /debug/nodes has the names. */
+export class NodeMetrics {
+  readonly #fallbacks: Counter<"subresource" | "cause">;
+  readonly #paths: Counter<"path" | "result" | "cause">;
+  readonly #dialFailures: Counter;
+  readonly #refusedDials: Counter;
+  #counts: () => NodeCounts = () => ({ remembered: 0, dead: 0, avoided: {} });
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#fallbacks = new Counter({
+      name: "sluice_node_fallbacks_total",
+      help: "Sessions whose node refused the WebSocket path that it declares, and which took the next path before their client was answered.",
+      labelNames: ["subresource", "cause"],
+      registers,
+    });
+    this.#paths = new Counter({
+      name: "sluice_node_path_outcomes_total",
+      help: "What was learned of nodes' WebSocket paths (command: exec and attach, tunnel: port-forward): that they worked, or how they failed.",
+      labelNames: ["path", "result", "cause"],
+      registers,
+    });
+    this.#dialFailures = new Counter({
+      name: "sluice_node_dial_failures_total",
+      help: "Dials of nodes that did not reach them, or got no answer.",
+      registers,
+    });
+    this.#refusedDials = new Counter({
+      name: "sluice_node_circuit_refusals_total",
+      help: "Sessions refused without a dial, because their node does not answer.",
+      registers,
+    });
+    this.#registerGauges(registers);
+  }
+
+  /** Called at every scrape. */
+  observe(counts: () => NodeCounts): void {
+    this.#counts = counts;
+  }
+
+  fellBack(subresource: string, cause: string): void {
+    this.#fallbacks.inc({ subresource, cause });
+  }
+
+  pathSucceeded(path: string): void {
+    this.#paths.inc({ path, result: "success", cause: "" });
+  }
+
+  pathFailed(path: string, cause: string): void {
+    this.#paths.inc({ path, result: "failure", cause });
+  }
+
+  dialFailed(): void {
+    this.#dialFailures.inc();
+  }
+
+  dialRefused(): void {
+    this.#refusedDials.inc();
+  }
+
+  #registerGauges(registers: Registry[]): void {
+    const counts = () => this.#counts();
+    new Gauge({
+      name: "sluice_nodes_remembered",
+      help: "Nodes of which something was learned.",
+      registers,
+      collect() {
+        this.set(counts().remembered);
+      },
+    });
+    new Gauge({
+      name: "sluice_nodes_dead",
+      help: "Nodes that are refused without a dial, those that are being tried again included.",
+      registers,
+      collect() {
+        this.set(counts().dead);
+      },
+    });
+    new Gauge({
+      name: "sluice_nodes_avoiding_path",
+      help: "Nodes whose WebSocket path failed lately and is left out for now.",
+      labelNames: ["path"],
+      registers,
+      collect() {
+        this.reset();
+        for (const [path, number] of Object.entries(counts().avoided)) this.set({ path }, number);
+      },
+    });
+  }
+}

@@ -1,0 +1,67 @@
+import { Readable } from "node:stream";
+import type { RefusedUpgrade } from "./upgrade-request.ts";
+
+export interface PeekedRefusal {
+  /** The beginning of the body, as far as it came in time. */
+  readonly text: string;
+  /** The refusal with its body whole again. */
+  readonly refused: RefusedUpgrade;
+}
+
+export interface PeekOptions {
+  readonly maxBytes: number;
+  /** A node that has said no must not hold the next attempt up with its reasons. */
+  readonly timeoutMs: number;
+}
+
+/** Reads the beginning of a refusal's body and puts it back. Never rejects: a body that breaks off says what it said. */
+export async function peekRefusal(
+  refused: RefusedUpgrade,
+  { maxBytes, timeoutMs }: PeekOptions,
+): Promise<PeekedRefusal> {
+  const parts = refused.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  const seen: Buffer[] = [];
+  let seenBytes = 0;
+  let pending: Promise<IteratorResult<Buffer>> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const isLate = new Promise<"late">((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, "late");
+  });
+  try {
+    while (seenBytes < maxBytes) {
+      pending = parts.next();
+      const next = await Promise.race([pending, isLate]);
+      if (next === "late" || next.done === true) break;
+      pending = undefined;
+      seen.push(next.value);
+      seenBytes += next.value.byteLength;
+    }
+  } catch {
+    // Whoever reads the body meets the same end.
+  } finally {
+    clearTimeout(timer);
+  }
+  const body = Readable.from(replay(refused, seen, parts, pending), { objectMode: false });
+  // As with the body itself: nobody has to read it.
+  body.on("error", () => {}).once("close", () => refused.body.destroy());
+  const text = Buffer.concat(seen).subarray(0, maxBytes).toString("utf8");
+  return { text, refused: { ...refused, body } };
+}
+
+async function* replay(
+  { body }: RefusedUpgrade,
+  seen: readonly Buffer[],
+  parts: AsyncIterator<Buffer>,
+  pending: Promise<IteratorResult<Buffer>> | undefined,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* seen;
+    let next = await (pending ?? parts.next());
+    while (next.done !== true) {
+      yield next.value;
+      next = await parts.next();
+    }
+  } finally {
+    body.destroy();
+  }
+}
