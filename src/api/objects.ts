@@ -1,7 +1,7 @@
 import type { ApiObject } from "./api-object.ts";
 import type { NetworkingObject } from "./networking-objects.ts";
 import type { Extensible, ObjectMeta } from "./object-meta.ts";
-import type { Probe } from "./probe-objects.ts";
+import type { Lifecycle, Probe } from "./probe-objects.ts";
 import type { RbacObject } from "./rbac-objects.ts";
 import type { ServiceObject } from "./service-objects.ts";
 
@@ -35,6 +35,7 @@ export interface Container extends Extensible {
   readonly livenessProbe?: Probe;
   readonly readinessProbe?: Probe;
   readonly startupProbe?: Probe;
+  readonly lifecycle?: Lifecycle;
 }
 
 export interface ContainerPort extends Extensible {

@@ -59,3 +59,13 @@ export interface GRPCAction extends Extensible {
   /** `Plaintext` or `TLS`; absent is plaintext (KEP-4939, gate GRPCContainerProbeTLS). */
   readonly mode?: string;
 }
+
+export interface Lifecycle extends Extensible {
+  readonly postStart?: LifecycleHandler;
+  readonly preStop?: LifecycleHandler;
+}
+
+/** What runs at a container's start or before its end: one of these, `grpc` never. */
+export interface LifecycleHandler extends ProbeHandler {
+  readonly sleep?: Extensible & { readonly seconds?: number };
+}

@@ -46,24 +46,14 @@ function stableUid(object: KubernetesObject): string {
 
 function withPodStatus(pod: Pod): Pod {
   const { spec, status = {} } = pod;
-  const containers = spec.containers.map(withPortProtocols);
-  const completeSpec = { ...spec, containers, restartPolicy: spec.restartPolicy || "Always" };
-  if (status.phase) return { ...pod, spec: completeSpec };
-  if (!spec.nodeName) return { ...pod, spec: completeSpec, status: { ...status, phase: "Pending" } };
+  if (status.phase) return pod;
+  if (!spec.nodeName) return { ...pod, status: { ...status, phase: "Pending" } };
   const running = {
     phase: "Running",
     conditions: READY_POD_CONDITIONS.map((type) => ({ type, status: "True" })),
     containerStatuses: spec.containers.map((container) => runningStatus(container, pod)),
   };
-  return { ...pod, spec: completeSpec, status: { ...running, ...status } };
-}
-
-function withPortProtocols(container: Container): Container {
-  if (container.ports === undefined) return container;
-  return {
-    ...container,
-    ports: container.ports.map((port) => ({ ...port, protocol: port.protocol || "TCP" })),
-  };
+  return { ...pod, status: { ...running, ...status } };
 }
 
 function runningStatus({ name, image = "" }: Container, { metadata }: Pod): ContainerStatus {

@@ -1,17 +1,7 @@
-import type { Namespace, Node, Pod } from "../objects.ts";
-import { namespaceShape, nodeShape, podShape } from "../validation/object-shapes.ts";
+import type { Namespace, Node } from "../objects.ts";
+import { namespaceShape, nodeShape } from "../validation/object-shapes.ts";
 import { validateNamespace, validateNode } from "../validation/validate-node.ts";
-import { validatePod } from "../validation/validate-pod.ts";
-import { plainStrategy } from "./plain-strategy.ts";
-
-export const podStrategy = plainStrategy<Pod>({
-  kind: "Pod",
-  apiVersion: "v1",
-  resource: "pods",
-  isNamespaced: true,
-  shape: podShape,
-  validate: validatePod,
-});
+import { keepingStatus, plainStrategy, statusOnly } from "./plain-strategy.ts";
 
 export const nodeStrategy = plainStrategy<Node>({
   kind: "Node",
@@ -20,6 +10,8 @@ export const nodeStrategy = plainStrategy<Node>({
   isNamespaced: false,
   shape: nodeShape,
   validate: validateNode,
+  prepareForUpdate: keepingStatus,
+  status: statusOnly(validateNode),
 });
 
 export const namespaceStrategy = plainStrategy<Namespace>({
@@ -29,4 +21,7 @@ export const namespaceStrategy = plainStrategy<Namespace>({
   isNamespaced: false,
   shape: namespaceShape,
   validate: validateNamespace,
+  prepareForCreate: (namespace) => ({ ...namespace, status: { phase: "Active" } }),
+  prepareForUpdate: keepingStatus,
+  status: statusOnly(validateNamespace),
 });

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api-object.ts";
 import type { FieldError } from "../field-errors.ts";
 import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
-import type { Strategy } from "./strategy.ts";
+import type { StatusStrategy, Strategy } from "./strategy.ts";
 
 type Given<T extends ApiObject> = Pick<
   Strategy<T>,
@@ -23,5 +23,25 @@ export function plainStrategy<T extends ApiObject>({ validate, ...given }: Given
     ],
     warnings: () => [],
     ...given,
+  };
+}
+
+/** The object as it came, with the status that is stored. */
+export function keepingStatus<T extends ApiObject>(next: T, old: T): T {
+  const { status: _, ...rest } = next;
+  return { ...rest, ...(old.status !== undefined && { status: old.status }) } as T;
+}
+
+/** A `/status` that changes nothing else, whose whole object is then checked. */
+export function statusOnly<T extends ApiObject>(validate: (object: T) => FieldError[]): StatusStrategy<T> {
+  return {
+    prepareForUpdate: (next, old) => {
+      const { spec: _, ...rest } = next;
+      return { ...rest, ...(old.spec !== undefined && { spec: old.spec }) } as T;
+    },
+    validateUpdate: (next, old) => [
+      ...validateMetadataUpdate(next.metadata, old.metadata),
+      ...validate(next),
+    ],
   };
 }

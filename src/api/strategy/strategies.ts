@@ -1,4 +1,5 @@
-import { namespaceStrategy, nodeStrategy, podStrategy } from "./core-strategies.ts";
+import { namespaceStrategy, nodeStrategy } from "./core-strategies.ts";
+import { podStrategy } from "./pod-strategy.ts";
 import {
   clusterRoleBindingStrategy,
   clusterRoleStrategy,

@@ -80,6 +80,12 @@ export function portNameProblems(value: string): string[] {
   return problems;
 }
 
+/** The name of a header that a probe sends. */
+export function httpHeaderNameProblems(value: string): string[] {
+  const sentence = "a valid HTTP header must consist of alphanumeric characters or '-'";
+  return patternProblems(value, "[-A-Za-z0-9]+", sentence, ["X-Header-Name"]);
+}
+
 export function portNumberProblems(port: number): string[] {
   return port >= 1 && port <= 65_535 ? [] : ["must be between 1 and 65535, inclusive"];
 }

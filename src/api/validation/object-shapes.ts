@@ -1,22 +1,8 @@
+import { flag, int32, int64, listOf, named, struct, text, textMap } from "./go-shapes.ts";
+import { lifecycleShape, probeShape } from "./probe-shapes.ts";
 import type { Shape } from "./shape.ts";
 
 /** The fields that Sluice reads, with their types in k8s.io/api/core/v1. */
-const text: Shape = { json: "string", go: "string" };
-const named = (go: string): Shape => ({ json: "string", go: `v1.${go}` });
-const flag: Shape = { json: "bool", go: "bool" };
-const int32: Shape = { json: "integer", go: "int32" };
-const textMap: Shape = { json: "map", go: "map[string]string", values: text };
-const struct = (go: string, fields: Readonly<Record<string, Shape>>): Shape => ({
-  json: "struct",
-  go,
-  fields,
-});
-const listOf = (items: Shape): Shape => ({
-  json: "array",
-  go: items.json === "struct" ? `[]v1.${items.go}` : `[]${items.go}`,
-  items,
-});
-
 export const metadataShape: Shape = struct("ObjectMeta", {
   name: text,
   generateName: text,
@@ -25,6 +11,8 @@ export const metadataShape: Shape = struct("ObjectMeta", {
   resourceVersion: text,
   creationTimestamp: text,
   deletionTimestamp: text,
+  generation: int64,
+  deletionGracePeriodSeconds: int64,
   labels: textMap,
   annotations: textMap,
 });
@@ -40,6 +28,11 @@ const container = struct("Container", {
       protocol: named("Protocol"),
     }),
   ),
+  restartPolicy: named("ContainerRestartPolicy"),
+  livenessProbe: probeShape,
+  readinessProbe: probeShape,
+  startupProbe: probeShape,
+  lifecycle: lifecycleShape,
 });
 
 const condition = (go: string): Shape =>
@@ -56,17 +49,21 @@ const containerStatus = struct("ContainerStatus", {
   }),
 });
 
+export const podSpecShape = struct("PodSpec", {
+  containers: listOf(container),
+  initContainers: listOf(container),
+  ephemeralContainers: listOf(container),
+  nodeName: text,
+  restartPolicy: named("RestartPolicy"),
+  activeDeadlineSeconds: int64,
+  terminationGracePeriodSeconds: int64,
+});
+
 export const podShape = struct("Pod", {
   apiVersion: text,
   kind: text,
   metadata: metadataShape,
-  spec: struct("PodSpec", {
-    containers: listOf(container),
-    initContainers: listOf(container),
-    ephemeralContainers: listOf(container),
-    nodeName: text,
-    restartPolicy: named("RestartPolicy"),
-  }),
+  spec: podSpecShape,
   status: struct("PodStatus", {
     phase: named("PodPhase"),
     reason: text,

@@ -3,7 +3,6 @@ import type { ApiObject } from "../api-object.ts";
 import { fieldErrorText } from "../field-errors.ts";
 import { goQuote } from "../go-json.ts";
 import { groupOf, type Strategy } from "../strategy/strategy.ts";
-import { prepareCreate } from "../strategy/write-object.ts";
 import { decodeObject, type ObjectProblem } from "./decode-object.ts";
 
 export type { ObjectProblem } from "./decode-object.ts";
@@ -22,8 +21,13 @@ export function readObject(value: unknown, gates: FeatureGates = FeatureGates.de
   const decoding = decodeObject(value);
   if (!decoding.isDecoded) return { isValid: false, problems: [decoding.problem] };
   const { strategy } = decoding;
-  const { object, errors, warnings } = prepareCreate(strategy, placed(decoding.object, strategy), gates);
-  if (errors.length === 0) return { isValid: true, object, warnings };
+  const { status } = decoding.object;
+  const prepared = strategy.prepareForCreate(placed(decoding.object, strategy), gates);
+  // A create would begin with an empty status; a file says how things are.
+  const { status: _, ...rest } = prepared;
+  const object: ApiObject = status === undefined ? rest : { ...rest, status };
+  const errors = strategy.validateCreate(object, gates);
+  if (errors.length === 0) return { isValid: true, object, warnings: strategy.warnings(object) };
   const subject = `${kindName(strategy)} ${goQuote(object.metadata.name ?? "")} is invalid`;
   const problems = errors.map((error) => ({
     path: error.path,

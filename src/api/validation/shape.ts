@@ -4,6 +4,7 @@ import type { FieldPath } from "../../config/yaml-documents.ts";
 export type Shape =
   | { readonly json: "string" | "bool"; readonly go: string }
   | { readonly json: "integer"; readonly go: "int32" | "int64" }
+  | { readonly json: "integerOrString"; readonly go: "int32" }
   | { readonly json: "array"; readonly go: string; readonly items: Shape }
   | { readonly json: "map"; readonly go: string; readonly values: Shape }
   | { readonly json: "struct"; readonly go: string; readonly fields: Readonly<Record<string, Shape>> };
@@ -68,16 +69,21 @@ function isOfShape(value: unknown, shape: Shape): boolean {
       return typeof value === "string";
     case "bool":
       return typeof value === "boolean";
-    case "integer": {
-      const bound = integerBounds[shape.go];
-      return Number.isInteger(value) && Number(value) >= -bound && Number(value) < bound;
-    }
+    case "integer":
+      return isInteger(value, shape.go);
+    case "integerOrString":
+      return typeof value === "string" || isInteger(value, shape.go);
     case "array":
       return Array.isArray(value);
     case "map":
     case "struct":
       return typeof value === "object" && !Array.isArray(value);
   }
+}
+
+function isInteger(value: unknown, type: keyof typeof integerBounds): boolean {
+  const bound = integerBounds[type];
+  return Number.isInteger(value) && Number(value) >= -bound && Number(value) < bound;
 }
 
 function mismatchText(value: unknown, shape: Shape, { struct, field }: Place): string {
@@ -90,7 +96,7 @@ function mismatchText(value: unknown, shape: Shape, { struct, field }: Place): s
 function jsonTypeOf(value: unknown, shape: Shape): string {
   if (typeof value === "boolean") return "bool";
   // A number of the wrong kind is shown, since its type alone would not explain the refusal.
-  if (typeof value === "number") return shape.json === "integer" ? `number ${value}` : "number";
+  if (typeof value === "number") return shape.json.startsWith("integer") ? `number ${value}` : "number";
   if (Array.isArray(value)) return "array";
   return typeof value;
 }

@@ -279,6 +279,22 @@ const refused: readonly [what: string, value: unknown, path: string, message: st
     'Node in version "v1" cannot be handled as a Node: json: cannot unmarshal number into Go struct field NodeStatus.status.declaredFeatures of type string',
   ],
   [
+    "port of a probe",
+    pod({ containers: [{ ...main, livenessProbe: { httpGet: { port: 1.5 } } }] }),
+    "spec.containers[0].livenessProbe.httpGet.port",
+    misshapenPod(
+      "number 1.5 into Go struct field HTTPGetAction.spec.containers.livenessProbe.httpGet.port of type int32",
+    ),
+  ],
+  [
+    "port of a gRPC probe by name",
+    pod({ containers: [{ ...main, livenessProbe: { grpc: { port: "grpc" } } }] }),
+    "spec.containers[0].livenessProbe.grpc.port",
+    misshapenPod(
+      "string into Go struct field GRPCAction.spec.containers.livenessProbe.grpc.port of type int32",
+    ),
+  ],
+  [
     "namespace name",
     { apiVersion: "v1", kind: "Namespace", metadata: { name: "a.b" } },
     "metadata.name",
@@ -313,7 +329,7 @@ describe("readObject", () => {
     expect(readObject(value)).toEqual({
       isValid: true,
       warnings: [],
-      object: pod({ extra: { a: [null, { c: 1 }] } }, { namespace: "default" }),
+      object: pod({ extra: { a: [null, { c: 1 }] }, restartPolicy: "Always" }, { namespace: "default" }),
     });
   });
 

@@ -1,0 +1,45 @@
+import type { FeatureGates } from "../../config/feature-gates.ts";
+import { withPodSpecDefaults } from "../defaulting/default-pod-spec.ts";
+import type { Pod } from "../objects.ts";
+import { podShape } from "../validation/object-shapes.ts";
+import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
+import { podStatusErrors, validatePod } from "../validation/validate-pod.ts";
+import { podSpecUpdateErrors } from "../validation/validate-pod-update.ts";
+import { dropDisabledProbeFields, probeFieldOptions } from "./disabled-probe-fields.ts";
+import type { Strategy } from "./strategy.ts";
+
+export const podStrategy: Strategy<Pod> = {
+  kind: "Pod",
+  apiVersion: "v1",
+  resource: "pods",
+  isNamespaced: true,
+  shape: podShape,
+  otherVersions: {},
+  withDefaults: (pod) => ({ ...pod, spec: withPodSpecDefaults(pod.spec) }),
+  prepareForCreate: (pod, gates) => ({
+    ...withoutDisabledFields(pod, undefined, gates),
+    status: { phase: "Pending" },
+  }),
+  validateCreate: (pod, gates) => validatePod(pod, probeFieldOptions(gates, undefined)),
+  prepareForUpdate: ({ status: _, ...next }, old, gates) => ({
+    ...withoutDisabledFields(next, old, gates),
+    ...(old.status && { status: old.status }),
+  }),
+  validateUpdate: (next, old, gates) => [
+    ...validateMetadataUpdate(next.metadata, old.metadata),
+    ...validatePod(next, probeFieldOptions(gates, old.spec)),
+    ...podSpecUpdateErrors(next, old),
+  ],
+  warnings: () => [],
+  status: {
+    prepareForUpdate: (next, old) => ({ ...next, spec: old.spec }),
+    validateUpdate: (next, old) => [
+      ...validateMetadataUpdate(next.metadata, old.metadata),
+      ...podStatusErrors(next.status),
+    ],
+  },
+};
+
+function withoutDisabledFields(next: Pod, old: Pod | undefined, gates: FeatureGates): Pod {
+  return { ...next, spec: dropDisabledProbeFields(next.spec, old?.spec, gates) };
+}

@@ -1,0 +1,102 @@
+import type { FieldPath } from "../../config/yaml-documents.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbiddenField,
+  invalidValue,
+  notSupported,
+  required,
+} from "../field-errors.ts";
+import type { Container, ContainerPort } from "../objects.ts";
+import { labelProblems, portNameProblems, portNumberProblems } from "./name-rules.ts";
+
+const PROTOCOLS = ["TCP", "UDP", "SCTP"];
+/** A debugging container may have nothing that others could rely on. */
+const NOT_FOR_EPHEMERAL_CONTAINERS = [
+  "ports",
+  "resources",
+  "resizePolicy",
+  "restartPolicy",
+  "livenessProbe",
+  "readinessProbe",
+  "startupProbe",
+  "lifecycle",
+] as const;
+
+export interface ContainerRules {
+  /** Of the pod's containers so far, of every sort: exec chooses among all of them by name. */
+  readonly names: Set<string>;
+  /** A template's image may be blank text, which something else replaces. */
+  readonly isTemplate: boolean;
+}
+
+/** What containers of every sort have in common. */
+export function containerErrors(
+  container: Container,
+  path: FieldPath,
+  { names, isTemplate }: ContainerRules,
+): FieldError[] {
+  const { name = "", image = "", ports = [] } = container;
+  const namePath = [...path, "name"];
+  const isTaken = name !== "" && names.has(name);
+  names.add(name);
+  return [
+    ...(name === "" ? [required(namePath)] : []),
+    ...(name === "" ? [] : labelProblems(name)).map((problem) => invalidValue(namePath, name, problem)),
+    ...(isTaken ? [duplicate(namePath, name)] : []),
+    ...imageErrors(image, [...path, "image"], isTemplate),
+    ...portErrors(ports, [...path, "ports"]),
+  ];
+}
+
+export function ephemeralContainerErrors(container: Container, path: FieldPath): FieldError[] {
+  return NOT_FOR_EPHEMERAL_CONTAINERS.filter((name) => isSet(container[name])).map((name) =>
+    forbiddenField([...path, name], "cannot be set for an Ephemeral Container"),
+  );
+}
+
+/** Absent and empty values are defaulted before Kubernetes validates, so only a given one can be wrong. */
+export function unsupportedErrors(
+  path: FieldPath,
+  value: string | undefined,
+  supported: readonly string[],
+): FieldError[] {
+  return value === undefined || value === "" || supported.includes(value)
+    ? []
+    : [notSupported(path, value, supported)];
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== "";
+}
+
+function imageErrors(image: string, path: FieldPath, isTemplate: boolean): FieldError[] {
+  if (image === "") return [required(path)];
+  return isTemplate || image === image.trim()
+    ? []
+    : [invalidValue(path, image, "must not have leading or trailing whitespace")];
+}
+
+function portErrors(ports: readonly ContainerPort[], path: FieldPath): FieldError[] {
+  const names = new Set<string>();
+  return ports.flatMap((port, index) => {
+    const { name = "", containerPort = 0, hostPort = 0, protocol } = port ?? {};
+    const at = (field: string): FieldPath => [...path, index, field];
+    const nameProblems = name === "" ? [] : portNameProblems(name);
+    const isTaken = name !== "" && nameProblems.length === 0 && names.has(name);
+    names.add(name);
+    return [
+      ...nameProblems.map((problem) => invalidValue(at("name"), name, problem)),
+      ...(isTaken ? [duplicate(at("name"), name)] : []),
+      ...(containerPort === 0
+        ? [required(at("containerPort"))]
+        : rangeErrors(at("containerPort"), containerPort)),
+      ...(hostPort === 0 ? [] : rangeErrors(at("hostPort"), hostPort)),
+      ...unsupportedErrors(at("protocol"), protocol, PROTOCOLS),
+    ];
+  });
+}
+
+function rangeErrors(path: FieldPath, port: number): FieldError[] {
+  return portNumberProblems(port).map((problem) => invalidValue(path, port, problem));
+}

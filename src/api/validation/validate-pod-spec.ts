@@ -1,0 +1,55 @@
+import type { FieldPath } from "../../config/yaml-documents.ts";
+import { type FieldError, invalidValue, required } from "../field-errors.ts";
+import type { Container, PodSpec } from "../objects.ts";
+import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
+import { subdomainProblems } from "./name-rules.ts";
+import { containerErrors, ephemeralContainerErrors, unsupportedErrors } from "./validate-container.ts";
+import type { HandlerRules } from "./validate-handler.ts";
+import { initContainerProbeErrors, lifecycleAndProbeErrors } from "./validate-probe.ts";
+
+const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
+const DEFAULT_GRACE_PERIOD_SECONDS = 30;
+
+export interface PodSpecRules extends ProbeFieldOptions {
+  readonly isTemplate: boolean;
+}
+
+/** What the API server checks of the fields that Sluice reads, in a pod or in a template of pods. Expects a defaulted value. */
+export function podSpecErrors(spec: PodSpec, path: FieldPath, rules: PodSpecRules): FieldError[] {
+  const { containers = [], nodeName = "", restartPolicy } = spec;
+  const nodeNameErrors = (nodeName === "" ? [] : subdomainProblems(nodeName)).map((problem) =>
+    invalidValue([...path, "nodeName"], nodeName, problem),
+  );
+  return [
+    ...(containers.length === 0 ? [required([...path, "containers"])] : []),
+    ...allContainerErrors(spec, path, rules),
+    ...unsupportedErrors([...path, "restartPolicy"], restartPolicy, RESTART_POLICIES),
+    ...nodeNameErrors,
+  ];
+}
+
+function allContainerErrors(spec: PodSpec, path: FieldPath, rules: PodSpecRules): FieldError[] {
+  const { containers = [], initContainers = [], ephemeralContainers = [] } = spec;
+  const common = { names: new Set<string>(), isTemplate: rules.isTemplate };
+  const handlerRules: HandlerRules = {
+    ...rules,
+    gracePeriodSeconds: spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_PERIOD_SECONDS,
+  };
+  type Check = (container: Container, at: FieldPath) => FieldError[];
+  const each = (list: readonly Container[], name: string, check: Check): FieldError[] =>
+    list.flatMap((entry, index) => {
+      const [container, at] = [entry ?? {}, [...path, name, index]];
+      return [...containerErrors(container, at, common), ...check(container, at)];
+    });
+  return [
+    ...each(containers, "containers", (container, at) => [
+      ...lifecycleAndProbeErrors(container, at, handlerRules),
+    ]),
+    ...each(initContainers, "initContainers", (container, at) =>
+      container.restartPolicy === "Always"
+        ? lifecycleAndProbeErrors(container, at, handlerRules)
+        : initContainerProbeErrors(container, at),
+    ),
+    ...each(ephemeralContainers, "ephemeralContainers", ephemeralContainerErrors),
+  ];
+}

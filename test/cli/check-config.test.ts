@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { run } from "../../src/cli/check-config.ts";
+import { UsageError } from "../../src/cli/usage-error.ts";
+
+let folder = "";
+let out = "";
+let err = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(os.tmpdir(), "sluice-check-config-"));
+  [out, err] = ["", ""];
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    out += text;
+    return true;
+  });
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+});
+
+function file(name: string, text: string): string {
+  const location = path.join(folder, name);
+  writeFileSync(location, text);
+  return location;
+}
+
+const podWithProbe = (probe: string) => `apiVersion: v1
+kind: Pod
+metadata: { name: web }
+spec:
+  containers:
+    - name: main
+      image: web:1
+      livenessProbe:
+        ${probe}
+`;
+
+describe("sluice check-config", () => {
+  it("accepts a pod with a probe", async () => {
+    const pod = file("pod.yaml", podWithProbe("httpGet: { port: http, path: /healthz }"));
+    expect(await run(["-f", pod])).toBe(0);
+    expect([out, err]).toEqual([`${pod}: 1 valid object\n`, ""]);
+  });
+
+  it("refuses a bad probe in the API server's words, with its line", async () => {
+    const pod = file("pod.yaml", podWithProbe("grpc: { port: 0 }"));
+    expect(await run(["-f", pod])).toBe(2);
+    expect(err).toBe(
+      `${pod}:9: Pod "web" is invalid: spec.containers[0].livenessProbe.grpc.port: Invalid value: 0: must be between 1 and 65535, inclusive\n`,
+    );
+  });
+
+  it("judges by the gates of --feature-gates", async () => {
+    const pod = file("pod.yaml", podWithProbe("httpGet: { port: 80, protocol: HTTP2, scheme: HTTPS }"));
+    expect(await run(["-f", pod])).toBe(0);
+    expect(await run(["-f", pod, "--feature-gates", "H2CContainerProbe=true"])).toBe(2);
+    expect(err).toContain(
+      'livenessProbe.httpGet.protocol: Invalid value: "HTTP2": HTTP2 cannot be combined with scheme HTTPS',
+    );
+    await expect(run(["-f", pod, "--feature-gates", "Nope=true"])).rejects.toThrow(
+      new UsageError("unrecognized feature gate: Nope"),
+    );
+  });
+
+  it("judges the manifests of a configuration by the configuration's gates", async () => {
+    file("pod.yaml", podWithProbe("grpc: { port: 80, mode: Verify }"));
+    const configuration = (gate: boolean) =>
+      file(
+        "gateway.yaml",
+        `apiVersion: sluice.dev/v1alpha1
+kind: GatewayConfiguration
+cluster: { manifests: [pod.yaml] }
+featureGates: { GRPCContainerProbeTLS: ${gate} }
+listeners: { apiServer: { port: 0 } }
+`,
+      );
+    expect([await run(["-f", configuration(false)]), err]).toEqual([0, ""]);
+    expect(await run(["-f", configuration(true)])).toBe(2);
+    expect(err).toContain('grpc.mode: Unsupported value: "Verify": supported values: "Plaintext", "TLS"');
+  });
+});
