@@ -26,10 +26,10 @@ export class RbacAuthorizer implements Authorizer {
   async authorize(attributes: Attributes): Promise<Decision> {
     const errors: string[] = [];
     const bindings = this.#currentIndex().bindingsFor(attributes.user, attributes.namespace);
-    for (const { roleRules, description } of bindings) {
+    for (const { roleRules, describe } of bindings) {
       if (roleRules.error !== undefined) errors.push(roleRules.error);
       else if (roleRules.rules.some((rule) => ruleAllows(attributes, rule))) {
-        return { decision: "allow", reason: `RBAC: allowed by ${description}` };
+        return { decision: "allow", reason: `RBAC: allowed by ${describe()}` };
       }
     }
     return { decision: "no-opinion", reason: errors.length === 0 ? "" : `RBAC: ${aggregate(errors)}` };

@@ -16,10 +16,10 @@ export type RoleRules =
   | { readonly rules: readonly PolicyRule[]; readonly error?: undefined }
   | { readonly rules?: undefined; readonly error: string };
 
-/** A binding that applies to somebody, with the words that name it in a reason. */
+/** A binding that applies to somebody, and the words that name it in a reason, which few requests need. */
 export interface AppliedBinding {
   readonly roleRules: RoleRules;
-  readonly description: string;
+  describe(): string;
 }
 
 interface IndexedBinding {
@@ -81,9 +81,13 @@ export class RbacIndex {
 
   #describe({ binding, subject }: IndexedBinding, namespace: string): AppliedBinding {
     const { kind, metadata, roleRef } = binding;
-    const name = kind === "RoleBinding" ? `${metadata.name}/${namespace}` : metadata.name;
-    const description = `${kind} "${name}" of ${roleRef.kind} "${roleRef.name}" to ${subjectText(subject, namespace)}`;
-    return { roleRules: this.#rulesOf(roleRef.kind, roleRef.name, namespace), description };
+    return {
+      roleRules: this.#rulesOf(roleRef.kind, roleRef.name, namespace),
+      describe: () => {
+        const name = kind === "RoleBinding" ? `${metadata.name}/${namespace}` : metadata.name;
+        return `${kind} "${name}" of ${roleRef.kind} "${roleRef.name}" to ${subjectText(subject, namespace)}`;
+      },
+    };
   }
 
   #rulesOf(kind: string, name: string, namespace: string): RoleRules {

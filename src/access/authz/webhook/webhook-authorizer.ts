@@ -46,14 +46,12 @@ export class WebhookAuthorizer implements Authorizer {
   }
 
   async authorize(attributes: Attributes): Promise<Decision> {
-    const spec = reviewSpecOf(attributes, this.#options.version);
-    // The whole spec is the key: no answer is ever given to another user than the one it was asked for.
-    const key = JSON.stringify(spec);
+    const key = keyOf(attributes);
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
     const asked = this.#inFlight.get(key);
     if (asked !== undefined) return asked;
-    const asking = this.#review(spec, key, isCacheable(attributes)).finally(() => this.#inFlight.delete(key));
+    const asking = this.#review(attributes, key).finally(() => this.#inFlight.delete(key));
     this.#inFlight.set(key, asking);
     return asking;
   }
@@ -63,18 +61,15 @@ export class WebhookAuthorizer implements Authorizer {
     return { resourceRules: [], nonResourceRules: [], incomplete: true, evaluationError };
   }
 
-  async #review(
-    spec: Readonly<Record<string, unknown>>,
-    key: string,
-    isCacheable: boolean,
-  ): Promise<Decision> {
+  async #review(attributes: Attributes, key: string): Promise<Decision> {
     const { version, authorizedTtlMs, unauthorizedTtlMs } = this.#options;
     try {
+      const spec = reviewSpecOf(attributes, version);
       const { status, body } = await this.#ask(subjectAccessReview(spec, version));
       if (status < 200 || status > 299) throw new Error(`the webhook answered with ${status}`);
       const decision = decisionOfReview(body);
       const ttlMs = decision.decision === "allow" ? authorizedTtlMs : unauthorizedTtlMs;
-      if (isCacheable) this.#cache.set(key, decision, ttlMs);
+      if (isCacheable(attributes)) this.#cache.set(key, decision, ttlMs);
       return decision;
     } catch (error) {
       this.#options.onFailure(error instanceof Error ? error : new Error(String(error)));
@@ -82,6 +77,14 @@ export class WebhookAuthorizer implements Authorizer {
       return { decision: "no-opinion", reason, error: reason };
     }
   }
+}
+
+/** All that the question is made of: no answer is ever given to another user than the one it was asked for. */
+function keyOf(attributes: Attributes): string {
+  const { user, verb, isResourceRequest, path } = attributes;
+  const { namespace, apiGroup, apiVersion, resource, subresource, name } = attributes;
+  const asked = isResourceRequest ? [namespace, apiGroup, apiVersion, resource, subresource, name] : path;
+  return JSON.stringify([user.name, user.uid, user.groups, user.extra, verb, asked]);
 }
 
 /** Only what a caller chooses freely counts; its identity is not its own choice. */
