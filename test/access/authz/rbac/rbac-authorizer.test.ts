@@ -268,7 +268,7 @@ describe("the index", () => {
       ...others,
       clusterRoleBinding("mine", "ClusterRole/c", "User:me", "Group:g"),
     ]);
-    expect([...index.bindingsFor(user("me", "g"), "ns")].map(({ description }) => description)).toEqual([
+    expect([...index.bindingsFor(user("me", "g"), "ns")].map((binding) => binding.describe())).toEqual([
       'ClusterRoleBinding "mine" of ClusterRole "c" to User "me"',
     ]);
   });
