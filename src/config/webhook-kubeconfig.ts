@@ -100,7 +100,7 @@ function credentialsOf(user: Section | undefined) {
 }
 
 /** `<name>-data` is base64 and stands above `<name>`, a file. */
-function pemOf(section: Section | undefined, name: string): PemSource | undefined {
+export function pemOf(section: Section | undefined, name: string): PemSource | undefined {
   const data = section?.optionalString(`${name}-data`, (value) =>
     Buffer.from(value, "base64").includes("-----BEGIN") ? undefined : "must be PEM in base64",
   );

@@ -30,7 +30,15 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
     "src/config",
     "src/observability",
   ],
-  "src/kubernetes": ["src/api", "src/config", "src/observability"], // the live API: kubeconfig, list and watch, reviews
+  // The live API: kubeconfig, list and watch.
+  "src/kubernetes": [
+    "src/api",
+    "src/cluster",
+    "src/config",
+    "src/observability",
+    "src/streaming",
+    "src/upstream",
+  ],
   "src/node": [
     "protocols/*",
     "src/streaming",

@@ -1,0 +1,185 @@
+import path from "node:path";
+import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
+import type { Section } from "../config/section.ts";
+import { type PemSource, pemOf } from "../config/webhook-kubeconfig.ts";
+import { type KubeconfigFile, readKubeconfigFile } from "./kubeconfig-files.ts";
+
+/** What one context says, its files' paths absolute. */
+export interface KubeconfigEntries {
+  /** Without a slash at its end. */
+  readonly server: string;
+  readonly namespace: string;
+  readonly certificateAuthority: PemSource | undefined;
+  readonly insecureSkipTLSVerify: boolean;
+  readonly tlsServerName: string | undefined;
+  readonly proxyUrl: string | undefined;
+  readonly user: KubeconfigUser;
+}
+
+export interface KubeconfigUser {
+  readonly clientCertificate?: PemSource | undefined;
+  readonly clientKey?: PemSource | undefined;
+  readonly token?: string | undefined;
+  /** Counts where both are given, as in client-go. */
+  readonly tokenFile?: string | undefined;
+  readonly basic?: { readonly username: string; readonly password: string } | undefined;
+  readonly impersonate?: Impersonation | undefined;
+  readonly exec?: ExecPlugin | undefined;
+  readonly authProvider?:
+    | { readonly name: string; readonly config: Readonly<Record<string, string>> }
+    | undefined;
+}
+
+export interface Impersonation {
+  readonly user: string;
+  readonly uid: string | undefined;
+  readonly groups: readonly string[];
+  readonly extra: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A program that prints credentials (client.authentication.k8s.io). */
+export interface ExecPlugin {
+  readonly apiVersion: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly provideClusterInfo: boolean;
+}
+
+/**
+ * Reads what the context names in files that count one after the other, the first that has an entry winning, as in client-go. Throws
+ * ConfigurationError with everything that is wrong with it; entries that it does not name are not looked at.
+ */
+export async function readKubeconfigEntries(
+  fileNames: readonly string[],
+  contextName: string | undefined,
+): Promise<KubeconfigEntries> {
+  const problems: ConfigurationProblem[] = [];
+  const files: KubeconfigFile[] = [];
+  for (const name of fileNames) files.push(await readKubeconfigFile(name, problems));
+  const wanted = contextName ?? first(files, ({ root }) => root.optionalString("current-context"));
+  const context = wanted === undefined ? undefined : named(files, "contexts", "context", wanted);
+  const clusterName = context?.section.optionalString("cluster");
+  const userName = context?.section.optionalString("user");
+  const cluster = clusterName === undefined ? undefined : named(files, "clusters", "cluster", clusterName);
+  const user = userName === undefined ? undefined : named(files, "users", "user", userName);
+
+  const complain = (message: string) =>
+    problems.push({ source: fileNames[0] ?? "kubeconfig", line: 0, column: 0, path: "", message });
+  if (wanted === undefined) complain("current-context is not set, and no context was named");
+  else if (context === undefined) complain(`context ${quoted(wanted)} does not exist`);
+  else if (clusterName === undefined) complain(`context ${quoted(wanted)} names no cluster`);
+  else if (cluster === undefined) complain(`cluster ${quoted(clusterName)} does not exist`);
+  if (userName !== undefined && user === undefined) complain(`user ${quoted(userName)} does not exist`);
+  const entries = {
+    namespace: context?.section.optionalString("namespace") ?? "default",
+    ...readCluster(cluster?.section),
+    user: user === undefined ? {} : readUser(user.section, path.dirname(user.file)),
+  };
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return entries;
+}
+
+function readCluster(cluster: Section | undefined) {
+  const server = cluster?.optionalString("server", checkServer);
+  if (cluster !== undefined && !cluster.has("server")) cluster.problem("server", "is required");
+  return {
+    server: (server ?? "").replace(/\/+$/, ""),
+    certificateAuthority: pemOf(cluster, "certificate-authority"),
+    insecureSkipTLSVerify: cluster?.boolean("insecure-skip-tls-verify", false) ?? false,
+    tlsServerName: cluster?.optionalString("tls-server-name"),
+    proxyUrl: cluster?.optionalString("proxy-url"),
+  };
+}
+
+function readUser(user: Section, folder: string): KubeconfigUser {
+  const username = secretText(user, "username");
+  const as = user.optionalString("as");
+  return {
+    clientCertificate: pemOf(user, "client-certificate"),
+    clientKey: pemOf(user, "client-key"),
+    token: secretText(user, "token"),
+    tokenFile: user.optionalFile("tokenFile"),
+    basic: username === undefined ? undefined : { username, password: secretText(user, "password") ?? "" },
+    impersonate:
+      as === undefined
+        ? undefined
+        : {
+            user: as,
+            uid: user.optionalString("as-uid"),
+            groups: user.strings("as-groups", [], () => undefined),
+            extra: Object.fromEntries(
+              user
+                .section("as-user-extra")
+                .entries()
+                .map(([key, values]) => [key, [values].flat().map(String)]),
+            ),
+          },
+    exec: user.has("exec") ? readExec(user.section("exec"), folder) : undefined,
+    authProvider: user.has("auth-provider") ? readAuthProvider(user.section("auth-provider")) : undefined,
+  };
+}
+
+function readExec(exec: Section, folder: string): ExecPlugin {
+  const command = exec.optionalString("command");
+  if (command === undefined) exec.problem("command", "is required");
+  return {
+    apiVersion: exec.string("apiVersion", "client.authentication.k8s.io/v1beta1"),
+    // A name alone is looked up in $PATH; anything with a slash counts from the file's folder.
+    command: command?.includes("/") ? path.resolve(folder, command) : (command ?? ""),
+    args: exec.list("args").map(String),
+    env: exec.sections("env").map((entry) => ({
+      name: entry.optionalString("name") ?? "",
+      value: secretText(entry, "value") ?? "",
+    })),
+    provideClusterInfo: exec.boolean("provideClusterInfo", false),
+  };
+}
+
+function readAuthProvider(provider: Section) {
+  const config = provider.section("config").entries();
+  return {
+    name: provider.optionalString("name") ?? "",
+    config: Object.fromEntries(config.map(([key, value]) => [key, String(value)])),
+  };
+}
+
+/** Problems with it do not repeat the value. */
+function secretText(section: Section, name: string): string | undefined {
+  const value = section.entries().find(([key]) => key === name)?.[1];
+  if (value === undefined || typeof value === "string") return value;
+  return section.problem(name, "must be a string");
+}
+
+function checkServer(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return "must be an http or https URL";
+  return url.username === "" && url.password === "" ? undefined : "must not hold credentials";
+}
+
+function named(
+  files: readonly KubeconfigFile[],
+  list: string,
+  member: string,
+  name: string,
+): { readonly section: Section; readonly file: string } | undefined {
+  return first(files, ({ root, name: file }) => {
+    const found = root.sections(list).find((item) => item.optionalString("name") === name);
+    return found && { section: found.section(member), file };
+  });
+}
+
+function first<Item, Found>(
+  items: readonly Item[],
+  find: (item: Item) => Found | undefined,
+): Found | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, 80));
+}

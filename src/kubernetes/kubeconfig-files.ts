@@ -1,0 +1,72 @@
+import { access, readFile, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
+import { Section } from "../config/section.ts";
+import { parseYamlDocuments } from "../config/yaml-documents.ts";
+
+/** Checked before a file is read. */
+export const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
+
+/** One file of kubeconfig format, read but not yet understood. Problems found in it gather in the list. */
+export interface KubeconfigFile {
+  readonly name: string;
+  readonly root: Section;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The files that kubectl would read: the given one, or those of $KUBECONFIG that exist, or `~/.kube/config`. Empty where nothing
+ * is named and none is there.
+ */
+export async function kubeconfigFileNames(
+  given: string | undefined,
+  environment: Environment,
+): Promise<string[]> {
+  if (given !== undefined) return [path.resolve(given)];
+  const listed = (environment.KUBECONFIG ?? "").split(path.delimiter).filter((name) => name !== "");
+  const names = listed.length > 0 ? listed : [path.join(environment.HOME || homedir(), ".kube", "config")];
+  const found = await Promise.all(
+    names.map(async (name) => ((await exists(name)) ? [path.resolve(name)] : [])),
+  );
+  return found.flat();
+}
+
+/** Throws ConfigurationError for a file that cannot be read, is too large, or is no YAML. */
+export async function readKubeconfigFile(
+  name: string,
+  problems: ConfigurationProblem[],
+): Promise<KubeconfigFile> {
+  const [document] = parseYamlDocuments(await textOf(name), name);
+  const context = { fileName: name, document: document ?? { lineOf: () => 1 }, problems };
+  return { name, root: new Section(context, [], withoutEmptyTexts(document?.value)) };
+}
+
+async function textOf(name: string): Promise<string> {
+  try {
+    const { size } = await stat(name);
+    if (size > MAX_KUBECONFIG_BYTES) {
+      throw new Error(`the file has ${size} bytes, at most ${MAX_KUBECONFIG_BYTES} are read`);
+    }
+    return await readFile(name, "utf8");
+  } catch (error) {
+    const { message } = error as Error;
+    throw new ConfigurationError([{ source: name, line: 0, column: 0, path: "", message }]);
+  }
+}
+
+async function exists(name: string): Promise<boolean> {
+  return access(name).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** To client-go an empty text is an absent one; tools write `namespace: ""`. */
+function withoutEmptyTexts(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmptyTexts);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== "");
+  return Object.fromEntries(members.map(([key, member]) => [key, withoutEmptyTexts(member)]));
+}

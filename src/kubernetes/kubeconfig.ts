@@ -1,0 +1,156 @@
+import { readFile } from "node:fs/promises";
+import type { PemSource } from "../config/webhook-kubeconfig.ts";
+import type { HeaderLine, HeaderList } from "../upstream/header-list.ts";
+import type { UpstreamTlsOptions } from "../upstream/tls.ts";
+import { inClusterEntries, isInCluster } from "./in-cluster.ts";
+import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";
+import { type Environment, kubeconfigFileNames } from "./kubeconfig-files.ts";
+import { type AskPlugin, pluginOf } from "./plugin-credentials.ts";
+
+/** Files and plugins are asked again after this long, as client-go does: tokens are replaced on disk while we run. */
+export const CREDENTIALS_REUSE_MS = 60_000;
+
+/** One API server, and who we are to it. */
+export interface Kubeconfig {
+  /** `https://host:port`, perhaps with a path, without a slash at its end. */
+  readonly server: string;
+  readonly namespace: string;
+  /** As of the last `headers()`: certificates may be replaced while we run. The same object until they are. */
+  readonly tls: UpstreamTlsOptions;
+  readonly proxyUrl: string | undefined;
+  /** Authorization and impersonation lines of a request. Rejects when files or plugins fail; no secret is in the message. */
+  headers(): Promise<HeaderList>;
+  /** After a 401: the next `headers()` asks files and plugins anew. */
+  forget(): void;
+}
+
+export interface LoadOptions {
+  readonly environment?: Environment;
+  readonly nowMs?: () => number;
+  readonly serviceAccountFolder?: string;
+}
+
+/**
+ * The API server that kubectl would speak to: of `file`, or $KUBECONFIG, or `~/.kube/config`, or, inside a pod where there is none
+ * of them, the one of the cluster. `context` absent: the current one. Throws ConfigurationError, with lines, for what is wrong.
+ */
+export async function loadKubeconfig(
+  file?: string,
+  context?: string,
+  options: LoadOptions = {},
+): Promise<Kubeconfig> {
+  const { environment = process.env } = options;
+  const names = await kubeconfigFileNames(file, environment);
+  if (names.length === 0 && context === undefined && isInCluster(environment)) return loadInCluster(options);
+  return Credentials.load(await readKubeconfigEntries(names, context), options);
+}
+
+/** The API server of the cluster that this process is a pod of. Throws ConfigurationError outside of one. */
+export async function loadInCluster(options: LoadOptions = {}): Promise<Kubeconfig> {
+  const { environment = process.env, serviceAccountFolder } = options;
+  return Credentials.load(await inClusterEntries(environment, serviceAccountFolder), options);
+}
+
+class Credentials implements Kubeconfig {
+  readonly server: string;
+  readonly namespace: string;
+  readonly proxyUrl: string | undefined;
+  readonly #entries: KubeconfigEntries;
+  readonly #askPlugin: AskPlugin | undefined;
+  readonly #nowMs: () => number;
+  #tls: UpstreamTlsOptions = {};
+  #headers: HeaderList = [];
+  #freshUntilMs = Number.NEGATIVE_INFINITY;
+  #refreshing: Promise<void> | undefined;
+
+  private constructor(entries: KubeconfigEntries, askPlugin: AskPlugin | undefined, options: LoadOptions) {
+    this.server = entries.server;
+    this.namespace = entries.namespace;
+    this.proxyUrl = entries.proxyUrl;
+    this.#entries = entries;
+    this.#askPlugin = askPlugin;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+  }
+
+  static async load(entries: KubeconfigEntries, options: LoadOptions): Promise<Kubeconfig> {
+    const credentials = new Credentials(entries, await pluginOf(entries), options);
+    // Certificates must be there before the first connection; a plugin may bring them.
+    await credentials.headers();
+    return credentials;
+  }
+
+  get tls(): UpstreamTlsOptions {
+    return this.#tls;
+  }
+
+  async headers(): Promise<HeaderList> {
+    if (this.#nowMs() < this.#freshUntilMs) return this.#headers;
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
+    });
+    await this.#refreshing;
+    return this.#headers;
+  }
+
+  forget(): void {
+    this.#freshUntilMs = Number.NEGATIVE_INFINITY;
+  }
+
+  async #refresh(): Promise<void> {
+    const { certificateAuthority, insecureSkipTLSVerify, tlsServerName, user } = this.#entries;
+    const plugin = await this.#askPlugin?.();
+    const tls: UpstreamTlsOptions = {
+      ca: await pemText(certificateAuthority),
+      certificate: plugin?.certificate ?? (await pemText(user.clientCertificate)),
+      key: plugin?.key ?? (await pemText(user.clientKey)),
+      serverName: tlsServerName,
+      insecureSkipVerify: insecureSkipTLSVerify,
+    };
+    const token = user.tokenFile === undefined ? user.token : (await readFile(user.tokenFile, "utf8")).trim();
+    this.#headers = [
+      ...authorizationLines(token, plugin?.authorization, user.basic),
+      ...impersonationLines(user.impersonate),
+    ];
+    if (!isSame(tls, this.#tls)) this.#tls = tls;
+    this.#freshUntilMs = this.#nowMs() + CREDENTIALS_REUSE_MS;
+  }
+}
+
+async function pemText(source: PemSource | undefined): Promise<string | undefined> {
+  if (source === undefined || "pem" in source) return source?.pem;
+  return readFile(source.file, "utf8");
+}
+
+function isSame(a: UpstreamTlsOptions, b: UpstreamTlsOptions): boolean {
+  return (["ca", "certificate", "key", "serverName", "insecureSkipVerify"] as const).every(
+    (name) => a[name] === b[name],
+  );
+}
+
+/** client-go's order: a token stands above a plugin, a plugin above a password. */
+function authorizationLines(
+  token: string | undefined,
+  plugin: string | undefined,
+  basic: { readonly username: string; readonly password: string } | undefined,
+): HeaderLine[] {
+  if (token !== undefined) return [["Authorization", `Bearer ${token}`]];
+  if (plugin !== undefined) return [["Authorization", plugin]];
+  if (basic === undefined) return [];
+  const pair = Buffer.from(`${basic.username}:${basic.password}`).toString("base64");
+  return [["Authorization", `Basic ${pair}`]];
+}
+
+function impersonationLines(impersonate: Impersonation | undefined): HeaderLine[] {
+  if (impersonate === undefined) return [];
+  const { user, uid, groups, extra } = impersonate;
+  const lines: HeaderLine[] = [
+    ["Impersonate-User", user],
+    ...(uid === undefined ? [] : [["Impersonate-Uid", uid] as const]),
+    ...groups.map((group): HeaderLine => ["Impersonate-Group", group]),
+    ...Object.entries(extra).flatMap(([key, values]) =>
+      values.map((value): HeaderLine => [`Impersonate-Extra-${encodeURIComponent(key)}`, value]),
+    ),
+  ];
+  // One character a byte, as header values are written: names are UTF-8.
+  return lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
+}
