@@ -8,8 +8,11 @@ import { parseProxy, proxyFromEnvironment } from "./proxy-environment.ts";
 export interface TargetOptions {
   /** `https://host:port`, with a path where the server is mounted below one. */
   readonly url: string | URL;
-  /** How the server is trusted and who we are to it; PEM texts. Ignored for `http:`. */
-  readonly tls?: UpstreamTlsOptions | undefined;
+  /**
+   * How the server is trusted and who we are to it; PEM texts. Ignored for `http:`. A function is asked before each
+   * connection, after `headers`, and gives another object when certificates were replaced.
+   */
+  readonly tls?: UpstreamTlsOptions | (() => UpstreamTlsOptions | undefined) | undefined;
   /** Asked anew for each request, so that a token may be renewed: Authorization, impersonation, User-Agent. */
   readonly headers?: (() => HeaderList | Promise<HeaderList>) | undefined;
   /** "environment" (the default) reads the usual variables; "none"; or the proxy's URL. */
@@ -26,6 +29,8 @@ export interface ConnectTrace {
   response?(status: number, statusText: string, headers: HeaderList, elapsedMs: number): void;
 }
 
+const NO_TLS_OPTIONS: UpstreamTlsOptions = {};
+
 /**
  * A target made ready once and dialled often: certificates are parsed, TLS sessions are kept for resumption, and the proxy
  * is chosen. Throws Error for a URL that is none or not http(s), OpenSSL's error for certificates that it cannot read, and
@@ -33,27 +38,39 @@ export interface ConnectTrace {
  */
 export class Target {
   readonly url: URL;
-  readonly endpoint: UpstreamEndpoint;
   readonly proxy: ProxyServer | undefined;
   readonly trace: ConnectTrace;
   readonly #headers: () => HeaderList | Promise<HeaderList>;
+  readonly #tlsOptions: () => UpstreamTlsOptions;
+  #usedTlsOptions: UpstreamTlsOptions;
+  #endpoint: UpstreamEndpoint;
 
   constructor(options: TargetOptions) {
     const url = new URL(options.url);
     if (url.protocol !== "https:" && url.protocol !== "http:") {
       throw new Error(`${JSON.stringify(url.protocol)} is not http: or https:`);
     }
-    const isSecure = url.protocol === "https:";
+    const { tls } = options;
     this.url = url;
-    this.endpoint = {
-      host: url.hostname.replace(/^\[|\]$/g, ""),
-      port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
-      tls: isSecure ? new UpstreamTls(options.tls) : undefined,
-    };
+    this.#tlsOptions =
+      typeof tls === "function" ? () => tls() ?? NO_TLS_OPTIONS : () => tls ?? NO_TLS_OPTIONS;
+    this.#usedTlsOptions = this.#tlsOptions();
+    this.#endpoint = endpointOf(url, this.#usedTlsOptions);
     this.trace = options.trace ?? {};
     this.#headers = options.headers ?? (() => []);
     const proxyUrl = proxyOf(url, options);
-    this.proxy = proxyUrl && proxyServerOf(proxyUrl, options.tls?.ca, options.tls?.insecureSkipVerify);
+    const { ca, insecureSkipVerify } = this.#usedTlsOptions;
+    this.proxy = proxyUrl && proxyServerOf(proxyUrl, ca, insecureSkipVerify);
+  }
+
+  /** TLS sessions are remembered for as long as the certificates stay the same. */
+  get endpoint(): UpstreamEndpoint {
+    const tlsOptions = this.#tlsOptions();
+    if (tlsOptions !== this.#usedTlsOptions) {
+      this.#usedTlsOptions = tlsOptions;
+      this.#endpoint = endpointOf(this.url, tlsOptions);
+    }
+    return this.#endpoint;
   }
 
   /** Throws Error for a line that HTTP cannot carry; its value is not in the message. */
@@ -68,6 +85,15 @@ export class Target {
   pathOf(path: string): string {
     return this.url.pathname.replace(/\/+$/, "") + path;
   }
+}
+
+function endpointOf(url: URL, tlsOptions: UpstreamTlsOptions): UpstreamEndpoint {
+  const isSecure = url.protocol === "https:";
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+    tls: isSecure ? new UpstreamTls(tlsOptions) : undefined,
+  };
 }
 
 function proxyOf(

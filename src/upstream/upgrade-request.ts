@@ -178,6 +178,8 @@ export function exchangeHeads(socket: Socket, requestHead: Buffer, request: Head
     const timer = setTimeout(onTimeout, responseHeaderTimeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     socket.on("data", onData).on("end", onEnd).on("close", onEnd).on("error", onError);
+    // It is paused where it has brought an answer before: a proxy's.
+    socket.resume();
     socket.write(requestHead);
   });
 }

@@ -1,0 +1,226 @@
+import { randomFillSync } from "node:crypto";
+import type { Socket } from "node:net";
+import { ProtocolError } from "../../protocols/protocol-error.ts";
+import {
+  applyMask,
+  closeCodeOf,
+  encodeClose,
+  encodeControlFrame,
+  MAX_FRAME_HEADER_BYTES,
+  NO_CLOSE_CODE,
+  OPCODE,
+  WebSocketFrameDecoder,
+  writeMaskedFrameHeader,
+} from "../../protocols/websocket/index.ts";
+import type { UpgradedConnection } from "./connect.ts";
+import type { SessionErrorCode } from "./session-error.ts";
+import type { SessionTimes } from "./session-times.ts";
+
+const CLOSE_NORMAL = 1000;
+const CLOSE_ABNORMAL = 1006;
+/** Servers of Kubernetes close TCP as soon as they have our Close. */
+const CLOSE_TIMEOUT_MS = 1_000;
+const NOTHING: Uint8Array = new Uint8Array(0);
+
+/** How it ended. `code` is that of the peer's Close frame, or 1006. */
+export interface ClientWebSocketEnd {
+  readonly isClean: boolean;
+  readonly code: number;
+  readonly reason: string;
+  /** Where it did not end cleanly. */
+  readonly cause?: SessionErrorCode;
+}
+
+export interface ClientWebSocketHandler {
+  onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
+  /** What was sent has been taken: more may be sent. */
+  onDrain(): void;
+  /** Once; never after our own `close` or `abort`. */
+  onEnd(end: ClientWebSocketEnd): void;
+}
+
+/**
+ * The client's end of one WebSocket. Every message is one frame: servers made of golang.org/x/net take each frame for a
+ * message.
+ *
+ * Silence ends it (`deadlineMs`) only where nothing of ours can hold up the peer's answer: not while the socket is paused,
+ * and not while input has been sent of which the peer may not have read all. TCP keepalive watches the connection then.
+ */
+export class ClientWebSocket {
+  readonly #socket: Socket;
+  readonly #head: Buffer;
+  readonly #handler: ClientWebSocketHandler;
+  readonly #times: SessionTimes;
+  readonly #decoder: WebSocketFrameDecoder;
+  #owedPong: Uint8Array | undefined;
+  #lastPingMs: number;
+  #lastHeardMs: number;
+  #hasUnansweredInput = false;
+  #isOver = false;
+
+  constructor({ socket, head }: UpgradedConnection, handler: ClientWebSocketHandler, times: SessionTimes) {
+    this.#socket = socket;
+    this.#head = head;
+    this.#handler = handler;
+    this.#times = times;
+    this.#lastPingMs = this.#lastHeardMs = times.clock.now();
+    this.#decoder = new WebSocketFrameDecoder("client", {
+      onMessage: (part, isFirst, isLast, isText) => {
+        if (!this.#isOver) handler.onMessage(part, isFirst, isLast, isText);
+      },
+      onPing: (payload) => this.#answerPing(payload),
+      onPong: () => {
+        this.#hasUnansweredInput = false;
+      },
+      onClose: (code, reason) => this.#closedByPeer(code, reason),
+    });
+  }
+
+  /** Starts reading; nothing is delivered before. */
+  start(): void {
+    const socket = this.#socket;
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    socket.on("drain", () => this.#drained());
+    socket.on("end", () =>
+      this.#broken("connection-lost", "the server ended the connection without a Close frame"),
+    );
+    socket.on("error", (error: Error) => this.#broken("connection-lost", error.message));
+    socket.on("close", () => this.#broken("connection-lost", "the connection closed"));
+    this.#times.clock.add(this);
+    // Before the head: what it brings may pause the socket.
+    socket.resume();
+    if (this.#head.byteLength > 0) this.#receive(this.#head);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get needsDrain(): boolean {
+    return !this.#isOver && this.#socket.writableNeedDrain;
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Sends one binary message: `prefix` (a channel byte, absent in tunnels) and `payload`, which is copied. */
+  sendMessage(prefix: number | undefined, payload: Uint8Array): void {
+    if (this.#isOver || !this.#socket.writable) return;
+    const prefixBytes = prefix === undefined ? 0 : 1;
+    const bytes = payload.byteLength + prefixBytes;
+    const frame = Buffer.allocUnsafe(MAX_FRAME_HEADER_BYTES + bytes);
+    const maskKey = nextMaskKey();
+    const start = writeMaskedFrameHeader(frame, 0, OPCODE.BINARY, bytes, true, maskKey);
+    if (prefix !== undefined) frame[start] = prefix;
+    frame.set(payload, start + prefixBytes);
+    applyMask(frame.subarray(start, start + bytes), maskKey, 0);
+    this.#hasUnansweredInput = true;
+    this.#socket.write(frame.subarray(0, start + bytes));
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    if (this.#socket.isPaused() || this.#hasUnansweredInput) this.#lastHeardMs = nowMs;
+    if (nowMs - this.#lastHeardMs >= this.#times.deadlineMs) {
+      this.#broken("heartbeat-timeout", "the server did not answer for too long: i/o timeout");
+      return;
+    }
+    if (nowMs - this.#lastPingMs < this.#times.pingIntervalMs || this.#socket.writableNeedDrain) return;
+    this.#lastPingMs = nowMs;
+    this.#sendControl(OPCODE.PING, NOTHING);
+  }
+
+  /** Says Close after everything sent so far. */
+  close(code: number = CLOSE_NORMAL): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#sendCloseAndEnd(code, "");
+  }
+
+  abort(): void {
+    this.#end();
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#isOver) return;
+    this.#lastHeardMs = this.#times.clock.now();
+    try {
+      this.#decoder.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#end();
+      this.#sendCloseAndEnd(closeCodeOf(error), error.message);
+      this.#handler.onEnd({
+        isClean: false,
+        code: CLOSE_ABNORMAL,
+        reason: error.message,
+        cause: "protocol-error",
+      });
+    }
+  }
+
+  #drained(): void {
+    const payload = this.#owedPong;
+    this.#owedPong = undefined;
+    if (payload !== undefined) this.#sendControl(OPCODE.PONG, payload);
+    if (!this.#isOver) this.#handler.onDrain();
+  }
+
+  /** While the peer does not read, only its newest PING is remembered (RFC 6455 section 5.5.3). */
+  #answerPing(payload: Uint8Array): void {
+    if (this.#socket.writableNeedDrain) this.#owedPong = new Uint8Array(payload);
+    else this.#sendControl(OPCODE.PONG, payload);
+  }
+
+  #sendControl(opcode: number, payload: Uint8Array): void {
+    if (this.#isOver || !this.#socket.writable) return;
+    this.#socket.write(encodeControlFrame(opcode, payload, nextMaskKey()));
+  }
+
+  #closedByPeer(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#sendCloseAndEnd(code === NO_CLOSE_CODE ? CLOSE_NORMAL : code, "");
+    this.#handler.onEnd({ isClean: true, code, reason });
+  }
+
+  #broken(cause: SessionErrorCode, reason: string): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#socket.destroy();
+    this.#handler.onEnd({ isClean: false, code: CLOSE_ABNORMAL, reason, cause });
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#times.clock.delete(this);
+  }
+
+  #sendCloseAndEnd(code: number, reason: string): void {
+    const socket = this.#socket;
+    if (socket.writable) socket.end(encodeClose(code, reason, nextMaskKey()));
+    const timer = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS).unref();
+    socket.removeAllListeners("data").on("data", () => {});
+    socket.once("end", () => socket.destroy());
+    socket.once("close", () => clearTimeout(timer));
+    socket.unref().resume();
+  }
+}
+
+const maskKeys = new Uint32Array(256);
+let usedMaskKeys = maskKeys.length;
+
+/** Unpredictable (RFC 6455 section 5.3); drawn in batches, for a call of the random source costs more than a small frame. */
+function nextMaskKey(): number {
+  if (usedMaskKeys === maskKeys.length) {
+    randomFillSync(maskKeys);
+    usedMaskKeys = 0;
+  }
+  return maskKeys[usedMaskKeys++] as number;
+}

@@ -1,0 +1,41 @@
+import type { TerminalSize } from "../../protocols/remotecommand/index.ts";
+import type { SessionError } from "./session-error.ts";
+
+/** What goes in one DATA frame or WebSocket message at most: what Kubernetes' peers send themselves. */
+export const MAX_PART_BYTES: number = 32 * 1024;
+
+/** How the far end of a command's session ended. */
+export interface LinkEnd {
+  /** The server ended the session itself, and properly. */
+  readonly isOrderly: boolean;
+  /** Counts only where no status says how the command ended. */
+  readonly error: SessionError;
+}
+
+export interface CommandLinkHandler {
+  onOutput(stream: "stdout" | "stderr", part: Uint8Array): void;
+  /** A piece of what the error stream says. */
+  onStatus(part: Uint8Array): void;
+  /** What was sent has been taken: more may be sent. */
+  onDrain(): void;
+  /** Once; never after `close` or `abort`. */
+  onEnd(end: LinkEnd): void;
+}
+
+/** The streams of one exec or attach, over either transport. */
+export interface CommandLink {
+  /** Starts; nothing is delivered before. */
+  start(): void;
+  /** At most MAX_PART_BYTES. False: more should wait for `onDrain`. */
+  sendInput(part: Uint8Array): boolean;
+  /** The remote command's stdin ends. No effect where the protocol cannot say it (WebSocket before v5). */
+  endInput(): void;
+  resize(size: TerminalSize): void;
+  /** Stops reading from the server, until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Ends the session properly. */
+  close(): void;
+  /** Breaks the session: the server must not take it for a proper end. */
+  abort(): void;
+}

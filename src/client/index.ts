@@ -1,0 +1,21 @@
+export type { TerminalSize } from "../../protocols/remotecommand/index.ts";
+export type { UpstreamTlsOptions as TargetTlsOptions } from "../upstream/tls.ts";
+export type { CommandEnd, CommandStreams } from "./command-run.ts";
+export { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
+export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "./connect-error.ts";
+export {
+  type Executor,
+  type ExecutorOptions,
+  FallbackExecutor,
+  SpdyExecutor,
+  shouldFallBack,
+  WebSocketExecutor,
+} from "./executors.ts";
+export type { InputStream } from "./input-source.ts";
+export { kubeconfigTarget } from "./kubeconfig-target.ts";
+export type { OutputStream } from "./output-sink.ts";
+export { attachPath, type CommandPath, execPath, type PodReference, portForwardPath } from "./pod-paths.ts";
+export type { ApiStatus } from "./refusal.ts";
+export { SessionError, type SessionErrorCode } from "./session-error.ts";
+export { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
+export { type ConnectTrace, Target, type TargetOptions } from "./target.ts";

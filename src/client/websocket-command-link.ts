@@ -1,0 +1,117 @@
+import {
+  CHANNEL,
+  ChannelDemux,
+  encodeResize,
+  type RemoteCommandVersion,
+  specOf,
+  type TerminalSize,
+} from "../../protocols/remotecommand/index.ts";
+import { ClientWebSocket, type ClientWebSocketEnd } from "./client-websocket.ts";
+import type { CommandLink, CommandLinkHandler } from "./command-link.ts";
+import type { UpgradedConnection } from "./connect.ts";
+import { SessionError, type SessionErrorCode } from "./session-error.ts";
+import type { SessionTimes } from "./session-times.ts";
+
+const CLOSE_NORMAL = 1000;
+const TEXT_MESSAGE_TYPE = 1;
+
+/** Channels in WebSocket messages. Refuses what client-go refuses, in its words; ignores what it ignores. */
+export class WebSocketCommandLink implements CommandLink {
+  readonly #webSocket: ClientWebSocket;
+  readonly #handler: CommandLinkHandler;
+  readonly #demux: ChannelDemux;
+  readonly #hasClose: boolean;
+  #hasEndedInput = false;
+
+  constructor(
+    connection: UpgradedConnection,
+    version: RemoteCommandVersion,
+    handler: CommandLinkHandler,
+    times: SessionTimes,
+  ) {
+    this.#handler = handler;
+    this.#hasClose = specOf(version).hasClose;
+    // A server's 255 means nothing to a client: it is a channel that nobody knows.
+    this.#demux = new ChannelDemux(
+      { isBase64: false, hasClose: false },
+      {
+        onChannelData: (channel, part) => this.#data(channel, part),
+        onChannelClose: () => {},
+      },
+    );
+    this.#webSocket = new ClientWebSocket(
+      connection,
+      {
+        onMessage: (part, isFirst, isLast, isText) => this.#message(part, isFirst, isLast, isText),
+        onDrain: () => handler.onDrain(),
+        onEnd: (end) => this.#ended(end),
+      },
+      times,
+    );
+  }
+
+  start(): void {
+    this.#webSocket.start();
+  }
+
+  sendInput(part: Uint8Array): boolean {
+    this.#webSocket.sendMessage(CHANNEL.STDIN, part);
+    return !this.#webSocket.needsDrain;
+  }
+
+  endInput(): void {
+    if (this.#hasEndedInput || !this.#hasClose) return;
+    this.#hasEndedInput = true;
+    this.#webSocket.sendMessage(CHANNEL.CLOSE, Uint8Array.of(CHANNEL.STDIN));
+  }
+
+  resize(size: TerminalSize): void {
+    this.#webSocket.sendMessage(CHANNEL.RESIZE, encodeResize(size));
+  }
+
+  pause(): void {
+    this.#webSocket.pause();
+  }
+
+  resume(): void {
+    this.#webSocket.resume();
+  }
+
+  close(): void {
+    this.#webSocket.close();
+  }
+
+  abort(): void {
+    this.#webSocket.abort();
+  }
+
+  #message(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void {
+    if (isText) this.#fail(`unexpected message type: ${TEXT_MESSAGE_TYPE}`);
+    else if (isFirst && isLast && part.byteLength === 0) this.#fail("read stream id: EOF");
+    else this.#demux.push(part, isFirst, isLast);
+  }
+
+  #data(channel: number, part: Uint8Array): void {
+    if (part.byteLength === 0) return;
+    if (channel === CHANNEL.STDOUT) this.#handler.onOutput("stdout", part);
+    else if (channel === CHANNEL.STDERR) this.#handler.onOutput("stderr", part);
+    else if (channel === CHANNEL.ERROR) this.#handler.onStatus(part);
+  }
+
+  #fail(message: string): void {
+    this.#webSocket.abort();
+    this.#handler.onEnd({ isOrderly: false, error: new SessionError("protocol-error", message) });
+  }
+
+  #ended({ isClean, code, reason, cause }: ClientWebSocketEnd): void {
+    const isOrderly = isClean && code === CLOSE_NORMAL;
+    const error = isOrderly
+      ? new SessionError("missing-status", "the server ended the session without a status")
+      : new SessionError(codeOf(isClean, cause), `websocket: close ${code}: ${reason}`);
+    this.#handler.onEnd({ isOrderly, error });
+  }
+}
+
+function codeOf(isClean: boolean, cause: SessionErrorCode | undefined): SessionErrorCode {
+  return cause ?? (isClean ? "missing-status" : "connection-lost");
+}
