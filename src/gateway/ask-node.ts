@@ -5,7 +5,7 @@ import { applyPolicy } from "./apply-policy.ts";
 import { type ClientHandshake, checkClientHandshake, HandshakeRefusal } from "./client-handshake.ts";
 import type { GatewayContext } from "./context.ts";
 import { dialNode } from "./dial-node.ts";
-import { type KubeletRequest, kubeletRequestFor } from "./kubelet-request.ts";
+import { type KubeletRequest, kubeletPath, kubeletRequestFor } from "./kubelet-request.ts";
 import { refusedPath } from "./nodes/refused-path.ts";
 import { planAfter, webSocketPathOf } from "./plan.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
@@ -79,7 +79,7 @@ async function attempt(
 ): Promise<AskedNode> {
   const { request, target, plan } = prepared;
   const handshake = checkClientHandshake(prepared);
-  const kubeletRequest = kubeletRequestFor(request, target.container, plan);
+  const kubeletRequest = kubeletRequestFor(request, kubeletPath(request, target.container), plan);
   const response = await dialNode(prepared, kubeletRequest, signal, gateway);
   return { prepared, handshake, kubeletRequest, response };
 }

@@ -2,23 +2,34 @@ import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { AuditLog } from "../access/audit/audit-log.ts";
 import { AuditTrail } from "../access/audit/audit-trail.ts";
-import { requestAttributes } from "../access/authz/request-attributes.ts";
+import type { UserInfo } from "../access/authn/authenticator.ts";
+import type { Attributes } from "../access/authz/authorizer.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
-import { matchStreamingPath, type StreamingRequest } from "./streaming-request.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
+
+/** What audit must know of a listener's requests. */
+export interface AuditedRoutes {
+  /** What an authorizer would be asked about this request. */
+  attributesOf(user: UserInfo, incoming: IncomingStreaming): Attributes;
+  /** The answer's head and its end are events of their own. */
+  isLongRunning(url: URL): boolean;
+}
 
 /** The record of one request, begun before anything is decided. */
-export function auditTrailOf(incoming: IncomingStreaming, audit: AuditLog): AuditTrail {
-  const { method, url, headers, remoteAddress, sourceAddresses } = incoming;
+export function auditTrailOf(
+  incoming: IncomingStreaming,
+  audit: AuditLog,
+  routes: AuditedRoutes,
+): AuditTrail {
+  const { url, headers, remoteAddress, sourceAddresses } = incoming;
   const request = {
     requestUri: `${url.pathname}${url.search}`,
     sourceAddresses: sourceAddresses ?? [remoteAddress],
     userAgent: headerValue(headers, "user-agent") ?? "",
-    isLongRunning: matchStreamingPath(url.pathname) !== undefined,
+    isLongRunning: routes.isLongRunning(url),
   };
-  return new AuditTrail(audit, request, (user) =>
-    requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),
-  );
+  return new AuditTrail(audit, request, (user) => routes.attributesOf(user, incoming));
 }
 
 /** A plain request is over when its answer is out, or its client has left. */

@@ -1,4 +1,4 @@
-import { genericError } from "../api/status.ts";
+import { genericError, type StatusError } from "../api/status.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { UpstreamEndpoint } from "../upstream/dial.ts";
 import { headerValue } from "../upstream/header-list.ts";
@@ -18,8 +18,7 @@ import { planAfter, webSocketPathOf } from "./plan.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 
 /**
- * Asks the node for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
- * laid behind a validated 101 (CVE-2018-1002105).
+ * Asks the node for the session.
  *
  * Throws a StatusError with kube-apiserver's texts when the node cannot be reached or answers nonsense, 503 at once when it is known
  * to be dead, and UpstreamError "aborted" when the client left meanwhile.
@@ -30,26 +29,11 @@ export async function dialNode(
   signal: AbortSignal,
   gateway: GatewayContext,
 ): Promise<UpgradeResponse> {
-  const { kubelet, limits, timeouts } = gateway;
-  const { method, path, headers, upgrade } = kubeletRequest;
-  const endpoint = await endpointOf(target.node, kubelet);
+  const endpoint = await endpointOf(target.node, gateway.kubelet);
   const ticket = gateway.nodes.admit(target.node);
   try {
-    const response = await requestUpgrade({
-      endpoint,
-      method,
-      path,
-      headers,
-      signal,
-      dialTimeoutMs: timeouts.dialMs,
-      responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
-      maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
-    });
+    const response = await requestSession(endpoint, kubeletRequest, signal, gateway);
     ticket.answered();
-    if (response.kind === "switched" && !isSwitchedTo(response, upgrade)) {
-      response.socket.destroy();
-      throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
-    }
     return response;
   } catch (error) {
     settle(ticket, error);
@@ -58,11 +42,40 @@ export async function dialNode(
     if (failure !== undefined && planAfter(plan, request.subresource) !== undefined) {
       gateway.nodes.recordFailure(target.node, webSocketPathOf(request.subresource), failure);
     }
-    throw genericError(
-      500,
-      error.code === "dial-failed" ? `error dialing backend: ${error.message}` : error.message,
-    );
+    throw dialingError(error);
   }
+}
+
+/**
+ * Asks whoever is there for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
+ * laid behind a validated 101 (CVE-2018-1002105). Throws UpstreamError.
+ */
+export async function requestSession(
+  endpoint: UpstreamEndpoint,
+  { method, path, headers, upgrade }: KubeletRequest,
+  signal: AbortSignal,
+  { limits, timeouts }: GatewayContext,
+): Promise<UpgradeResponse> {
+  const response = await requestUpgrade({
+    endpoint,
+    method,
+    path,
+    headers,
+    signal,
+    dialTimeoutMs: timeouts.dialMs,
+    responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+    maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
+  });
+  if (response.kind === "switched" && !isSwitchedTo(response, upgrade)) {
+    response.socket.destroy();
+    throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
+  }
+  return response;
+}
+
+/** The failure in kube-apiserver's words; the kubelet has the same for its runtime. */
+export function dialingError({ code, message }: UpstreamError): StatusError {
+  return genericError(500, code === "dial-failed" ? `error dialing backend: ${message}` : message);
 }
 
 /** Who is not reached, or says nothing at all, is dead; who breaks off or says nonsense is there. */

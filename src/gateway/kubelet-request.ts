@@ -6,7 +6,7 @@ import { withoutIdentity } from "./identity-headers.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
-/** What is sent to a kubelet to open a session. */
+/** What is sent to a kubelet, or to the streaming server of its runtime, to open a session. */
 export interface KubeletRequest {
   readonly method: string;
   /** Path and query, encoded for the wire. */
@@ -29,13 +29,8 @@ const TUNNEL_REPLACED_HEADERS = [
   "x-stream-protocol-version",
 ];
 
-/** Builds the request for the node: the kubelet's URL, and the client's headers as far as the plan lets them through. */
-export function kubeletRequestFor(
-  request: StreamingRequest,
-  container: string | undefined,
-  plan: Plan,
-): KubeletRequest {
-  const path = kubeletPath(request, container);
+/** Builds the request that opens the session at `path`, with the client's headers as far as the plan lets them through. */
+export function kubeletRequestFor(request: StreamingRequest, path: string, plan: Plan): KubeletRequest {
   switch (plan.kind) {
     case "translate":
       return {
@@ -68,7 +63,7 @@ export function kubeletRequestFor(
 }
 
 /** The kubelet's URL as kube-apiserver builds it: only the flags that are true, command repeated, ports joined. */
-function kubeletPath(request: StreamingRequest, container: string | undefined): string {
+export function kubeletPath(request: StreamingRequest, container: string | undefined): string {
   const { namespace, pod, subresource, streams } = request;
   const query = new URLSearchParams();
   if (subresource === "portforward") {

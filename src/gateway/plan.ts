@@ -22,6 +22,7 @@ export const PLAN_REASONS = {
     "the node declares ExtendWebSocketsToKubelet, so the client's own protocol reaches it",
   "node-held-to-websocket": "the node is configured or annotated to get the client's own protocol",
   "node-speaks-spdy-only": "the node declares nothing, so WebSocket ends here and SPDY goes on",
+  "runtime-speaks-spdy": "container runtimes speak SPDY, so WebSocket ends here and SPDY goes on",
   "node-held-to-spdy": "the node is configured or annotated to get SPDY, whatever it declares",
   "node-failed-at-websocket":
     "the node failed at the client's own protocol lately, so WebSocket ends here and SPDY goes on",
@@ -50,12 +51,8 @@ export function planFor(
   node: NodeCapability,
   gates: PlanGates,
 ): Plan {
-  if (offer.transport !== "websocket") return { kind: "pass-through", reason: "client-speaks-spdy" };
-  const wantsNewProtocol =
-    subresource === "portforward"
-      ? tunnelOffers(offer.protocols).length > 0
-      : offer.protocols.includes("v5.channel.k8s.io");
-  if (!wantsNewProtocol) return { kind: "pass-through", reason: "runtime-speaks-it" };
+  if (offer.transport !== "websocket") return CLIENT_SPEAKS_SPDY;
+  if (!wantsNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
 
   const isGateOn =
     subresource === "portforward" ? gates.PortForwardWebsockets : gates.TranslateStreamCloseWebsocketRequests;
@@ -79,6 +76,31 @@ export function planFor(
 export function planAfter(plan: Plan, subresource: Subresource): Plan | undefined {
   const isTaken = plan.reason === "node-speaks-websocket" || plan.reason === "node-held-to-websocket";
   return isTaken ? overSpdy(subresource, "node-failed-at-websocket") : undefined;
+}
+
+/**
+ * The same decision in front of a container runtime's streaming server, as the kubelet takes it: with its gate off, the client's protocol
+ * reaches the runtime, which refuses the new ones. Pure.
+ */
+export function planForRuntime(
+  subresource: Subresource,
+  offer: ClientOffer,
+  gates: Pick<PlanGates, "ExtendWebSocketsToKubelet">,
+): Plan {
+  if (offer.transport !== "websocket") return CLIENT_SPEAKS_SPDY;
+  if (!wantsNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
+  if (!gates.ExtendWebSocketsToKubelet) return { kind: "pass-through", reason: "gate-off" };
+  return overSpdy(subresource, "runtime-speaks-spdy");
+}
+
+const CLIENT_SPEAKS_SPDY: Plan = { kind: "pass-through", reason: "client-speaks-spdy" };
+const RUNTIME_SPEAKS_IT: Plan = { kind: "pass-through", reason: "runtime-speaks-it" };
+
+/** What KEP-4006 brought: WebSocket v5 for commands, the tunnel for port-forward. */
+function wantsNewProtocol(subresource: Subresource, protocols: readonly string[]): boolean {
+  return subresource === "portforward"
+    ? tunnelOffers(protocols).length > 0
+    : protocols.includes("v5.channel.k8s.io");
 }
 
 function overSpdy(subresource: Subresource, reason: PlanReason): Plan {

@@ -27,8 +27,18 @@ export async function prepareStreaming(
   incoming: IncomingStreaming,
   gateway: GatewayContext,
 ): Promise<PreparedStreaming> {
+  return countingRefusals(path, incoming, gateway, () => decide(path, incoming, gateway));
+}
+
+/** What is decided about a request; a refusal is counted, logged and thrown on. */
+export async function countingRefusals<Decided>(
+  path: StreamingPath,
+  incoming: IncomingStreaming,
+  gateway: GatewayContext,
+  decide: () => Promise<Decided>,
+): Promise<Decided> {
   try {
-    return await decide(path, incoming, gateway);
+    return await decide();
   } catch (error) {
     const code = error instanceof StatusError ? error.code : 500;
     const message = error instanceof Error ? error.message : String(error);
@@ -75,10 +85,7 @@ async function decide(
 
   const target = locate(gateway.cluster, request, gateway.kubelet);
   if (request.offer.transport === "none") throw badRequest("Upgrade request required");
-  if (request.offer.transport === "unsupported") {
-    throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
-  }
-  if (hasBody(incoming.headers)) throw badRequest("an upgrade request can not have a body");
+  requireCarriableUpgrade(request);
   const plan = planFor(request.subresource, request.offer, gateway.nodes.capabilityOf(target.node), {
     TranslateStreamCloseWebsocketRequests: gateway.gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
     PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
@@ -86,6 +93,17 @@ async function decide(
   });
   const policy = applyPolicy(user, request, target, plan, gateway);
   return { user, request, target, plan, policy };
+}
+
+/** Throws StatusError 400 for an upgrade to something else than a session's protocols, and for one with a body. */
+export function requireCarriableUpgrade({
+  offer,
+  headers,
+}: Pick<StreamingRequest, "offer" | "headers">): void {
+  if (offer.transport === "unsupported") {
+    throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
+  }
+  if (hasBody(headers)) throw badRequest("an upgrade request can not have a body");
 }
 
 /** Bytes of a body would be taken for the first ones of the session. No client of Kubernetes sends any. */

@@ -47,6 +47,7 @@ const NEW_WEBSOCKET_REASONS: ReadonlySet<string> = new Set([
   "node-held-to-spdy",
   "node-failed-at-websocket",
   "node-speaks-spdy-only",
+  "runtime-speaks-spdy",
   "node-knows-other-name",
   "gate-off",
 ]);

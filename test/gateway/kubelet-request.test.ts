@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type KubeletRequest, kubeletRequestFor } from "../../src/gateway/kubelet-request.ts";
+import { type KubeletRequest, kubeletPath, kubeletRequestFor } from "../../src/gateway/kubelet-request.ts";
 import type { Plan } from "../../src/gateway/plan.ts";
 import { parseStreamingRequest, type Subresource } from "../../src/gateway/streaming-request.ts";
 import type { HeaderLine } from "../../src/upstream/header-list.ts";
@@ -43,7 +43,11 @@ function ask({
     { namespace, pod, subresource },
     { method, url: new URL(`http://gateway/x${query}`), headers, remoteAddress: "::ffff:192.0.2.7" },
   );
-  return kubeletRequestFor(request, subresource === "portforward" ? undefined : container, plan);
+  return kubeletRequestFor(
+    request,
+    kubeletPath(request, subresource === "portforward" ? undefined : container),
+    plan,
+  );
 }
 
 /** The values of every line of that name. */

@@ -1,0 +1,53 @@
+import type { AuditTrail } from "../access/audit/audit-trail.ts";
+import { withReusedReads } from "../streaming/accepted-socket.ts";
+import type { AskedNode } from "./ask-node.ts";
+import { carrierFor } from "./carry.ts";
+import { checkClientHandshake } from "./client-handshake.ts";
+import type { GatewayContext } from "./context.ts";
+import { passRefusalOn } from "./node-refusal.ts";
+import type { PendingClient } from "./pending-client.ts";
+import type { PreparedStreaming } from "./prepare-streaming.ts";
+import { SessionRecord } from "./session-record.ts";
+
+/** A session that was decided on. */
+export interface DecidedSession {
+  readonly prepared: PreparedStreaming;
+  /** By the gateway's clock, when the request came. */
+  readonly startedMs: number;
+  readonly trail?: AuditTrail | undefined;
+  /** Asks the upstream, when nothing on our side can refuse any more. */
+  ask(): Promise<AskedNode>;
+}
+
+/**
+ * What follows the decision, in order: a place, the upstream's answer, the client's 101, the bytes. Any step may refuse it by
+ * throwing a StatusError.
+ *
+ * The upstream is dialled before the client gets its 101: a refusal stays an HTTP answer, and kubectl falls back to SPDY as
+ * it would without us. From the 101 on the session's own protocol tells how it ended.
+ */
+export async function runSession(
+  { prepared, startedMs, trail, ask }: DecidedSession,
+  client: PendingClient,
+  gateway: GatewayContext,
+): Promise<void> {
+  const record = new SessionRecord(prepared, startedMs, gateway, trail);
+  try {
+    checkClientHandshake(prepared);
+    record.admit();
+    const asked = await ask();
+    record.planned(asked.prepared);
+    const { response } = asked;
+    if (response.kind === "refused") {
+      record.refused(response.status);
+      return await passRefusalOn(response, asked.prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
+    }
+    const carrier = carrierFor({ ...asked, response }, gateway);
+    const downstream = withReusedReads(client.release());
+    downstream.socket.write(carrier.head);
+    record.start((context) => carrier.start(downstream, context));
+  } catch (error) {
+    record.failed(error);
+    throw error;
+  }
+}
