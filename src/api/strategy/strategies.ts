@@ -6,6 +6,12 @@ import {
   roleBindingStrategy,
   roleStrategy,
 } from "./rbac-strategies.ts";
+import {
+  endpointSliceStrategy,
+  leaseStrategy,
+  secretStrategy,
+  serviceStrategy,
+} from "./service-strategies.ts";
 import type { Strategy } from "./strategy.ts";
 
 /** Every kind that is known here. */
@@ -17,6 +23,10 @@ export const strategies: readonly Strategy[] = [
   clusterRoleStrategy,
   roleBindingStrategy,
   clusterRoleBindingStrategy,
+  serviceStrategy,
+  endpointSliceStrategy,
+  secretStrategy,
+  leaseStrategy,
 ];
 
 const byKind: ReadonlyMap<string, Strategy> = new Map(

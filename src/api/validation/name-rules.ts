@@ -2,6 +2,7 @@
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
+const LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const LABEL_VALUE = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 const QUALIFIED_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
@@ -13,6 +14,8 @@ const SUBDOMAIN_SENTENCE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
 const LABEL_SENTENCE =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
+const LABEL_1035_SENTENCE =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character";
 const LABEL_VALUE_SENTENCE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 const NAME_PART_SENTENCE =
@@ -32,6 +35,14 @@ export function labelProblems(value: string): string[] {
   const hasOnlyDotsTooMany = !matches(value, LABEL) && matches(value, SUBDOMAIN);
   if (hasOnlyDotsTooMany) return [...tooLong, "must not contain dots"];
   return [...tooLong, ...patternProblems(value, LABEL, LABEL_SENTENCE, ["my-name", "123-abc"])];
+}
+
+/** RFC 1035 label: names of Services. */
+export function serviceNameProblems(value: string): string[] {
+  return [
+    ...lengthProblems(value, MAX_LABEL_CHARACTERS),
+    ...patternProblems(value, LABEL_1035, LABEL_1035_SENTENCE, ["my-name", "abc-123"]),
+  ];
 }
 
 /** A name that must only be fit for a path: those of RBAC objects, which may hold colons and capitals. */

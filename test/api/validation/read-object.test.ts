@@ -30,8 +30,9 @@ const invalidPod = (text: string) => `Pod "web" is invalid: ${text}`;
 const misshapenPod = (text: string) =>
   `Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal ${text}`;
 const known =
-  'known here: Pod, Node, Namespace and List of version "v1"; ' +
-  'Role, ClusterRole, RoleBinding and ClusterRoleBinding of version "rbac.authorization.k8s.io/v1"';
+  'known here: Pod, Node, Namespace, Service, Secret and List of version "v1"; ' +
+  'Role, ClusterRole, RoleBinding and ClusterRoleBinding of version "rbac.authorization.k8s.io/v1"; ' +
+  'EndpointSlice of version "discovery.k8s.io/v1"; Lease of version "coordination.k8s.io/v1"';
 
 const refused: readonly [what: string, value: unknown, path: string, message: string][] = [
   ["no object", 7, "", "a Kubernetes object is expected: a mapping with apiVersion and kind"],
@@ -39,9 +40,9 @@ const refused: readonly [what: string, value: unknown, path: string, message: st
   ["no version", { kind: "Pod" }, "apiVersion", "Object 'apiVersion' is missing"],
   [
     "unknown kind",
-    { apiVersion: "v1", kind: "Service" },
+    { apiVersion: "v1", kind: "Widget" },
     "kind",
-    `no matches for kind "Service" in version "v1"; ${known}`,
+    `no matches for kind "Widget" in version "v1"; ${known}`,
   ],
   [
     "kind that is a property",

@@ -1,0 +1,95 @@
+import {
+  COORDINATION_API_VERSION,
+  DISCOVERY_API_VERSION,
+  type EndpointSlice,
+  type Lease,
+  type Secret,
+  type Service,
+} from "../service-objects.ts";
+import { endpointSliceShape, leaseShape, secretShape, serviceShape } from "../validation/service-shapes.ts";
+import { validateLease, validateSecret } from "../validation/validate-secret.ts";
+import { validateEndpointSlice, validateService } from "../validation/validate-service.ts";
+import { keepingStatus, plainStrategy, statusOnly } from "./plain-strategy.ts";
+
+export const serviceStrategy = plainStrategy<Service>({
+  kind: "Service",
+  apiVersion: "v1",
+  resource: "services",
+  isNamespaced: true,
+  shape: serviceShape,
+  withDefaults: withServiceDefaults,
+  validate: validateService,
+  prepareForCreate: ({ status: _, ...service }) => ({ ...service, status: { loadBalancer: {} } }),
+  prepareForUpdate: keepingStatus,
+  status: statusOnly(validateService),
+});
+
+export const endpointSliceStrategy = plainStrategy<EndpointSlice>({
+  kind: "EndpointSlice",
+  apiVersion: DISCOVERY_API_VERSION,
+  resource: "endpointslices",
+  isNamespaced: true,
+  shape: endpointSliceShape,
+  withDefaults: (slice) =>
+    slice.ports === undefined
+      ? slice
+      : {
+          ...slice,
+          ports: slice.ports.map((port) => ({
+            ...port,
+            name: port.name ?? "",
+            protocol: port.protocol || "TCP",
+          })),
+        },
+  validate: validateEndpointSlice,
+});
+
+export const secretStrategy = plainStrategy<Secret>({
+  kind: "Secret",
+  apiVersion: "v1",
+  resource: "secrets",
+  isNamespaced: true,
+  shape: secretShape,
+  withDefaults: withSecretDefaults,
+  validate: validateSecret,
+});
+
+export const leaseStrategy = plainStrategy<Lease>({
+  kind: "Lease",
+  apiVersion: COORDINATION_API_VERSION,
+  resource: "leases",
+  isNamespaced: true,
+  shape: leaseShape,
+  validate: validateLease,
+});
+
+function withServiceDefaults(service: Service): Service {
+  const { spec = {} } = service;
+  const ports = spec.ports?.map((port) => ({
+    ...port,
+    protocol: port.protocol || "TCP",
+    // An empty name and 0 are as good as absent to Go.
+    targetPort: port.targetPort || port.port,
+  }));
+  return {
+    ...service,
+    spec: {
+      ...spec,
+      type: spec.type || "ClusterIP",
+      sessionAffinity: spec.sessionAffinity || "None",
+      ...(ports && { ports }),
+    },
+  };
+}
+
+/** `stringData` is written and never read: it ends up in `data`, over what stands there. */
+function withSecretDefaults({ stringData, ...secret }: Secret): Secret {
+  const texts = Object.entries((stringData ?? {}) as Record<string, string>);
+  const encoded = texts.map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
+  const data = { ...secret.data, ...Object.fromEntries(encoded) } as Record<string, string>;
+  return {
+    ...(secret as Secret),
+    type: secret.type || "Opaque",
+    ...((secret.data !== undefined || texts.length > 0) && { data }),
+  };
+}

@@ -1,0 +1,68 @@
+import { flag, int32, intOrString, listOf, named, struct, text, textMap, texts } from "./go-shapes.ts";
+import { metadataShape } from "./object-shapes.ts";
+import type { Shape } from "./shape.ts";
+
+/** Services and what belongs to them, with their types in k8s.io/api/core/v1, discovery/v1 and coordination/v1. */
+const head = { apiVersion: text, kind: text, metadata: metadataShape };
+/** Go's []byte travels as base64. */
+const bytesMap: Shape = { json: "map", go: "map[string][]uint8", values: { json: "string", go: "[]uint8" } };
+
+export const serviceShape = struct("Service", {
+  ...head,
+  spec: struct("ServiceSpec", {
+    type: named("ServiceType"),
+    clusterIP: text,
+    clusterIPs: texts,
+    externalName: text,
+    selector: textMap,
+    sessionAffinity: named("ServiceAffinity"),
+    publishNotReadyAddresses: flag,
+    ports: listOf(
+      struct("ServicePort", {
+        name: text,
+        port: int32,
+        targetPort: intOrString,
+        protocol: named("Protocol"),
+        appProtocol: text,
+        nodePort: int32,
+      }),
+    ),
+  }),
+});
+
+export const endpointSliceShape = struct("EndpointSlice", {
+  ...head,
+  addressType: named("AddressType"),
+  endpoints: listOf(
+    struct("Endpoint", {
+      addresses: texts,
+      conditions: struct("EndpointConditions", { ready: flag, serving: flag, terminating: flag }),
+      hostname: text,
+      nodeName: text,
+      zone: text,
+      targetRef: struct("ObjectReference", { kind: text, namespace: text, name: text }),
+    }),
+  ),
+  ports: listOf(
+    struct("EndpointPort", { name: text, port: int32, protocol: named("Protocol"), appProtocol: text }),
+  ),
+});
+
+export const secretShape = struct("Secret", {
+  ...head,
+  type: named("SecretType"),
+  data: bytesMap,
+  stringData: textMap,
+  immutable: flag,
+});
+
+export const leaseShape = struct("Lease", {
+  ...head,
+  spec: struct("LeaseSpec", {
+    holderIdentity: text,
+    leaseDurationSeconds: int32,
+    acquireTime: text,
+    renewTime: text,
+    leaseTransitions: int32,
+  }),
+});

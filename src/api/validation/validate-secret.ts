@@ -1,0 +1,57 @@
+import { type FieldError, invalidValue, required, tooLong } from "../field-errors.ts";
+import type { Lease, Secret } from "../service-objects.ts";
+import { TLS_SECRET_TYPE } from "../service-objects.ts";
+import { subdomainProblems } from "./name-rules.ts";
+import { validateMetadata } from "./validate-metadata.ts";
+
+/** Kubernetes' bound on all values of a Secret together. */
+export const MAX_SECRET_BYTES = 1024 * 1024;
+
+/** What the API server checks of a Secret. No value of it is repeated. */
+export function validateSecret({ metadata, type, data = {} }: Secret): FieldError[] {
+  const values = Object.entries(data);
+  const bytes = values.reduce((sum, [, value]) => sum + Buffer.byteLength(value, "base64"), 0);
+  return [
+    ...validateMetadata(metadata, { isNamespaced: true, nameProblems: subdomainProblems }),
+    ...values.flatMap(([key, value]) => valueErrors(key, value)),
+    ...(bytes > MAX_SECRET_BYTES ? [tooLong(["data"], MAX_SECRET_BYTES)] : []),
+    ...(type === TLS_SECRET_TYPE
+      ? ["tls.crt", "tls.key"]
+          .filter((key) => data[key] === undefined)
+          .map((key) => required([`data[${key}]`]))
+      : []),
+  ];
+}
+
+function valueErrors(key: string, value: string): FieldError[] {
+  const path = [`data[${key}]`];
+  const isKey = /^[-._a-zA-Z0-9]+$/.test(key) && key.length <= 253 && !/^\.\.?$|^\.\./.test(key);
+  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(
+    value.replace(/[\r\n]/g, ""),
+  );
+  return [
+    ...(isKey
+      ? []
+      : [
+          invalidValue(
+            path,
+            key,
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+          ),
+        ]),
+    ...(isBase64 ? [] : [invalidValue(path, "<secret contents omitted>", "must be base64")]),
+  ];
+}
+
+export function validateLease({ metadata, spec = {} }: Lease): FieldError[] {
+  const { leaseDurationSeconds, leaseTransitions } = spec;
+  return [
+    ...validateMetadata(metadata, { isNamespaced: true, nameProblems: subdomainProblems }),
+    ...(leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0
+      ? [invalidValue(["spec", "leaseDurationSeconds"], leaseDurationSeconds, "must be greater than 0")]
+      : []),
+    ...(leaseTransitions !== undefined && leaseTransitions < 0
+      ? [invalidValue(["spec", "leaseTransitions"], leaseTransitions, "must be greater than or equal to 0")]
+      : []),
+  ];
+}

@@ -1,0 +1,134 @@
+import { isIPv4, isIPv6 } from "node:net";
+import type { FieldPath } from "../../config/yaml-documents.ts";
+import { duplicate, type FieldError, invalidValue, notSupported, required } from "../field-errors.ts";
+import type { Endpoint, EndpointPort, EndpointSlice, Service, ServicePort } from "../service-objects.ts";
+import {
+  labelProblems,
+  portNameProblems,
+  portNumberProblems,
+  serviceNameProblems,
+  subdomainProblems,
+} from "./name-rules.ts";
+import { validateMetadata } from "./validate-metadata.ts";
+
+const SERVICE_TYPES = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];
+const PROTOCOLS = ["TCP", "UDP", "SCTP"];
+const ADDRESS_TYPES = ["IPv4", "IPv6", "FQDN"];
+/** discovery.k8s.io's own bounds. */
+export const MAX_ENDPOINTS_OF_SLICE = 1_000;
+export const MAX_ADDRESSES_OF_ENDPOINT = 100;
+
+/** What the API server checks of a Service's fields that routing reads. */
+export function validateService({ metadata, spec = {} }: Service): FieldError[] {
+  const { type = "ClusterIP", clusterIP, externalName, ports = [] } = spec;
+  const needsPorts = type !== "ExternalName" && clusterIP !== "None";
+  const ownPath = ["spec", "ports"];
+  return [
+    ...validateMetadata(metadata, { isNamespaced: true, nameProblems: serviceNameProblems }),
+    ...(ports.length === 0 && needsPorts ? [required(ownPath)] : []),
+    ...(SERVICE_TYPES.includes(type) ? [] : [notSupported(["spec", "type"], type, SERVICE_TYPES)]),
+    ...(type === "ExternalName" ? externalNameErrors(externalName) : []),
+    ...ports.flatMap((port, index) => servicePortErrors(port, [...ownPath, index], ports.length > 1)),
+    ...duplicateErrors(
+      ports.map(({ name }) => name || undefined),
+      (index) => [...ownPath, index, "name"],
+    ),
+  ];
+}
+
+function externalNameErrors(externalName = ""): FieldError[] {
+  const path = ["spec", "externalName"];
+  const name = externalName.replace(/\.$/, "");
+  if (name === "") return [required(path)];
+  return subdomainProblems(name).map((problem) => invalidValue(path, externalName, problem));
+}
+
+function servicePortErrors(given: ServicePort, path: FieldPath, needsName: boolean): FieldError[] {
+  const { name = "", port = 0, targetPort, protocol = "TCP" } = given ?? {};
+  return [
+    ...(name === "" && needsName ? [required([...path, "name"])] : []),
+    ...(name === ""
+      ? []
+      : labelProblems(name).map((problem) => invalidValue([...path, "name"], name, problem))),
+    ...portNumberProblems(port).map((problem) => invalidValue([...path, "port"], port, problem)),
+    ...(PROTOCOLS.includes(protocol) ? [] : [notSupported([...path, "protocol"], protocol, PROTOCOLS)]),
+    ...targetPortProblems(targetPort).map((problem) =>
+      invalidValue([...path, "targetPort"], targetPort, problem),
+    ),
+  ];
+}
+
+function targetPortProblems(targetPort: number | string | undefined): string[] {
+  if (targetPort === undefined) return [];
+  return typeof targetPort === "string" ? portNameProblems(targetPort) : portNumberProblems(targetPort);
+}
+
+/** What the API server checks of an EndpointSlice's fields that routing reads. */
+export function validateEndpointSlice(slice: EndpointSlice): FieldError[] {
+  const { metadata, addressType = "", endpoints = [], ports = [] } = slice;
+  return [
+    ...validateMetadata(metadata, { isNamespaced: true, nameProblems: subdomainProblems }),
+    ...addressTypeErrors(addressType),
+    ...tooMany(endpoints, MAX_ENDPOINTS_OF_SLICE, ["endpoints"]),
+    ...endpoints.flatMap((endpoint, index) => endpointErrors(endpoint, addressType, ["endpoints", index])),
+    ...ports.flatMap((port, index) => endpointPortErrors(port, ["ports", index])),
+    ...duplicateErrors(
+      ports.map((port) => port?.name ?? ""),
+      (index) => ["ports", index, "name"],
+    ),
+  ];
+}
+
+function addressTypeErrors(addressType: string): FieldError[] {
+  if (addressType === "") return [required(["addressType"])];
+  return ADDRESS_TYPES.includes(addressType)
+    ? []
+    : [notSupported(["addressType"], addressType, ADDRESS_TYPES)];
+}
+
+function endpointErrors(given: Endpoint, addressType: string, path: FieldPath): FieldError[] {
+  const { addresses = [] } = given ?? {};
+  const addressesPath = [...path, "addresses"];
+  if (addresses.length === 0) return [required(addressesPath, "must contain at least 1 address")];
+  return [
+    ...tooMany(addresses, MAX_ADDRESSES_OF_ENDPOINT, addressesPath),
+    ...addresses.flatMap((address, index) =>
+      addressProblems(address, addressType).map((problem) =>
+        invalidValue([...addressesPath, index], address, problem),
+      ),
+    ),
+  ];
+}
+
+function addressProblems(address: string, addressType: string): string[] {
+  if (addressType === "IPv4") return isIPv4(address) ? [] : ["must be an IPv4 address"];
+  if (addressType === "IPv6") return isIPv6(address) ? [] : ["must be an IPv6 address"];
+  return addressType === "FQDN" ? subdomainProblems(address.replace(/\.$/, "")) : [];
+}
+
+function endpointPortErrors(given: EndpointPort, path: FieldPath): FieldError[] {
+  const { name = "", port, protocol = "TCP" } = given ?? {};
+  return [
+    ...(name === ""
+      ? []
+      : labelProblems(name).map((problem) => invalidValue([...path, "name"], name, problem))),
+    ...(PROTOCOLS.includes(protocol) ? [] : [notSupported([...path, "protocol"], protocol, PROTOCOLS)]),
+    ...(port === undefined ? [] : portNumberProblems(port)).map((problem) =>
+      invalidValue([...path, "port"], port, problem),
+    ),
+  ];
+}
+
+function tooMany(items: readonly unknown[], max: number, path: FieldPath): FieldError[] {
+  if (items.length <= max) return [];
+  return [invalidValue(path, items.length, `must have at most ${max} items`)];
+}
+
+function duplicateErrors(
+  names: readonly (string | undefined)[],
+  pathOf: (index: number) => FieldPath,
+): FieldError[] {
+  return names.flatMap((name, index) =>
+    name !== undefined && names.indexOf(name) < index ? [duplicate(pathOf(index), name)] : [],
+  );
+}
