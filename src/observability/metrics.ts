@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client
 import { AccessMetrics } from "./access-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
 import { NodeMetrics } from "./node-metrics.ts";
+import { ProbeMetrics } from "./probe-metrics.ts";
 import {
   codeLabel,
   END_CAUSES,
@@ -46,6 +47,7 @@ export class Metrics {
   readonly #kubernetes = new KubernetesMetrics(this.#registry);
   /** Authentication and audit. */
   readonly access = new AccessMetrics(this.#registry);
+  readonly probes = new ProbeMetrics(this.#registry);
   /** What nodes were seen to do. */
   readonly nodes = new NodeMetrics(this.#registry);
   readonly #children: ReadonlyMap<string, StreamingChildren>;

@@ -1,0 +1,61 @@
+import { Counter, Histogram, type Registry } from "prom-client";
+
+/** Which probe is meant, in the kubelet's labels. */
+export interface ProbeLabels {
+  readonly probe_type: string;
+  readonly container: string;
+  readonly pod: string;
+  readonly namespace: string;
+  readonly pod_uid: string;
+}
+
+const RESULTS = ["successful", "failed", "unknown"] as const;
+export type ProbeResultLabel = (typeof RESULTS)[number];
+
+/** prometheus/client_golang's default buckets, which the kubelet uses. */
+const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** One worker's part of the metrics; `remove` takes its series away. */
+export interface ProbeSeries {
+  count(result: ProbeResultLabel, seconds: number): void;
+  remove(): void;
+}
+
+/** The kubelet's probe metrics: its names, labels and help. Series exist for as long as their worker. */
+export class ProbeMetrics {
+  readonly #total: Counter<"result" | keyof ProbeLabels>;
+  readonly #seconds: Histogram<"probe_type" | "container" | "pod" | "namespace">;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#total = new Counter({
+      name: "prober_probe_total",
+      help: "Cumulative number of a liveness, readiness or startup probe for a container by result.",
+      labelNames: ["probe_type", "result", "container", "pod", "namespace", "pod_uid"],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: "prober_probe_duration_seconds",
+      help: "Duration in seconds for a probe response.",
+      labelNames: ["probe_type", "container", "pod", "namespace"],
+      buckets: BUCKETS_SECONDS,
+      registers,
+    });
+  }
+
+  series(labels: ProbeLabels): ProbeSeries {
+    const { probe_type, container, pod, namespace } = labels;
+    const duration = { probe_type, container, pod, namespace };
+    return {
+      count: (result, seconds) => {
+        this.#total.inc({ ...labels, result });
+        // As the kubelet: how long a failure took is no measure of anything.
+        if (result !== "failed") this.#seconds.observe(duration, seconds);
+      },
+      remove: () => {
+        for (const result of RESULTS) this.#total.remove({ ...labels, result });
+        this.#seconds.remove(duration);
+      },
+    };
+  }
+}

@@ -1,0 +1,187 @@
+import type { Container, ContainerStatus, Pod, PodStatus } from "../../api/objects.ts";
+import type { ProbeHandler } from "../../api/probe-objects.ts";
+import type { ProbeLabels, ProbeSeries } from "../../observability/probe-metrics.ts";
+import type { ProbeResult } from "../probe-result.ts";
+import { type ContainerVerdicts, withVerdicts } from "./derive-status.ts";
+import { PROBE_KINDS, type ProbeKind, probeOf, timingOf } from "./probe-kind.ts";
+import { ProbeResults } from "./probe-results.ts";
+import { ProbeWorker } from "./probe-worker.ts";
+import { type ProbeEvent, type RoundResult, runRound } from "./prober.ts";
+import type { TimerWheel } from "./timer-wheel.ts";
+
+/** Runs one handler once against a container of a pod; never rejects. */
+export type AttemptProbe = (
+  handler: ProbeHandler,
+  target: { readonly pod: Pod; readonly container: Container; readonly containerId: string },
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+) => Promise<ProbeResult>;
+
+export interface ProbeManagerOptions {
+  readonly wheel: TimerWheel;
+  /** The pod with its status as it is now, by uid. */
+  readonly readPod: (uid: string) => Pod | undefined;
+  readonly attempt: AttemptProbe;
+  readonly series: (labels: ProbeLabels) => ProbeSeries;
+  readonly onEvent: (pod: Pod, containerName: string, event: ProbeEvent) => void;
+  readonly onCrash: (error: unknown) => void;
+  readonly wallClockMs?: () => number;
+  /** In [0, 1). */
+  readonly random?: () => number;
+}
+
+/** The workers of all pods of a node, and what is believed of their containers. */
+export class ProbeManager implements ContainerVerdicts {
+  readonly results: Readonly<Record<ProbeKind, ProbeResults>> = {
+    Liveness: new ProbeResults(),
+    Readiness: new ProbeResults(),
+    Startup: new ProbeResults(),
+  };
+  readonly #options: ProbeManagerOptions;
+  readonly #startedMs: number;
+  /** By pod uid, then by container and kind. */
+  readonly #workers = new Map<string, Map<string, ProbeWorker>>();
+
+  constructor(options: ProbeManagerOptions) {
+    this.#options = options;
+    this.#startedMs = options.wheel.now();
+  }
+
+  /** Starts a worker for each probe of the pod that has none. To be called again when containers were added. */
+  addPod(pod: Pod): void {
+    const uid = pod.metadata.uid ?? "";
+    for (const container of probedContainers(pod)) {
+      for (const kind of PROBE_KINDS) {
+        if (probeOf(container, kind) !== undefined) this.#addWorker(uid, pod, container, kind);
+      }
+    }
+  }
+
+  /** Ends all workers of the pod and forgets what was believed of its containers. */
+  removePod(uid: string): void {
+    for (const worker of [...(this.#workers.get(uid)?.values() ?? [])]) worker.stop();
+  }
+
+  /** Ends the workers of every pod that is not wanted any more. */
+  cleanUp(wantedUids: ReadonlySet<string>): void {
+    for (const uid of [...this.#workers.keys()]) if (!wantedUids.has(uid)) this.removePod(uid);
+  }
+
+  /** For a pod that is about to be ended: nothing restarts it, and readiness goes on. */
+  stopLivenessAndStartup(uid: string): void {
+    for (const [key, worker] of [...(this.#workers.get(uid) ?? [])]) {
+      if (!key.endsWith("/Readiness")) worker.stop();
+    }
+  }
+
+  stop(): void {
+    this.cleanUp(new Set());
+  }
+
+  get workerCount(): number {
+    let count = 0;
+    for (const workers of this.#workers.values()) count += workers.size;
+    return count;
+  }
+
+  worker(podUid: string, containerName: string, kind: ProbeKind): ProbeWorker | undefined {
+    return this.#workers.get(podUid)?.get(`${containerName}/${kind}`);
+  }
+
+  /** The status with `started` and `ready` as probes have it. A started container whose readiness nobody asked about yet is probed. */
+  statusWithVerdicts(pod: Pod): PodStatus {
+    return withVerdicts(pod, this);
+  }
+
+  isStarted(podUid: string, status: ContainerStatus): boolean {
+    if (status.state?.running === undefined) return false;
+    const result = this.results.Startup.get(status.containerID ?? "");
+    if (result !== undefined) return result === "Success";
+    return this.worker(podUid, status.name, "Startup") === undefined;
+  }
+
+  isReady(podUid: string, status: ContainerStatus): boolean {
+    if (status.state?.running === undefined) return false;
+    if (this.results.Readiness.get(status.containerID ?? "") === "Success") return true;
+    const worker = this.worker(podUid, status.name, "Readiness");
+    worker?.trigger();
+    return worker === undefined;
+  }
+
+  #addWorker(uid: string, pod: Pod, container: Container, kind: ProbeKind): void {
+    const workers = this.#workers.get(uid) ?? new Map<string, ProbeWorker>();
+    const key = `${container.name}/${kind}`;
+    const probe = probeOf(container, kind);
+    if (probe === undefined || workers.has(key)) return;
+    const { wheel, readPod, series, onCrash, wallClockMs = Date.now, random = Math.random } = this.#options;
+    const timing = timingOf(probe);
+    const counts = series({
+      probe_type: kind,
+      container: container.name,
+      pod: pod.metadata.name,
+      namespace: pod.metadata.namespace ?? "",
+      pod_uid: uid,
+    });
+    const stopping = new AbortController();
+    const worker = new ProbeWorker({
+      kind,
+      podUid: uid,
+      containerName: container.name,
+      timing,
+      wheel,
+      results: this.results[kind],
+      readPod: () => readPod(uid),
+      isStarted: (status) => this.isStarted(uid, status),
+      wallClockMs,
+      onCrash,
+      runRound: async (containerId) => {
+        const startMs = performance.now();
+        const result = await this.#round(kind, uid, container, probe, containerId, {
+          timeoutMs: timing.timeoutSeconds * 1_000,
+          signal: stopping.signal,
+        });
+        if (result === undefined || stopping.signal.aborted) return result;
+        const seconds = (performance.now() - startMs) / 1_000;
+        counts.count(result === "Success" ? "successful" : "failed", seconds);
+        return result;
+      },
+      onStopped: () => {
+        stopping.abort();
+        counts.remove();
+        workers.delete(key);
+        if (workers.size === 0) this.#workers.delete(uid);
+      },
+    });
+    workers.set(key, worker);
+    this.#workers.set(uid, workers);
+    // After a restart of this process all pods are there at once; they are to be probed one after the other all the same.
+    const periodMs = timing.periodSeconds * 1_000;
+    const isFresh = wheel.now() - this.#startedMs < periodMs;
+    worker.start(isFresh ? random() * periodMs : 0);
+  }
+
+  async #round(
+    kind: ProbeKind,
+    uid: string,
+    container: Container,
+    probe: ProbeHandler,
+    containerId: string,
+    options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<RoundResult> {
+    const { readPod, attempt, onEvent } = this.#options;
+    const pod = readPod(uid);
+    if (pod === undefined) return undefined;
+    return runRound(
+      kind,
+      () => attempt(probe, { pod, container, containerId }, options),
+      (event) => {
+        if (!options.signal.aborted) onEvent(pod, container.name, event);
+      },
+    );
+  }
+}
+
+/** Containers, and init containers that run beside them. */
+export function probedContainers({ spec }: Pod): readonly Container[] {
+  const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+  return [...spec.containers, ...sidecars];
+}

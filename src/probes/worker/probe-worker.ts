@@ -1,0 +1,186 @@
+import type { ContainerStatus, Pod } from "../../api/objects.ts";
+import { type BelievedResult, INITIAL_RESULTS, type ProbeKind, type ProbeTiming } from "./probe-kind.ts";
+import type { ProbeResults } from "./probe-results.ts";
+import type { RoundResult } from "./prober.ts";
+import type { TimerWheel, WheelEntry } from "./timer-wheel.ts";
+
+export interface ProbeWorkerOptions {
+  readonly kind: ProbeKind;
+  readonly podUid: string;
+  readonly containerName: string;
+  readonly timing: ProbeTiming;
+  readonly wheel: TimerWheel;
+  readonly results: ProbeResults;
+  /** The pod as it is now; undefined: not known yet. */
+  readonly readPod: () => Pod | undefined;
+  /** Whether the container has passed its startup probe. */
+  readonly isStarted: (status: ContainerStatus) => boolean;
+  /** Runs the probe; never rejects. */
+  readonly runRound: (containerId: string) => Promise<RoundResult>;
+  /** The worker has ended by itself or was stopped. */
+  readonly onStopped: () => void;
+  /** A tick went wrong in a way that nobody expected; the worker goes on. */
+  readonly onCrash: (error: unknown) => void;
+  /** Milliseconds since the epoch, to compare with `startedAt`. */
+  readonly wallClockMs: () => number;
+}
+
+/** What a tick decides before it probes. */
+type TickDecision = "wait" | "stop" | "probe";
+
+/**
+ * One probe of one container, for as long as the pod is there: the kubelet's worker. A tick looks at the pod, probes when it is
+ * time, and counts; ticks keep their distance from the first one, so that workers which started apart stay apart.
+ */
+export class ProbeWorker {
+  readonly #options: ProbeWorkerOptions;
+  readonly #entry: WheelEntry;
+  readonly #periodMs: number;
+  #nextTickMs = 0;
+  #containerId: string | undefined;
+  #lastResult: BelievedResult | undefined;
+  #resultRun = 0;
+  #isOnHold = false;
+  #isRunning = false;
+  #isTriggered = false;
+  #isStopped = false;
+
+  constructor(options: ProbeWorkerOptions) {
+    this.#options = options;
+    this.#periodMs = options.timing.periodSeconds * 1_000;
+    this.#entry = options.wheel.entry(() => void this.#tick());
+  }
+
+  /** `delayMs` spreads workers that start together. */
+  start(delayMs = 0): void {
+    this.#nextTickMs = this.#options.wheel.now() + delayMs;
+    if (delayMs === 0) void this.#tick();
+    else this.#options.wheel.set(this.#entry, this.#nextTickMs);
+  }
+
+  /** Probes now, out of turn, and counts the period from here. */
+  trigger(): void {
+    if (this.#isStopped) return;
+    this.#isTriggered = true;
+    if (!this.#isRunning) this.#options.wheel.set(this.#entry, this.#options.wheel.now());
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#options.wheel.clear(this.#entry);
+    if (this.#containerId !== undefined) this.#options.results.remove(this.#containerId);
+    this.#options.onStopped();
+  }
+
+  get isOnHold(): boolean {
+    return this.#isOnHold;
+  }
+
+  /** How many rounds in a row ended alike; 0 after a threshold that put the worker on hold. */
+  get resultRun(): number {
+    return this.#resultRun;
+  }
+
+  /** How the last round that counted ended. */
+  get lastResult(): BelievedResult | undefined {
+    return this.#lastResult;
+  }
+
+  /** When the next tick is due, by the wheel's clock. */
+  get nextTickMs(): number {
+    return this.#nextTickMs;
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#isStopped || this.#isRunning) return;
+    const { wheel } = this.#options;
+    if (this.#isTriggered) this.#nextTickMs = wheel.now();
+    this.#isTriggered = false;
+    this.#isRunning = true;
+    const goesOn = await this.#round();
+    this.#isRunning = false;
+    if (!goesOn) this.stop();
+    if (this.#isStopped) return;
+    this.#nextTickMs += this.#periodMs;
+    const lateMs = wheel.now() - this.#nextTickMs;
+    // Of the ticks that passed during a long round one is made up for at once; the others are dropped, and the distance stays.
+    const dueMs = this.#isTriggered ? wheel.now() : this.#nextTickMs;
+    if (lateMs >= this.#periodMs) this.#nextTickMs += Math.floor(lateMs / this.#periodMs) * this.#periodMs;
+    wheel.set(this.#entry, dueMs);
+  }
+
+  /** False when the worker is done. */
+  async #round(): Promise<boolean> {
+    try {
+      const decision = this.#decide();
+      if (decision !== "probe") return decision === "wait";
+      const containerId = this.#containerId ?? "";
+      const result = await this.#options.runRound(containerId);
+      // The container may have been replaced meanwhile; the new one is not judged by it.
+      if (!this.#isStopped && result !== undefined && containerId === this.#containerId) this.#count(result);
+    } catch (error) {
+      this.#options.onCrash(error);
+    }
+    return true;
+  }
+
+  #decide(): TickDecision {
+    const { kind, timing, readPod, isStarted } = this.#options;
+    const pod = readPod();
+    if (pod?.status === undefined) return "wait";
+    const { phase } = pod.status;
+    if (phase === "Failed" || phase === "Succeeded") return "stop";
+    const status = statusOf(pod, this.#options.containerName);
+    if (status?.containerID === undefined || status.containerID === "") return "wait";
+    if (status.containerID !== this.#containerId) this.#meet(status.containerID);
+    if (this.#isOnHold) return "wait";
+    const running = status.state?.running;
+    if (running === undefined) {
+      this.#believe("Failure");
+      const isOver = status.state?.terminated !== undefined && pod.spec.restartPolicy === "Never";
+      return isOver ? "stop" : "wait";
+    }
+    if (pod.metadata.deletionTimestamp !== undefined && kind !== "Readiness") {
+      // Whoever is on the way out is not to be restarted.
+      this.#believe("Success");
+      return "stop";
+    }
+    const ageSeconds = (this.#options.wallClockMs() - Date.parse(running.startedAt ?? "")) / 1_000;
+    if (Math.trunc(ageSeconds) < timing.initialDelaySeconds) return "wait";
+    return isStarted(status) === (kind === "Startup") ? "wait" : "probe";
+  }
+
+  #meet(containerId: string): void {
+    const { kind, podUid, results } = this.#options;
+    if (this.#containerId !== undefined) results.remove(this.#containerId);
+    this.#containerId = containerId;
+    this.#isOnHold = false;
+    results.set(containerId, podUid, INITIAL_RESULTS[kind]);
+  }
+
+  #count(result: "Success" | "Failure"): void {
+    const { kind, timing } = this.#options;
+    this.#resultRun = result === this.#lastResult ? this.#resultRun + 1 : 1;
+    this.#lastResult = result;
+    const threshold = result === "Failure" ? timing.failureThreshold : timing.successThreshold;
+    if (this.#resultRun < threshold) return;
+    this.#believe(result);
+    if (kind === "Startup" || (kind === "Liveness" && result === "Failure")) {
+      // Nothing more is to be learnt before there is a new container.
+      this.#isOnHold = true;
+      this.#resultRun = 0;
+    }
+  }
+
+  #believe(result: BelievedResult): void {
+    const { podUid, results } = this.#options;
+    if (this.#containerId !== undefined) results.set(this.#containerId, podUid, result);
+  }
+}
+
+/** The status of a container, init containers included: sidecars are probed too. */
+export function statusOf({ status }: Pod, containerName: string): ContainerStatus | undefined {
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  return statuses.find(({ name }) => name === containerName);
+}

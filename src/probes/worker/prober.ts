@@ -1,0 +1,45 @@
+import type { ProbeResult } from "../probe-result.ts";
+import type { ProbeKind } from "./probe-kind.ts";
+
+/** What a round says; undefined: nothing, it could not be carried out. */
+export type RoundResult = "Success" | "Failure" | undefined;
+
+/** A core/v1 Event about a container. */
+export interface ProbeEvent {
+  readonly type: "Warning" | "Normal";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Attempts without a pause; only errors are tried again, never failures. */
+export const MAX_PROBE_ATTEMPTS = 3;
+
+/** One round: up to three attempts, and the Event that the kubelet would record, in its words. */
+export async function runRound(
+  kind: ProbeKind,
+  attempt: () => Promise<ProbeResult>,
+  onEvent: (event: ProbeEvent) => void,
+): Promise<RoundResult> {
+  let last = await attempt();
+  for (let attempts = 1; last.error !== undefined && attempts < MAX_PROBE_ATTEMPTS; attempts++) {
+    last = await attempt();
+  }
+  const { result, message, error } = last;
+  const record = (reason: string, text: string) => onEvent({ type: "Warning", reason, message: text });
+  if (error !== undefined) {
+    record("Unhealthy", `${kind} probe errored and resulted in ${result.toLowerCase()} state: ${error}`);
+    return undefined;
+  }
+  switch (result) {
+    case "Success":
+      return "Success";
+    case "Warning":
+      record("ProbeWarning", `${kind} probe warning: ${message}`);
+      return "Success";
+    case "Failure":
+      record("Unhealthy", `${kind} probe failed: ${message}`);
+      return "Failure";
+    case "Unknown":
+      return "Failure";
+  }
+}

@@ -1,0 +1,89 @@
+import { SessionClock, type Ticking } from "../../streaming/session-clock.ts";
+
+/** Something that wants to run once at a time. It belongs to its owner, which sets it again and again without allocating. */
+export interface WheelEntry {
+  run(): void;
+  /** Set by the wheel. */
+  dueMs: number;
+  slot: number;
+}
+
+/** How late an entry may be. A hundredth of the shortest period that a probe can have. */
+export const WHEEL_TICK_MS = 10;
+const SLOTS = 1_024;
+const IDLE = -1;
+
+/**
+ * Thousands of deadlines on one timer: entries lie in slots of 10 ms, and one that is further away than the wheel is long is met
+ * again each time round. The timer runs only while there are entries, and never keeps the process alive.
+ */
+export class TimerWheel implements Ticking {
+  readonly #clock: SessionClock;
+  readonly #slots: Set<WheelEntry>[] = Array.from({ length: SLOTS }, () => new Set<WheelEntry>());
+  #size = 0;
+  /** The last slot, counted from the clock's beginning, that has been emptied. */
+  #doneTick = 0;
+
+  constructor(clock: SessionClock = new SessionClock(WHEEL_TICK_MS)) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds, monotonic. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** A new entry, at rest. */
+  entry(run: () => void): WheelEntry {
+    return { run, dueMs: 0, slot: IDLE };
+  }
+
+  /** Runs the entry at that time, or at the next tick when that is over; an earlier time of the entry is forgotten. */
+  set(entry: WheelEntry, dueMs: number): void {
+    this.clear(entry);
+    if (this.#size === 0) {
+      this.#doneTick = Math.floor(this.now() / WHEEL_TICK_MS);
+      this.#clock.add(this);
+    }
+    const tick = Math.max(Math.ceil(dueMs / WHEEL_TICK_MS), this.#doneTick + 1);
+    entry.dueMs = dueMs;
+    entry.slot = tick % SLOTS;
+    this.#slotAt(tick).add(entry);
+    this.#size++;
+  }
+
+  clear(entry: WheelEntry): void {
+    if (entry.slot === IDLE) return;
+    this.#slotAt(entry.slot).delete(entry);
+    entry.slot = IDLE;
+    if (--this.#size === 0) this.#clock.delete(this);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  tick(nowMs: number): void {
+    // A clock that is stopped says that all time is over; nobody is to be probed then.
+    if (nowMs === Number.POSITIVE_INFINITY) return;
+    const lastTick = Math.floor(nowMs / WHEEL_TICK_MS);
+    // After a long sleep each slot needs to be looked at once, not once for every turn that was missed.
+    let tick = Math.max(this.#doneTick + 1, lastTick - SLOTS + 1);
+    const due: WheelEntry[] = [];
+    for (; tick <= lastTick; tick++) {
+      for (const entry of this.#slotAt(tick)) if (entry.dueMs <= nowMs) due.push(entry);
+    }
+    this.#doneTick = Math.max(this.#doneTick, lastTick);
+    due.sort((one, other) => one.dueMs - other.dueMs);
+    for (const entry of due) {
+      // An earlier one may have taken it back, or put it off.
+      if (entry.slot === IDLE || entry.dueMs > nowMs) continue;
+      this.clear(entry);
+      entry.run();
+    }
+  }
+
+  #slotAt(tick: number): Set<WheelEntry> {
+    return this.#slots[tick % SLOTS] as Set<WheelEntry>;
+  }
+}
