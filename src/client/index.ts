@@ -11,10 +11,15 @@ export {
   shouldFallBack,
   WebSocketExecutor,
 } from "./executors.ts";
+export { ForwardedStream } from "./forwarded-stream.ts";
 export type { InputStream } from "./input-source.ts";
 export { kubeconfigTarget } from "./kubeconfig-target.ts";
 export type { OutputStream } from "./output-sink.ts";
 export { attachPath, type CommandPath, execPath, type PodReference, portForwardPath } from "./pod-paths.ts";
+export { type PortMapping, parsePortArgument } from "./port-argument.ts";
+export { PortForwardConnection } from "./port-forward-connection.ts";
+export { FallbackDialer, type PortForwardDialer, SpdyDialer, TunnelDialer } from "./port-forward-dialers.ts";
+export { type ListeningPort, PortForwarder, type PortForwarderOptions } from "./port-forwarder.ts";
 export type { ApiStatus } from "./refusal.ts";
 export { SessionError, type SessionErrorCode } from "./session-error.ts";
 export { defaultSessionTimes, type SessionTimes } from "./session-times.ts";

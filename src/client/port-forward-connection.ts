@@ -1,0 +1,164 @@
+import type { Duplex } from "node:stream";
+import { streamHeaders } from "../../protocols/portforward/index.ts";
+import { defaultSpdyLimits } from "../../protocols/spdy/index.ts";
+import { SpdyConnection, type SpdyConnectionEnd } from "../streaming/spdy-connection.ts";
+import { ForwardedStream, type ForwardLink } from "./forwarded-stream.ts";
+import { SessionError } from "./session-error.ts";
+import { FORWARD_PING_INTERVAL_MS, type SessionTimes } from "./session-times.ts";
+
+/** What a local side that does not read may have waiting, before the connection that all streams share stops being read. */
+export const MAX_STREAM_BUFFER_BYTES: number = 1024 * 1024;
+/** A local side that takes nothing for so long, and holds other streams up by it, loses its stream. */
+export const STREAM_STALL_TIMEOUT_MS = 30_000;
+/** Answers to a flood of PINGs that may wait for a server that does not read. */
+const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
+const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 2_000 };
+
+/** A port-forward session with one pod: any number of connections to any of its ports, until it ends. */
+export class PortForwardConnection {
+  readonly transport: "websocket" | "spdy";
+  /** Resolves when the session is over, with what ended it; undefined after our own `close`. */
+  readonly ended: Promise<SessionError | undefined>;
+  readonly #socket: Duplex;
+  readonly #spdy: SpdyConnection;
+  readonly #times: SessionTimes;
+  readonly #streams = new Set<ForwardedStream>();
+  /** The streams whose local side has not taken what waits, and since when. */
+  readonly #full = new Map<ForwardedStream, number>();
+  readonly #waiting: (() => void)[] = [];
+  #resolveEnded: (error?: SessionError) => void = () => {};
+  #nextRequestId = 0;
+  #lastHeardMs: number;
+  #hasUnansweredData = false;
+  #isOver = false;
+
+  constructor(socket: Duplex, head: Buffer, transport: "websocket" | "spdy", times: SessionTimes) {
+    this.transport = transport;
+    this.#socket = socket;
+    this.#times = times;
+    this.#lastHeardMs = times.clock.now();
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+    this.#spdy = new SpdyConnection(
+      socket,
+      { onEnd: (end) => this.#connectionEnded(end) },
+      {
+        role: "client",
+        limits: defaultSpdyLimits,
+        lingerTimes: LINGER_TIMES,
+        clock: times.clock,
+        pingIntervalMs: FORWARD_PING_INTERVAL_MS,
+        maxQueuedBytes: MAX_QUEUED_BYTES,
+      },
+    );
+    times.clock.add(this);
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    socket.on("drain", () => this.#drained());
+    socket.resume();
+    if (head.byteLength > 0) this.#receive(head);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get openStreams(): number {
+    return this.#streams.size;
+  }
+
+  /** A connection to that port (1 to 65535). Throws SessionError "connection-lost" when the session is over. */
+  openStream(port: number): ForwardedStream {
+    if (this.#isOver) throw new SessionError("connection-lost", "lost connection to pod");
+    const requestId = String(this.#nextRequestId++);
+    const stream = new ForwardedStream(port, this.#link);
+    this.#streams.add(stream);
+    const headers = (streamType: "error" | "data") => streamHeaders({ streamType, port, requestId });
+    this.#socket.cork();
+    const error = this.#spdy.openStream(headers("error"), stream.errorHandler);
+    error.finish();
+    const data = this.#spdy.openStream(headers("data"), stream.dataHandler);
+    this.#socket.uncork();
+    stream.attach(error, data);
+    return stream;
+  }
+
+  /** Ends the session and every stream of it. */
+  close(): void {
+    if (this.#isOver) return;
+    this.#over(undefined);
+    this.#spdy.finish();
+  }
+
+  tick(nowMs: number): void {
+    this.#endStalled(nowMs);
+    this.#spdy.tick(nowMs);
+    if (this.#socket.isPaused() || this.#hasUnansweredData) this.#lastHeardMs = nowMs;
+    if (nowMs - this.#lastHeardMs < this.#times.deadlineMs) return;
+    this.#spdy.abort();
+    this.#over(new SessionError("heartbeat-timeout", "the server did not answer for too long: i/o timeout"));
+  }
+
+  readonly #link: ForwardLink = {
+    send: (data, chunk, taken) => {
+      this.#hasUnansweredData = true;
+      this.#socket.cork();
+      data.write(chunk);
+      this.#socket.uncork();
+      if (this.#socket.writableNeedDrain && !this.#isOver) this.#waiting.push(taken);
+      else taken();
+    },
+    bufferedChanged: (stream) => {
+      if (stream.readableLength >= MAX_STREAM_BUFFER_BYTES) {
+        if (!this.#full.has(stream)) this.#full.set(stream, this.#times.clock.now());
+      } else if (!this.#full.delete(stream)) return;
+      this.#regulate();
+    },
+    forget: (stream) => {
+      this.#streams.delete(stream);
+      if (this.#full.delete(stream)) this.#regulate();
+    },
+  };
+
+  #receive(chunk: Buffer): void {
+    this.#lastHeardMs = this.#times.clock.now();
+    this.#hasUnansweredData = false;
+    this.#spdy.receive(chunk);
+  }
+
+  #drained(): void {
+    for (const callback of this.#waiting.splice(0)) callback();
+  }
+
+  /** SPDY as Kubernetes speaks it has no flow control: only the whole connection can be held up. */
+  #regulate(): void {
+    if (this.#isOver) return;
+    if (this.#full.size > 0) this.#socket.pause();
+    else if (this.#socket.isPaused()) this.#socket.resume();
+  }
+
+  #endStalled(nowMs: number): void {
+    if (this.#streams.size < 2) return;
+    for (const [stream, sinceMs] of [...this.#full]) {
+      if (nowMs - sinceMs < STREAM_STALL_TIMEOUT_MS) continue;
+      stream.destroy(new SessionError("output-failed", "the local connection does not read"));
+    }
+  }
+
+  #connectionEnded({ isProtocolError, reason }: SpdyConnectionEnd): void {
+    const code = isProtocolError ? "protocol-error" : "connection-lost";
+    this.#over(new SessionError(code, `lost connection to pod: ${reason}`));
+    this.#spdy.finish();
+  }
+
+  #over(error: SessionError | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#times.clock.delete(this);
+    this.#drained();
+    for (const stream of [...this.#streams]) {
+      stream.destroy(new SessionError("connection-lost", "lost connection to pod"));
+    }
+    this.#resolveEnded(error);
+  }
+}

@@ -1,0 +1,82 @@
+import { Duplex } from "node:stream";
+import { ClientWebSocket, type ClientWebSocketEnd } from "./client-websocket.ts";
+import { MAX_PART_BYTES } from "./command-link.ts";
+import type { UpgradedConnection } from "./connect.ts";
+import type { SessionTimes } from "./session-times.ts";
+
+const CLOSE_NORMAL = 1000;
+
+/**
+ * The client's end of a byte stream inside a WebSocket: binary messages are its bytes, their boundaries mean nothing.
+ * Ending it closes the WebSocket with 1000. What was written together leaves in one message, at most 32 KiB of it.
+ */
+export class TunnelSocket extends Duplex {
+  readonly #webSocket: ClientWebSocket;
+  #whenDrained: (() => void) | undefined;
+
+  constructor(connection: UpgradedConnection, times: SessionTimes) {
+    super();
+    this.#webSocket = new ClientWebSocket(
+      connection,
+      {
+        onMessage: (part, _isFirst, _isLast, isText) => this.#message(part, isText),
+        onDrain: () => this.#drained(),
+        onEnd: (end) => this.#ended(end),
+      },
+      // Inside of a tunnel SPDY's own PINGs are the heartbeat.
+      { ...times, pingIntervalMs: Number.POSITIVE_INFINITY, deadlineMs: Number.POSITIVE_INFINITY },
+    );
+    this.#webSocket.start();
+  }
+
+  override _read(): void {
+    this.#webSocket.resume();
+  }
+
+  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: () => void): void {
+    for (let offset = 0; offset < chunk.byteLength; offset += MAX_PART_BYTES) {
+      this.#webSocket.sendMessage(undefined, chunk.subarray(offset, offset + MAX_PART_BYTES));
+    }
+    if (this.#webSocket.needsDrain) this.#whenDrained = done;
+    else done();
+  }
+
+  override _writev(chunks: { chunk: Uint8Array }[], done: () => void): void {
+    const [only] = chunks;
+    const bytes =
+      chunks.length === 1 && only !== undefined
+        ? only.chunk
+        : Buffer.concat(chunks.map(({ chunk }) => chunk));
+    this._write(bytes, "binary", done);
+  }
+
+  override _final(done: () => void): void {
+    this.#webSocket.close();
+    // The peer's answer to a Close is the end of TCP, and no frame comes after it.
+    this.push(null);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    if (!this.#webSocket.isOver) this.#webSocket.abort();
+    this.#drained();
+    done(error);
+  }
+
+  #message(part: Uint8Array, isText: boolean): void {
+    if (isText) this.destroy(new Error("invalid message type received"));
+    else if (part.byteLength > 0 && !this.push(part)) this.#webSocket.pause();
+  }
+
+  #drained(): void {
+    const done = this.#whenDrained;
+    this.#whenDrained = undefined;
+    done?.();
+  }
+
+  #ended({ isClean, code, reason }: ClientWebSocketEnd): void {
+    this.#drained();
+    if (isClean && code === CLOSE_NORMAL) this.push(null);
+    else this.destroy(new Error(`websocket: close ${code}: ${reason}`));
+  }
+}
