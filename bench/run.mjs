@@ -1,90 +1,138 @@
-// `npm run bench [-- --repeat 5 --mib 512]`: carries exec output and input through each contender, interleaved, and
-// prints medians with their spread as ratios to the plain pipe of the same run. See README.md for the method.
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+// `npm run bench [-- --quick | --full] [--only PATTERN] [--node PATH] [--repeat 5] [--list]`: measures the cells of suite.mjs,
+// keeps them in results/bench.json and writes the tables and charts of docs/performance.md from there. See README.md.
 import { parseArgs } from "node:util";
-import { printRows, writeResults } from "./report.mjs";
+import { contenders } from "./contenders.mjs";
+import { writeDocument } from "./document.mjs";
+import { baseOf, Lab } from "./lab.mjs";
+import { machine, nodeVersion } from "./machine.mjs";
+import { Progress } from "./progress.mjs";
+import { keepCell, openResults } from "./results.mjs";
+import { suite } from "./suite.mjs";
+import { linesOfCell } from "./text.mjs";
+import { figures, measure } from "./workloads.mjs";
 
 const { values } = parseArgs({
   options: {
+    quick: { type: "boolean", default: false },
+    full: { type: "boolean", default: false },
+    only: { type: "string" },
+    node: { type: "string" },
     repeat: { type: "string", default: "5" },
-    mib: { type: "string", default: "512" },
-    sessions: { type: "string", default: "1,8" },
-    tests: { type: "string", default: "download,upload" },
+    list: { type: "boolean", default: false },
     json: { type: "string" },
   },
 });
-const repeat = Number(values.repeat);
-const bytes = Number(values.mib) * 1024 * 1024;
-const TICKS_PER_SECOND = 100;
-const children = [];
-process.on("exit", () => {
+const MUST_BE_RIGHT = new Set(["pipe", "sluice", "kubernetes"]);
+const size = values.quick ? "quick" : values.full ? "full" : "default";
+const otherNode =
+  values.node === undefined ? undefined : { path: values.node, version: nodeVersion(values.node) };
+
+const absent = new Map();
+const whyAbsent = (name) => {
+  if (name.endsWith("@node")) return otherNode === undefined ? "no --node PATH was given" : undefined;
+  return contenders[baseOf(name)].missing?.();
+};
+const takesPart = (plan) => (name) => {
+  const reason = whyAbsent(name);
+  if (reason !== undefined) absent.set(name, reason);
+  return reason === undefined && contenders[baseOf(name)].via[plan] !== undefined;
+};
+const pattern = new RegExp(values.only ?? "");
+const cells = suite(size, { repeat: Number(values.repeat) })
+  .filter(({ id }) => pattern.test(id))
+  .map((cell) => ({ ...cell, contenders: cell.contenders.filter(takesPart(cell.plan)) }));
+if (values.list) {
+  for (const { id, contenders: names } of cells) console.log(`${id}  (${names.join(", ")})`);
   process.exit();
-});
+}
+for (const [name, reason] of absent) console.log(`without ${name}: ${reason}`);
 
-const start = async (script, ...args) => {
-  const child = fork(fileURLToPath(new URL(script, import.meta.url)), args, {
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-    // As `sluice` itself is started; see src/main.ts.
-    execArgv: script === "peers/gateway.mjs" ? ["--no-incremental-marking"] : [],
-  });
-  children.push(child);
-  child.once("exit", (code) => {
-    if (code) process.exitCode = 1;
-  });
-  if (script === "client.mjs") return { child };
-  const [port] = await once(child, "message");
-  return { child, port };
-};
+const command = `npm run bench${process.argv.length > 2 ? ` -- ${process.argv.slice(2).join(" ")}` : ""}`;
+const lab = await Lab.open(otherNode?.path);
+const results = openResults(values.json ?? (values.quick ? "quick" : "bench"));
+const progress = new Progress(cells);
+const failures = [];
+let previous;
 
-/** User and system time of a process so far, in seconds. */
-const cpuSeconds = (pid) => {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-};
-
-const upstream = await start("peers/upstream.mjs");
-const contenders = [
-  { name: "pipe (SPDY through)", via: "spdy", ...(await start("peers/pipe.mjs", String(upstream.port))) },
-  { name: "Sluice, translate", via: "ws", ...(await start("peers/gateway.mjs", String(upstream.port))) },
-];
-contenders.push({ ...contenders[1], name: "Sluice, pass-through SPDY", via: "spdy" });
-const client = await start("client.mjs");
-
-const measure = async ({ via, port, child }, test, sessions) => {
-  const before = cpuSeconds(child.pid);
-  client.child.send({ via, test, port, sessions, bytes });
-  const [{ seconds }] = await once(client.child, "message");
-  return {
-    mibPerSecond: bytes / 1024 / 1024 / seconds,
-    cpuSecondsPerGib: (cpuSeconds(child.pid) - before) / (bytes / 1024 ** 3),
-  };
-};
-
-const results = [];
-for (const test of values.tests.split(",")) {
-  for (const sessions of values.sessions.split(",").map(Number)) {
-    const samples = contenders.map(() => []);
-    for (let round = -1; round < repeat; round++) {
-      for (const [index, contender] of contenders.entries()) {
-        const sample = await measure(contender, test, sessions);
-        // The first round warms caches and the compiler.
-        if (round >= 0) samples[index].push(sample);
-      }
-      process.stderr.write(`\r${test}, ${sessions} sessions: round ${round + 1} of ${repeat} `);
-    }
-    process.stderr.write("\r\x1b[K");
-    const rows = contenders.map(({ name }, index) => ({
-      name,
-      speeds: samples[index].map(({ mibPerSecond }) => mibPerSecond),
-      cpus: samples[index].map(({ cpuSecondsPerGib }) => cpuSecondsPerGib),
-    }));
-    for (const row of rows) results.push({ test, sessions, ...row });
-    printRows(test, sessions, rows);
+for (const cell of cells) {
+  if (
+    previous !== undefined &&
+    (previous.plan !== cell.plan || previous.encryption !== cell.encryption || previous.kind !== cell.kind)
+  ) {
+    await lab.clear();
+  }
+  previous = cell;
+  try {
+    const kept = await measureCell(cell);
+    keepCell(results, { ...kept, command: `npm run bench -- --only '^${cell.id}$'` });
+    progress.print(linesOfCell(kept));
+  } catch (error) {
+    failures.push(`${cell.id}: ${error.message}`);
+    progress.print([`${cell.id}: FAILED: ${error.message}`]);
+    await lab.clear();
   }
 }
-if (values.json !== undefined) writeResults(values.json, results);
-process.exit();
+progress.end();
+await lab.clear();
+if (values.json === undefined && !values.quick) writeDocument(results);
+for (const failure of failures) console.error(`FAILED ${failure}`);
+console.log(`${cells.length - failures.length} of ${cells.length} cells; ${command}`);
+process.exit(failures.length === 0 ? 0 : 1);
+
+/**
+ * One cell: a round that does not count, then `repeat` rounds in which the contenders take turns. A peer that gives a wrong
+ * answer is left out of the cell, and that is said; Sluice, the pipe and Kubernetes' handlers must not.
+ */
+async function measureCell(cell) {
+  const samples = cell.contenders.map(() => []);
+  const leftOut = new Map();
+  let foreignShare = 0;
+  // The first round warms caches and the compiler, and shows that every contender gives the right answers.
+  for (let round = cell.isUncounted === false ? 0 : -1; round < cell.repeat; round++) {
+    // Whoever comes first may find the machine in another state: they take turns in that, too.
+    for (const index of rotated(cell.contenders, round + 1)) {
+      const name = cell.contenders[index];
+      progress.step(cell, name, round + 1);
+      if (leftOut.has(name)) continue;
+      try {
+        const result = await measure[cell.kind](
+          lab,
+          name,
+          round < 0 && cell.bytes ? { ...cell, bytes: cell.bytes / 4 } : cell,
+        );
+        if (round < 0) continue;
+        samples[index].push(result);
+        foreignShare = Math.max(foreignShare, result.foreign_share ?? 0);
+      } catch (error) {
+        if (MUST_BE_RIGHT.has(baseOf(name))) throw error;
+        leftOut.set(name, error.message);
+        progress.print([`${cell.id}: without ${name}: ${error.message}`]);
+      }
+    }
+  }
+  const { contenders: all, ...rest } = cell;
+  const names = all.filter((name) => !leftOut.has(name));
+  return {
+    ...rest,
+    machine: machine(),
+    measuredAt: new Date().toISOString(),
+    // The largest share of the machine that programs beside the bench's took during a sample.
+    foreignShare: Number(foreignShare.toFixed(2)),
+    leftOut: Object.fromEntries(leftOut),
+    contenders: names.map((name) => ({
+      name,
+      title: contenders[baseOf(name)].title + (name.endsWith("@node") ? `, Node ${otherNode.version}` : ""),
+      figures: Object.fromEntries(
+        figures[cell.kind].map(([figure, key]) => [
+          figure,
+          samples[all.indexOf(name)].map((result) => result[key]),
+        ]),
+      ),
+      ...(cell.kind === "request growth" ? { points: samples[all.indexOf(name)][0].points } : {}),
+    })),
+  };
+}
+
+function rotated(list, by) {
+  return list.map((_, index) => (index + by) % list.length);
+}

@@ -1,12 +1,34 @@
-// The limit: what a TCP hop in Node costs that understands nothing.
-import { connect, createServer } from "node:net";
+// The limit: what a hop in Node costs that understands nothing. With TLS it ends it and starts it, as a gateway must.
+import { readFileSync } from "node:fs";
+import net from "node:net";
+import tls from "node:tls";
 
-const upstreamPort = Number(process.argv[2]);
-const server = createServer({ allowHalfOpen: true, noDelay: true }, (downstream) => {
-  const upstream = connect({ port: upstreamPort, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
-  for (const socket of [downstream, upstream]) socket.on("error", () => {});
+const { upstreamPort, port = 0, certFile, keyFile } = JSON.parse(process.argv[2]);
+const isTls = certFile !== undefined;
+const dial = () => {
+  const options = { port: upstreamPort, host: "127.0.0.1", allowHalfOpen: true, noDelay: true };
+  return isTls
+    ? tls.connect({ ...options, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] })
+    : net.connect(options);
+};
+const join = (downstream) => {
+  const upstream = dial();
+  for (const socket of [downstream, upstream]) {
+    // Not every Node takes `noDelay` as an option of TLS.
+    socket.setNoDelay(true);
+    socket.on("error", () => {});
+  }
   downstream.pipe(upstream);
   upstream.pipe(downstream);
+};
+const server = isTls
+  ? tls.createServer(
+      { allowHalfOpen: true, noDelay: true, cert: readFileSync(certFile), key: readFileSync(keyFile) },
+      join,
+    )
+  : net.createServer({ allowHalfOpen: true, noDelay: true }, join);
+server.listen(port, "127.0.0.1", () => {
+  console.log(`listening ${server.address().port}`);
+  process.send?.(server.address().port);
 });
-server.listen(0, "127.0.0.1", () => process.send(server.address().port));
 process.on("disconnect", () => process.exit());

@@ -3,10 +3,10 @@
 // which use k8s.io/streaming httpstream/spdy's ResponseUpgrader); the
 // "container" is in-process.
 //
-//	/exec[/...]?command=echo|sink|source=N[:CHUNK]|exit=K   (stdin/stdout/stderr/tty)
+//	/exec[/...]?command=echo|sink[=N]|source=N[:CHUNK]|exit=K   (stdin/stdout/stderr/tty)
 //	/portforward[/...]   data stream's port picks the peer:
 //	    7 echo; 9 sink (answers the byte count after EOF);
-//	    20000+M source of M MiB, then EOF
+//	    20000+M source of M MiB, then EOF; 10000+M the same in writes of 64 bytes
 //
 //go:debug default=go1.26
 package main
@@ -117,6 +117,13 @@ func (executor) ExecInContainer(ctx context.Context, name, uid, container string
 	case "echo":
 		return echo(out, in)
 	case "sink":
+		if arg != "" { // stdin of WebSocket v4 has no end
+			size, err := parseSize(arg)
+			if err != nil {
+				return err
+			}
+			in = io.LimitReader(in, size)
+		}
 		n, err := sink(in)
 		if err != nil {
 			return err
@@ -164,6 +171,8 @@ func (forwarder) PortForward(ctx context.Context, name, uid string, port int32, 
 		return err
 	case port >= 20000:
 		return source(s, int64(port-20000)<<20, defaultChunk)
+	case port >= 10000:
+		return source(s, int64(port-10000)<<20, 64)
 	}
 	return fmt.Errorf("connection refused: port %d", port)
 }
@@ -209,6 +218,7 @@ func main() {
 	mux.HandleFunc("/exec/", exec)
 	mux.HandleFunc("/portforward", pf)
 	mux.HandleFunc("/portforward/", pf)
+	mux.HandleFunc("/portForward/", pf) // the kubelet's spelling
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "kube-upstream pid=%d\n", os.Getpid()) })
 	if *pprofAddr != "" {
 		go func() { log.Println(http.ListenAndServe(*pprofAddr, nil)) }()

@@ -1,0 +1,190 @@
+// The bars that the project has set itself, compared with what was measured. A bar names its cell, so that it cannot be met
+// by another one's figures.
+import { figureOf } from "./results.mjs";
+
+const bulk = (plan, encryption, direction, sessions, writes = "32 KiB") =>
+  `bulk/${plan}/${encryption}/${direction}/${sessions} ${sessions === 1 ? "session" : "sessions"}/${writes}`;
+
+/** `what` of the first in proportion to the second, in one cell. */
+const ratio = (cell, figure, first, second) => ({
+  unit: "x",
+  measure: (cells) => figureOf(cells[cell], first, figure) / figureOf(cells[cell], second, figure),
+});
+const speed = (cell, first, second) => ratio(cell, "speed", first, second);
+const cpu = (cell, first, second) => ratio(cell, "cpu", first, second);
+const atLeast = (least) => ({ text: `>= ${least}`, isMet: (value) => value >= least });
+const atMost = (most) => ({ text: `<= ${most}`, isMet: (value) => value <= most });
+
+const bars = [];
+const bar = (workload, what, how, limit) => bars.push([{ workload, what, ...how, limit }]);
+/** A bar that is met when one of two is. */
+const eitherOf = (workload, ...two) =>
+  bars.push(two.map(([what, how, limit]) => ({ workload, what, ...how, limit })));
+
+const REFERENCE = "of Kubernetes'";
+const PIPE = "of the pipe";
+for (const [direction, sessions, speedLeast, cpuMost, pipeMost] of [
+  ["download", 1, 1.8, 0.4, 1.1],
+  ["download", 8, 1.35, 0.5, 1.1],
+  ["upload", 1, 3.5, 0.22, 1.4],
+  ["upload", 8, 2, 0.32, 1.4],
+]) {
+  const cell = bulk("translate", "plain", direction, sessions);
+  const workload = `translate ${direction}, plain, ${sessions}`;
+  bar(workload, `throughput ${REFERENCE}`, speed(cell, "sluice", "kubernetes"), atLeast(speedLeast));
+  bar(workload, `CPU per GiB ${REFERENCE}`, cpu(cell, "sluice", "kubernetes"), atMost(cpuMost));
+  bar(workload, `CPU per GiB ${PIPE}`, cpu(cell, "sluice", "pipe"), atMost(pipeMost));
+}
+for (const [direction, speedLeast, cpuMost, olderMost] of [
+  ["download", 1.3, 0.65, 1.1],
+  ["upload", 2.2, 0.35, 0.5],
+]) {
+  const cell = bulk("translate", "TLS", direction, 1);
+  const workload = `translate ${direction}, TLS, 1`;
+  bar(
+    `${workload}, Node 24`,
+    `throughput ${REFERENCE}`,
+    speed(cell, "sluice@node", "kubernetes"),
+    atLeast(speedLeast),
+  );
+  bar(
+    `${workload}, Node 24`,
+    `CPU per GiB ${REFERENCE}`,
+    cpu(cell, "sluice@node", "kubernetes"),
+    atMost(cpuMost),
+  );
+  bar(
+    `${workload}, Node 20`,
+    `CPU per GiB ${REFERENCE}`,
+    cpu(cell, "sluice", "kubernetes"),
+    atMost(olderMost),
+  );
+}
+for (const direction of ["download", "upload"]) {
+  for (const sessions of [1, 8]) {
+    const plain = bulk("tunnel", "plain", direction, sessions);
+    bar(
+      `tunnel ${direction}, plain, ${sessions}`,
+      `CPU per GiB ${PIPE}`,
+      cpu(plain, "sluice", "pipe"),
+      atMost(1.25),
+    );
+  }
+  const encrypted = bulk("tunnel", "TLS", direction, 1);
+  const what = `CPU per GiB ${REFERENCE}`;
+  bar(
+    `tunnel ${direction}, TLS, 1, Node 24`,
+    what,
+    cpu(encrypted, "sluice@node", "kubernetes"),
+    atMost(0.95),
+  );
+}
+for (const encryption of ["plain", "TLS"]) {
+  const cell = `stalled readers/translate/${encryption}/100 sessions`;
+  const held = { unit: " KiB", measure: (cells) => figureOf(cells[cell], "sluice", "perSession") };
+  bar(`stalled reader, ${encryption}`, "held per session", held, atMost(512));
+}
+for (const direction of ["download", "upload"]) {
+  for (const sessions of [1, 8]) {
+    const cell = bulk("pass-through", "plain", direction, sessions);
+    bar(
+      `pass-through ${direction}, ${sessions}`,
+      `throughput ${PIPE}`,
+      speed(cell, "sluice", "pipe"),
+      atLeast(0.95),
+    );
+  }
+}
+const echo = "echo/translate/plain";
+bar("echo, idle gateway", `p50 ${PIPE}`, ratio(echo, "p50", "sluice", "pipe"), atMost(1.05));
+bar("echo, idle gateway", `p99 ${PIPE}`, ratio(echo, "p99", "sluice", "pipe"), atMost(1.05));
+bar("echo, idle gateway", `p99 ${REFERENCE}`, ratio(echo, "p99", "sluice", "kubernetes"), atMost(1));
+const loaded = "echo under load/translate/plain/8 bulk sessions";
+eitherOf(
+  "echo while 8 bulk sessions run",
+  [
+    "p99 of the idle gateway's",
+    {
+      unit: "x",
+      measure: (cells) => figureOf(cells[loaded], "sluice", "p99") / figureOf(cells[echo], "sluice", "p99"),
+    },
+    atMost(2),
+  ],
+  [`or p99 ${REFERENCE}, as loaded`, ratio(loaded, "p99", "sluice", "kubernetes"), atMost(1)],
+);
+bar(
+  "set-ups per second, exec",
+  REFERENCE,
+  ratio("set-ups/translate/plain", "perSecond", "sluice", "kubernetes"),
+  atLeast(1.2),
+);
+for (const [encryption, most] of [
+  ["plain", 40],
+  ["TLS", 130],
+]) {
+  const cell = `idle memory/translate/${encryption}/1,000 sessions`;
+  const held = { unit: " KiB", measure: (cells) => figureOf(cells[cell], "sluice", "perSession") };
+  bar(`idle translated session, ${encryption}`, "resident memory", held, atMost(most));
+}
+const many = bulk("translate", "plain", "download", 64);
+eitherOf(
+  "two workers, 64 sessions",
+  ["throughput of one worker", speed(many, "sluice-2", "sluice"), atLeast(1.6)],
+  ["or CPU per GiB of one worker", cpu(many, "sluice-2", "sluice"), atMost(1.1)],
+);
+for (const direction of ["download", "upload"]) {
+  const cell = bulk("translate", "plain", direction, 1, "64 B");
+  bar(
+    `64 B writes, ${direction}`,
+    `CPU per write ${REFERENCE}`,
+    ratio(cell, "cpuPerWrite", "sluice", "kubernetes"),
+    atMost(0.5),
+  );
+}
+const growth = (key) => ({
+  unit: "x",
+  measure: (cells) => {
+    const points = cells["request growth/tunnel/plain"]?.contenders[0].points;
+    return points === undefined ? Number.NaN : points.at(-1)[key] / points[0][key];
+  },
+});
+// Resident memory breathes with the collector by a few per cent; a leak of 32 bytes per request would be half of it more.
+bar(
+  "1,000,000 port-forward requests",
+  "memory at the end of that after 50,000",
+  growth("rss_kib"),
+  atMost(1.1),
+);
+bar(
+  "1,000,000 port-forward requests",
+  "open files at the end of those after 50,000",
+  growth("files"),
+  atMost(1),
+);
+bar(
+  "1,000,000 port-forward requests",
+  "sockets at the end of those after 50,000",
+  growth("sockets"),
+  atMost(1),
+);
+
+/** Rows of [workload, what, measured, bar, verdict], and how many of the bars that were measured are met. */
+export function barRows(cells) {
+  const judged = bars.map((rows) => {
+    const values = rows.map(({ measure }) => measure(cells));
+    const isMet = rows.map(({ limit }, index) => limit.isMet(values[index]));
+    return { rows, values, isMet, isKnown: values.some(Number.isFinite) };
+  });
+  return {
+    met: judged.filter(({ isMet }) => isMet.includes(true)).length,
+    measured: judged.filter(({ isKnown }) => isKnown).length,
+    rows: judged.flatMap(({ rows, values, isMet }) =>
+      rows.map(({ workload, what, unit, limit }, index) => {
+        const value = values[index];
+        if (!Number.isFinite(value)) return [workload, what, "not measured", limit.text + unit, ""];
+        const verdict = isMet[index] ? "met" : isMet.includes(true) ? "the other is" : "**not met**";
+        return [workload, what, `${value.toFixed(unit === "x" ? 2 : 0)}${unit}`, limit.text + unit, verdict];
+      }),
+    ),
+  };
+}

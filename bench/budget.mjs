@@ -1,0 +1,115 @@
+// `node bench/budget.mjs [--runs 1] [--mib 128] [--rounds 4]`: CPU per GiB of Sluice as a ratio to the plain pipe of the same run,
+// against budgets that only a large regression breaks. Exit code 1 when a ratio is above its budget in every attempt.
+// `--runs 20` tells how often one run would have raised a false alarm. Needs no Go; see README.md.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { contenders } from "./contenders.mjs";
+import { processTree } from "./processes.mjs";
+
+const TICKS_PER_SECOND = 100;
+const ATTEMPTS = 3;
+/** Ratios of CPU per GiB to the pipe's: one and a half to two times what a quiet machine measures. */
+const BUDGETS = [
+  { name: "translate download", via: "ws", test: "download", most: 1.5 },
+  { name: "translate upload", via: "ws", test: "upload", most: 2.4 },
+  { name: "pass-through download", via: "spdy", test: "download", most: 1.5 },
+  { name: "pass-through upload", via: "spdy", test: "upload", most: 2.2 },
+];
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: "string", default: "1" },
+    mib: { type: "string", default: "128" },
+    rounds: { type: "string", default: "4" },
+  },
+});
+const bytes = Number(values.mib) * 1024 * 1024;
+const rounds = Number(values.rounds);
+const sessions = 4;
+
+const folder = mkdtempSync(path.join(tmpdir(), "sluice-budget-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const forked = (file, args = []) => {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  child.once("exit", (code) => process.exit(code || 1));
+  return child;
+};
+const upstream = forked("peers/upstream.mjs");
+const [upstreamPort] = await once(upstream, "message");
+const options = { node: process.execPath, folder, upstreamPort };
+const pipe = await contenders.pipe.start(options);
+const sluice = await contenders.sluice.start(options);
+const client = forked("client.mjs");
+
+const startedAt = Date.now();
+const ratios = BUDGETS.map(() => []);
+let alarms = 0;
+for (let run = 0; run < Number(values.runs); run++) {
+  if (!(await isWithinBudgets())) alarms += 1;
+}
+const seconds = Math.round((Date.now() - startedAt) / 1000);
+for (const [index, { name, most }] of BUDGETS.entries()) {
+  const [least, greatest] = [Math.min(...ratios[index]), Math.max(...ratios[index])];
+  const margin = `the nearest attempt was ${((1 - greatest / most) * 100).toFixed(0)} % below the budget`;
+  console.log(
+    `${name.padEnd(22)}${least.toFixed(2)}x to ${greatest.toFixed(2)}x of the pipe's CPU per GiB, budget ${most}x; ${margin}`,
+  );
+}
+console.log(`${alarms} of ${values.runs} runs above a budget in ${ATTEMPTS} attempts; ${seconds} s`);
+process.exit(alarms === 0 ? 0 : 1);
+
+/** A ratio above its budget is measured again, as a machine may hiccup; a regression stays. */
+async function isWithinBudgets() {
+  let isWithin = true;
+  for (const [index, budget] of BUDGETS.entries()) {
+    let isMet = false;
+    for (let attempt = 1; attempt <= ATTEMPTS && !isMet; attempt++) {
+      const ratio = await measuredRatio(budget);
+      ratios[index].push(ratio);
+      isMet = ratio <= budget.most;
+      if (!isMet)
+        console.log(`${budget.name}: ${ratio.toFixed(2)}x in attempt ${attempt}, budget ${budget.most}x`);
+    }
+    if (!isMet) isWithin = false;
+  }
+  return isWithin;
+}
+
+/** The two take turns; CPU is summed over the rounds, as the kernel counts it in hundredths of a second. */
+async function measuredRatio({ via, test }) {
+  const spent = { pipe: 0, sluice: 0 };
+  for (let round = 0; round <= rounds; round++) {
+    const ofPipe = await carry(pipe, "spdy", test);
+    const ofSluice = await carry(sluice, via, test);
+    // The first warms caches and the compiler.
+    if (round === 0) continue;
+    spent.pipe += ofPipe;
+    spent.sluice += ofSluice;
+  }
+  return spent.sluice / spent.pipe;
+}
+
+async function carry({ child, port }, via, test) {
+  const before = cpuSeconds(child.pid);
+  client.send({ via, test, port, sessions, bytes });
+  await once(client, "message");
+  return cpuSeconds(child.pid) - before;
+}
+
+/** User and system time so far of a process and those it started. */
+function cpuSeconds(root) {
+  let ticks = 0;
+  for (const pid of processTree(root)) {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks / TICKS_PER_SECOND;
+}

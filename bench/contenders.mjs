@@ -1,0 +1,150 @@
+// Who takes part, how each is started, and what the load client speaks to it on each path.
+import { existsSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { writeGatewayFiles } from "./peers/gateway-files.mjs";
+import { accepting, freePort, startProgram } from "./processes.mjs";
+
+const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
+const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
+
+/** The load client's protocol on each path, for who takes paths apart and for who carries bytes. */
+const speaksProtocols = {
+  translate: "ws",
+  tunnel: "pf-ws",
+  "pass-through": "spdy",
+  "WebSocket pass-through": "ws4",
+};
+const carriesBytes = {
+  translate: "spdy",
+  tunnel: "pf-spdy",
+  "pass-through": "spdy",
+  "WebSocket pass-through": "ws4",
+};
+
+const node = (script) => async (options) => {
+  const port = await freePort();
+  const child = startProgram(options.node, [
+    peer(script.file),
+    JSON.stringify({ ...options, ...options.tls, ...script, port }),
+  ]);
+  await accepting(port, child);
+  return { child, port };
+};
+
+const sluice =
+  (flags) =>
+  async ({ node, folder, upstreamPort, tls }) => {
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const file = writeGatewayFiles(folder, { upstreamPort, port, adminPort, tls });
+    // As `sluice` itself is started; see src/main.ts.
+    const child = startProgram(node, [
+      "--no-incremental-marking",
+      program,
+      "serve",
+      "--config",
+      file,
+      ...flags,
+    ]);
+    await accepting(port, child);
+    return { child, port, path: "/api/v1/namespaces/default/pods/pod" };
+  };
+
+const haproxy = async ({ folder, upstreamPort, tls }) => {
+  const port = await freePort();
+  const pem = tls && path.join(folder, "haproxy.pem");
+  if (tls) writeFileSync(pem, tls.certPem + tls.keyPem);
+  const file = path.join(folder, "haproxy.cfg");
+  writeFileSync(
+    file,
+    `global
+  nbthread 1
+  maxconn 20000
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1h
+  timeout server 1h
+listen bench
+  bind 127.0.0.1:${port}${tls ? ` ssl crt ${pem}` : ""}
+  server upstream 127.0.0.1:${upstreamPort}${tls ? " ssl verify none" : ""}
+`,
+  );
+  const child = startProgram("haproxy", ["-db", "-n", "9000", "-f", file]);
+  await accepting(port, child);
+  return { child, port };
+};
+
+const NGINX_STREAM_MODULE = "/usr/lib/nginx/modules/ngx_stream_module.so";
+const nginx = async ({ folder, upstreamPort, tls }) => {
+  const port = await freePort();
+  const file = path.join(folder, "nginx.conf");
+  writeFileSync(
+    file,
+    `load_module ${NGINX_STREAM_MODULE};
+worker_processes 1;
+pid ${folder}/nginx.pid;
+error_log stderr crit;
+events { worker_connections 18000; }
+stream {
+  server {
+    listen 127.0.0.1:${port}${tls ? " ssl" : ""};
+    proxy_pass 127.0.0.1:${upstreamPort};
+    proxy_timeout 1h;
+    ${tls ? `ssl_certificate ${tls.certFile}; ssl_certificate_key ${tls.keyFile}; proxy_ssl on;` : ""}
+  }
+}
+`,
+  );
+  const child = startProgram("nginx", ["-c", file, "-p", folder, "-e", "stderr", "-g", "daemon off;"]);
+  await accepting(port, child);
+  return { child, port };
+};
+
+const kubernetes = async ({ kubernetesPeers, upstreamPort, tls }) => {
+  const port = await freePort();
+  const scheme = tls ? "https" : "http";
+  const args = ["-listen", `127.0.0.1:${port}`, "-upstream", `${scheme}://127.0.0.1:${upstreamPort}`];
+  const child = startProgram(kubernetesPeers.proxy, tls ? [...args, "-tls"] : args);
+  await accepting(port, child);
+  return { child, port };
+};
+
+const found = (name) =>
+  (process.env.PATH ?? "").split(":").some((folder) => existsSync(path.join(folder, name))) ||
+  existsSync(`/usr/sbin/${name}`);
+
+/** `missing` says why a contender cannot take part here. Those with `isOfNode` also run under the Node of `--node`. */
+export const contenders = {
+  direct: { title: "no proxy", via: carriesBytes, start: undefined },
+  pipe: { title: "plain Node pipe", via: carriesBytes, start: node({ file: "pipe.mjs" }), isOfNode: true },
+  sluice: { title: "Sluice", via: speaksProtocols, start: sluice([]), isOfNode: true },
+  "sluice-2": { title: "Sluice, two workers", via: speaksProtocols, start: sluice(["--workers", "2"]) },
+  kubernetes: { title: "Kubernetes' handlers", via: speaksProtocols, start: kubernetes },
+  haproxy: {
+    title: "HAProxy, TCP",
+    via: carriesBytes,
+    start: haproxy,
+    missing: () => (found("haproxy") ? undefined : "haproxy is not installed"),
+  },
+  nginx: {
+    title: "nginx, stream",
+    via: carriesBytes,
+    start: nginx,
+    missing: () =>
+      found("nginx") && existsSync(NGINX_STREAM_MODULE)
+        ? undefined
+        : "nginx with libnginx-mod-stream is not installed",
+  },
+  naive: { title: "ws + spdy-transport", via: { translate: "ws" }, start: node({ file: "naive.mjs" }) },
+  "http-proxy": {
+    title: "http-proxy",
+    via: { "WebSocket pass-through": "ws4" },
+    start: node({ file: "websocket-proxy.mjs", library: "http-proxy" }),
+  },
+  httpxy: {
+    title: "httpxy",
+    via: { "WebSocket pass-through": "ws4" },
+    start: node({ file: "websocket-proxy.mjs", library: "httpxy" }),
+  },
+};

@@ -1,0 +1,91 @@
+// Writes what was measured into docs/performance.md, between two markers, and its drawings beside it. Nobody types a figure.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { barRows } from "./bars.mjs";
+import { charts } from "./charts.mjs";
+import { figuresShown, withSpread } from "./text.mjs";
+
+const DOCUMENT = new URL("../docs/performance.md", import.meta.url);
+const CHARTS = new URL("../docs/charts/", import.meta.url);
+const BEGIN = "<!-- bench: begin (written by `npm run bench` from bench/results/bench.json) -->";
+const END = "<!-- bench: end -->";
+
+export function writeDocument(results) {
+  const cells = Object.values(results.cells);
+  mkdirSync(CHARTS, { recursive: true });
+  const drawn = charts(cells);
+  for (const [file, svg] of drawn) writeFileSync(new URL(file, CHARTS), `${svg}\n`);
+  const text = readFileSync(DOCUMENT, "utf8");
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+  if (begin === -1 || end === -1) throw new Error("docs/performance.md has lost its markers");
+  const body = [machineText(cells), barsText(results.cells), ...groupsText(cells), chartsText(drawn)].join(
+    "\n\n",
+  );
+  writeFileSync(DOCUMENT, `${text.slice(0, begin + BEGIN.length)}\n\n${body}\n\n${text.slice(end)}`);
+}
+
+function machineText(cells) {
+  const days = cells.map(({ measuredAt }) => measuredAt.slice(0, 10)).sort();
+  const [{ machine }] = cells;
+  const span = days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`;
+  const foreign = Math.max(...cells.map(({ foreignShare }) => foreignShare));
+  return `${machine.cpus} cores (${machine.model}), ${machine.memoryGib} GiB, Linux ${machine.kernel}, Node.js ${machine.node}, Go ${machine.go}, k8s.io ${machine.kubernetes}, HAProxy ${machine.haproxy ?? "absent"}; ${span}.
+Client, proxy and upstream share the cores. Programs that do not belong to the bench took at most ${(foreign * 100).toFixed(0)} % of the machine in any sample.
+Each figure: median (minimum-maximum) of the rounds, in which the contenders take turns.`;
+}
+
+const table = (head, rows) =>
+  [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+
+function barsText(cells) {
+  const { rows, met, measured } = barRows(cells);
+  return `## Bars
+
+${met} of ${measured} measured bars are met.
+
+${table(["workload", "what", "measured", "bar", ""], rows)}`;
+}
+
+/** One table for each workload, path and encryption: a row for each cell, a column for each contender. */
+function groupsText(cells) {
+  return Array.from(groupBy(cells), ([group, some]) => {
+    const names = new Map(
+      some.flatMap(({ contenders }) => contenders.map(({ name, title }) => [name, title])),
+    );
+    const rows = some.map((cell) => [
+      cell.id.split("/").slice(3).join(", ") || "all",
+      ...Array.from(names.keys(), (name) => cellText(cell, name)),
+    ]);
+    const leftOut = some.flatMap((cell) =>
+      Object.entries(cell.leftOut).map(([name, why]) => `${name} (${cell.id}: ${why})`),
+    );
+    const notes = leftOut.length === 0 ? "" : `\n\nLeft out, having failed: ${leftOut.join("; ")}.`;
+    return `## ${group}\n\n\`npm run bench -- --only '^${group.split(", ").join("/")}'\`\n\n${table(["", ...names.values()], rows)}${notes}`;
+  });
+}
+
+const groupOf = ({ id }) => id.split("/").slice(0, 3).join(", ");
+
+function groupBy(cells) {
+  const groups = new Map();
+  for (const cell of cells) {
+    const group = groupOf(cell);
+    groups.set(group, [...(groups.get(group) ?? []), cell]);
+  }
+  return groups;
+}
+
+function cellText(cell, name) {
+  const contender = cell.contenders.find((one) => one.name === name);
+  if (contender === undefined) return "";
+  return figuresShown(cell)
+    .filter(([figure]) => figure !== "cpu" || name !== "direct")
+    .filter(([figure]) => figure !== "cpuPerWrite" || name !== "direct")
+    .map(([figure, , unit, digits]) => {
+      const label = /^p\d/.test(figure) ? `${figure} ` : "";
+      return `${label}${withSpread(contender.figures[figure], digits)} ${unit}`;
+    })
+    .join("<br>");
+}
+
+const chartsText = (drawn) =>
+  `## Drawn\n\n${drawn.map(([file]) => `![${file.replace(/\.svg$/, "").replaceAll("-", " ")}](charts/${file})`).join("\n\n")}`;

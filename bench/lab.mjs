@@ -1,0 +1,122 @@
+// The processes of a run: one upstream per encryption, contenders started when they are first needed, the load client.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createSelfSignedCertificate } from "../dist/src/standin/index.js";
+import { contenders } from "./contenders.mjs";
+import { buildKubernetesPeers } from "./kubernetes-peers.mjs";
+import { lineOf, processTree, startProgram, stop } from "./processes.mjs";
+
+const IS_TLS = { plain: false, TLS: true };
+
+export class Lab {
+  #folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
+  #peers;
+  #tls;
+  #upstreams = new Map();
+  #started = new Map();
+  #otherNode;
+  #count = 0;
+
+  /** `otherNode` is the path of a second Node, for contenders named `NAME@node`. */
+  static async open(otherNode) {
+    const lab = new Lab();
+    process.on("exit", () => rmSync(lab.#folder, { recursive: true, force: true }));
+    lab.#otherNode = otherNode;
+    lab.#peers = buildKubernetesPeers(lab.#folder);
+    const { certPem, keyPem } = await createSelfSignedCertificate(["127.0.0.1"], "sluice-bench");
+    const [certFile, keyFile] = [path.join(lab.#folder, "cert.pem"), path.join(lab.#folder, "key.pem")];
+    writeFileSync(certFile, certPem);
+    writeFileSync(keyFile, keyPem);
+    lab.#tls = { certPem, keyPem, certFile, keyFile };
+    return lab;
+  }
+
+  /** Runs the load client through a contender; rejects when it says that something was wrong. */
+  async load(name, { plan, encryption }, args, contender) {
+    const { url, via, pids } = await this.#target(name, plan, encryption, contender);
+    const child = startProgram(this.#peers.load, [
+      "-url",
+      url,
+      "-via",
+      via,
+      "-token",
+      "bench-token",
+      "-proxy-pid",
+      pids(),
+      "-upstream-pid",
+      String(this.#upstreams.get(encryption).pid),
+      ...args,
+    ]);
+    child.stdin.end();
+    return { child, result: resultOf(child, `${name}: kube-load ${args.join(" ")}`) };
+  }
+
+  /** A contender of its own for one measurement, so that nothing that came before counts. */
+  async fresh(name, encryption) {
+    return { ...(await this.#start(name, encryption)), isFresh: true };
+  }
+
+  async stop(contender) {
+    if (contender.child !== undefined) await stop(contender.child);
+  }
+
+  /** Ends what a workload has started, so that idle contenders do not share the cores with the next. */
+  async clear() {
+    await Promise.all(Array.from(this.#started.values(), (contender) => this.stop(contender)));
+    this.#started.clear();
+  }
+
+  async #target(name, plan, encryption, given) {
+    const key = `${name} ${encryption}`;
+    const contender = given ?? this.#started.get(key) ?? (await this.#start(name, encryption));
+    if (given === undefined) this.#started.set(key, contender);
+    const scheme = IS_TLS[encryption] ? "https" : "http";
+    const pids = () => (contender.child === undefined ? "" : processTree(contender.child.pid).join(","));
+    return {
+      url: `${scheme}://127.0.0.1:${contender.port}${contender.path ?? ""}`,
+      via: contenders[baseOf(name)].via[plan],
+      pids,
+    };
+  }
+
+  async #start(name, encryption) {
+    const upstreamPort = await this.#upstream(encryption);
+    const { start } = contenders[baseOf(name)];
+    if (start === undefined) return { port: upstreamPort };
+    this.#count += 1;
+    const folder = path.join(this.#folder, String(this.#count));
+    mkdirSync(folder);
+    return start({
+      folder,
+      upstreamPort,
+      node: name.endsWith("@node") ? this.#otherNode : process.execPath,
+      tls: IS_TLS[encryption] ? this.#tls : undefined,
+      kubernetesPeers: this.#peers,
+    });
+  }
+
+  async #upstream(encryption) {
+    const known = this.#upstreams.get(encryption);
+    if (known !== undefined) return known.port;
+    const args = ["-listen", "127.0.0.1:0"];
+    const child = startProgram(this.#peers.upstream, IS_TLS[encryption] ? [...args, "-tls"] : args);
+    const port = Number(await lineOf(child, /listening \S+:(\d+)/));
+    this.#upstreams.set(encryption, { port, pid: child.pid });
+    return port;
+  }
+}
+
+export const baseOf = (name) => name.replace(/@node$/, "");
+
+async function resultOf(child, what) {
+  let text = "";
+  child.stdout.on("data", (chunk) => {
+    text += chunk;
+  });
+  await new Promise((resolve) => child.once("close", resolve));
+  if (child.killed) return undefined;
+  const last = JSON.parse(text.trim().split("\n").at(-1) || '{"error":"it said nothing"}');
+  if (last.error !== undefined) throw new Error(`${what}: ${last.error}`);
+  return last;
+}

@@ -1,0 +1,43 @@
+// A configuration of Sluice as an operator would write it: one node, one pod, authentication and authorisation on.
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+
+/** Writes it into `folder` and returns its path. With `tls`, both legs are encrypted. */
+export function writeGatewayFiles(folder, { upstreamPort, port, adminPort, tls }) {
+  const file = (name) => path.join(folder, name);
+  writeFileSync(file("tokens.csv"), "bench-token,bench,1\n");
+  writeFileSync(
+    file("cluster.yaml"),
+    `apiVersion: v1
+kind: Node
+metadata: { name: node }
+status:
+  addresses: [{ type: InternalIP, address: 127.0.0.1 }]
+  daemonEndpoints: { kubeletEndpoint: { Port: ${upstreamPort} } }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: pod, namespace: default }
+spec: { nodeName: node, containers: [{ name: c, image: x }] }
+`,
+  );
+  const listenerTls =
+    tls === undefined ? "" : `, tls: { certFile: ${tls.certFile}, keyFile: ${tls.keyFile} }`;
+  const nodeLeg = tls === undefined ? "scheme: http" : "scheme: https, insecureSkipTLSVerify: true";
+  writeFileSync(
+    file("gateway.yaml"),
+    `apiVersion: sluice.dev/v1alpha1
+kind: GatewayConfiguration
+listeners:
+  apiServer: { address: 127.0.0.1, port: ${port}${listenerTls} }
+  admin: { address: 127.0.0.1, port: ${adminPort} }
+cluster: { manifests: [cluster.yaml] }
+authentication: { tokenAuthFile: tokens.csv }
+kubelet: { ${nodeLeg}, allowedAddresses: [127.0.0.0/8] }
+# One load client is all clients here.
+limits: { maxConcurrentSessions: 20000, maxConnectionsPerAddress: 30000 }
+logging: { level: error }
+`,
+  );
+  return file("gateway.yaml");
+}

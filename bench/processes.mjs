@@ -1,0 +1,93 @@
+// Starting and ending the programs that take part, and what /proc says about them.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+
+const START_TIMEOUT_MS = 20_000;
+const running = new Set();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** Starts a program; what it writes to stderr is shown only when it ends by itself with a failure. */
+export function startProgram(command, args, { env = process.env } = {}) {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], env });
+  running.add(child);
+  let said = "";
+  child.stderr.on("data", (chunk) => {
+    said = `${said}${chunk}`.slice(-4000);
+  });
+  child.once("exit", (code, signal) => {
+    running.delete(child);
+    if (code && signal === null && !child.killed)
+      process.stderr.write(`\n${command} ended with ${code}: ${said}\n`);
+  });
+  return child;
+}
+
+/** Resolves with what the pattern's first group matches on the program's stdout. */
+export function lineOf(child, pattern) {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    child.stdout.on("data", (chunk) => {
+      text += chunk;
+      const match = pattern.exec(text);
+      if (match !== null) resolve(match[1]);
+    });
+    child.once("error", reject);
+    child.once("exit", (code) =>
+      reject(new Error(`${child.spawnfile} ended with ${code} before it was ready`)),
+    );
+  });
+}
+
+export async function stop(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+}
+
+export async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** Resolves when something accepts connections on the port. */
+export async function accepting(port, child) {
+  for (const until = Date.now() + START_TIMEOUT_MS; Date.now() < until; await delay(20)) {
+    if (child.exitCode !== null) break;
+    const socket = connect(port, "127.0.0.1");
+    const isOpen = await new Promise((resolve) => {
+      socket.once("connect", () => resolve(true));
+      socket.once("error", () => resolve(false));
+    });
+    socket.destroy();
+    if (isOpen) return;
+  }
+  throw new Error(`${child.spawnargs.join(" ")} does not listen on ${port}`);
+}
+
+/** A process and all that it started: what a contender costs is the sum. */
+export function processTree(pid) {
+  const tree = [pid];
+  for (const parent of tree) {
+    for (const task of readdirSync(`/proc/${parent}/task`)) {
+      const children = readFileSync(`/proc/${parent}/task/${task}/children`, "utf8").trim();
+      if (children !== "") tree.push(...children.split(" ").map(Number));
+    }
+  }
+  return tree;
+}
+
+/** The largest number of files that a process may open here. */
+export function openFilesLimit() {
+  const line = readFileSync("/proc/self/limits", "utf8").match(/^Max open files +(\d+) +(\d+)/m);
+  return Number(line?.[2] ?? 1024);
+}

@@ -1,0 +1,151 @@
+// The cells of the suite: what is measured, with whom, how often. A cell's contenders take turns, so that figures within
+// one cell can be compared whatever else the machine did; the cells of a run follow each other.
+import { sessionsWithin } from "./workloads.mjs";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const PLANS = ["translate", "tunnel", "pass-through"];
+const DIRECTIONS = ["download", "upload", "both"];
+const ENCRYPTIONS = ["plain", "TLS"];
+
+/** Those that the bars compare. */
+const three = ["pipe", "sluice", "kubernetes"];
+const everybody = ["direct", ...three, "haproxy", "nginx", "naive"];
+const onOtherNode = ["pipe@node", "sluice@node"];
+
+/** `size`: "quick" to see that everything runs, "default" (about 25 minutes), "full" for every combination. */
+export function suite(size, { repeat }) {
+  const isFull = size === "full";
+  const isQuick = size === "quick";
+  const rounds = isQuick ? 1 : repeat;
+  const scaled = (number, divisor) => (isQuick ? Math.ceil(number / divisor) : number);
+  /** How long sessions rest before the memory is read. */
+  const hold = isQuick ? "300ms" : "2s";
+  const cells = [];
+  const add = (id, cell) => cells.push({ id, rounds, repeat: rounds, ...cell });
+
+  const bulk = (plan, encryption, direction, sessions, writeBytes) => {
+    const isSmall = writeBytes === 64;
+    // Small writes cost a hundred times as much per byte: fewer bytes tell as much.
+    const bytes = isSmall ? 8 * MIB : encryption === "TLS" ? 128 * MIB : 256 * MIB;
+    const isFewSessions = sessions <= 8 && direction !== "both";
+    const isWithEverybody = isFull || (isFewSessions && !isSmall && plan === "translate");
+    const others = encryption === "TLS" ? [...three, ...onOtherNode] : isWithEverybody ? everybody : three;
+    add(
+      `bulk/${plan}/${encryption}/${direction}/${sessions} ${sessions === 1 ? "session" : "sessions"}/${isSmall ? "64 B" : "32 KiB"}`,
+      {
+        ...{ kind: "bulk", plan, encryption, direction, sessions, writeBytes },
+        contenders: sessions === 64 && plan === "translate" && !isSmall ? [...others, "sluice-2"] : others,
+        bytes: scaled(bytes, isSmall ? 8 : 16),
+      },
+    );
+  };
+  for (const plan of PLANS) {
+    for (const encryption of ENCRYPTIONS) {
+      for (const direction of DIRECTIONS) {
+        for (const sessions of [1, 8, 64]) {
+          const isInDefault =
+            encryption === "plain"
+              ? direction !== "both" || sessions === 8
+              : sessions < 64 && (direction !== "both" || sessions === 8);
+          if (isFull || isInDefault) bulk(plan, encryption, direction, sessions, 32 * KIB);
+          if (isFull || (encryption === "plain" && direction !== "both" && sessions === 1)) {
+            bulk(plan, encryption, direction, sessions, 64);
+          }
+        }
+      }
+    }
+  }
+  for (const direction of ["download", "upload"]) {
+    for (const sessions of [1, 8]) {
+      add(
+        `bulk/WebSocket pass-through/plain/${direction}/${sessions} ${sessions === 1 ? "session" : "sessions"}/32 KiB`,
+        {
+          ...{
+            kind: "bulk",
+            plan: "WebSocket pass-through",
+            encryption: "plain",
+            direction,
+            sessions,
+            writeBytes: 32 * KIB,
+          },
+          contenders: ["direct", ...three, "http-proxy", "httpxy"],
+          bytes: scaled(256 * MIB, 16),
+        },
+      );
+    }
+  }
+
+  for (const plan of ["translate", "tunnel"]) {
+    for (const encryption of ENCRYPTIONS) {
+      if (plan === "tunnel" && encryption === "TLS" && !isFull) continue;
+      const contenders = encryption === "plain" && plan === "translate" ? everybody : three;
+      add(`echo/${plan}/${encryption}`, {
+        kind: "echo",
+        plan,
+        encryption,
+        contenders,
+        rounds: scaled(5000, 20),
+      });
+    }
+    add(`echo under load/${plan}/plain/8 bulk sessions`, {
+      ...{ kind: "echo under load", plan, encryption: "plain", bulkSessions: 8 },
+      contenders: three,
+      rounds: 2000,
+      within: isQuick ? "500ms" : "3s",
+    });
+  }
+  for (const plan of PLANS) {
+    for (const encryption of ENCRYPTIONS) {
+      if (plan === "pass-through" && encryption === "TLS" && !isFull) continue;
+      const contenders =
+        encryption === "TLS" ? [...three, ...onOtherNode] : plan === "translate" ? everybody : three;
+      add(`set-ups/${plan}/${encryption}`, {
+        kind: "setup",
+        plan,
+        encryption,
+        contenders,
+        count: scaled(500, 20),
+      });
+    }
+  }
+  add("requests/tunnel/plain", {
+    kind: "requests",
+    plan: "tunnel",
+    encryption: "plain",
+    contenders: three,
+    count: scaled(10_000, 20),
+  });
+
+  for (const encryption of ENCRYPTIONS) {
+    add(`idle memory/translate/${encryption}/1,000 sessions`, {
+      ...{ kind: "idle", plan: "translate", encryption, sessions: scaled(1000, 20) },
+      contenders: encryption === "plain" ? [...three, "naive"] : [...three, "sluice@node"],
+      isUncounted: false,
+      hold,
+    });
+    add(`stalled readers/translate/${encryption}/100 sessions`, {
+      ...{ kind: "stalled", plan: "translate", encryption, sessions: scaled(100, 10) },
+      contenders: three,
+      isUncounted: false,
+      hold,
+    });
+  }
+  const many = isQuick ? 50 : sessionsWithin(10_000);
+  add(`idle memory/translate/plain/${many.toLocaleString("en-US")} sessions`, {
+    ...{ kind: "idle", plan: "translate", encryption: "plain", sessions: many },
+    contenders: three,
+    // A minute each, and memory varies little: see the spread of the 1,000.
+    repeat: isFull ? rounds : 1,
+    isUncounted: false,
+    hold,
+  });
+  add("request growth/tunnel/plain", {
+    ...{ kind: "request growth", plan: "tunnel", encryption: "plain", contenders: ["sluice"] },
+    count: isQuick ? 2000 : 1_000_000,
+    every: isQuick ? 500 : 50_000,
+    repeat: 1,
+    isUncounted: false,
+  });
+  return cells;
+}
