@@ -5,12 +5,13 @@ import {
   request as sendRequest,
 } from "node:http";
 import { exchangeErrorOf } from "./exchange-error.ts";
-import { hasBody, requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
+import { requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
 import { joinHostPort } from "./go-dial-error.ts";
-import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
-import { trailersToForward } from "./hop-by-hop.ts";
+import { flatHeaders, type HeaderList, headerListOf } from "./header-list.ts";
+import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
+import type { HttpDownstream } from "./http-downstream.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
-import { relayInterimResponse } from "./interim-response.ts";
+import { Http1Downstream } from "./http1-downstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 export interface ForwardOptions {
@@ -27,8 +28,18 @@ export interface ForwardOptions {
   readonly rejectRedirects?: boolean | undefined;
   /** From the request being sent, body included, to the response's head. Absent: no limit, as a watch may need. */
   readonly responseHeaderTimeoutMs?: number | undefined;
+}
+
+export interface ForwardHttpOptions extends ForwardOptions {
   /** Writes the answer where there is no response to forward. Nothing has been sent to the client yet. */
   respondError(error: UpstreamError, response: ServerResponse): void;
+}
+
+export interface ForwardExchangeOptions extends ForwardOptions {
+  /** As `respondError` of ForwardHttpOptions. */
+  respondError(error: UpstreamError): void;
+  /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
+  nextUpstream?(failed: HttpUpstream): HttpUpstream | undefined;
 }
 
 /** Heads of plain responses; Node's own limit of 16 KiB is less than some applications' cookies. */
@@ -47,55 +58,63 @@ const BODILESS_AND_REPEATABLE = ["GET", "HEAD", "OPTIONS", "TRACE"];
 export function forwardHttp(
   request: IncomingMessage,
   response: ServerResponse,
-  options: ForwardOptions,
+  options: ForwardHttpOptions,
 ): Promise<void> {
+  return forwardExchange(new Http1Downstream(request, response), {
+    ...options,
+    respondError: (error) => options.respondError(error, response),
+  });
+}
+
+/** The same for a client of any version of HTTP. */
+export function forwardExchange(downstream: HttpDownstream, options: ForwardExchangeOptions): Promise<void> {
   return new Promise((resolve) => {
-    response.once("close", resolve);
-    if (response.destroyed || response.closed) return resolve();
-    new HttpExchange(request, response, options).start();
+    const exchange = new HttpExchange(downstream, options);
+    let isOver = false;
+    downstream.onClose(() => {
+      isOver = true;
+      exchange.clientGone();
+      resolve();
+    });
+    if (!isOver) exchange.start();
   });
 }
 
 class HttpExchange {
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #options: ForwardOptions;
-  readonly #hasBody: boolean;
+  readonly #downstream: HttpDownstream;
+  readonly #options: ForwardExchangeOptions;
+  #upstream: HttpUpstream;
   #upstreamRequest: ClientRequest | undefined;
   #headerTimer: NodeJS.Timeout | undefined;
   #hasFailed = false;
   #isRetry = false;
-  #isLengthSent = false;
+  #isBodyTaken = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse, options: ForwardOptions) {
-    this.#request = request;
-    this.#response = response;
+  constructor(downstream: HttpDownstream, options: ForwardExchangeOptions) {
+    this.#downstream = downstream;
     this.#options = options;
-    this.#hasBody = hasBody(request);
+    this.#upstream = options.upstream;
   }
 
   start(): void {
-    const coding = this.#request.headers["transfer-encoding"];
-    if (coding !== undefined && coding.toLowerCase() !== "chunked") {
-      this.#fail(new UpstreamError("invalid-request", "unsupported transfer encoding"));
-      return;
-    }
-    this.#request.on("error", () => this.#clientGone());
-    this.#response.on("error", () => this.#clientGone());
-    this.#response.on("close", () => this.#clientGone());
-    this.#send();
+    const { framingProblem } = this.#downstream;
+    if (framingProblem !== undefined) this.#fail(new UpstreamError("invalid-request", framingProblem));
+    else this.#send();
   }
 
   #send(): void {
-    const { upstream, path } = this.#options;
+    const upstream = this.#upstream;
+    const downstream = this.#downstream;
+    const { editHeaders, expectsContinue, path } = this.#options;
+    let upstreamRequest: ClientRequest;
     try {
-      this.#upstreamRequest = sendRequest({
+      upstreamRequest = sendRequest({
         agent: upstream.agent,
         host: upstream.endpoint.host,
         port: upstream.endpoint.port,
-        method: this.#request.method ?? "GET",
-        path: path ?? this.#request.url ?? "/",
-        headers: flatHeaders(requestHeadersOf(this.#request, this.#options)),
+        method: downstream.method,
+        path: path ?? downstream.target,
+        headers: flatHeaders(requestHeadersOf(downstream, { editHeaders, expectsContinue, upstream })),
         setHost: false,
         maxHeaderSize: MAX_FORWARDED_HEAD_BYTES,
       });
@@ -103,39 +122,47 @@ class HttpExchange {
       this.#fail(new UpstreamError("invalid-request", "the request can not be forwarded", { cause: error }));
       return;
     }
-    this.#upstreamRequest
+    this.#upstreamRequest = upstreamRequest;
+    upstreamRequest
       .on("response", (upstreamResponse) => this.#respond(upstreamResponse))
       .on("continue", () => this.#continue())
-      .on("information", (interim) => relayInterimResponse(interim, this.#response))
+      .on("information", ({ statusCode, statusMessage, rawHeaders }) => {
+        // 100 belongs to `Expect`, which each hop handles by itself.
+        if (statusCode === 100 || downstream.hasResponded) return;
+        downstream.sendInterim(statusCode, statusMessage, withoutHopByHop(headerListOf(rawHeaders)));
+      })
       .on("upgrade", (_response, socket) => {
         socket.destroy();
         this.#fail(new UpstreamError("invalid-status", "unexpected upgrade"));
       })
       .on("finish", () => this.#startHeaderTimer())
       .on("error", (error) => this.#upstreamFailed(error));
-    if (this.#hasBody) this.#sendBody(this.#upstreamRequest);
-    else this.#upstreamRequest.end();
+    if (!downstream.hasBody) upstreamRequest.end();
+    // Not before there is a connection: a body that has been read can not be sent to another upstream.
+    else upstreamRequest.once("socket", () => this.#sendBody(upstreamRequest));
   }
 
   #sendBody(upstreamRequest: ClientRequest): void {
-    this.#request.pipe(upstreamRequest, { end: false });
-    this.#request.on("end", () => {
+    const downstream = this.#downstream;
+    if (this.#hasFailed) return;
+    this.#isBodyTaken = true;
+    downstream.body.pipe(upstreamRequest, { end: false });
+    downstream.body.on("end", () => {
       if (upstreamRequest.destroyed) return;
-      upstreamRequest.addTrailers(
-        trailersToForward(headerListOf(this.#request.rawTrailers)) as [string, string][],
-      );
+      upstreamRequest.addTrailers(trailersToForward(downstream.trailers) as [string, string][]);
       upstreamRequest.end();
     });
   }
 
   #continue(): void {
-    const { expectsContinue } = this.#options;
-    if (expectsContinue === true && !this.#response.headersSent) this.#response.writeContinue();
+    if (this.#options.expectsContinue === true && !this.#downstream.hasResponded) {
+      this.#downstream.sendContinue();
+    }
   }
 
   #startHeaderTimer(): void {
     const { responseHeaderTimeoutMs } = this.#options;
-    if (responseHeaderTimeoutMs === undefined || this.#response.headersSent) return;
+    if (responseHeaderTimeoutMs === undefined || this.#downstream.hasResponded) return;
     this.#headerTimer = setTimeout(() => {
       const error = new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");
       this.#upstreamRequest?.destroy(error);
@@ -144,40 +171,33 @@ class HttpExchange {
 
   #respond(upstreamResponse: IncomingMessage): void {
     clearTimeout(this.#headerTimer);
-    const response = this.#response;
     const status = upstreamResponse.statusCode ?? 0;
-    if (
-      this.#options.rejectRedirects === true &&
-      status >= 300 &&
-      status < 400 &&
-      upstreamResponse.headers.location
-    ) {
+    const isRedirect = status >= 300 && status < 400 && upstreamResponse.headers.location !== undefined;
+    if (this.#options.rejectRedirects === true && isRedirect) {
       this.#fail(new UpstreamError("redirect-refused", REDIRECT_REFUSED));
       return;
     }
     try {
       const headers = this.#responseHeaders(upstreamResponse);
-      this.#isLengthSent = hasHeader(headers, "content-length");
-      response.sendDate = false;
-      response.writeHead(status, upstreamResponse.statusMessage, flatHeaders(headers));
-      response.flushHeaders();
+      const sink = this.#downstream.respond(status, upstreamResponse.statusMessage ?? "", headers);
+      upstreamResponse.on("error", () => this.#truncated());
+      upstreamResponse.on("end", () => this.#finish(upstreamResponse));
+      upstreamResponse.pipe(sink, { end: false });
     } catch (error) {
       this.#fail(
         new UpstreamError("malformed-response", "the response can not be forwarded", { cause: error }),
       );
-      return;
     }
-    upstreamResponse.on("error", () => this.#truncated());
-    upstreamResponse.on("end", () => this.#finish(upstreamResponse));
-    upstreamResponse.pipe(response, { end: false });
   }
 
   #responseHeaders(upstreamResponse: IncomingMessage): HeaderList {
-    const received = responseHeadersOf(upstreamResponse, this.#request);
+    const downstream = this.#downstream;
+    const received = responseHeadersOf(upstreamResponse, downstream);
     const edited =
       this.#options.editResponseHeaders?.(received, upstreamResponse.statusCode ?? 0) ?? received;
     // The client holds a body back that nobody asked for: its connection can not be used again.
-    const holdsBody = this.#options.expectsContinue === true && this.#hasBody && !this.#request.complete;
+    const holdsBody =
+      this.#options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete;
     return holdsBody ? [...edited, ["Connection", "close"]] : edited;
   }
 
@@ -186,56 +206,55 @@ class HttpExchange {
       this.#truncated();
       return;
     }
-    const response = this.#response;
-    response.addTrailers(trailersToForward(headerListOf(upstreamResponse.rawTrailers)) as [string, string][]);
-    response.end();
-    if (!this.#request.complete) this.#discardRest();
+    this.#downstream.finish(trailersToForward(headerListOf(upstreamResponse.rawTrailers)));
+    if (!this.#downstream.isBodyComplete) this.#discardRest();
   }
 
   /** Answered before the body was there: the upstream gets no more of it, the client is let finish for a while. */
   #discardRest(): void {
-    const { socket } = this.#request;
-    this.#request.unpipe();
-    this.#request.resume();
     this.#hasFailed = true;
+    this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
     this.#upstreamRequest?.destroy();
-    const timer = setTimeout(() => socket.destroy(), UNREAD_BODY_LINGER_MS).unref();
-    this.#request.once("close", () => clearTimeout(timer));
   }
 
   #truncated(): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
-    const { socket } = this.#response;
-    // A length or chunks tell the client what is missing, so it may have what came; otherwise only a reset can tell.
-    const isSelfDelimiting = this.#isLengthSent || this.#response.chunkedEncoding;
-    if (isSelfDelimiting && socket !== null) socket.destroySoon();
-    else if (socket !== null && "resetAndDestroy" in socket) socket.resetAndDestroy();
+    this.#downstream.truncate();
     this.#upstreamRequest?.destroy();
   }
 
   #upstreamFailed(error: Error): void {
-    const { endpoint } = this.#options.upstream;
+    const { endpoint } = this.#upstream;
     clearTimeout(this.#headerTimer);
     // Once there is a response its own events tell whether it is whole: an upload may break behind a complete answer.
-    if (this.#hasFailed || this.#response.headersSent) return;
+    if (this.#hasFailed || this.#downstream.hasResponded) return;
     if (this.#mayRetry(error)) {
       this.#isRetry = true;
       this.#send();
       return;
     }
-    this.#fail(exchangeErrorOf(error, joinHostPort(endpoint.host, endpoint.port)));
+    const failure = exchangeErrorOf(error, joinHostPort(endpoint.host, endpoint.port));
+    const next = this.#upstreamAfter(failure);
+    if (next === undefined) {
+      this.#fail(failure);
+    } else {
+      this.#upstream = next;
+      this.#send();
+    }
+  }
+
+  /** Only a request that nobody has heard goes elsewhere: nothing may happen twice. */
+  #upstreamAfter({ code }: UpstreamError): HttpUpstream | undefined {
+    if (code !== "dial-failed" || this.#isBodyTaken) return undefined;
+    return this.#options.nextUpstream?.(this.#upstream);
   }
 
   /** An idle connection that the upstream closed as we took it; the request has not been heard. RFC 9110 section 9.2.2. */
   #mayRetry(error: Error): boolean {
     const isStale = this.#upstreamRequest?.reusedSocket === true && !(error instanceof UpstreamError);
-    return (
-      isStale &&
-      !this.#isRetry &&
-      !this.#hasBody &&
-      BODILESS_AND_REPEATABLE.includes(this.#request.method ?? "")
-    );
+    const { method, hasBody } = this.#downstream;
+    return isStale && !this.#isRetry && !hasBody && BODILESS_AND_REPEATABLE.includes(method);
   }
 
   #fail(error: UpstreamError): void {
@@ -243,14 +262,14 @@ class HttpExchange {
     this.#hasFailed = true;
     clearTimeout(this.#headerTimer);
     this.#upstreamRequest?.destroy();
-    if (!this.#request.complete) this.#discardRest();
-    if (this.#response.headersSent) this.#response.destroy();
-    else this.#options.respondError(error, this.#response);
+    if (!this.#downstream.isBodyComplete) this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
+    if (this.#downstream.hasResponded) this.#downstream.abort();
+    else this.#options.respondError(error);
   }
 
-  #clientGone(): void {
+  clientGone(): void {
     clearTimeout(this.#headerTimer);
-    if (this.#response.writableFinished) return;
+    if (this.#downstream.isFinished) return;
     this.#hasFailed = true;
     this.#upstreamRequest?.destroy();
   }

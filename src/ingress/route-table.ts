@@ -1,0 +1,66 @@
+import { PathTree, type PathType } from "./path-tree.ts";
+import { wildcardOf } from "./request-host.ts";
+
+/** One path of one rule of one Ingress. */
+export interface Route<Backend> {
+  /** Exact, `*.suffix`, or undefined for every host. Lower case. */
+  readonly host: string | undefined;
+  readonly path: string;
+  readonly pathType: PathType;
+  readonly backend: Backend;
+}
+
+/** What a host falls back to when none of its paths match. */
+export interface DefaultRoute<Backend> {
+  /** The hosts whose rules stand in the same Ingress. */
+  readonly hosts: readonly (string | undefined)[];
+  readonly backend: Backend;
+}
+
+interface HostRoutes<Backend> {
+  readonly paths: PathTree<Backend>;
+  fallback: Backend | undefined;
+}
+
+/**
+ * All routes, compiled. Immutable once built: a change builds another one, and requests see either the old or the new.
+ *
+ * A request has one bucket: its exact host, else the wildcard of its host, else the rules without a host; then the longest
+ * path of that bucket, the bucket's default, the global default. A path miss never falls through to a wider host: an owner
+ * of `a.example.com` must not have requests taken by whoever owns `*.example.com` (as ingress-nginx, Contour and Envoy do).
+ */
+export class RouteTable<Backend> {
+  readonly #hosts = new Map<string | undefined, HostRoutes<Backend>>();
+  #fallback: Backend | undefined;
+
+  /** In order of precedence. False: another route has the same host, type and path already. */
+  add({ host, path, pathType, backend }: Route<Backend>): boolean {
+    return this.#routesOf(host).paths.add(pathType, path, backend);
+  }
+
+  /** In order of precedence: a host's default is that of the first Ingress that has one. */
+  addDefault({ hosts, backend }: DefaultRoute<Backend>): void {
+    for (const host of hosts) this.#routesOf(host).fallback ??= backend;
+    this.#fallback ??= backend;
+  }
+
+  /** `host` as `hostForMatching` gives it, `path` as `requestPathOf`; undefined for targets that have none (`OPTIONS *`). */
+  match(host: string, path: string | undefined): Backend | undefined {
+    const wildcard = wildcardOf(host);
+    const routes =
+      this.#hosts.get(host) ??
+      (wildcard === undefined ? undefined : this.#hosts.get(wildcard)) ??
+      this.#hosts.get(undefined);
+    const matched = path === undefined ? undefined : routes?.paths.match(path);
+    return matched ?? routes?.fallback ?? this.#fallback;
+  }
+
+  #routesOf(host: string | undefined): HostRoutes<Backend> {
+    let routes = this.#hosts.get(host);
+    if (routes === undefined) {
+      routes = { paths: new PathTree(), fallback: undefined };
+      this.#hosts.set(host, routes);
+    }
+    return routes;
+  }
+}

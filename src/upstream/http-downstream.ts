@@ -1,0 +1,40 @@
+import type { Readable, Writable } from "node:stream";
+import type { HeaderList } from "./header-list.ts";
+
+/** The client's side of one HTTP exchange that is forwarded, whatever version of HTTP it speaks. */
+export interface HttpDownstream {
+  readonly method: string;
+  /** The request target in origin-form. */
+  readonly target: string;
+  /** As received, without HTTP/2's pseudo-headers; those of one hop are still there. */
+  readonly headers: HeaderList;
+  readonly body: Readable;
+  readonly hasBody: boolean;
+  /** The body's length is not known before its end. */
+  readonly isChunked: boolean;
+  readonly isBodyComplete: boolean;
+  /** Set when the request may not be forwarded as it is framed. */
+  readonly framingProblem: string | undefined;
+  /** What came behind the body. Empty before its end. */
+  readonly trailers: HeaderList;
+  /** The head of the answer has been given to the client. */
+  readonly hasResponded: boolean;
+  /** The whole answer has been taken by the system. */
+  readonly isFinished: boolean;
+  /** The exchange is over or the client has gone, once. At once when it is so already. */
+  onClose(listener: () => void): void;
+  sendContinue(): void;
+  /** 1xx other than 100, to clients that know them. */
+  sendInterim(status: number, statusMessage: string, headers: HeaderList): void;
+  /** May the answer announce trailers? */
+  canCarryTrailers(status: number, headers: HeaderList): boolean;
+  /** Sends the head. The body goes into what is returned, which must be ended by `finish`. Throws for lines that can not be sent. */
+  respond(status: number, statusMessage: string, headers: HeaderList): Writable;
+  finish(trailers: HeaderList): void;
+  /** Answered before the body was there: the client may finish sending, unheard, for so long. */
+  discardBody(lingerMs: number): void;
+  /** The upstream cut the answer short: the client must not take what it has for complete. */
+  truncate(): void;
+  /** Ends the exchange without an answer. */
+  abort(): void;
+}

@@ -1,0 +1,132 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable, Writable } from "node:stream";
+import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
+import type { HttpDownstream } from "./http-downstream.ts";
+
+/** An HTTP/1.x exchange of Node's server. Lines keep their order, case and number. */
+export class Http1Downstream implements HttpDownstream {
+  readonly headers: HeaderList;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  #isLengthSent = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.#request = request;
+    this.#response = response;
+    this.headers = headerListOf(request.rawHeaders);
+  }
+
+  get method(): string {
+    return this.#request.method ?? "GET";
+  }
+
+  get target(): string {
+    return this.#request.url ?? "/";
+  }
+
+  get body(): Readable {
+    return this.#request;
+  }
+
+  get hasBody(): boolean {
+    const length = this.#request.headers["content-length"];
+    return this.isChunked || (length !== undefined && length !== "0");
+  }
+
+  get isChunked(): boolean {
+    return this.#request.headers["transfer-encoding"] !== undefined;
+  }
+
+  get isBodyComplete(): boolean {
+    return this.#request.complete;
+  }
+
+  get framingProblem(): string | undefined {
+    const coding = this.#request.headers["transfer-encoding"];
+    return coding === undefined || coding.toLowerCase() === "chunked"
+      ? undefined
+      : "unsupported transfer encoding";
+  }
+
+  get trailers(): HeaderList {
+    return headerListOf(this.#request.rawTrailers);
+  }
+
+  get hasResponded(): boolean {
+    return this.#response.headersSent;
+  }
+
+  get isFinished(): boolean {
+    return this.#response.writableFinished;
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#response.destroyed || this.#response.closed) {
+      listener();
+      return;
+    }
+    this.#request.on("error", listener);
+    this.#response.on("error", listener);
+    this.#response.on("close", listener);
+  }
+
+  sendContinue(): void {
+    this.#response.writeContinue();
+  }
+
+  /**
+   * Written straight to the socket, because Node's writeEarlyHints lower-cases names and refuses what it does not know.
+   * `response.socket` is set only while the response is the connection's current one, so pipelined answers keep order.
+   */
+  sendInterim(status: number, statusMessage: string, headers: HeaderList): void {
+    const { socket } = this.#response;
+    // HTTP/1.0 clients know no interim responses.
+    if (this.#response.headersSent || socket === null || this.#request.httpVersionMinor === 0) return;
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`HTTP/1.1 ${status} ${statusMessage}\r\n${lines.join("")}\r\n`, "latin1");
+  }
+
+  canCarryTrailers(status: number, headers: HeaderList): boolean {
+    return (
+      this.#request.httpVersionMinor > 0 &&
+      this.#request.method !== "HEAD" &&
+      status !== 204 &&
+      status !== 304 &&
+      !hasHeader(headers, "content-length")
+    );
+  }
+
+  respond(status: number, statusMessage: string, headers: HeaderList): Writable {
+    const response = this.#response;
+    this.#isLengthSent = hasHeader(headers, "content-length");
+    response.sendDate = false;
+    response.writeHead(status, statusMessage, flatHeaders(headers));
+    response.flushHeaders();
+    return response;
+  }
+
+  finish(trailers: HeaderList): void {
+    this.#response.addTrailers(trailers as [string, string][]);
+    this.#response.end();
+  }
+
+  discardBody(lingerMs: number): void {
+    const { socket } = this.#request;
+    this.#request.unpipe();
+    this.#request.resume();
+    const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+    this.#request.once("close", () => clearTimeout(timer));
+  }
+
+  truncate(): void {
+    const { socket } = this.#response;
+    // A length or chunks tell the client what is missing, so it may have what came; otherwise only a reset can tell.
+    const isSelfDelimiting = this.#isLengthSent || this.#response.chunkedEncoding;
+    if (isSelfDelimiting && socket !== null) socket.destroySoon();
+    else if (socket !== null && "resetAndDestroy" in socket) socket.resetAndDestroy();
+  }
+
+  abort(): void {
+    this.#response.destroy();
+  }
+}
