@@ -5,6 +5,7 @@ import { createAdminServer } from "./admin/admin-server.ts";
 import { buildAudit } from "./build-audit.ts";
 import { buildAuthenticator } from "./build-authenticator.ts";
 import { buildAuthorizer } from "./build-authorizer.ts";
+import { type RunningIngress, startIngress } from "./build-ingress.ts";
 import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
 import { ManifestSource } from "./cluster/manifest-source.ts";
@@ -32,6 +33,7 @@ export interface RunningGateway {
   /** Where the listeners are, with the ports that the system chose. */
   readonly apiServerUrl: string;
   readonly adminUrl: string;
+  readonly ingress: Pick<RunningIngress, "httpUrl" | "httpsUrl"> | undefined;
   /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
   shutDown(): Promise<void>;
 }
@@ -103,14 +105,20 @@ export async function startGateway(
   await Promise.all([listen(api, apiServer), listen(admin, listeners.admin)]);
   const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger);
 
+  const ingress =
+    listeners.ingress && (await startIngress(listeners.ingress, configuration, store, gateway, api));
   const apiServerUrl = urlOf(api, tls === undefined ? "http" : "https");
   const adminUrl = urlOf(admin, "http");
-  logger.info({ apiServerUrl, adminUrl }, "the gateway is ready");
+  const { httpUrl, httpsUrl } = ingress ?? {};
+  logger.info({ apiServerUrl, adminUrl, ingress: ingress && { httpUrl, httpsUrl } }, "the gateway is ready");
   return {
     apiServerUrl,
     adminUrl,
+    ingress,
     async shutDown(): Promise<void> {
+      ingress?.drain();
       await drainGateway(gateway, plainRequests);
+      await ingress?.stop();
       unwatchTls?.();
       authentication.stop();
       authorization.stop();

@@ -1,11 +1,9 @@
 import { isIP } from "node:net";
+import { type ListenerTls, readCertificateFiles } from "./certificate-files.ts";
+import { type IngressListener, readIngressListener } from "./ingress-listener.ts";
 import type { Section } from "./section.ts";
 
-/** Certificate chain and private key of a listener, PEM files. */
-export interface ListenerTls {
-  readonly certFile: string;
-  readonly keyFile: string;
-}
+export type { ListenerTls } from "./certificate-files.ts";
 
 export interface ListenerAddress {
   /** IP address or host name to listen on; `0.0.0.0` and `::` mean every interface. */
@@ -24,12 +22,15 @@ export interface Listeners {
   readonly apiServer: ApiServerListener;
   /** /livez, /readyz, /metrics, /debug. Unauthenticated: keep it away from users. */
   readonly admin: ListenerAddress;
+  /** Absent: no Ingress is served. */
+  readonly ingress: IngressListener | undefined;
 }
 
 export const defaultListeners: Listeners = {
   // Loopback until told otherwise: both may be reachable by nobody that the operator did not think of.
   apiServer: { address: "127.0.0.1", port: 6443, tls: undefined },
   admin: { address: "127.0.0.1", port: 8081 },
+  ingress: undefined,
 };
 
 const PORT_RANGE = { min: 0, max: 65_535 };
@@ -37,8 +38,12 @@ const PORT_RANGE = { min: 0, max: 65_535 };
 export function readListeners(section: Section): Listeners {
   const apiServer = section.section("apiServer");
   const listeners = {
-    apiServer: { ...readAddress(apiServer, defaultListeners.apiServer), tls: readTls(apiServer) },
+    apiServer: {
+      ...readAddress(apiServer, defaultListeners.apiServer),
+      tls: readCertificateFiles(apiServer, "tls"),
+    },
     admin: readAddress(section.section("admin"), defaultListeners.admin, true),
+    ingress: section.has("ingress") ? readIngressListener(section.section("ingress"), checkHost) : undefined,
   };
   apiServer.finish();
   section.finish();
@@ -52,22 +57,6 @@ function readAddress(section: Section, fallback: ListenerAddress, isWhole = fals
     section.finish();
   }
   return { address, port };
-}
-
-function readTls(apiServer: Section): ListenerTls | undefined {
-  if (!apiServer.has("tls")) {
-    return undefined;
-  }
-  const section = apiServer.section("tls");
-  const certFile = section.optionalFile("certFile");
-  const keyFile = section.optionalFile("keyFile");
-  for (const [name, file] of Object.entries({ certFile, keyFile })) {
-    if (file === undefined && !section.has(name)) {
-      section.problem(name, "is required: a listener with TLS needs certFile and keyFile");
-    }
-  }
-  section.finish();
-  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
 }
 
 /** What is wrong with a host to listen on, if anything. */

@@ -17,7 +17,8 @@ export function readUpstreamApiServer(section: Section): UpstreamApiServer | und
   return url === undefined ? undefined : { url: new URL(url).origin, ...trust };
 }
 
-function checkOrigin(value: string): string | undefined {
+/** What is wrong with a URL that must be a scheme, host and port alone. */
+export function checkOrigin(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
     return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;

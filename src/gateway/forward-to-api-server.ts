@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { badRequest, genericError, type StatusError, serviceUnavailable } from "../api/status.ts";
-import type { Leg } from "../streaming/leg.ts";
-import { Relay } from "../streaming/relay.ts";
 import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
 import { withForwardedFor } from "../upstream/forwarded-headers.ts";
 import { joinHostPort } from "../upstream/go-dial-error.ts";
@@ -10,6 +8,7 @@ import { type HeaderLine, type HeaderList, withHeader } from "../upstream/header
 import { forwardHttp } from "../upstream/http-forwarder.ts";
 import type { HttpUpstream } from "../upstream/http-upstream.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import { carryForwarded } from "./carry-forwarded.ts";
 import type { GatewayContext } from "./context.ts";
 import { identify } from "./identify.ts";
 import { withoutIdentity } from "./identity-headers.ts";
@@ -81,17 +80,6 @@ export function forwardToApiServer(
       }
     },
   };
-}
-
-function carryForwarded(downstream: Leg, answered: Leg, gateway: GatewayContext, giveBack: () => void): void {
-  const { clock, bandwidth, sessions, timeouts } = gateway;
-  let session: Relay | undefined;
-  const onOver = (): void => {
-    sessions.deleteUnlisted(session);
-    giveBack();
-  };
-  session = new Relay(downstream, answered, { clock, bandwidth, timeouts, lingerTimes: timeouts, onOver });
-  sessions.addUnlisted(session);
 }
 
 function forwardingError(error: UpstreamError): StatusError {

@@ -23,7 +23,7 @@ export function requestPathOf(target: string): RequestPath | undefined {
   const query = queryAt === -1 ? "" : target.slice(queryAt);
   if (raw === "") return { path: "/", target: `/${query}` };
   if (!raw.startsWith("/") || !TARGET.test(target) || hasBrokenEscape(raw)) return undefined;
-  const decoded = raw.includes("%") ? raw.replace(UNRESERVED, (escape) => decodeURIComponent(escape)) : raw;
+  const decoded = raw.includes("%") ? raw.replace(UNRESERVED, (encoded) => decodeURIComponent(encoded)) : raw;
   if (!decoded.includes("/.")) return { path: decoded, target };
   const resolved = withoutDotSegments(decoded);
   if (resolved === undefined) return undefined;

@@ -33,6 +33,11 @@ export class RouteTable<Backend> {
   readonly #hosts = new Map<string | undefined, HostRoutes<Backend>>();
   #fallback: Backend | undefined;
 
+  /** A host that a rule names is served by its own rules alone, even when none of them has a backend that can be served. */
+  addHost(host: string | undefined): void {
+    this.#routesOf(host);
+  }
+
   /** In order of precedence. False: another route has the same host, type and path already. */
   add({ host, path, pathType, backend }: Route<Backend>): boolean {
     return this.#routesOf(host).paths.add(pathType, path, backend);

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { AccessMetrics } from "./access-metrics.ts";
+import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
@@ -48,6 +49,7 @@ export class Metrics {
   /** Authentication and audit. */
   readonly access = new AccessMetrics(this.#registry);
   readonly probes = new ProbeMetrics(this.#registry);
+  readonly ingress = new IngressMetrics(this.#registry);
   /** What nodes were seen to do. */
   readonly nodes = new NodeMetrics(this.#registry);
   readonly #children: ReadonlyMap<string, StreamingChildren>;

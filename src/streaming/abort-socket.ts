@@ -1,3 +1,4 @@
+import { constants, type ServerHttp2Stream } from "node:http2";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
@@ -8,5 +9,7 @@ import { TLSSocket } from "node:tls";
  */
 export function abortSocket(socket: Duplex): void {
   if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
+  // A WebSocket on an HTTP/2 stream: RFC 8441 section 5 maps a broken connection to CANCEL.
+  else if ("rstCode" in socket) (socket as ServerHttp2Stream).close(constants.NGHTTP2_CANCEL);
   else socket.destroy();
 }

@@ -26,7 +26,8 @@ export interface ForwardUpgradeOptions {
   readonly headers: HeaderList;
   /** Last edit, hop-by-hop lines already gone and Connection rebuilt: Host, X-Forwarded-*, identity. */
   readonly editHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
-  readonly allowedProtocols?: readonly string[] | undefined;
+  /** Absent: `DEFAULT_ALLOWED_UPGRADES`. "any": whatever is asked for, but never `h2c`. */
+  readonly allowedProtocols?: readonly string[] | "any" | undefined;
   readonly dialTimeoutMs?: number | undefined;
   readonly responseHeaderTimeoutMs?: number | undefined;
   readonly maxResponseHeadBytes?: number | undefined;
@@ -83,7 +84,13 @@ function requestedProtocol({
     throw new UpstreamError("invalid-request", "an upgrade request can not have a body");
   }
   const requested = headerTokens(headers, "upgrade");
-  const protocol = allowedProtocols.find((allowed) => allowed.toLowerCase() === requested[0]);
+  const [first] = requested;
+  const protocol =
+    allowedProtocols === "any"
+      ? first === "h2c"
+        ? undefined
+        : first
+      : allowedProtocols.find((allowed) => allowed.toLowerCase() === first);
   if (requested.length !== 1 || protocol === undefined) {
     throw new UpstreamError("upgrade-refused", "unsupported upgrade protocol");
   }

@@ -62,6 +62,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
     "protocols/*",
     "src/streaming",
     "src/upstream",
+    "src/gateway",
     "src/cluster",
     "src/api",
     "src/config",

@@ -1,0 +1,165 @@
+import { readFile } from "node:fs/promises";
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo, Server } from "node:net";
+import type { Duplex } from "node:stream";
+import { createSecureContext } from "node:tls";
+import type { ClusterStore } from "./cluster/cluster-store.ts";
+import type { GatewayConfiguration } from "./config/configuration.ts";
+import type { IngressListener } from "./config/ingress-listener.ts";
+import type { GatewayContext } from "./gateway/context.ts";
+import type { IngressContext, StreamingGateway } from "./ingress/ingress-context.ts";
+import { createIngressServers, type IngressServers } from "./ingress/ingress-servers.ts";
+import { RouteController } from "./ingress/route-controller.ts";
+import { ServiceBalancer } from "./ingress/service-balancer.ts";
+import { StatusPublisher } from "./ingress/status-publisher.ts";
+import { createSelfSignedCertificate } from "./standin/self-signed.ts";
+import { AddressRules } from "./upstream/address-rules.ts";
+import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
+import { HttpUpstream } from "./upstream/http-upstream.ts";
+
+/** The default certificate carries a DNS name, without which some clients do not even report it. */
+const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
+
+export interface RunningIngress {
+  readonly httpUrl: string;
+  readonly httpsUrl: string;
+  /** No new connections; requests in flight go on until `stop`. */
+  drain(): void;
+  stop(): Promise<void>;
+}
+
+/** The front door: routes from the store, its own listeners, and the API leg behind `StreamingGateway` backends. */
+export async function startIngress(
+  listener: IngressListener,
+  configuration: GatewayConfiguration,
+  store: ClusterStore,
+  gateway: GatewayContext,
+  api: HttpServer,
+): Promise<RunningIngress> {
+  const { logger } = gateway;
+  const metrics = gateway.metrics.ingress;
+  const defaultTls = await defaultTlsOf(listener);
+  const reported = new Set<string>();
+  const publisher = new StatusPublisher({
+    cluster: store,
+    addresses: listener.publishedAddresses,
+    write: async (ingress, addresses) => {
+      store.upsert({ ...ingress, status: { loadBalancer: { ingress: addresses } } });
+    },
+    onFailure: (ingress, error) =>
+      logger.error(
+        { ingress: ingress.metadata.name, error },
+        "the status of an Ingress could not be written",
+      ),
+  });
+  const controller = await RouteController.start({
+    cluster: store,
+    classes: listener,
+    defaultCertificate: createSecureContext(defaultTls),
+    onActive: ({ ingresses, problems }) => {
+      metrics.routesReplaced(ingresses.length);
+      publisher.publish(ingresses);
+      const present = new Set<string>();
+      for (const { ingress, reason, message } of problems) {
+        const { namespace = "default", name } = ingress.metadata;
+        const key = `${namespace}/${name} ${reason} ${message}`;
+        present.add(key);
+        if (!reported.has(key)) logger.warn({ namespace, ingress: name, reason }, message);
+      }
+      reported.clear();
+      for (const key of present) reported.add(key);
+    },
+  });
+  const balancer = new ServiceBalancer({
+    cluster: store,
+    addressRules: new AddressRules(listener.allowedEndpointAddresses),
+    dialTimeoutMs: configuration.timeouts.dialMs,
+  });
+  const streamingGateways = await streamingGatewaysOf(listener, configuration, api);
+  const context: IngressContext = {
+    ...gateway,
+    metrics,
+    routes: () => controller.routes,
+    balancer,
+    streamingGateways,
+    onConnectionRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
+  };
+  const servers = createIngressServers(context, defaultTls, (name) => controller.contextFor(name));
+  await Promise.all([
+    listen(servers.plain, listener.address, listener.httpPort),
+    listen(servers.secure, listener.address, listener.httpsPort),
+  ]);
+  return {
+    httpUrl: urlOf("http", servers.plain),
+    httpsUrl: urlOf("https", servers.secure),
+    drain: () => servers.drain(),
+    stop: async () => {
+      await stopServers(servers);
+      await controller.stop();
+      await publisher.stop();
+      balancer.stop();
+      for (const streaming of streamingGateways.values()) {
+        if (streaming.type === "upstream") streaming.upstream.close();
+      }
+    },
+  };
+}
+
+async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<{ cert: string; key: string }> {
+  if (defaultCertificate === undefined) {
+    const { certPem, keyPem } = await createSelfSignedCertificate([DEFAULT_CERTIFICATE_NAME]);
+    return { cert: certPem, key: keyPem };
+  }
+  const { certFile, keyFile } = defaultCertificate;
+  const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(keyFile, "utf8")]);
+  return { cert, key };
+}
+
+async function streamingGatewaysOf(
+  { streamingGateways }: IngressListener,
+  { timeouts }: GatewayConfiguration,
+  api: HttpServer,
+): Promise<Map<string, StreamingGateway>> {
+  const found = new Map<string, StreamingGateway>();
+  for (const { name, upstream } of streamingGateways) {
+    if (upstream === undefined) {
+      found.set(name, {
+        type: "local",
+        handleRequest: (request: IncomingMessage, response: ServerResponse) => {
+          api.emit("request", request, response);
+        },
+        handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+          api.emit("upgrade", request, socket, head);
+        },
+      });
+    } else {
+      const endpoint = await endpointOfUrl(upstream.url, upstream);
+      found.set(name, {
+        type: "upstream",
+        upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs }),
+      });
+    }
+  }
+  return found;
+}
+
+function listen(server: Server, address: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, address, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function urlOf(scheme: string, server: Server): string {
+  const { address, port, family } = server.address() as AddressInfo;
+  return `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}
+
+function stopServers({ plain, secure, destroyConnections }: IngressServers): Promise<unknown> {
+  const closed = [plain, secure].map((server) => new Promise((resolve) => server.close(resolve)));
+  destroyConnections();
+  return Promise.all(closed);
+}

@@ -1,0 +1,93 @@
+import type { HeaderList } from "../upstream/header-list.ts";
+import type { HttpUpstream } from "../upstream/http-upstream.ts";
+import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
+import type { IngressContext, LocalGateway } from "./ingress-context.ts";
+import type { IngressRequest } from "./ingress-request.ts";
+import type { StreamingRoute } from "./route-backend.ts";
+import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
+
+/** Where a request goes. */
+export type ChosenBackend =
+  | { readonly type: "answer"; readonly answer: IngressAnswer }
+  | { readonly type: "local"; readonly gateway: LocalGateway; readonly target: string }
+  | ChosenUpstream;
+
+export interface ChosenUpstream {
+  readonly type: "upstream";
+  readonly upstream: HttpUpstream;
+  readonly target: string;
+  readonly appProtocol: string | undefined;
+  readonly responseTimeoutMs: number | undefined;
+  readonly tunnelIdleTimeoutMs: number;
+  /** Streaming legs follow no redirect and hand none on. */
+  readonly rejectRedirects: boolean;
+  /** Another endpoint, for a request that could not be dialled. */
+  next(): HttpUpstream | undefined;
+}
+
+/** The decision of one request: match, then the Service's next endpoint, or the streaming leg that a route names. */
+export function chooseBackend(
+  request: IngressRequest,
+  headers: HeaderList,
+  isTls: boolean,
+  context: IngressContext,
+): ChosenBackend {
+  const refuse = (status: number, message: string): ChosenBackend => ({
+    type: "answer",
+    answer: ingressAnswer(status, message, headers),
+  });
+  const route = context.routes().match(request.host, request.path);
+  if (route === undefined) return refuse(404, "no rule matches this host and path");
+  if (route.type === "streaming") {
+    return (
+      streamingBackend(route, request.target, context) ??
+      refuse(503, "this streaming gateway is not configured")
+    );
+  }
+  const { options } = route;
+  if (options.redirectsToTls && !isTls) {
+    return { type: "answer", answer: tlsRedirect(request.host, request.target) };
+  }
+  const turn = context.balancer.turnFor(route);
+  if (typeof turn === "string") return refuse(503, ENDPOINT_PROBLEMS[turn]);
+  const upstream = turn.next();
+  if (upstream === undefined) return refuse(503, ENDPOINT_PROBLEMS["no-endpoints"]);
+  return {
+    type: "upstream",
+    upstream,
+    target: request.target,
+    appProtocol: turn.appProtocol,
+    responseTimeoutMs: options.responseTimeoutMs,
+    tunnelIdleTimeoutMs: options.tunnelIdleTimeoutMs,
+    rejectRedirects: false,
+    next: () => {
+      const next = turn.next();
+      if (next !== undefined) context.metrics.endpointRetried();
+      return next;
+    },
+  };
+}
+
+function streamingBackend(
+  { name, pathPrefix }: StreamingRoute,
+  ownTarget: string,
+  { streamingGateways }: IngressContext,
+): ChosenBackend | undefined {
+  const gateway = streamingGateways.get(name);
+  if (gateway === undefined) return undefined;
+  // What was matched and what is forwarded are the same path, so the prefix stands in both.
+  const rest = ownTarget.startsWith(pathPrefix) ? ownTarget.slice(pathPrefix.length) : ownTarget;
+  const target = rest.startsWith("/") ? rest : `/${rest}`;
+  if (gateway.type === "local") return { type: "local", gateway, target };
+  return {
+    type: "upstream",
+    upstream: gateway.upstream,
+    target,
+    appProtocol: undefined,
+    // A watch may be silent for as long as nothing changes.
+    responseTimeoutMs: undefined,
+    tunnelIdleTimeoutMs: DEFAULT_TUNNEL_IDLE_TIMEOUT_MS,
+    rejectRedirects: true,
+    next: () => undefined,
+  };
+}

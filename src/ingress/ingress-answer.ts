@@ -1,0 +1,93 @@
+import { genericError, statusBody } from "../api/status.ts";
+import { type HeaderLine, type HeaderList, hasHeader, headerTokens } from "../upstream/header-list.ts";
+import type { UpstreamError } from "../upstream/upstream-error.ts";
+import type { EndpointProblem } from "./service-endpoints.ts";
+
+export const SERVER_NAME = "sluice";
+
+/** An answer of our own: for people as a line of text, for programs that ask for JSON as a Status. */
+export interface IngressAnswer {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: Buffer;
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  308: "Permanent Redirect",
+  400: "Bad Request",
+  404: "Not Found",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+export function reasonPhrase(status: number): string {
+  return REASONS[status] ?? "Unknown";
+}
+
+export function ingressAnswer(status: number, message: string, requestHeaders: HeaderList): IngressAnswer {
+  const accepted = headerTokens(requestHeaders, "accept").map((type) => type.split(";")[0]?.trim());
+  const isJson = accepted.includes("application/json");
+  const body = Buffer.from(
+    isJson
+      ? statusBody(genericError(status, message).status)
+      : `${status} ${reasonPhrase(status)}: ${message}\n`,
+  );
+  return {
+    status,
+    body,
+    headers: [
+      ["Content-Type", isJson ? "application/json" : "text/plain; charset=utf-8"],
+      ["X-Content-Type-Options", "nosniff"],
+      ["Content-Length", String(body.byteLength)],
+      ...ownLines([]),
+    ],
+  };
+}
+
+/** The same host and target over https, the port left to the client. */
+export function tlsRedirect(host: string, target: string): IngressAnswer {
+  const headers: HeaderLine[] = [
+    ["Location", `https://${host}${target}`],
+    ["Content-Length", "0"],
+  ];
+  return { status: 308, headers: [...headers, ...ownLines([])], body: Buffer.alloc(0) };
+}
+
+/** `Server` and `Date` where the backend said neither. */
+export function withOwnLines(headers: HeaderList): HeaderLine[] {
+  return [...headers, ...ownLines(headers)];
+}
+
+function ownLines(headers: HeaderList): HeaderLine[] {
+  const lines: HeaderLine[] = [];
+  if (!hasHeader(headers, "server")) lines.push(["Server", SERVER_NAME]);
+  if (!hasHeader(headers, "date")) lines.push(["Date", new Date().toUTCString()]);
+  return lines;
+}
+
+/** Status and text for a Service that offers no endpoint. The names are the operator's, not the visitor's. */
+export const ENDPOINT_PROBLEMS: Readonly<Record<EndpointProblem | "no-endpoints", string>> = {
+  "no-service": "the service of this route does not exist",
+  "no-such-port": "the service of this route has no such port",
+  "external-name": "the service of this route is an external name, which is not served",
+  "no-endpoints": "the service of this route has no ready endpoints",
+};
+
+/** What a failed exchange is answered with. Backends' addresses stay out of it. */
+export function upstreamProblem({ code }: UpstreamError): { status: number; message: string } {
+  switch (code) {
+    case "response-timeout":
+      return { status: 504, message: "the backend did not answer in time" };
+    case "invalid-request":
+    case "upgrade-refused":
+      return { status: 400, message: "the request can not be forwarded" };
+    case "dial-failed":
+      return { status: 502, message: "no endpoint of the service could be reached" };
+    default:
+      return { status: 502, message: "the backend gave no valid answer" };
+  }
+}

@@ -1,0 +1,50 @@
+import { DEFAULT_CLASS_ANNOTATION, type Ingress, type IngressClass } from "../api/networking-objects.ts";
+
+/** The controller that an IngressClass names when it is ours. */
+export const CONTROLLER_NAME = "sluice.dev/ingress-controller";
+export const LEGACY_CLASS_ANNOTATION = "kubernetes.io/ingress.class";
+
+export interface ClassOptions {
+  readonly controllerName: string;
+  /** What the legacy annotation may say beside the names of our classes. */
+  readonly legacyClassName: string | undefined;
+  /** Serve Ingresses that name no class and for which no default class stands in. */
+  readonly servesWithoutClass: boolean;
+}
+
+/**
+ * Which Ingresses are ours: the annotation if there is one, else the field through its IngressClass, else the default class
+ * (which the API server would have written into the field; manifests have no admission), else by option.
+ */
+export class IngressClasses {
+  readonly #options: ClassOptions;
+  readonly #ours: ReadonlySet<string>;
+  readonly #default: string | undefined;
+
+  constructor(classes: readonly IngressClass[], options: ClassOptions) {
+    this.#options = options;
+    const ours = classes.filter(({ spec }) => spec?.controller === options.controllerName);
+    this.#ours = new Set(ours.map(({ metadata }) => metadata.name));
+    this.#default = defaultClassOf(classes)?.metadata.name;
+  }
+
+  owns({ metadata, spec }: Ingress): boolean {
+    const annotated = metadata.annotations?.[LEGACY_CLASS_ANNOTATION];
+    if (annotated !== undefined) {
+      return this.#ours.has(annotated) || annotated === this.#options.legacyClassName;
+    }
+    const named = spec?.ingressClassName ?? this.#default;
+    return named === undefined ? this.#options.servesWithoutClass : this.#ours.has(named);
+  }
+}
+
+/** The newest default class, the first by name among equals (the admission plugin DefaultIngressClass). */
+export function defaultClassOf(classes: readonly IngressClass[]): IngressClass | undefined {
+  return classes
+    .filter(({ metadata }) => metadata.annotations?.[DEFAULT_CLASS_ANNOTATION] === "true")
+    .toSorted((a, b) => {
+      const [older, newer] = [a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? ""];
+      if (older !== newer) return older < newer ? 1 : -1;
+      return a.metadata.name < b.metadata.name ? -1 : 1;
+    })[0];
+}

@@ -1,0 +1,36 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Limits } from "../config/limits.ts";
+import type { ForwardingContext } from "../gateway/carry-forwarded.ts";
+import type { EdgeRules } from "../gateway/edge-rules.ts";
+import type { IngressMetrics } from "../observability/ingress-metrics.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { HttpUpstream } from "../upstream/http-upstream.ts";
+import type { RouteBackend } from "./route-backend.ts";
+import type { RouteTable } from "./route-table.ts";
+import type { ServiceBalancer } from "./service-balancer.ts";
+
+/** What requests of an Ingress need, put together once. */
+export interface IngressContext extends ForwardingContext {
+  /** The table in force. Another one may be there for the next request. */
+  routes(): RouteTable<RouteBackend>;
+  readonly balancer: ServiceBalancer;
+  /** The gateways that a `StreamingGateway` backend may name. */
+  readonly streamingGateways: ReadonlyMap<string, StreamingGateway>;
+  readonly edge: EdgeRules;
+  readonly limits: Limits;
+  readonly metrics: IngressMetrics;
+  /** A connection was refused because its address has too many. */
+  onConnectionRefused(): void;
+  readonly logger: Logger;
+}
+
+/** Where streaming requests of a path prefix go: another API server's address, or this gateway's own API leg. */
+export type StreamingGateway = { readonly type: "upstream"; readonly upstream: HttpUpstream } | LocalGateway;
+
+export interface LocalGateway {
+  readonly type: "local";
+  /** The request's target is the gateway's own already. */
+  handleRequest(request: IncomingMessage, response: ServerResponse): void;
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}

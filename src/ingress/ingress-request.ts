@@ -1,0 +1,47 @@
+import { type HeaderList, headerValues } from "../upstream/header-list.ts";
+import { hostForMatching } from "./request-host.ts";
+import { requestPathOf } from "./request-path.ts";
+
+/** A request as routes see it. */
+export interface IngressRequest {
+  readonly method: string;
+  /** As the client wrote it, port and case included. */
+  readonly authority: string;
+  readonly host: string;
+  /** Undefined for targets that have none: `OPTIONS *`. */
+  readonly path: string | undefined;
+  /** What the backend is sent, in origin-form. */
+  readonly target: string;
+}
+
+export interface BadIngressRequest {
+  readonly problem: string;
+}
+
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)([^#]*)$/i;
+
+/**
+ * Reads host and path of a request. In absolute-form both come from the target (RFC 9112 section 3.2.2), and Host is not
+ * looked at; otherwise there must be exactly one Host.
+ */
+export function readIngressRequest(
+  method: string,
+  target: string,
+  headers: HeaderList,
+): IngressRequest | BadIngressRequest {
+  const absolute = ABSOLUTE_FORM.exec(target);
+  const hosts = absolute === null ? headerValues(headers, "host") : [absolute[1] ?? ""];
+  const [authority] = hosts;
+  if (authority === undefined || hosts.length !== 1) {
+    return { problem: hosts.length === 0 ? "missing Host header" : "more than one Host header" };
+  }
+  const host = hostForMatching(authority);
+  if (host === undefined) return { problem: "malformed Host header" };
+  const ownTarget = absolute === null ? target : (absolute[2] ?? "");
+  if (ownTarget === "*" && method === "OPTIONS") {
+    return { method, authority, host, path: undefined, target: ownTarget };
+  }
+  const path = requestPathOf(ownTarget);
+  if (path === undefined) return { problem: "malformed request target" };
+  return { method, authority, host, ...path };
+}

@@ -1,0 +1,55 @@
+import type { Ingress, IngressBackend } from "../api/networking-objects.ts";
+import type { RouteOptions } from "./route-options.ts";
+
+/** The API group of the one resource backend that exists: this gateway's own streaming leg. */
+export const STREAMING_BACKEND = { apiGroup: "sluice.dev", kind: "StreamingGateway" } as const;
+
+/** Where the requests of one path go. */
+export type RouteBackend = ServiceRoute | StreamingRoute;
+
+export interface ServiceRoute {
+  readonly type: "service";
+  readonly ingress: Ingress;
+  readonly namespace: string;
+  readonly service: string;
+  /** The Service's port, by number or name. */
+  readonly port: number | string;
+  readonly options: RouteOptions;
+}
+
+/** The API-server leg under a host and a path prefix, which is stripped. */
+export interface StreamingRoute {
+  readonly type: "streaming";
+  readonly ingress: Ingress;
+  /** The name of a gateway in the configuration. */
+  readonly name: string;
+  /** Without trailing slash; empty for `/`. */
+  readonly pathPrefix: string;
+}
+
+/** Undefined: nothing that can be served; the reason is for an Event. */
+export function routeBackendOf(
+  backend: IngressBackend,
+  path: string,
+  ingress: Ingress,
+  options: RouteOptions,
+): RouteBackend | { readonly type: "skipped"; readonly message: string } {
+  const { service, resource } = backend;
+  if (service !== undefined) {
+    const port = service.port?.name || service.port?.number;
+    if (port === undefined) return skipped(`service ${JSON.stringify(service.name)} is named without a port`);
+    const namespace = ingress.metadata.namespace ?? "default";
+    return { type: "service", ingress, namespace, service: service.name, port, options };
+  }
+  if (resource === undefined) return skipped("a backend names neither a service nor a resource");
+  const { apiGroup, kind, name } = resource;
+  if (apiGroup !== STREAMING_BACKEND.apiGroup || kind !== STREAMING_BACKEND.kind) {
+    const named = `${kind}${apiGroup === undefined ? "" : `.${apiGroup}`}`;
+    return skipped(`resource backend ${JSON.stringify(named)} is not supported`);
+  }
+  return { type: "streaming", ingress, name, pathPrefix: path.endsWith("/") ? path.slice(0, -1) : path };
+}
+
+function skipped(message: string): { type: "skipped"; message: string } {
+  return { type: "skipped", message };
+}

@@ -1,0 +1,133 @@
+import type { SecureContext } from "node:tls";
+import type { Ingress } from "../api/networking-objects.ts";
+import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
+import { CertificateTable, compileCertificates } from "./certificates.ts";
+import { type CompiledRoutes, compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
+import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
+import type { RouteBackend } from "./route-backend.ts";
+import { RouteTable } from "./route-table.ts";
+
+/** Several changes at once (an apply, a relist) are compiled once; short enough to feel immediate. */
+export const RELOAD_DELAY_MS = 20;
+/** Requests are served in between slices of this length. */
+const SLICE_MS = 4;
+
+/** What is in force, for whoever publishes it. */
+export interface ActiveRoutes {
+  readonly ingresses: readonly Ingress[];
+  readonly problems: readonly (Omit<RouteProblem, "reason"> & { readonly reason: string })[];
+}
+
+export interface RouteControllerOptions {
+  readonly cluster: Cluster;
+  readonly classes: ClassOptions;
+  readonly defaultCertificate: SecureContext;
+  /** Routes of these Ingresses are served from now on, on every listener. */
+  onActive(active: ActiveRoutes): void;
+}
+
+const RELEVANT: ReadonlySet<string> = new Set(["Ingress", "IngressClass", "Namespace", "Secret"]);
+
+/**
+ * Keeps the routes in force equal to the cluster's Ingresses. A change compiles another table beside the one that serves, in
+ * slices, and then replaces it at once: no request sees half of a change, and none waits for it.
+ */
+export class RouteController {
+  readonly #options: RouteControllerOptions;
+  readonly #unsubscribe: () => void;
+  #table = new RouteTable<RouteBackend>();
+  #certificates: CertificateTable;
+  #timer: NodeJS.Timeout | undefined;
+  #compiling: Promise<void> | undefined;
+  #isStale = false;
+  #isStopped = false;
+
+  private constructor(options: RouteControllerOptions) {
+    this.#options = options;
+    this.#certificates = new CertificateTable(options.defaultCertificate);
+    this.#unsubscribe = options.cluster.subscribe((change) => this.#changed(change));
+  }
+
+  /** Resolves when the first routes are in force. */
+  static async start(options: RouteControllerOptions): Promise<RouteController> {
+    const controller = new RouteController(options);
+    await controller.#reload();
+    return controller;
+  }
+
+  get routes(): RouteTable<RouteBackend> {
+    return this.#table;
+  }
+
+  contextFor(serverName: string | undefined): SecureContext {
+    return this.#certificates.contextFor(serverName);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#unsubscribe();
+    clearTimeout(this.#timer);
+    await this.#compiling;
+  }
+
+  #changed({ object, previous }: ClusterChange): void {
+    if (!RELEVANT.has(object.kind) || isStatusOnly(object, previous)) return;
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    this.#isStale = true;
+    if (this.#timer !== undefined || this.#compiling !== undefined || this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#reload();
+    }, RELOAD_DELAY_MS);
+  }
+
+  async #reload(): Promise<void> {
+    this.#isStale = false;
+    this.#compiling = this.#compile();
+    await this.#compiling;
+    this.#compiling = undefined;
+    // What changed meanwhile is not in the table yet.
+    if (this.#isStale) this.#schedule();
+  }
+
+  async #compile(): Promise<void> {
+    const { cluster, classes, defaultCertificate, onActive } = this.#options;
+    const owned = new IngressClasses(cluster.list("IngressClass"), classes);
+    const served = servedIngresses(cluster.list("Ingress"), owned, (name) => cluster.getNamespace(name));
+    const compiled = await inSlices(compileRoutes(served));
+    const certificates = compileCertificates(
+      served,
+      (namespace, name) => cluster.get("Secret", namespace, name),
+      defaultCertificate,
+    );
+    if (this.#isStopped) return;
+    this.#table = compiled.table;
+    this.#certificates = certificates.table;
+    const tls = certificates.problems.map((problem) => ({ ...problem, reason: "InvalidCertificate" }));
+    onActive({ ingresses: compiled.ingresses, problems: [...compiled.problems, ...tls] });
+  }
+}
+
+async function inSlices(work: Generator<void, CompiledRoutes>): Promise<CompiledRoutes> {
+  for (;;) {
+    const endMs = performance.now() + SLICE_MS;
+    while (performance.now() < endMs) {
+      const step = work.next();
+      if (step.done === true) return step.value;
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Our own publishing of addresses must not make us compile again. Spec and annotations are the same objects only when nothing of them changed. */
+function isStatusOnly(object: ClusterChange["object"], previous: ClusterChange["previous"]): boolean {
+  if (object.kind !== "Ingress" || previous?.kind !== "Ingress") return false;
+  return (
+    object.metadata.deletionTimestamp === previous.metadata.deletionTimestamp &&
+    JSON.stringify([object.spec, object.metadata.annotations]) ===
+      JSON.stringify([previous.spec, previous.metadata.annotations])
+  );
+}

@@ -1,0 +1,56 @@
+import type { Ingress } from "../api/networking-objects.ts";
+
+/** What annotations of an Ingress say about its routes. */
+export interface RouteOptions {
+  /** From the request being sent to the response's head, in milliseconds. */
+  readonly responseTimeoutMs: number;
+  /** A tunnel (an upgraded connection) that is silent for this long is ended, in milliseconds; 0: never. */
+  readonly tunnelIdleTimeoutMs: number;
+  /** Answer plain HTTP by 308 to https. */
+  readonly redirectsToTls: boolean;
+}
+
+export const RESPONSE_TIMEOUT_ANNOTATION = "sluice.dev/response-timeout-seconds";
+export const TUNNEL_IDLE_TIMEOUT_ANNOTATION = "sluice.dev/tunnel-idle-timeout-seconds";
+export const TLS_REDIRECT_ANNOTATION = "sluice.dev/tls-redirect";
+
+export const DEFAULT_RESPONSE_TIMEOUT_MS = 60_000;
+/** Shells are left open over lunch: nothing shorter is accepted, whatever an annotation says (nginx's 60 s cut them). */
+export const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
+export const DEFAULT_TUNNEL_IDLE_TIMEOUT_MS = 4 * MIN_TUNNEL_IDLE_TIMEOUT_MS;
+const MAX_SECONDS = 7 * 24 * 3600;
+
+export interface ReadOptions {
+  readonly options: RouteOptions;
+  /** What was wrong, for an Event; the default is used in its place. */
+  readonly problems: readonly string[];
+}
+
+export function routeOptionsOf({ metadata }: Ingress): ReadOptions {
+  const problems: string[] = [];
+  const annotations = metadata.annotations ?? {};
+  const milliseconds = (name: string, fallbackMs: number, minMs: number): number => {
+    const text = annotations[name];
+    if (text === undefined) return fallbackMs;
+    const seconds = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
+    if (seconds * 1000 >= minMs && seconds <= MAX_SECONDS) return seconds * 1000;
+    problems.push(
+      `annotation ${name} must be a number of seconds from ${minMs / 1000} to ${MAX_SECONDS}, got ${JSON.stringify(text.slice(0, 40))}`,
+    );
+    return fallbackMs;
+  };
+  const redirect = annotations[TLS_REDIRECT_ANNOTATION];
+  if (redirect !== undefined && redirect !== "true" && redirect !== "false") {
+    problems.push(`annotation ${TLS_REDIRECT_ANNOTATION} must be "true" or "false"`);
+  }
+  const options = {
+    responseTimeoutMs: milliseconds(RESPONSE_TIMEOUT_ANNOTATION, DEFAULT_RESPONSE_TIMEOUT_MS, 1000),
+    tunnelIdleTimeoutMs: milliseconds(
+      TUNNEL_IDLE_TIMEOUT_ANNOTATION,
+      DEFAULT_TUNNEL_IDLE_TIMEOUT_MS,
+      MIN_TUNNEL_IDLE_TIMEOUT_MS,
+    ),
+    redirectsToTls: redirect === "true",
+  };
+  return { options, problems };
+}

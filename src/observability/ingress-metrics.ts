@@ -1,0 +1,59 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+/** What is counted of Ingress traffic. No label holds a host, a path or a name that a client chooses. */
+export class IngressMetrics {
+  readonly #requests: Counter<"protocol" | "code">;
+  readonly #durations: Histogram;
+  readonly #endpointRetries: Counter;
+  readonly #routes: Gauge;
+  readonly #reloads: Counter;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#requests = new Counter({
+      name: "sluice_ingress_requests_total",
+      help: "Requests of the ingress listeners by HTTP version and response code; an upgrade counts when it is answered.",
+      labelNames: ["protocol", "code"],
+      registers,
+    });
+    this.#durations = new Histogram({
+      name: "sluice_ingress_request_duration_seconds",
+      help: "From a request's head to the end of its response.",
+      buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30],
+      registers,
+    });
+    this.#endpointRetries = new Counter({
+      name: "sluice_ingress_endpoint_retries_total",
+      help: "Requests tried on another endpoint because one refused the connection.",
+      registers,
+    });
+    this.#routes = new Gauge({
+      name: "sluice_ingress_objects",
+      help: "Ingresses that the routes in force are made of.",
+      registers,
+    });
+    this.#reloads = new Counter({
+      name: "sluice_ingress_reloads_total",
+      help: "Times that routes were compiled and put in force.",
+      registers,
+    });
+  }
+
+  requestEnded(protocol: "http/1.1" | "h2", code: number, seconds: number): void {
+    this.#requests.inc({ protocol, code: String(code) });
+    this.#durations.observe(seconds);
+  }
+
+  upgradeAnswered(protocol: "http/1.1" | "h2", code: number): void {
+    this.#requests.inc({ protocol, code: String(code) });
+  }
+
+  endpointRetried(): void {
+    this.#endpointRetries.inc();
+  }
+
+  routesReplaced(ingresses: number): void {
+    this.#routes.set(ingresses);
+    this.#reloads.inc();
+  }
+}

@@ -1,0 +1,38 @@
+import { isIP } from "node:net";
+import { AddressList, plainAddress } from "../config/address-list.ts";
+
+/** Where no node is: this machine, the link, the cloud's metadata, everybody. */
+const NEVER_A_NODE = new AddressList([
+  "0.0.0.0/8",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "224.0.0.0/4",
+  "255.255.255.255/32",
+  "100.100.100.200/32", // Alibaba Cloud's metadata
+  "168.63.129.16/32", // Azure's wire server
+  "::/128",
+  "::1/128",
+  "fe80::/10",
+  "ff00::/8",
+  "fd00:ec2::254/128", // AWS's metadata over IPv6
+]);
+
+/** NAT64 and 6to4 lead back into IPv4 without a look at where. */
+const TRANSLATED = new AddressList(["64:ff9b::/96", "2002::/16", "::/96"]);
+
+/** Which IP addresses may be dialled, where somebody else chooses them: those of Node objects and of endpoints. */
+export class AddressRules {
+  readonly #allowed: AddressList;
+
+  /** `allowed`: networks that are taken although they are among the refused ones. */
+  constructor(allowed: readonly string[]) {
+    this.#allowed = new AddressList(allowed);
+  }
+
+  /** True for what is no IP address, too. */
+  refuses(address: string): boolean {
+    const plain = plainAddress(address);
+    if (isIP(plain) === 0) return true;
+    return !this.#allowed.has(plain) && (NEVER_A_NODE.has(plain) || TRANSLATED.has(plain));
+  }
+}

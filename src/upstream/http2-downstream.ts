@@ -1,0 +1,144 @@
+import {
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Readable, Writable } from "node:stream";
+import {
+  type HeaderLine,
+  type HeaderList,
+  hasHeader,
+  headerListOf,
+  headerValues,
+  withoutHeaders,
+} from "./header-list.ts";
+import type { HttpDownstream } from "./http-downstream.ts";
+
+/** HTTP/2 has no connection of a message's own to speak about (RFC 9113 section 8.2.2). */
+const CONNECTION_SPECIFIC = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+/** One HTTP/2 exchange (RFC 9113 section 8), as a server has it on its 'stream' event. */
+export class Http2Downstream implements HttpDownstream {
+  readonly method: string;
+  readonly target: string;
+  /** `:authority` is the Host of HTTP/1.1, and crumbs of a cookie are joined (section 8.2.3). */
+  readonly headers: HeaderList;
+  readonly hasBody: boolean;
+  readonly isChunked: boolean;
+  /** nghttp2 has checked lengths already. */
+  readonly framingProblem: undefined;
+  readonly #stream: ServerHttp2Stream;
+  #trailers: HeaderList = [];
+  #trailersToSend: HeaderList = [];
+
+  constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {
+    this.#stream = stream;
+    this.method = pseudo[":method"] ?? "GET";
+    this.target = pseudo[":path"] ?? "/";
+    this.headers = http1Lines(headerListOf(rawHeaders), pseudo[":authority"]);
+    this.hasBody = !stream.endAfterHeaders;
+    this.isChunked = this.hasBody && !hasHeader(this.headers, "content-length");
+    stream.on("trailers", (_trailers: unknown, _flags: unknown, rawTrailers?: string[]) => {
+      this.#trailers = headerListOf(rawTrailers ?? []);
+    });
+    // A peer's RST_STREAM is an error here; 'close' follows and says the same.
+    stream.on("error", ignore);
+  }
+
+  get body(): Readable {
+    return this.#stream;
+  }
+
+  get isBodyComplete(): boolean {
+    return !this.hasBody || this.#stream.readableEnded;
+  }
+
+  get trailers(): HeaderList {
+    return this.#trailers;
+  }
+
+  get hasResponded(): boolean {
+    return this.#stream.headersSent;
+  }
+
+  get isFinished(): boolean {
+    return this.#stream.writableFinished;
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#stream.destroyed) listener();
+    else this.#stream.on("close", listener);
+  }
+
+  sendContinue(): void {
+    if (!this.#stream.destroyed) this.#stream.additionalHeaders({ ":status": 100 });
+  }
+
+  sendInterim(status: number, _statusMessage: string, headers: HeaderList): void {
+    if (this.#stream.destroyed || this.#stream.headersSent) return;
+    this.#stream.additionalHeaders({ ":status": status, ...http2Headers(headers) });
+  }
+
+  canCarryTrailers(status: number, _headers: HeaderList): boolean {
+    return this.method !== "HEAD" && status !== 204 && status !== 304;
+  }
+
+  respond(status: number, _statusMessage: string, headers: HeaderList): Writable {
+    const stream = this.#stream;
+    // The client has left: its 'close' is on the way, and nothing else will be sent.
+    if (stream.destroyed || stream.closed) return stream;
+    const isBodiless = !this.canCarryTrailers(status, headers);
+    if (!isBodiless)
+      stream.once("wantTrailers", () => stream.sendTrailers(http2Headers(this.#trailersToSend)));
+    stream.respond(
+      { ":status": status, ...http2Headers(headers) },
+      { endStream: isBodiless, waitForTrailers: !isBodiless },
+    );
+    return stream;
+  }
+
+  finish(trailers: HeaderList): void {
+    this.#trailersToSend = trailers;
+    if (!this.#stream.writableEnded) this.#stream.end();
+  }
+
+  discardBody(lingerMs: number): void {
+    const stream = this.#stream;
+    stream.unpipe();
+    stream.resume();
+    // Section 8.1: a server that needs no more of the request may say so without an error.
+    const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMs).unref();
+    stream.once("close", () => clearTimeout(timer));
+  }
+
+  truncate(): void {
+    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+
+  abort(): void {
+    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+}
+
+/** An HTTP/2 request's lines as an HTTP/1.1 upstream is to read them. */
+export function http1Lines(received: HeaderList, authority: string | undefined): HeaderLine[] {
+  const lines = received.filter(([name]) => !name.startsWith(":"));
+  const cookies = headerValues(lines, "cookie");
+  const joined: HeaderLine[] =
+    cookies.length > 1 ? [...withoutHeaders(lines, ["cookie"]), ["cookie", cookies.join("; ")]] : lines;
+  return authority === undefined ? joined : [["host", authority], ...withoutHeaders(joined, ["host"])];
+}
+
+/** Lines as Node sends them over HTTP/2: lower case, repeated ones in lists, none of one connection. */
+export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
+  const headers: Record<string, string | string[]> = {};
+  for (const [name, value] of withoutHeaders(lines, CONNECTION_SPECIFIC)) {
+    const key = name.toLowerCase();
+    const earlier = headers[key];
+    headers[key] = earlier === undefined ? value : [earlier, value].flat();
+  }
+  return headers;
+}
+
+function ignore(): void {}

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type RunningGateway, startGateway } from "../../src/app.ts";
+import { parseConfiguration } from "../../src/config/configuration.ts";
+import { createLogger } from "../../src/observability/logger.ts";
+import { type EchoPod, startEchoPod } from "./echo-service.ts";
+import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+
+export const INGRESS_CLASS = {
+  apiVersion: "networking.k8s.io/v1",
+  kind: "IngressClass",
+  metadata: { name: "sluice" },
+  spec: { controller: "sluice.dev/ingress-controller" },
+};
+
+/** A gateway in this process with an ingress listener, fed by a manifest file, and echoing pods behind Services. */
+export class FrontDoor {
+  readonly folder = mkdtempSync(path.join(tmpdir(), "sluice-front-door-"));
+  readonly #pods: EchoPod[] = [];
+  readonly #logged: string[] = [];
+  #gateway: RunningGateway | undefined;
+
+  static async start(
+    objects: readonly object[],
+    ingress: object = {},
+    more: object = {},
+  ): Promise<FrontDoor> {
+    const door = new FrontDoor();
+    door.write(objects);
+    const file = path.join(door.folder, "gateway.json");
+    writeFileSync(path.join(door.folder, "tokens.csv"), "front-door-token,user,1,system:masters\n");
+    const configuration = {
+      apiVersion: "sluice.dev/v1alpha1",
+      kind: "GatewayConfiguration",
+      listeners: {
+        apiServer: { address: "127.0.0.1", port: 0 },
+        admin: { address: "127.0.0.1", port: 0 },
+        ingress: {
+          address: "127.0.0.1",
+          httpPort: 0,
+          httpsPort: 0,
+          publishedAddresses: ["192.0.2.1"],
+          allowedEndpointAddresses: ["127.0.0.0/8"],
+          ...ingress,
+        },
+      },
+      cluster: { manifests: ["cluster.json"] },
+      authentication: { tokenAuthFile: "tokens.csv" },
+      kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
+      ...more,
+    };
+    const logger = createLogger({
+      level: "info",
+      destination: { write: (line) => void door.#logged.push(line) },
+    });
+    door.#gateway = await startGateway(parseConfiguration(JSON.stringify(configuration), file), logger);
+    return door;
+  }
+
+  get gateway(): RunningGateway {
+    if (this.#gateway === undefined) throw new Error("not started");
+    return this.#gateway;
+  }
+
+  get httpPort(): number {
+    return Number(new URL(this.gateway.ingress?.httpUrl ?? "").port);
+  }
+
+  get httpsPort(): number {
+    return Number(new URL(this.gateway.ingress?.httpsUrl ?? "").port);
+  }
+
+  get logged(): readonly string[] {
+    return this.#logged;
+  }
+
+  /** Replaces the cluster. The gateway reads the file again by itself. */
+  write(objects: readonly object[]): void {
+    const items = [INGRESS_CLASS, ...objects];
+    writeFileSync(
+      path.join(this.folder, "cluster.json"),
+      JSON.stringify({ apiVersion: "v1", kind: "List", items }),
+    );
+  }
+
+  /** A new pod behind a Service, to be named by `serviceObjects`. */
+  async addPod(service: string, pod = `${service}-1`): Promise<EchoPod> {
+    const started = await startEchoPod(service, pod);
+    this.#pods.push(started);
+    return started;
+  }
+
+  async readMetrics(): Promise<MetricSamples> {
+    return parseMetrics(await (await fetch(new URL("/metrics", this.gateway.adminUrl))).text());
+  }
+
+  async stop(): Promise<void> {
+    await this.#gateway?.shutDown();
+    await Promise.all(this.#pods.map((pod) => pod.stop()));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** A Service with port 8080 (named `portName`, if any) and one EndpointSlice for each pod, for each has a port of its own here. */
+export function serviceObjects(
+  name: string,
+  pods: readonly { readonly port: number; readonly ready?: boolean }[],
+  {
+    portName,
+    appProtocol,
+    namespace = "default",
+  }: { portName?: string; appProtocol?: string; namespace?: string } = {},
+): object[] {
+  const named = portName === undefined ? {} : { name: portName };
+  const port = { ...named, port: 8080, ...(appProtocol !== undefined && { appProtocol }) };
+  return [
+    { apiVersion: "v1", kind: "Service", metadata: { name, namespace }, spec: { ports: [port] } },
+    ...pods.map(({ port: number, ready = true }, index) => ({
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: {
+        name: `${name}-${index}`,
+        namespace,
+        labels: { "kubernetes.io/service-name": name },
+      },
+      addressType: "IPv4",
+      endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready } }],
+      ports: [{ ...named, port: number }],
+    })),
+  ];
+}
+
+export function backend(name: string, port: number | string = 8080): object {
+  return { service: { name, port: typeof port === "number" ? { number: port } : { name: port } } };
+}
+
+export function ingressObject(name: string, spec: object, metadata: object = {}): object {
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "Ingress",
+    metadata: { name, namespace: "default", ...metadata },
+    spec: { ingressClassName: "sluice", ...spec },
+  };
+}
