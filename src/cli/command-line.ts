@@ -14,6 +14,10 @@ const commands: Readonly<Record<string, Command>> = {
     load: () => import("./demo.ts"),
   },
   serve: { summary: "the gateway, by a configuration file", load: () => import("./serve.ts") },
+  probe: {
+    summary: "run one container probe as the kubelet does, and say why it fails",
+    load: () => import("./probe.ts"),
+  },
   explain: { summary: "how a request would travel, and why", load: () => import("./explain.ts") },
   "check-config": {
     summary: "validate a configuration or Kubernetes manifests",

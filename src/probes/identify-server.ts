@@ -1,0 +1,77 @@
+import { connect } from "node:http2";
+import { TLSSocket } from "node:tls";
+import { DeadlineError, ExchangeError } from "./exchange-error.ts";
+import { exchangeHttp1 } from "./http/exchange-http1.ts";
+import { openSocket } from "./open-socket.ts";
+import { ProbeDeadline } from "./probe-deadline.ts";
+
+/** What answers at a port, found out by trying. */
+export type ServerKind =
+  | { readonly speaks: "nothing"; readonly reason: string }
+  | { readonly speaks: "tls"; readonly alpn: "h2" | "other" }
+  | { readonly speaks: "h2c" | "http/1.1" | "unknown" };
+
+/** For each of the up to four connections. */
+const ATTEMPT_TIMEOUT_MS = 1_000;
+
+/** Tries TCP, TLS, HTTP/2 with prior knowledge and HTTP/1.1 one after the other. For people who ask why a probe fails, not for workers. */
+export async function identifyServer(host: string, port: number): Promise<ServerKind> {
+  try {
+    await attempt(async (deadline) => (await openSocket({ host, port }, deadline)).destroy());
+  } catch (error) {
+    const reason = error instanceof DeadlineError ? "no answer to the connection" : (error as Error).message;
+    return { speaks: "nothing", reason };
+  }
+  const alpn = await attempt((deadline) => tlsAlpnOf(host, port, deadline)).catch(() => undefined);
+  if (alpn !== undefined) return { speaks: "tls", alpn };
+  if (await attempt((deadline) => speaksH2c(host, port, deadline)).catch(() => false))
+    return { speaks: "h2c" };
+  if (await attempt((deadline) => speaksHttp1(host, port, deadline)).catch(() => false)) {
+    return { speaks: "http/1.1" };
+  }
+  return { speaks: "unknown" };
+}
+
+async function attempt<T>(run: (deadline: ProbeDeadline) => Promise<T>): Promise<T> {
+  const deadline = new ProbeDeadline(ATTEMPT_TIMEOUT_MS);
+  try {
+    return await run(deadline);
+  } finally {
+    deadline.end();
+  }
+}
+
+async function tlsAlpnOf(host: string, port: number, deadline: ProbeDeadline): Promise<"h2" | "other"> {
+  const socket = await openSocket({ host, port, alpn: ["h2", "http/1.1"] }, deadline);
+  const isH2 = socket instanceof TLSSocket && socket.alpnProtocol === "h2";
+  socket.destroy();
+  return isH2 ? "h2" : "other";
+}
+
+/** A server that speaks HTTP/2 sends its SETTINGS after the preface (RFC 9113 section 3.4). */
+async function speaksH2c(host: string, port: number, deadline: ProbeDeadline): Promise<boolean> {
+  const socket = await openSocket({ host, port }, deadline);
+  const session = connect("http://probe", { createConnection: () => socket });
+  session.on("error", () => {});
+  try {
+    return await new Promise((resolve) => {
+      session.once("remoteSettings", () => resolve(true));
+      session.once("close", () => resolve(false));
+      deadline.onOver(() => resolve(false));
+    });
+  } finally {
+    session.destroy();
+    socket.destroy();
+  }
+}
+
+async function speaksHttp1(host: string, port: number, deadline: ProbeDeadline): Promise<boolean> {
+  const socket = await openSocket({ host, port }, deadline);
+  const request = { scheme: "http", authority: host, requestTarget: "/", headers: [] };
+  try {
+    return (await exchangeHttp1(socket, request, deadline)).status > 0;
+  } catch (error) {
+    if (error instanceof ExchangeError || error instanceof DeadlineError) return false;
+    throw error;
+  }
+}
