@@ -64,6 +64,9 @@ export interface IngressAddress extends Extensible {
   })[];
 }
 
+/** What named the class of an Ingress before there was a field. */
+export const INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class";
+
 /** The class of Ingresses that name none, where its value is exactly `true`. */
 export const DEFAULT_CLASS_ANNOTATION = "ingressclass.kubernetes.io/is-default-class";
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { withDefaultIngressClass } from "../api/admission/default-ingress-class.ts";
 import type { Container, ContainerStatus, KubernetesObject, Namespace, Pod } from "../api/objects.ts";
 import { DEFAULT_NAMESPACE } from "../api/validation/read-object.ts";
 import { keyOf } from "./object-key.ts";
@@ -19,6 +20,14 @@ export function withDefaults(object: KubernetesObject): KubernetesObject {
     default:
       return { ...object, metadata };
   }
+}
+
+/** Ingresses without a class get the default one of the same files, as on creation. */
+export function withIngressClasses(objects: readonly KubernetesObject[]): KubernetesObject[] {
+  const classes = objects.filter((object) => object.kind === "IngressClass");
+  return objects.map((object) =>
+    object.kind === "Ingress" ? withDefaultIngressClass(object, classes) : object,
+  );
 }
 
 /** Namespaces that pods name, and `default`, exist whether or not a file says so. */

@@ -4,7 +4,7 @@ import { readObject } from "../api/validation/read-object.ts";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
 import { FeatureGates } from "../config/feature-gates.ts";
 import { type FieldPath, parseYamlDocuments, type YamlDocument } from "../config/yaml-documents.ts";
-import { impliedNamespaces, withDefaults } from "./defaulting.ts";
+import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
 import { keyOf } from "./object-key.ts";
 
 export interface ManifestFile {
@@ -50,7 +50,8 @@ export function parseManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates = FeatureGates.defaults,
 ): KubernetesObject[] {
-  const objects = readManifests(files, gates).objects.filter(isClusterObject).map(withDefaults);
+  const given = readManifests(files, gates).objects.filter(isClusterObject);
+  const objects = withIngressClasses(given).map(withDefaults);
   return [...objects, ...impliedNamespaces(objects)];
 }
 

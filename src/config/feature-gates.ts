@@ -21,6 +21,8 @@ export const FEATURE_GATES = {
   NodeDeclaredFeatures: { stage: "beta", isOnByDefault: true, needs: [] },
   /** WebSocket goes through untouched to nodes that declare `ExtendWebSocketsToKubelet`. */
   ExtendWebSocketsToKubelet: { stage: "beta", isOnByDefault: true, needs: ["NodeDeclaredFeatures"] },
+  /** A Service's name may begin with a digit (KEP-5311). */
+  RelaxedServiceNameValidation: { stage: "beta", isOnByDefault: true, needs: [] },
   /** HTTP probes may ask for HTTP/2 in cleartext (`httpGet.protocol`, KEP-5999). */
   H2CContainerProbe: { stage: "alpha", isOnByDefault: false, needs: [] },
   /** gRPC probes may ask for TLS (`grpc.mode`, KEP-4939). */

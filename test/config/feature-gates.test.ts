@@ -9,6 +9,7 @@ describe("feature gates", () => {
     "AuthorizePodWebsocketUpgradeCreatePermission",
     "NodeDeclaredFeatures",
     "ExtendWebSocketsToKubelet",
+    "RelaxedServiceNameValidation",
   ];
 
   it("have Kubernetes 1.37's defaults: what is beta is on, what is alpha is off", () => {

@@ -1,4 +1,6 @@
 import { namespaceStrategy, nodeStrategy } from "./core-strategies.ts";
+import { ingressClassStrategy } from "./ingress-class-strategy.ts";
+import { ingressStrategy } from "./ingress-strategy.ts";
 import { podStrategy } from "./pod-strategy.ts";
 import {
   clusterRoleBindingStrategy,
@@ -19,6 +21,8 @@ export const strategies: readonly Strategy[] = [
   podStrategy,
   nodeStrategy,
   namespaceStrategy,
+  ingressStrategy,
+  ingressClassStrategy,
   roleStrategy,
   clusterRoleStrategy,
   roleBindingStrategy,

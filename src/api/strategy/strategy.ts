@@ -24,7 +24,7 @@ export interface Strategy<T extends ApiObject = ApiObject> {
   validateCreate(object: T, gates: FeatureGates): FieldError[];
   prepareForUpdate(next: T, old: T, gates: FeatureGates): T;
   validateUpdate(next: T, old: T, gates: FeatureGates): FieldError[];
-  /** Texts for the Warning headers of an answer to a create or update that is allowed. */
+  /** Texts for the Warning headers of the answer to a create. */
   warnings(object: T): string[];
   /** Absent: the kind has no `/status`. */
   readonly status?: StatusStrategy<T>;

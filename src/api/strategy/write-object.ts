@@ -27,7 +27,7 @@ export function prepareUpdate(
 ): PreparedWrite {
   const prepared = strategy.prepareForUpdate(withServerFields(next, old), old, gates);
   const errors = strategy.validateUpdate(prepared, old, gates);
-  return { object: prepared, errors, warnings: strategy.warnings(prepared) };
+  return { object: prepared, errors, warnings: [] };
 }
 
 /** A PUT or PATCH of `/status`. Undefined: the kind has none. */

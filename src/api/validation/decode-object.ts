@@ -29,8 +29,8 @@ export function decodeObject(value: unknown): Decoding {
   const strategy = strategyOf(kind);
   const version = strategy && versionsOf(strategy).find(({ name }) => name === apiVersion);
   if (strategy === undefined || version === undefined) {
-    const known = `known here: ${knownKinds()}`;
-    const sentence = `no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}; ${known}`;
+    const unmatched = `no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}`;
+    const sentence = `${unmatched}; ${knownText(strategy)}`;
     return refused(["kind"], sentence);
   }
   const misshapen = shapeProblem(value, version.shape);
@@ -53,21 +53,13 @@ function versionsOf({ apiVersion, shape, otherVersions }: Strategy) {
   return [{ name: apiVersion, shape }, ...others];
 }
 
-/** `Pod, Node, Namespace and List of version "v1"; ...`. */
-function knownKinds(): string {
-  const kindsOf = new Map<string, string[]>();
-  for (const strategy of strategies) {
-    for (const { name } of versionsOf(strategy)) {
-      kindsOf.set(name, [...(kindsOf.get(name) ?? []), strategy.kind]);
-    }
-  }
-  const texts = Array.from(kindsOf, ([version, kinds]) => {
-    const all = version === "v1" ? [...kinds, "List"] : kinds;
-    const last = all.at(-1) ?? "";
-    const names = all.length === 1 ? last : `${all.slice(0, -1).join(", ")} and ${last}`;
-    return `${names} of version ${goQuote(version)}`;
-  });
-  return texts.join("; ");
+/** Where the kind is known, else which kinds are. */
+function knownText(strategy: Strategy | undefined): string {
+  if (strategy === undefined)
+    return `known here: ${[...strategies.map(({ kind }) => kind), "List"].join(", ")}`;
+  return `known here in version ${versionsOf(strategy)
+    .map(({ name }) => goQuote(name))
+    .join(" and ")}`;
 }
 
 function refused(path: FieldPath, message: string): Decoding {

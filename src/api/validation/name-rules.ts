@@ -16,6 +16,8 @@ const LABEL_SENTENCE =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
 const LABEL_1035_SENTENCE =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character";
+const WILDCARD_SENTENCE =
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character";
 const LABEL_VALUE_SENTENCE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 const NAME_PART_SENTENCE =
@@ -42,6 +44,14 @@ export function serviceNameProblems(value: string): string[] {
   return [
     ...lengthProblems(value, MAX_LABEL_CHARACTERS),
     ...patternProblems(value, LABEL_1035, LABEL_1035_SENTENCE, ["my-name", "abc-123"]),
+  ];
+}
+
+/** A host with one label left open: `*.example.com`. */
+export function wildcardSubdomainProblems(value: string): string[] {
+  return [
+    ...lengthProblems(value, MAX_SUBDOMAIN_CHARACTERS),
+    ...patternProblems(value, `\\*\\.${SUBDOMAIN}`, WILDCARD_SENTENCE, ["*.example.com"]),
   ];
 }
 

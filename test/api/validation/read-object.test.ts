@@ -30,9 +30,8 @@ const invalidPod = (text: string) => `Pod "web" is invalid: ${text}`;
 const misshapenPod = (text: string) =>
   `Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal ${text}`;
 const known =
-  'known here: Pod, Node, Namespace, Service, Secret and List of version "v1"; ' +
-  'Role, ClusterRole, RoleBinding and ClusterRoleBinding of version "rbac.authorization.k8s.io/v1"; ' +
-  'EndpointSlice of version "discovery.k8s.io/v1"; Lease of version "coordination.k8s.io/v1"';
+  "known here: Pod, Node, Namespace, Ingress, IngressClass, Role, ClusterRole, RoleBinding, ClusterRoleBinding, " +
+  "Service, EndpointSlice, Secret, Lease, List";
 
 const refused: readonly [what: string, value: unknown, path: string, message: string][] = [
   ["no object", 7, "", "a Kubernetes object is expected: a mapping with apiVersion and kind"],
@@ -54,7 +53,13 @@ const refused: readonly [what: string, value: unknown, path: string, message: st
     "other version",
     { apiVersion: "apps/v1", kind: "Pod" },
     "kind",
-    `no matches for kind "Pod" in version "apps/v1"; ${known}`,
+    'no matches for kind "Pod" in version "apps/v1"; known here in version "v1"',
+  ],
+  [
+    "other version of a kind with two",
+    { apiVersion: "extensions/v1beta1", kind: "Ingress" },
+    "kind",
+    'no matches for kind "Ingress" in version "extensions/v1beta1"; known here in version "networking.k8s.io/v1" and "networking.k8s.io/v1beta1"',
   ],
   [
     "no name",

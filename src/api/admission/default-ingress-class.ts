@@ -1,0 +1,43 @@
+import {
+  DEFAULT_CLASS_ANNOTATION,
+  INGRESS_CLASS_ANNOTATION,
+  type Ingress,
+  type IngressClass,
+} from "../networking-objects.ts";
+import { forbidden, internalError } from "../status.ts";
+
+/** What several default classes mean: newer API servers take the newest one, those before 1.26 refuse. */
+export type SeveralDefaults = "newest" | "refused";
+
+/**
+ * The admission plugin DefaultIngressClass: an Ingress that is created without any class gets the default one. Throws a 403
+ * `StatusError` where several defaults are refused and there are several.
+ */
+export function withDefaultIngressClass(
+  ingress: Ingress,
+  classes: readonly IngressClass[],
+  severalDefaults: SeveralDefaults = "newest",
+): Ingress {
+  const isSet = ingress.spec?.ingressClassName !== undefined;
+  const isAnnotated = ingress.metadata.annotations?.[INGRESS_CLASS_ANNOTATION] !== undefined;
+  if (isSet || isAnnotated) return ingress;
+  const defaults = classes.filter(isDefaultClass).sort(newestFirst);
+  const [first] = defaults;
+  if (first === undefined) return ingress;
+  if (defaults.length > 1 && severalDefaults === "refused") {
+    const sentence = `${defaults.length} default IngressClasses were found, only 1 allowed`;
+    throw forbidden("ingresses.networking.k8s.io", ingress.metadata.name, internalError(sentence).message);
+  }
+  return { ...ingress, spec: { ...ingress.spec, ingressClassName: first.metadata.name } };
+}
+
+/** Any other value than exactly `true` means no. */
+export function isDefaultClass({ metadata }: IngressClass): boolean {
+  return metadata.annotations?.[DEFAULT_CLASS_ANNOTATION] === "true";
+}
+
+function newestFirst(left: IngressClass, right: IngressClass): number {
+  const [a, b] = [left, right].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? "") || 0);
+  if (a !== b) return (b ?? 0) - (a ?? 0);
+  return left.metadata.name < right.metadata.name ? -1 : 1;
+}

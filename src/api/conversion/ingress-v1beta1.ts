@@ -1,0 +1,97 @@
+import type { ApiObject } from "../api-object.ts";
+import {
+  type Ingress,
+  type IngressBackend,
+  type IngressPath,
+  type IngressRule,
+  NETWORKING_API_VERSION,
+} from "../networking-objects.ts";
+import type { Extensible } from "../object-meta.ts";
+import type { VersionConversion } from "../strategy/strategy.ts";
+import { ingressClassShape, ingressV1beta1Shape } from "../validation/networking-shapes.ts";
+
+export const NETWORKING_V1BETA1 = "networking.k8s.io/v1beta1";
+
+/** networking.k8s.io/v1beta1 called its backends otherwise, and had a default for pathType. */
+export const ingressV1beta1: VersionConversion = {
+  shape: ingressV1beta1Shape,
+  toHeld: (object) => mapBackends(asIngress(object), NETWORKING_API_VERSION, toHeldPath, toHeldSpec),
+  fromHeld: (object) => mapBackends(asIngress(object), NETWORKING_V1BETA1, fromHeldPath, fromHeldSpec),
+};
+
+/** The same fields in both versions. */
+export const ingressClassV1beta1: VersionConversion = {
+  shape: ingressClassShape,
+  toHeld: (object) => ({ ...object, apiVersion: NETWORKING_API_VERSION }),
+  fromHeld: (object) => ({ ...object, apiVersion: NETWORKING_V1BETA1 }),
+};
+
+interface V1beta1Backend extends Extensible {
+  readonly serviceName?: string;
+  readonly servicePort?: number | string;
+  readonly resource?: IngressBackend["resource"];
+}
+
+type Fields = Extensible & Record<string, unknown>;
+
+function asIngress(object: ApiObject): Ingress {
+  return object as unknown as Ingress;
+}
+
+function mapBackends(
+  ingress: Ingress,
+  apiVersion: string,
+  mapPath: (path: IngressPath) => Fields,
+  mapSpec: (spec: Fields) => Fields,
+): ApiObject {
+  const { spec } = ingress;
+  if (spec === undefined) return { ...ingress, apiVersion };
+  const { rules } = spec;
+  const mapped = rules && { rules: rules.map((rule) => mapRule(rule ?? {}, mapPath)) };
+  return { ...ingress, apiVersion, spec: mapSpec({ ...spec, ...mapped }) };
+}
+
+function mapRule(rule: IngressRule, mapPath: (path: IngressPath) => Fields): Fields {
+  const { http } = rule;
+  if (http?.paths === undefined) return rule;
+  return { ...rule, http: { ...http, paths: http.paths.map((path) => mapPath(path ?? {})) } };
+}
+
+function toHeldSpec({ backend, ...spec }: Fields): Fields {
+  return backend === undefined ? spec : { ...spec, defaultBackend: toHeldBackend(backend as V1beta1Backend) };
+}
+
+function fromHeldSpec({ defaultBackend, ...spec }: Fields): Fields {
+  if (defaultBackend === undefined) return spec;
+  return { ...spec, backend: fromHeldBackend(defaultBackend as IngressBackend) };
+}
+
+function toHeldPath({ backend, pathType, ...path }: Fields): Fields {
+  return {
+    ...path,
+    pathType: pathType ?? "ImplementationSpecific",
+    backend: toHeldBackend((backend ?? {}) as V1beta1Backend),
+  };
+}
+
+function fromHeldPath({ backend, ...path }: Fields): Fields {
+  return { ...path, backend: fromHeldBackend((backend ?? {}) as IngressBackend) };
+}
+
+/** A pure resource backend stays one: a service is made only where something of it is given. */
+function toHeldBackend({ serviceName, servicePort, ...rest }: V1beta1Backend): Fields {
+  const isGiven = Boolean(serviceName) || typeof servicePort === "string" || Boolean(servicePort);
+  if (!isGiven) return rest;
+  return { ...rest, service: { name: serviceName ?? "", port: toHeldPort(servicePort) } };
+}
+
+function toHeldPort(port: number | string | undefined): Fields {
+  if (typeof port === "string") return port === "" ? {} : { name: port };
+  return port ? { number: port } : {};
+}
+
+function fromHeldBackend({ service, ...rest }: IngressBackend): Fields {
+  if (service === undefined) return rest;
+  const { name, port } = service;
+  return { ...rest, serviceName: name, servicePort: port?.name || (port?.number ?? 0) };
+}

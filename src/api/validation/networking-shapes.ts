@@ -1,0 +1,74 @@
+import { int32, intOrString, listOf, named, struct, text, texts } from "./go-shapes.ts";
+import { metadataShape } from "./object-shapes.ts";
+import type { Shape } from "./shape.ts";
+
+const head = { apiVersion: text, kind: text, metadata: metadataShape };
+
+const resource = struct("TypedLocalObjectReference", { apiGroup: text, kind: text, name: text });
+
+const backend = struct("IngressBackend", {
+  service: struct("IngressServiceBackend", {
+    name: text,
+    port: struct("ServiceBackendPort", { name: text, number: int32 }),
+  }),
+  resource,
+});
+
+const backendV1beta1 = struct("IngressBackend", { serviceName: text, servicePort: intOrString, resource });
+
+const tls = listOf(struct("IngressTLS", { hosts: texts, secretName: text }));
+
+const status = struct("IngressStatus", {
+  loadBalancer: struct("IngressLoadBalancerStatus", {
+    ingress: listOf(
+      struct("IngressLoadBalancerIngress", {
+        ip: text,
+        hostname: text,
+        ports: listOf(struct("IngressPortStatus", { port: int32, protocol: named("Protocol"), error: text })),
+      }),
+    ),
+  }),
+});
+
+export const ingressShape = struct("Ingress", {
+  ...head,
+  spec: struct("IngressSpec", {
+    ingressClassName: text,
+    defaultBackend: backend,
+    tls,
+    rules: rulesOf(backend),
+  }),
+  status,
+});
+
+export const ingressV1beta1Shape = struct("Ingress", {
+  ...head,
+  spec: struct("IngressSpec", {
+    ingressClassName: text,
+    backend: backendV1beta1,
+    tls,
+    rules: rulesOf(backendV1beta1),
+  }),
+  status,
+});
+
+export const ingressClassShape = struct("IngressClass", {
+  ...head,
+  spec: struct("IngressClassSpec", {
+    controller: text,
+    parameters: struct("IngressClassParametersReference", {
+      apiGroup: text,
+      kind: text,
+      name: text,
+      scope: text,
+      namespace: text,
+    }),
+  }),
+});
+
+function rulesOf(backendShape: Shape): Shape {
+  const paths = listOf(
+    struct("HTTPIngressPath", { path: text, pathType: named("PathType"), backend: backendShape }),
+  );
+  return listOf(struct("IngressRule", { host: text, http: struct("HTTPIngressRuleValue", { paths }) }));
+}
