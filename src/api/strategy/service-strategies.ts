@@ -18,10 +18,14 @@ export const serviceStrategy = plainStrategy<Service>({
   isNamespaced: true,
   shape: serviceShape,
   withDefaults: withServiceDefaults,
-  validate: validateService,
+  validate: (service) => validateService(service, { allowsRelaxedServiceNames: true }),
+  validateCreate: (service, gates) => {
+    const allowsRelaxedServiceNames = gates.isEnabled("RelaxedServiceNameValidation");
+    return validateService(service, { allowsRelaxedServiceNames });
+  },
   prepareForCreate: ({ status: _, ...service }) => ({ ...service, status: { loadBalancer: {} } }),
   prepareForUpdate: keepingStatus,
-  status: statusOnly(validateService),
+  status: statusOnly((service) => validateService(service, { allowsRelaxedServiceNames: true })),
 });
 
 export const endpointSliceStrategy = plainStrategy<EndpointSlice>({

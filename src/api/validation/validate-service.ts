@@ -9,6 +9,7 @@ import {
   serviceNameProblems,
   subdomainProblems,
 } from "./name-rules.ts";
+import type { BackendRules } from "./validate-ingress-backend.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
 const SERVICE_TYPES = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];
@@ -19,12 +20,16 @@ export const MAX_ENDPOINTS_OF_SLICE = 1_000;
 export const MAX_ADDRESSES_OF_ENDPOINT = 100;
 
 /** What the API server checks of a Service's fields that routing reads. */
-export function validateService({ metadata, spec = {} }: Service): FieldError[] {
+export function validateService(
+  { metadata, spec = {} }: Service,
+  { allowsRelaxedServiceNames }: BackendRules,
+): FieldError[] {
+  const nameProblems = allowsRelaxedServiceNames ? labelProblems : serviceNameProblems;
   const { type = "ClusterIP", clusterIP, externalName, ports = [] } = spec;
   const needsPorts = type !== "ExternalName" && clusterIP !== "None";
   const ownPath = ["spec", "ports"];
   return [
-    ...validateMetadata(metadata, { isNamespaced: true, nameProblems: serviceNameProblems }),
+    ...validateMetadata(metadata, { isNamespaced: true, nameProblems }),
     ...(ports.length === 0 && needsPorts ? [required(ownPath)] : []),
     ...(SERVICE_TYPES.includes(type) ? [] : [notSupported(["spec", "type"], type, SERVICE_TYPES)]),
     ...(type === "ExternalName" ? externalNameErrors(externalName) : []),

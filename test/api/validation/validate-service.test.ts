@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readObject } from "../../../src/api/validation/read-object.ts";
 import { MAX_SECRET_BYTES } from "../../../src/api/validation/validate-secret.ts";
 import { MAX_ENDPOINTS_OF_SLICE } from "../../../src/api/validation/validate-service.ts";
+import { FeatureGates } from "../../../src/config/feature-gates.ts";
 
 const read = (object: object) => readObject({ metadata: { name: "x", ...metadataOf(object) }, ...object });
 const metadataOf = (object: object) => (object as { metadata?: object }).metadata;
@@ -31,6 +32,15 @@ const slice = (more: object = {}) => ({
 });
 const secret = (more: object) => ({ apiVersion: "v1", kind: "Secret", ...more });
 const lease = (spec: object) => ({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", spec });
+
+it("a Service's name begins with a letter where RelaxedServiceNameValidation is off", () => {
+  const named = { ...service(), metadata: { name: "1x" } };
+  const strict = readObject(named, FeatureGates.parse("RelaxedServiceNameValidation=false"));
+  expect(readObject(named).isValid).toBe(true);
+  expect(strict.isValid ? [] : strict.problems.map(({ message }) => message)).toEqual([
+    expect.stringContaining('metadata.name: Invalid value: "1x": a DNS-1035 label must'),
+  ]);
+});
 
 describe("Services and what belongs to them", () => {
   it.each([
@@ -76,8 +86,8 @@ describe("Services and what belongs to them", () => {
       ['spec.ports[1].name: Duplicate value: "a"'],
     ],
     [
-      { ...service(), metadata: { name: "1x" } },
-      [/^metadata\.name: Invalid value: "1x": a DNS-1035 label must/],
+      { ...service(), metadata: { name: "-x" } },
+      [/^metadata\.name: Invalid value: "-x": a lowercase RFC 1123 label must/],
     ],
     [
       service({ ports: [{ port: "80" }] }),
