@@ -2,11 +2,12 @@ import { readFile } from "node:fs/promises";
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Server } from "node:net";
 import type { Duplex } from "node:stream";
-import { createSecureContext } from "node:tls";
 import type { ClusterStore } from "./cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { IngressListener } from "./config/ingress-listener.ts";
 import type { GatewayContext } from "./gateway/context.ts";
+import { defaultCertificateOf } from "./ingress/certificates.ts";
+import { EndpointUpstream } from "./ingress/endpoint-upstream.ts";
 import type { IngressContext, StreamingGateway } from "./ingress/ingress-context.ts";
 import { createIngressServers, type IngressServers } from "./ingress/ingress-servers.ts";
 import { RouteController } from "./ingress/route-controller.ts";
@@ -15,9 +16,8 @@ import { StatusPublisher } from "./ingress/status-publisher.ts";
 import { createSelfSignedCertificate } from "./standin/self-signed.ts";
 import { AddressRules } from "./upstream/address-rules.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
-import { HttpUpstream } from "./upstream/http-upstream.ts";
 
-/** The default certificate carries a DNS name, without which some clients do not even report it. */
+/** The default certificate carries a DNS name, without which some clients do not even report it. RSA: see certificates.ts. */
 const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
 
 export interface RunningIngress {
@@ -55,7 +55,7 @@ export async function startIngress(
   const controller = await RouteController.start({
     cluster: store,
     classes: listener,
-    defaultCertificate: createSecureContext(defaultTls),
+    defaultCertificate: defaultCertificateOf(defaultTls),
     onActive: ({ ingresses, problems }) => {
       metrics.routesReplaced(ingresses.length);
       publisher.publish(ingresses);
@@ -107,7 +107,11 @@ export async function startIngress(
 
 async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<{ cert: string; key: string }> {
   if (defaultCertificate === undefined) {
-    const { certPem, keyPem } = await createSelfSignedCertificate([DEFAULT_CERTIFICATE_NAME]);
+    const { certPem, keyPem } = await createSelfSignedCertificate(
+      [DEFAULT_CERTIFICATE_NAME],
+      DEFAULT_CERTIFICATE_NAME,
+      "rsa",
+    );
     return { cert: certPem, key: keyPem };
   }
   const { certFile, keyFile } = defaultCertificate;
@@ -136,7 +140,7 @@ async function streamingGatewaysOf(
       const endpoint = await endpointOfUrl(upstream.url, upstream);
       found.set(name, {
         type: "upstream",
-        upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs }),
+        upstream: new EndpointUpstream(endpoint, timeouts.dialMs),
       });
     }
   }

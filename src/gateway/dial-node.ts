@@ -7,7 +7,6 @@ import {
   type RefusedUpgrade,
   requestUpgrade,
   type SwitchedUpgrade,
-  type UpgradeRequest,
   type UpgradeResponse,
 } from "../upstream/upgrade-request.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
@@ -33,8 +32,7 @@ export async function dialNode(
   const endpoint = await endpointOf(target.node, gateway.kubelet);
   const ticket = gateway.nodes.admit(target.node);
   try {
-    const connect = gateway.kubelet.connect?.bind(undefined, endpoint);
-    const response = await requestSession(endpoint, kubeletRequest, signal, gateway, connect);
+    const response = await requestSession(endpoint, kubeletRequest, signal, gateway);
     ticket.answered();
     return response;
   } catch (error) {
@@ -50,14 +48,13 @@ export async function dialNode(
 
 /**
  * Asks whoever is there for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
- * laid behind a validated 101 (CVE-2018-1002105). `connect`: how, where that is not directly. Throws UpstreamError.
+ * laid behind a validated 101 (CVE-2018-1002105). Throws UpstreamError.
  */
 export async function requestSession(
   endpoint: UpstreamEndpoint,
   { method, path, headers, upgrade }: KubeletRequest,
   signal: AbortSignal,
   { limits, timeouts }: GatewayContext,
-  connect?: UpgradeRequest["connect"],
 ): Promise<UpgradeResponse> {
   const response = await requestUpgrade({
     endpoint,
@@ -65,7 +62,6 @@ export async function requestSession(
     path,
     headers,
     signal,
-    connect,
     dialTimeoutMs: timeouts.dialMs,
     responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
     maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,

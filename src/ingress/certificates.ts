@@ -14,6 +14,23 @@ interface ServingCertificate {
   readonly context: SecureContext;
   /** DNS names of the certificate, lower case. */
   readonly names: readonly string[];
+  readonly isRsa: boolean;
+}
+
+/** What is served to names that no Secret has a certificate for. */
+export interface DefaultCertificate {
+  readonly context: SecureContext;
+  readonly isRsa: boolean;
+}
+
+export function defaultCertificateOf(tls: {
+  readonly cert: string;
+  readonly key: string;
+}): DefaultCertificate {
+  return {
+    context: createSecureContext({ ...tls, minVersion: "TLSv1.2" }),
+    isRsa: isRsa(new X509Certificate(tls.cert)),
+  };
 }
 
 /**
@@ -54,9 +71,9 @@ const read = new WeakMap<Secret, ServingCertificate | string>();
 export function compileCertificates(
   ingresses: readonly Ingress[],
   secretOf: (namespace: string, name: string) => Secret | undefined,
-  defaultContext: SecureContext,
+  fallback: DefaultCertificate,
 ): { table: CertificateTable; problems: CertificateProblem[] } {
-  const table = new CertificateTable(defaultContext);
+  const table = new CertificateTable(fallback.context);
   const problems: CertificateProblem[] = [];
   for (const ingress of ingresses) {
     for (const { hosts, secretName } of ingress.spec?.tls ?? []) {
@@ -68,9 +85,13 @@ export function compileCertificates(
           ingress,
           message: `secret ${JSON.stringify(secretName)} ${found}; the default certificate is served`,
         });
-      } else {
-        table.add(hosts?.length ? hosts : hostsOfRules(ingress), found);
+        continue;
       }
+      table.add(hosts?.length ? hosts : hostsOfRules(ingress), found);
+      if (!found.isRsa || fallback.isRsa) continue;
+      // Node adds the chosen certificate to the default one, and OpenSSL prefers ECDSA of the two.
+      const message = `secret ${JSON.stringify(secretName)} has an RSA key, and the default certificate has not: clients that know ECDSA get the default`;
+      problems.push({ ingress, message });
     }
   }
   return { table, problems };
@@ -92,8 +113,10 @@ function readCertificate({ type, data = {} }: Secret): ServingCertificate | stri
   if (cert === undefined) return "has no tls.crt";
   if (key === undefined) return "has no tls.key";
   try {
-    const names = new X509Certificate(cert).subjectAltName ?? "";
+    const certificate = new X509Certificate(cert);
+    const names = certificate.subjectAltName ?? "";
     return {
+      isRsa: isRsa(certificate),
       context: createSecureContext({ cert, key, minVersion: "TLSv1.2" }),
       names: names
         .split(", ")
@@ -103,6 +126,10 @@ function readCertificate({ type, data = {} }: Secret): ServingCertificate | stri
   } catch {
     return "holds no certificate and key that belong together";
   }
+}
+
+function isRsa({ publicKey }: X509Certificate): boolean {
+  return publicKey.asymmetricKeyType === "rsa";
 }
 
 function decoded(base64: string | undefined): Buffer | undefined {

@@ -1,5 +1,5 @@
 import type { HeaderList } from "../upstream/header-list.ts";
-import type { HttpUpstream } from "../upstream/http-upstream.ts";
+import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import type { IngressRequest } from "./ingress-request.ts";
@@ -14,7 +14,7 @@ export type ChosenBackend =
 
 export interface ChosenUpstream {
   readonly type: "upstream";
-  readonly upstream: HttpUpstream;
+  readonly upstream: EndpointUpstream;
   readonly target: string;
   readonly appProtocol: string | undefined;
   readonly responseTimeoutMs: number | undefined;
@@ -22,7 +22,7 @@ export interface ChosenUpstream {
   /** Streaming legs follow no redirect and hand none on. */
   readonly rejectRedirects: boolean;
   /** Another endpoint, for a request that could not be dialled. */
-  next(): HttpUpstream | undefined;
+  next(): EndpointUpstream | undefined;
 }
 
 /** The decision of one request: match, then the Service's next endpoint, or the streaming leg that a route names. */

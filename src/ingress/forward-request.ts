@@ -3,6 +3,8 @@ import { withForwardedOrigin } from "../upstream/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../upstream/header-list.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { forwardExchange } from "../upstream/http-forwarder.ts";
+import { forwardOverHttp2 } from "../upstream/http2-forwarder.ts";
+import type { UpstreamError } from "../upstream/upstream-error.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import {
   type IngressAnswer,
@@ -13,6 +15,9 @@ import {
 } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import { type IngressRequest, readIngressRequest } from "./ingress-request.ts";
+
+/** The appProtocol of a Service whose pods speak HTTP/2 with prior knowledge (KEP-3726). */
+const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 
 /** The connection that a request came on. */
 export interface RequestOrigin {
@@ -51,28 +56,37 @@ async function forward(
   const { downstream, protocol } = exchange;
   const startedMs = performance.now();
   let code = 0;
-  await forwardExchange(downstream, {
-    upstream: chosen.upstream,
+  const editResponseHeaders = (headers: HeaderList, status: number): HeaderList => {
+    code = status;
+    return withOwnLines(headers);
+  };
+  const options = {
     path: chosen.target,
-    editHeaders: (headers) => forwardedHeaders(headers, request, exchange, context),
-    editResponseHeaders: (headers, status) => {
-      code = status;
-      return withOwnLines(headers);
-    },
-    expectsContinue: exchange.expectsContinue,
-    rejectRedirects: chosen.rejectRedirects,
+    editHeaders: (headers: HeaderList) => forwardedHeaders(headers, request, exchange, context),
+    editResponseHeaders,
     responseHeaderTimeoutMs: chosen.responseTimeoutMs,
-    nextUpstream: () => chosen.next(),
-    respondError: (error) => {
+    respondError: (error: UpstreamError) => {
       const { status, message } = upstreamProblem(error);
       code = status;
       context.logger.debug(
-        { code: error.code, ingress: chosen.upstream.endpoint.host },
+        { code: error.code, endpoint: chosen.upstream.endpoint.host },
         "an exchange failed",
       );
       write(downstream, ingressAnswer(status, message, downstream.headers));
     },
-  });
+  };
+  if (chosen.appProtocol === H2C_APP_PROTOCOL) {
+    const nextUpstream = () => chosen.next()?.http2;
+    await forwardOverHttp2(downstream, { ...options, upstream: chosen.upstream.http2, nextUpstream });
+  } else {
+    await forwardExchange(downstream, {
+      ...options,
+      upstream: chosen.upstream.http1,
+      expectsContinue: exchange.expectsContinue,
+      rejectRedirects: chosen.rejectRedirects,
+      nextUpstream: () => chosen.next()?.http1,
+    });
+  }
   context.metrics.requestEnded(protocol, code, (performance.now() - startedMs) / 1000);
 }
 

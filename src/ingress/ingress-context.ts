@@ -5,7 +5,7 @@ import type { ForwardingContext } from "../gateway/carry-forwarded.ts";
 import type { EdgeRules } from "../gateway/edge-rules.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { HttpUpstream } from "../upstream/http-upstream.ts";
+import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { RouteBackend } from "./route-backend.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { ServiceBalancer } from "./service-balancer.ts";
@@ -26,7 +26,9 @@ export interface IngressContext extends ForwardingContext {
 }
 
 /** Where streaming requests of a path prefix go: another API server's address, or this gateway's own API leg. */
-export type StreamingGateway = { readonly type: "upstream"; readonly upstream: HttpUpstream } | LocalGateway;
+export type StreamingGateway =
+  | { readonly type: "upstream"; readonly upstream: EndpointUpstream }
+  | LocalGateway;
 
 export interface LocalGateway {
   readonly type: "local";

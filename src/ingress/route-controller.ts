@@ -1,7 +1,7 @@
 import type { SecureContext } from "node:tls";
 import type { Ingress } from "../api/networking-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
-import { CertificateTable, compileCertificates } from "./certificates.ts";
+import { CertificateTable, compileCertificates, type DefaultCertificate } from "./certificates.ts";
 import { type CompiledRoutes, compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
 import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
 import type { RouteBackend } from "./route-backend.ts";
@@ -21,7 +21,7 @@ export interface ActiveRoutes {
 export interface RouteControllerOptions {
   readonly cluster: Cluster;
   readonly classes: ClassOptions;
-  readonly defaultCertificate: SecureContext;
+  readonly defaultCertificate: DefaultCertificate;
   /** Routes of these Ingresses are served from now on, on every listener. */
   onActive(active: ActiveRoutes): void;
 }
@@ -44,7 +44,7 @@ export class RouteController {
 
   private constructor(options: RouteControllerOptions) {
     this.#options = options;
-    this.#certificates = new CertificateTable(options.defaultCertificate);
+    this.#certificates = new CertificateTable(options.defaultCertificate.context);
     this.#unsubscribe = options.cluster.subscribe((change) => this.#changed(change));
   }
 

@@ -1,7 +1,7 @@
 import { type EndpointSlice, SERVICE_NAME_LABEL } from "../api/service-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import type { AddressRules } from "../upstream/address-rules.ts";
-import { HttpUpstream } from "../upstream/http-upstream.ts";
+import { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { ServiceRoute } from "./route-backend.ts";
 import { type EndpointProblem, endpointsOf } from "./service-endpoints.ts";
 
@@ -9,7 +9,7 @@ import { type EndpointProblem, endpointsOf } from "./service-endpoints.ts";
 export interface Turn {
   readonly appProtocol: string | undefined;
   /** The next one, each once; undefined when all have been tried. */
-  next(): HttpUpstream | undefined;
+  next(): EndpointUpstream | undefined;
 }
 
 export interface BalancerOptions {
@@ -19,7 +19,7 @@ export interface BalancerOptions {
 }
 
 interface Balanced {
-  readonly upstreams: readonly HttpUpstream[];
+  readonly upstreams: readonly EndpointUpstream[];
   readonly appProtocol: string | undefined;
   /** Counts on with every request. */
   turn: number;
@@ -118,7 +118,7 @@ export class ServiceBalancer {
       .map(
         ({ host, port: number }) =>
           known.find(({ endpoint }) => endpoint.host === host && endpoint.port === number) ??
-          new HttpUpstream({ endpoint: { host, port: number, tls: undefined }, dialTimeoutMs }),
+          new EndpointUpstream({ host, port: number, tls: undefined }, dialTimeoutMs),
       );
     closeAllBut(before, upstreams);
     return { upstreams, appProtocol: found.appProtocol, turn: typeof before === "object" ? before.turn : 0 };
@@ -129,14 +129,17 @@ function turnOf(balanced: Balanced): Turn {
   const { upstreams, appProtocol } = balanced;
   const first = balanced.turn++;
   let tried = 0;
-  const next = (): HttpUpstream | undefined => {
+  const next = (): EndpointUpstream | undefined => {
     if (tried === upstreams.length) return undefined;
     return upstreams[(first + tried++) % upstreams.length];
   };
   return { appProtocol, next };
 }
 
-function closeAllBut(balanced: Balanced | EndpointProblem | undefined, kept: readonly HttpUpstream[]): void {
+function closeAllBut(
+  balanced: Balanced | EndpointProblem | undefined,
+  kept: readonly EndpointUpstream[],
+): void {
   if (typeof balanced !== "object") return;
   for (const upstream of balanced.upstreams) if (!kept.includes(upstream)) upstream.close();
 }

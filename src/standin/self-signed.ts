@@ -11,20 +11,20 @@ const VALID_MS = 365 * 24 * 3600 * 1000;
 const EARLIER_MS = 3600 * 1000;
 
 /**
- * A new EC certificate that is its own authority, for a server on 127.0.0.1, localhost and `names` (host names or
+ * A new certificate, P-256 or RSA of 2048 bits, that is its own authority, for a server on 127.0.0.1, localhost and `names` (host names or
  * addresses), and as a client's. `commonName` is who a client with it is.
  */
 export async function createSelfSignedCertificate(
   names: readonly string[] = [],
   commonName = "localhost",
+  keyType: "ec" | "rsa" = "ec",
 ): Promise<SelfSignedCertificate> {
   const altNames = [...new Set(["localhost", "127.0.0.1", ...names])].map((name) =>
     isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name },
   );
   const nowMs = Date.now();
   const pems = await generate([{ name: "commonName", value: commonName }], {
-    keyType: "ec",
-    curve: "P-256",
+    ...(keyType === "ec" ? { keyType, curve: "P-256" as const } : { keyType, keySize: 2048 }),
     algorithm: "sha256",
     notBeforeDate: new Date(nowMs - EARLIER_MS),
     notAfterDate: new Date(nowMs + VALID_MS),

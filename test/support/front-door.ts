@@ -5,6 +5,7 @@ import { type RunningGateway, startGateway } from "../../src/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { type EchoPod, startEchoPod } from "./echo-service.ts";
+import { eventually } from "./eventually.ts";
 import { type MetricSamples, parseMetrics } from "./taken-path.ts";
 
 export const INGRESS_CLASS = {
@@ -89,6 +90,14 @@ export class FrontDoor {
     const started = await startEchoPod(service, pod);
     this.#pods.push(started);
     return started;
+  }
+
+  /** Resolves when routes of so many Ingresses are in force. */
+  async serves(ingresses: number): Promise<void> {
+    await eventually(
+      () => `routes of ${ingresses} Ingresses; logged: ${this.#logged.join("").slice(-2000)}`,
+      async () => (await this.readMetrics()).get("sluice_ingress_objects") === ingresses,
+    );
   }
 
   async readMetrics(): Promise<MetricSamples> {

@@ -1,0 +1,165 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+} from "node:http2";
+import {
+  type HeaderLine,
+  type HeaderList,
+  headerListOf,
+  headerValue,
+  withoutHeaders,
+} from "./header-list.ts";
+import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
+import type { HttpDownstream } from "./http-downstream.ts";
+import { UNREAD_BODY_LINGER_MS } from "./http-forwarder.ts";
+import { http2Headers } from "./http2-downstream.ts";
+import type { Http2Upstream } from "./http2-upstream.ts";
+import { UpstreamError } from "./upstream-error.ts";
+
+export interface ForwardOverHttp2Options {
+  readonly upstream: Http2Upstream;
+  readonly path: string;
+  /** Last edit of the request's lines, hop-by-hop lines already gone. `host` becomes `:authority`. */
+  editHeaders(headers: HeaderList): HeaderList;
+  editResponseHeaders(headers: HeaderList, status: number): HeaderList;
+  readonly responseHeaderTimeoutMs: number | undefined;
+  /** Nothing has been sent to the client yet. */
+  respondError(error: UpstreamError): void;
+  /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
+  nextUpstream(): Http2Upstream | undefined;
+}
+
+/**
+ * Forwards one exchange to an HTTP/2 upstream, as gRPC needs it: bodies stream both ways at once, trailers arrive. Resolves when the
+ * exchange is over, whatever its outcome; never rejects.
+ */
+export async function forwardOverHttp2(
+  downstream: HttpDownstream,
+  options: ForwardOverHttp2Options,
+): Promise<void> {
+  const closed = new Promise<void>((resolve) => downstream.onClose(resolve));
+  for (let upstream: Http2Upstream | undefined = options.upstream; upstream !== undefined; ) {
+    try {
+      const session = await upstream.session();
+      exchange(downstream, session, options);
+      return await closed;
+    } catch (error) {
+      const failure =
+        error instanceof UpstreamError
+          ? error
+          : new UpstreamError("closed-before-response", "the connection closed");
+      const next: Http2Upstream | undefined =
+        failure.code === "dial-failed" ? options.nextUpstream() : undefined;
+      if (next === undefined) fail(downstream, failure, options);
+      upstream = next;
+    }
+  }
+  return closed;
+}
+
+/** Throws where the session can not open another stream. */
+function exchange(
+  downstream: HttpDownstream,
+  session: ClientHttp2Session,
+  options: ForwardOverHttp2Options,
+): void {
+  const edited = options.editHeaders(withoutHeaders(withoutHopByHop(downstream.headers), ["expect"]));
+  const stream = session.request(requestHeaders(edited, downstream.method, options.path), {
+    endStream: !downstream.hasBody,
+  });
+  let trailers: HeaderLine[] = [];
+  let failure: UpstreamError | undefined;
+  const timer = headerTimer(stream, options.responseHeaderTimeoutMs, (error) => {
+    failure = error;
+  });
+  stream.on("response", (headers, _flags, rawHeaders?: string[]) => {
+    clearTimeout(timer);
+    respond(downstream, stream, headers, rawHeaders ?? [], options);
+  });
+  stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
+    trailers = trailersToForward(headerListOf(rawTrailers ?? []));
+  });
+  // The reason is in `rstCode`, and 'close' follows.
+  stream.on("error", () => {});
+  let isWhole = false;
+  stream.once("end", () => {
+    // A reset ends the readable side as well.
+    isWhole = !stream.aborted && stream.rstCode === constants.NGHTTP2_NO_ERROR && downstream.hasResponded;
+    if (!isWhole) return;
+    downstream.finish(trailers);
+    if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
+  });
+  stream.once("close", () => {
+    clearTimeout(timer);
+    if (isWhole || downstream.isFinished) return;
+    if (downstream.hasResponded) downstream.truncate();
+    else
+      fail(
+        downstream,
+        failure ?? new UpstreamError("closed-before-response", "the stream was reset"),
+        options,
+      );
+  });
+  downstream.onClose(() => {
+    if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
+  });
+  if (downstream.hasBody) sendBody(downstream, stream);
+}
+
+function sendBody(downstream: HttpDownstream, stream: ClientHttp2Stream): void {
+  downstream.body.pipe(stream, { end: false });
+  downstream.body.once("end", () => {
+    if (!stream.writableEnded) stream.end();
+  });
+}
+
+function respond(
+  downstream: HttpDownstream,
+  stream: ClientHttp2Stream,
+  headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
+  { editResponseHeaders }: ForwardOverHttp2Options,
+): void {
+  const status = Number(headers[":status"]);
+  const lines = headerListOf(rawHeaders).filter(([name]) => !name.startsWith(":"));
+  try {
+    const sink = downstream.respond(status, "", editResponseHeaders(withoutHopByHop(lines), status));
+    stream.pipe(sink, { end: false });
+  } catch {
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+}
+
+function requestHeaders(lines: HeaderList, method: string, path: string): OutgoingHttpHeaders {
+  return {
+    ":method": method,
+    ":path": path,
+    ":scheme": "http",
+    ":authority": headerValue(lines, "host") ?? "",
+    ...http2Headers(withoutHeaders(lines, ["host"])),
+  };
+}
+
+function headerTimer(
+  stream: ClientHttp2Stream,
+  timeoutMs: number | undefined,
+  onTimeout: (error: UpstreamError) => void,
+): NodeJS.Timeout | undefined {
+  if (timeoutMs === undefined) return undefined;
+  return setTimeout(() => {
+    onTimeout(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers"));
+    stream.close(constants.NGHTTP2_CANCEL);
+  }, timeoutMs);
+}
+
+function fail(
+  downstream: HttpDownstream,
+  error: UpstreamError,
+  { respondError }: ForwardOverHttp2Options,
+): void {
+  if (downstream.hasResponded) downstream.abort();
+  else respondError(error);
+}
