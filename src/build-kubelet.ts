@@ -1,9 +1,12 @@
+import { readFile } from "node:fs/promises";
 import type { Cluster } from "./cluster/cluster.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
+import type { EgressProxySettings } from "./config/egress-proxy.ts";
 import type { KubeletOptions } from "./gateway/context.ts";
 import { type DescribedNode, describeNode } from "./gateway/nodes/describe-nodes.ts";
 import { KnownNodes } from "./gateway/nodes/known-nodes.ts";
 import type { Metrics } from "./observability/metrics.ts";
+import { dialThroughProxy, type EgressProxy } from "./upstream/egress-proxy.ts";
 import { endpointOfUrl, readUpstreamTls } from "./upstream/endpoint-of-url.ts";
 import { NodeAddresses, resolveByDns } from "./upstream/node-address.ts";
 import { type ReservedEndpoint, ReservedEndpoints } from "./upstream/reserved-endpoints.ts";
@@ -24,16 +27,34 @@ export async function buildKubelet(
     resolveByDns,
     kubelet.allowAPIServerEndpoints ? undefined : reserved,
   );
+  const proxy = kubelet.egressProxy && (await egressProxyOf(kubelet.egressProxy));
   return {
     preferredAddressTypes: kubelet.preferredAddressTypes,
     defaultKubeletPort: kubelet.port,
+    connect: proxy && ((endpoint, options) => dialThroughProxy(proxy, endpoint, options)),
     endpointOf: async ({ name, host, port }) => ({
-      host: await addresses.resolve(host, port),
+      host: await (proxy === undefined ? addresses.resolve(host, port) : addresses.check(host, port)),
       port,
       tls,
       serverName: host,
       commonName: kubelet.verifyNodeName ? `system:node:${name}` : undefined,
     }),
+  };
+}
+
+async function egressProxyOf(settings: EgressProxySettings): Promise<EgressProxy> {
+  const { url, credentialsFile } = settings;
+  const { protocol, pathname } = new URL(url);
+  return {
+    server:
+      protocol === "unix:"
+        ? { socketPath: decodeURIComponent(pathname) }
+        : await endpointOfUrl(url, settings),
+    authorization:
+      credentialsFile === undefined
+        ? undefined
+        : async () =>
+            `Basic ${Buffer.from((await readFile(credentialsFile, "utf8")).trim()).toString("base64")}`,
   };
 }
 

@@ -1,10 +1,11 @@
 import type { Socket } from "node:net";
-import { connect as connectTls, rootCertificates } from "node:tls";
-import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "../upstream/dial.ts";
-import { goDialErrorText, joinHostPort } from "../upstream/go-dial-error.ts";
+import { rootCertificates } from "node:tls";
+import { type DialOptions, dial, type UpstreamEndpoint } from "../upstream/dial.ts";
+import { joinHostPort } from "../upstream/go-dial-error.ts";
+import { secureSocket } from "../upstream/secure-socket.ts";
 import { UpstreamTls } from "../upstream/tls.ts";
 import { exchangeHeads } from "../upstream/upgrade-request.ts";
-import { abortedError, UpstreamError } from "../upstream/upstream-error.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
 import { ConnectError } from "./connect-error.ts";
 
 /** An HTTP proxy that connects us by CONNECT (RFC 9110 section 9.3.6). */
@@ -55,7 +56,7 @@ export async function connectThroughProxy(
   { dialTimeoutMs, signal }: DialOptions,
 ): Promise<Socket> {
   const socket = await askProxy(proxy, endpoint, { dialTimeoutMs, signal });
-  return endpoint.tls === undefined ? socket : secure(socket, endpoint, { dialTimeoutMs, signal });
+  return await secureSocket(socket, endpoint, { dialTimeoutMs, signal });
 }
 
 async function askProxy(
@@ -89,43 +90,4 @@ function connectRequest(proxy: ProxyServer, { host, port }: UpstreamEndpoint): B
   const authorization =
     proxy.authorization === undefined ? "" : `Proxy-Authorization: ${proxy.authorization}\r\n`;
   return Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`, "latin1");
-}
-
-function secure(
-  socket: Socket,
-  endpoint: UpstreamEndpoint,
-  { dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS, signal }: DialOptions,
-): Promise<Socket> {
-  const { host, port, tls } = endpoint;
-  if (tls === undefined) return Promise.resolve(socket);
-  return new Promise((resolve, reject) => {
-    const secured = connectTls({ ...tls.connectOptions(host, port, endpoint), socket });
-    const settle = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
-      secured.off("error", onError).off("close", onClose).off("secureConnect", onSecure);
-      secured.on("error", () => {});
-    };
-    const fail = (error: UpstreamError): void => {
-      settle();
-      secured.destroy();
-      socket.destroy();
-      reject(error);
-    };
-    const failed = (text: string, cause?: Error): void =>
-      fail(new UpstreamError("dial-failed", text, { cause, hasConnected: true }));
-    const onAbort = (): void => fail(abortedError());
-    const onError = (error: Error): void => {
-      tls.forgetSession(host, port, endpoint);
-      failed(goDialErrorText(error, joinHostPort(host, port)), error);
-    };
-    const onClose = (): void => failed("EOF");
-    const onSecure = (): void => {
-      settle();
-      resolve(secured);
-    };
-    const timer = setTimeout(() => failed("net/http: TLS handshake timeout"), dialTimeoutMs);
-    signal?.addEventListener("abort", onAbort, { once: true });
-    secured.on("error", onError).on("close", onClose).on("secureConnect", onSecure);
-  });
 }

@@ -1,4 +1,5 @@
 import { checkNetwork } from "./address-list.ts";
+import { type EgressProxySettings, readEgressProxy } from "./egress-proxy.ts";
 import {
   type NodeCircuit,
   type NodeStreaming,
@@ -33,6 +34,8 @@ export interface KubeletConnection extends UpstreamTrust {
   readonly streaming: NodeStreaming;
   /** When a node that does not answer is no longer dialled. */
   readonly circuitBreaker: NodeCircuit;
+  /** Absent: nodes are dialled directly. */
+  readonly egressProxy: EgressProxySettings | undefined;
   /** The certificate must be that of `system:node:<name>`, so that no node can stand in for another. */
   readonly verifyNodeName: boolean;
 }
@@ -56,6 +59,7 @@ export function readKubelet(section: Section): KubeletConnection {
     allowAPIServerEndpoints: section.boolean("allowAPIServerEndpoints", false),
     streaming: readNodeStreaming(section.section("streaming")),
     circuitBreaker: readNodeCircuit(section.section("circuitBreaker")),
+    egressProxy: section.has("egressProxy") ? readEgressProxy(section.section("egressProxy")) : undefined,
     verifyNodeName: section.boolean("verifyNodeName", false),
   };
   if (kubelet.verifyNodeName && (kubelet.scheme === "http" || kubelet.insecureSkipTLSVerify)) {

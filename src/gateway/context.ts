@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { AuditLog } from "../access/audit/audit-log.ts";
 import type { Authenticator } from "../access/authn/authenticator.ts";
 import type { Authorizer } from "../access/authz/authorizer.ts";
@@ -12,7 +13,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Bandwidth } from "../streaming/bandwidth.ts";
 import type { SessionClock } from "../streaming/session-clock.ts";
-import type { UpstreamEndpoint } from "../upstream/dial.ts";
+import type { DialOptions, UpstreamEndpoint } from "../upstream/dial.ts";
 import type { EdgeRules } from "./edge-rules.ts";
 import type { KnownNodes } from "./nodes/known-nodes.ts";
 import type { Sessions } from "./sessions.ts";
@@ -55,4 +56,6 @@ export interface KubeletOptions {
    * Rejects when the address is refused or can not be found.
    */
   endpointOf(node: NodeEndpoint): UpstreamEndpoint | Promise<UpstreamEndpoint>;
+  /** How it is dialled, where that is not directly; as `dial`. */
+  readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
 }

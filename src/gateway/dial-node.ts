@@ -7,6 +7,7 @@ import {
   type RefusedUpgrade,
   requestUpgrade,
   type SwitchedUpgrade,
+  type UpgradeRequest,
   type UpgradeResponse,
 } from "../upstream/upgrade-request.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
@@ -32,7 +33,8 @@ export async function dialNode(
   const endpoint = await endpointOf(target.node, gateway.kubelet);
   const ticket = gateway.nodes.admit(target.node);
   try {
-    const response = await requestSession(endpoint, kubeletRequest, signal, gateway);
+    const connect = gateway.kubelet.connect?.bind(undefined, endpoint);
+    const response = await requestSession(endpoint, kubeletRequest, signal, gateway, connect);
     ticket.answered();
     return response;
   } catch (error) {
@@ -48,13 +50,14 @@ export async function dialNode(
 
 /**
  * Asks whoever is there for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
- * laid behind a validated 101 (CVE-2018-1002105). Throws UpstreamError.
+ * laid behind a validated 101 (CVE-2018-1002105). `connect`: how, where that is not directly. Throws UpstreamError.
  */
 export async function requestSession(
   endpoint: UpstreamEndpoint,
   { method, path, headers, upgrade }: KubeletRequest,
   signal: AbortSignal,
   { limits, timeouts }: GatewayContext,
+  connect?: UpgradeRequest["connect"],
 ): Promise<UpgradeResponse> {
   const response = await requestUpgrade({
     endpoint,
@@ -62,6 +65,7 @@ export async function requestSession(
     path,
     headers,
     signal,
+    connect,
     dialTimeoutMs: timeouts.dialMs,
     responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
     maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,

@@ -44,6 +44,11 @@ export class NodeAddresses {
     if (first === undefined) throw new NodeAddressRefused(`no address found for ${host}`);
     return first;
   }
+
+  /** For a proxy that looks names up itself: an address is checked, a name is not looked up here. Throws NodeAddressRefused. */
+  async check(host: string, port: number): Promise<string> {
+    return isIP(host) === 0 ? host : await this.resolve(host, port);
+  }
 }
 
 /** Every address of a name, by the system's resolver. */

@@ -51,6 +51,7 @@ describe("the configuration", () => {
           maxRetryFailedPathMs: 1_800_000,
         },
         circuitBreaker: { failures: 3, retryMs: 5_000, maxRetryMs: 60_000 },
+        egressProxy: undefined,
         verifyNodeName: false,
       },
       limits: defaultLimits,
@@ -209,7 +210,7 @@ describe("a wrong configuration", () => {
       problems: [
         'f.yaml:3: listener: unknown field; did you mean "listeners"?',
         'f.yaml:5: listeners.apiserver: unknown field; did you mean "apiServer"?',
-        "f.yaml:7: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile, allowedAddresses, allowAPIServerEndpoints, streaming, circuitBreaker, verifyNodeName",
+        "f.yaml:7: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile, allowedAddresses, allowAPIServerEndpoints, streaming, circuitBreaker, egressProxy, verifyNodeName",
         'f.yaml:9: timeouts.idleMs: unknown field; did you mean "idle"?',
       ],
     },

@@ -15,6 +15,7 @@ import {
   serviceStrategy,
 } from "./service-strategies.ts";
 import type { Strategy } from "./strategy.ts";
+import { workloadStrategies } from "./workload-strategies.ts";
 
 /** Every kind that is known here. */
 export const strategies: readonly Strategy[] = [
@@ -31,6 +32,7 @@ export const strategies: readonly Strategy[] = [
   endpointSliceStrategy,
   secretStrategy,
   leaseStrategy,
+  ...workloadStrategies,
 ];
 
 const byKind: ReadonlyMap<string, Strategy> = new Map(

@@ -1,3 +1,4 @@
+import type { FieldPath } from "../../config/yaml-documents.ts";
 import { type FieldError, forbiddenField, invalidValue, required, tooLong } from "../field-errors.ts";
 import type { ObjectMeta } from "../objects.ts";
 import { labelProblems, labelValueProblems, qualifiedNameProblems } from "./name-rules.ts";
@@ -16,11 +17,8 @@ export function validateMetadata(metadata: ObjectMeta, rules: MetadataRules): Fi
   return [
     ...nameErrors(name, rules),
     ...namespaceErrors(namespace, rules),
-    ...Object.entries(labels).flatMap(([key, value]) => [
-      ...qualifiedNameProblems(key).map((problem) => invalidValue(["metadata", "labels"], key, problem)),
-      ...labelValueProblems(value).map((problem) => invalidValue(["metadata", "labels"], value, problem)),
-    ]),
-    ...annotationErrors(annotations),
+    ...labelErrors(labels, ["metadata", "labels"]),
+    ...annotationErrors(annotations, ["metadata", "annotations"]),
     ...timestampErrors(metadata),
   ];
 }
@@ -38,8 +36,17 @@ function namespaceErrors(namespace: string, { isNamespaced }: MetadataRules): Fi
   return labelProblems(namespace).map((problem) => invalidValue(path, namespace, problem));
 }
 
-function annotationErrors(annotations: Readonly<Record<string, string>>): FieldError[] {
-  const path = ["metadata", "annotations"];
+export function labelErrors(labels: Readonly<Record<string, string>>, path: FieldPath): FieldError[] {
+  return Object.entries(labels).flatMap(([key, value]) => [
+    ...qualifiedNameProblems(key).map((problem) => invalidValue(path, key, problem)),
+    ...labelValueProblems(value).map((problem) => invalidValue(path, value, problem)),
+  ]);
+}
+
+export function annotationErrors(
+  annotations: Readonly<Record<string, string>>,
+  path: FieldPath,
+): FieldError[] {
   const errors = Object.keys(annotations).flatMap((key) =>
     // Annotation keys are checked as if they were lower case.
     qualifiedNameProblems(key.toLowerCase()).map((problem) => invalidValue(path, key, problem)),

@@ -1,9 +1,8 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
-import { type FieldError, forbiddenField, invalidValue, notSupported, required } from "../field-errors.ts";
+import { type FieldError, invalidValue, notSupported, required } from "../field-errors.ts";
 import {
   type ClusterRole,
   type ClusterRoleBinding,
-  type LabelSelector,
   type PolicyRule,
   RBAC_GROUP,
   type Role,
@@ -11,12 +10,8 @@ import {
   type RoleRef,
   type Subject,
 } from "../rbac-objects.ts";
-import {
-  labelValueProblems,
-  pathSegmentProblems,
-  qualifiedNameProblems,
-  subdomainProblems,
-} from "./name-rules.ts";
+import { pathSegmentProblems, subdomainProblems } from "./name-rules.ts";
+import { selectorErrors } from "./validate-label-selector.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
 const nameProblems = pathSegmentProblems;
@@ -114,49 +109,4 @@ function subjectErrors(subject: Partial<Subject>, isNamespaced: boolean, path: F
     default:
       return [...errors, notSupported([...path, "kind"], kind, ["ServiceAccount", "User", "Group"])];
   }
-}
-
-function selectorErrors(
-  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
-  path: FieldPath,
-): FieldError[] {
-  const labelsPath = [...path, "matchLabels"];
-  return [
-    ...Object.entries(matchLabels).flatMap(([key, value]) => [
-      ...qualifiedNameProblems(key).map((problem) => invalidValue(labelsPath, key, problem)),
-      ...labelValueProblems(value).map((problem) =>
-        invalidValue([...labelsPath, `[${key}]`], value, problem),
-      ),
-    ]),
-    ...matchExpressions.flatMap((requirement, index) =>
-      requirementErrors(requirement ?? {}, [...path, "matchExpressions", index]),
-    ),
-  ];
-}
-
-function requirementErrors(
-  { key = "", operator = "", values = [] }: { key?: string; operator?: string; values?: readonly string[] },
-  path: FieldPath,
-): FieldError[] {
-  const errors: FieldError[] = [];
-  const valuesPath = [...path, "values"];
-  if (operator === "In" || operator === "NotIn") {
-    if (values.length === 0) {
-      errors.push(required(valuesPath, "must be specified when `operator` is 'In' or 'NotIn'"));
-    }
-  } else if (operator === "Exists" || operator === "DoesNotExist") {
-    if (values.length > 0) {
-      const sentence = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-      errors.push(forbiddenField(valuesPath, sentence));
-    }
-  } else {
-    errors.push(invalidValue([...path, "operator"], operator, "not a valid selector operator"));
-  }
-  return [
-    ...errors,
-    ...qualifiedNameProblems(key).map((problem) => invalidValue([...path, "key"], key, problem)),
-    ...values.flatMap((value, index) =>
-      labelValueProblems(value).map((problem) => invalidValue([...valuesPath, index], value, problem)),
-    ),
-  ];
 }

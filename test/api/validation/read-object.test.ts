@@ -31,7 +31,8 @@ const misshapenPod = (text: string) =>
   `Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal ${text}`;
 const known =
   "known here: Pod, Node, Namespace, Ingress, IngressClass, Role, ClusterRole, RoleBinding, ClusterRoleBinding, " +
-  "Service, EndpointSlice, Secret, Lease, List";
+  "Service, EndpointSlice, Secret, Lease, ReplicationController, PodTemplate, Deployment, ReplicaSet, StatefulSet, " +
+  "DaemonSet, Job, CronJob, List";
 
 const refused: readonly [what: string, value: unknown, path: string, message: string][] = [
   ["no object", 7, "", "a Kubernetes object is expected: a mapping with apiVersion and kind"],

@@ -1,6 +1,5 @@
-import type { ClusterRole, LabelRequirement, LabelSelector, PolicyRule } from "../../../api/rbac-objects.ts";
-
-type Labels = Readonly<Record<string, string>>;
+import { matchesSelector } from "../../../api/label-match.ts";
+import type { ClusterRole, PolicyRule } from "../../../api/rbac-objects.ts";
 
 /**
  * The rules of a ClusterRole: its own, or those of the ClusterRoles that its aggregationRule chooses, in order of their names. What
@@ -22,7 +21,7 @@ export function rulesOfClusterRole(role: ClusterRole, all: readonly ClusterRole[
     for (const selector of selectors) {
       for (const other of all) {
         const { name, labels = {} } = other.metadata;
-        if (seen.has(name) || !selects(selector, labels)) continue;
+        if (seen.has(name) || !matchesSelector(selector, labels)) continue;
         seen.add(name);
         if (other.aggregationRule === undefined) other.rules?.forEach(add);
         else visit(other);
@@ -31,30 +30,4 @@ export function rulesOfClusterRole(role: ClusterRole, all: readonly ClusterRole[
   };
   visit(role);
   return rules;
-}
-
-/** metav1.LabelSelector: all labels and all expressions. An empty selector chooses everything. */
-export function selects({ matchLabels = {}, matchExpressions = [] }: LabelSelector, labels: Labels): boolean {
-  return (
-    Object.entries(matchLabels).every(
-      ([key, value]) => Object.hasOwn(labels, key) && labels[key] === value,
-    ) && matchExpressions.every((requirement) => isMet(requirement, labels))
-  );
-}
-
-/** An absent key satisfies NotIn and DoesNotExist. Validation lets no other operator through. */
-function isMet({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-  switch (operator) {
-    case "In":
-      return value !== undefined && values.includes(value);
-    case "NotIn":
-      return value === undefined || !values.includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    default:
-      return false;
-  }
 }

@@ -1,0 +1,35 @@
+import type { LabelRequirement, LabelSelector } from "./rbac-objects.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+/** metav1.LabelSelector: all labels and all expressions. An empty selector matches everything. */
+export function matchesSelector(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  labels: Labels,
+): boolean {
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labelOf(labels, key) === value) &&
+    matchExpressions.every((requirement) => matchesRequirement(requirement, labels))
+  );
+}
+
+/** An absent key satisfies NotIn and DoesNotExist. Validation lets no other operator through. */
+function matchesRequirement({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
+  const value = labelOf(labels, key);
+  switch (operator) {
+    case "In":
+      return value !== undefined && values.includes(value);
+    case "NotIn":
+      return value === undefined || !values.includes(value);
+    case "Exists":
+      return value !== undefined;
+    case "DoesNotExist":
+      return value === undefined;
+    default:
+      return false;
+  }
+}
+
+function labelOf(labels: Labels, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+}

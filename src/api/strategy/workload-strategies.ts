@@ -1,0 +1,187 @@
+import type { FeatureGates } from "../../config/feature-gates.ts";
+import type { ApiObject } from "../api-object.ts";
+import { withPodSpecDefaults } from "../defaulting/default-pod-spec.ts";
+import type { FieldError } from "../field-errors.ts";
+import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
+import {
+  immutableErrors,
+  statefulSetUpdateErrors,
+  validateAppsWorkload,
+  validateCronJob,
+  validateJob,
+  validatePodTemplate,
+  validateReplicationController,
+} from "../validation/validate-workload.ts";
+import {
+  appsShape,
+  cronJobShape,
+  jobShape,
+  podTemplateShape,
+  replicationControllerShape,
+} from "../validation/workload-shapes.ts";
+import type {
+  AppsWorkload,
+  CronJob,
+  Job,
+  PodTemplate,
+  PodTemplateSpec,
+  ReplicationController,
+} from "../workload-objects.ts";
+import {
+  dropDisabledProbeFields,
+  type ProbeFieldOptions,
+  probeFieldOptions,
+} from "./disabled-probe-fields.ts";
+import { withFirstGeneration, withNextGeneration } from "./generation.ts";
+import { keepingStatus, statusOnly } from "./plain-strategy.ts";
+import type { Strategy } from "./strategy.ts";
+
+/** Where an object keeps its template, and what is said about the rest of it. */
+interface WorkloadRules<T extends ApiObject>
+  extends Pick<Strategy<T>, "kind" | "apiVersion" | "resource" | "shape"> {
+  templateOf(object: T): PodTemplateSpec | undefined;
+  withTemplate(object: T, template: PodTemplateSpec): T;
+  /** Beside those of the template. */
+  withOwnDefaults(object: T): T;
+  validate(object: T, options: ProbeFieldOptions): FieldError[];
+  updateErrors(next: T, old: T): FieldError[];
+  readonly hasStatus: boolean;
+}
+
+/** A kind with a template of pods: the template has the defaults, the cleared fields and the validation that a pod has. */
+function workloadStrategy<T extends ApiObject>(rules: WorkloadRules<T>): Strategy<T> {
+  const { kind, apiVersion, resource, shape, templateOf, withTemplate, hasStatus } = rules;
+  const withoutDisabledFields = (next: T, old: T | undefined, gates: FeatureGates): T => {
+    const template = templateOf(next);
+    if (template === undefined) return next;
+    const spec = dropDisabledProbeFields(template.spec, old && templateOf(old)?.spec, gates);
+    return withTemplate(next, { ...template, spec });
+  };
+  return {
+    kind,
+    apiVersion,
+    resource,
+    shape,
+    isNamespaced: true,
+    otherVersions: {},
+    withDefaults: (object) => {
+      const template = templateOf(object);
+      if (template === undefined) return rules.withOwnDefaults(object);
+      const spec = withPodSpecDefaults(template.spec ?? {});
+      return rules.withOwnDefaults(withTemplate(object, { ...template, spec }));
+    },
+    prepareForCreate: ({ status: _, ...object }, gates) =>
+      withFirstGeneration(withoutDisabledFields(object as T, undefined, gates)),
+    validateCreate: (object, gates) => rules.validate(object, probeFieldOptions(gates, undefined)),
+    prepareForUpdate: (next, old, gates) =>
+      withNextGeneration(keepingStatus(withoutDisabledFields(next, old, gates), old), old),
+    validateUpdate: (next, old, gates) => [
+      ...validateMetadataUpdate(next.metadata, old.metadata),
+      ...rules.validate(next, probeFieldOptions(gates, templateOf(old)?.spec)),
+      ...rules.updateErrors(next, old),
+    ],
+    warnings: () => [],
+    ...(hasStatus && { status: statusOnly<T>(() => []) }),
+  };
+}
+
+const EMPTY_TEMPLATE = { spec: {} } as unknown as PodTemplateSpec;
+/** Go decodes an absent struct as an empty one. */
+function specOf<T extends { readonly spec?: object }>(object: T): NonNullable<T["spec"]> {
+  return (object.spec ?? {}) as NonNullable<T["spec"]>;
+}
+
+function appsStrategy(kind: string, updateErrors: WorkloadRules<AppsWorkload>["updateErrors"]) {
+  return workloadStrategy<AppsWorkload>({
+    kind,
+    apiVersion: "apps/v1",
+    resource: `${kind.toLowerCase()}s`,
+    shape: appsShape(kind),
+    templateOf: (object) => specOf(object).template ?? EMPTY_TEMPLATE,
+    withTemplate: (object, template) => ({ ...object, spec: { ...specOf(object), template } }),
+    withOwnDefaults: (object) =>
+      kind === "DaemonSet" ? object : { ...object, spec: { replicas: 1, ...object.spec } },
+    validate: validateAppsWorkload,
+    updateErrors,
+    hasStatus: true,
+  });
+}
+
+const keepingSelector = (next: AppsWorkload, old: AppsWorkload): FieldError[] =>
+  immutableErrors(next.spec, old.spec, ["selector"]);
+
+const replicationControllerStrategy = workloadStrategy<ReplicationController>({
+  kind: "ReplicationController",
+  apiVersion: "v1",
+  resource: "replicationcontrollers",
+  shape: replicationControllerShape,
+  templateOf: (object) => specOf(object).template,
+  withTemplate: (object, template) => ({ ...object, spec: { ...specOf(object), template } }),
+  withOwnDefaults: (object) => {
+    const { selector = {}, template, ...spec } = specOf(object);
+    const labels = template?.metadata?.labels ?? {};
+    const chosen = Object.keys(selector).length === 0 ? labels : selector;
+    return { ...object, spec: { replicas: 1, ...spec, selector: chosen, ...(template && { template }) } };
+  },
+  validate: validateReplicationController,
+  updateErrors: () => [],
+  hasStatus: true,
+});
+
+const jobStrategy = workloadStrategy<Job>({
+  kind: "Job",
+  apiVersion: "batch/v1",
+  resource: "jobs",
+  shape: jobShape,
+  templateOf: (object) => specOf(object).template ?? EMPTY_TEMPLATE,
+  withTemplate: (object, template) => ({ ...object, spec: { ...specOf(object), template } }),
+  withOwnDefaults: (object) => object,
+  validate: validateJob,
+  updateErrors: (next, old) => immutableErrors(next.spec, old.spec, ["selector", "template"]),
+  hasStatus: true,
+});
+
+const cronJobStrategy = workloadStrategy<CronJob>({
+  kind: "CronJob",
+  apiVersion: "batch/v1",
+  resource: "cronjobs",
+  shape: cronJobShape,
+  templateOf: (object) => specOf(object).jobTemplate?.spec?.template ?? EMPTY_TEMPLATE,
+  withTemplate: (object, template) => {
+    const spec = specOf(object);
+    const jobTemplate = (spec.jobTemplate ?? {}) as Partial<CronJob["spec"]["jobTemplate"]>;
+    const jobSpec = { ...jobTemplate.spec, template };
+    return { ...object, spec: { ...spec, jobTemplate: { ...jobTemplate, spec: jobSpec } } };
+  },
+  withOwnDefaults: (object) => ({
+    ...object,
+    spec: { ...object.spec, concurrencyPolicy: object.spec.concurrencyPolicy || "Allow" },
+  }),
+  validate: validateCronJob,
+  updateErrors: () => [],
+  hasStatus: true,
+});
+
+const podTemplateStrategy = workloadStrategy<PodTemplate>({
+  kind: "PodTemplate",
+  apiVersion: "v1",
+  resource: "podtemplates",
+  shape: podTemplateShape,
+  templateOf: (object) => object.template ?? EMPTY_TEMPLATE,
+  withTemplate: (object, template) => ({ ...object, template }),
+  withOwnDefaults: (object) => object,
+  validate: validatePodTemplate,
+  updateErrors: () => [],
+  hasStatus: false,
+});
+
+export const workloadStrategies: readonly Strategy[] = [
+  replicationControllerStrategy as Strategy,
+  podTemplateStrategy as Strategy,
+  appsStrategy("Deployment", keepingSelector) as Strategy,
+  appsStrategy("ReplicaSet", keepingSelector) as Strategy,
+  appsStrategy("StatefulSet", (next, old) => statefulSetUpdateErrors(next.spec, old.spec)) as Strategy,
+  appsStrategy("DaemonSet", keepingSelector) as Strategy,
+  jobStrategy as Strategy,
+  cronJobStrategy as Strategy,
+];

@@ -1,0 +1,44 @@
+import type { FieldPath } from "../../config/yaml-documents.ts";
+import { type FieldError, forbiddenField, notSupported } from "../field-errors.ts";
+import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
+import type { PodTemplateSpec } from "../workload-objects.ts";
+import { annotationErrors, labelErrors } from "./validate-metadata.ts";
+import { podSpecErrors } from "./validate-pod-spec.ts";
+
+/** A template of pods that any object holds. Expects a defaulted value. */
+export function templateErrors(
+  { metadata = {}, spec }: PodTemplateSpec,
+  path: FieldPath,
+  options: ProbeFieldOptions,
+): FieldError[] {
+  const hasEphemeral = (spec.ephemeralContainers ?? []).length > 0;
+  const ephemeralPath = [...path, "spec", "ephemeralContainers"];
+  return [
+    ...labelErrors(metadata.labels ?? {}, [...path, "labels"]),
+    ...annotationErrors(metadata.annotations ?? {}, [...path, "annotations"]),
+    ...podSpecErrors(spec, [...path, "spec"], { ...options, isTemplate: true }),
+    ...(hasEphemeral
+      ? [forbiddenField(ephemeralPath, "ephemeral containers not allowed in pod template")]
+      : []),
+  ];
+}
+
+/** The template of something that keeps its pods running for ever. */
+export function lastingTemplateErrors(
+  template: PodTemplateSpec,
+  path: FieldPath,
+  options: ProbeFieldOptions,
+  kind: string,
+): FieldError[] {
+  const { restartPolicy = "", activeDeadlineSeconds } = template.spec;
+  const sentence = `activeDeadlineSeconds in ${kind} is not Supported`;
+  return [
+    ...templateErrors(template, path, options),
+    ...(restartPolicy === "Always"
+      ? []
+      : [notSupported([...path, "spec", "restartPolicy"], restartPolicy, ["Always"])]),
+    ...(activeDeadlineSeconds === undefined
+      ? []
+      : [forbiddenField([...path, "spec", "activeDeadlineSeconds"], sentence)]),
+  ];
+}

@@ -1,0 +1,159 @@
+import { isDeepStrictEqual } from "node:util";
+import type { FieldPath } from "../../config/yaml-documents.ts";
+import { type FieldError, forbiddenField, invalidValue, notSupported, required } from "../field-errors.ts";
+import { matchesSelector } from "../label-match.ts";
+import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
+import type {
+  AppsWorkload,
+  CronJob,
+  Job,
+  JobSpec,
+  PodTemplate,
+  PodTemplateSpec,
+  ReplicationController,
+} from "../workload-objects.ts";
+import { subdomainProblems } from "./name-rules.ts";
+import { selectorErrors } from "./validate-label-selector.ts";
+import { validateMetadata } from "./validate-metadata.ts";
+import { FIELD_IS_IMMUTABLE } from "./validate-metadata-update.ts";
+import { lastingTemplateErrors, templateErrors } from "./validate-pod-template.ts";
+
+/** A CronJob's Jobs append eleven characters to its name. */
+const MAX_CRON_JOB_NAME_CHARACTERS = 52;
+const NO_MATCH = "`selector` does not match template `labels`";
+const namespaced = { isNamespaced: true, nameProblems: subdomainProblems };
+
+/** Kubernetes calls every one of these by the kind in its sentences, but for ReplicaSet's selector. */
+const nameInSelectorSentence: Readonly<Record<string, string>> = { ReplicaSet: "deployment" };
+
+export function validateAppsWorkload(object: AppsWorkload, options: ProbeFieldOptions): FieldError[] {
+  const { kind, metadata, spec } = object;
+  const path = ["spec", "selector"];
+  const name = nameInSelectorSentence[kind] ?? kind.toLowerCase();
+  const { selector, template } = spec;
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
+  const isEmpty = Object.keys(matchLabels).length + matchExpressions.length === 0;
+  const inSelector = selector === undefined ? [required(path)] : selectorErrors(selector, path);
+  const isEmptyGiven = selector !== undefined && isEmpty;
+  return [
+    ...validateMetadata(metadata, namespaced),
+    ...countErrors(spec.replicas, ["spec", "replicas"]),
+    ...inSelector,
+    ...(isEmptyGiven ? [invalidValue(path, selector, `empty selector is invalid for ${name}`)] : []),
+    ...(inSelector.length === 0 && !matchesSelector(selector ?? {}, labelsOf(template))
+      ? [mismatchOf(template)]
+      : []),
+    ...lastingTemplateErrors(template, ["spec", "template"], options, kind),
+  ];
+}
+
+export function validateReplicationController(
+  { kind, metadata, spec }: ReplicationController,
+  options: ProbeFieldOptions,
+): FieldError[] {
+  const { replicas, selector = {}, template } = spec;
+  const isEmpty = Object.keys(selector).length === 0;
+  const common = [
+    ...validateMetadata(metadata, namespaced),
+    ...countErrors(replicas, ["spec", "replicas"]),
+    ...(isEmpty ? [required(["spec", "selector"])] : []),
+  ];
+  if (template === undefined) return [...common, required(["spec", "template"])];
+  const isMatch = isEmpty || matchesSelector({ matchLabels: selector }, labelsOf(template));
+  return [
+    ...common,
+    ...(isMatch ? [] : [mismatchOf(template)]),
+    ...lastingTemplateErrors(template, ["spec", "template"], options, kind),
+  ];
+}
+
+export function validateJob({ metadata, spec }: Job, options: ProbeFieldOptions): FieldError[] {
+  return [...validateMetadata(metadata, namespaced), ...jobSpecErrors(spec, ["spec"], options)];
+}
+
+export function validateCronJob({ metadata, spec }: CronJob, options: ProbeFieldOptions): FieldError[] {
+  const { schedule = "", concurrencyPolicy = "", jobTemplate } = spec;
+  const policies = ["Allow", "Forbid", "Replace"];
+  const { name = "" } = metadata;
+  const nameSentence = `must be no more than ${MAX_CRON_JOB_NAME_CHARACTERS} characters`;
+  return [
+    ...validateMetadata(metadata, namespaced),
+    ...(name.length > MAX_CRON_JOB_NAME_CHARACTERS
+      ? [invalidValue(["metadata", "name"], name, nameSentence)]
+      : []),
+    ...(schedule === "" ? [required(["spec", "schedule"])] : []),
+    ...(policies.includes(concurrencyPolicy)
+      ? []
+      : [notSupported(["spec", "concurrencyPolicy"], concurrencyPolicy, policies)]),
+    ...jobSpecErrors(jobTemplate.spec, ["spec", "jobTemplate", "spec"], options),
+  ];
+}
+
+export function validatePodTemplate(
+  { metadata, template }: PodTemplate,
+  options: ProbeFieldOptions,
+): FieldError[] {
+  return [...validateMetadata(metadata, namespaced), ...templateErrors(template, ["template"], options)];
+}
+
+/** Fields of the spec that may not change. */
+export function immutableErrors(next: object, old: object, fields: readonly string[]): FieldError[] {
+  const [after, before] = [next, old] as Record<string, unknown>[];
+  return fields
+    .filter((name) => !isDeepStrictEqual(after?.[name], before?.[name]))
+    .map((name) => invalidValue(["spec", name], after?.[name], FIELD_IS_IMMUTABLE));
+}
+
+const UPDATABLE_STATEFULSET_FIELDS = [
+  "replicas",
+  "ordinals",
+  "template",
+  "updateStrategy",
+  "revisionHistoryLimit",
+  "persistentVolumeClaimRetentionPolicy",
+  "minReadySeconds",
+];
+
+export function statefulSetUpdateErrors(next: object, old: object): FieldError[] {
+  const rest = (spec: object) =>
+    Object.fromEntries(Object.entries(spec).filter(([name]) => !UPDATABLE_STATEFULSET_FIELDS.includes(name)));
+  if (isDeepStrictEqual(rest(next), rest(old))) return [];
+  const quoted = UPDATABLE_STATEFULSET_FIELDS.map((name) => `'${name}'`);
+  const fields = `${quoted.slice(0, -1).join(", ")} and ${quoted.at(-1)}`;
+  const sentence = `updates to statefulset spec for fields other than ${fields} are forbidden`;
+  return [forbiddenField(["spec"], sentence)];
+}
+
+function jobSpecErrors(spec: JobSpec, path: FieldPath, options: ProbeFieldOptions): FieldError[] {
+  const { template } = spec;
+  const policy = template.spec.restartPolicy ?? "";
+  const policyPath = [...path, "template", "spec", "restartPolicy"];
+  const ending = ["OnFailure", "Never"];
+  const policyErrors =
+    policy === "Always"
+      ? [required(policyPath, 'valid values: "OnFailure", "Never"')]
+      : ending.includes(policy)
+        ? []
+        : [notSupported(policyPath, policy, ending)];
+  return [
+    ...(["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit"] as const).flatMap((name) =>
+      countErrors(spec[name], [...path, name]),
+    ),
+    ...templateErrors(template, [...path, "template"], options),
+    ...policyErrors,
+  ];
+}
+
+function countErrors(value: number | undefined, path: FieldPath): FieldError[] {
+  return value === undefined || value >= 0
+    ? []
+    : [invalidValue(path, value, "must be greater than or equal to 0")];
+}
+
+function labelsOf({ metadata }: PodTemplateSpec): Readonly<Record<string, string>> {
+  return metadata?.labels ?? {};
+}
+
+function mismatchOf(template: PodTemplateSpec): FieldError {
+  return invalidValue(["spec", "template", "metadata", "labels"], template.metadata?.labels, NO_MATCH);
+}

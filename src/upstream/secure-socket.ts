@@ -1,0 +1,52 @@
+import type { Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, type UpstreamEndpoint } from "./dial.ts";
+import { goDialErrorText, joinHostPort } from "./go-dial-error.ts";
+import { abortedError, UpstreamError } from "./upstream-error.ts";
+
+/**
+ * TLS with `endpoint` over a connection that leads to it, e.g. through a proxy; the connection itself where the endpoint has no TLS. The
+ * result is as `dial` gives it.
+ *
+ * Throws UpstreamError "dial-failed" or "aborted"; the connection is closed then.
+ */
+export function secureSocket(
+  socket: Socket,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS, signal }: Pick<DialOptions, "dialTimeoutMs" | "signal">,
+): Promise<Socket> {
+  const { host, port, tls } = endpoint;
+  if (tls === undefined) return Promise.resolve(socket);
+  return new Promise((resolve, reject) => {
+    const secured = connectTls({ ...tls.connectOptions(host, port, endpoint), socket });
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      secured.off("error", onError).off("close", onClose).off("secureConnect", onSecure);
+      secured.on("error", () => {});
+    };
+    const fail = (error: UpstreamError): void => {
+      settle();
+      secured.destroy();
+      socket.destroy();
+      reject(error);
+    };
+    const failed = (text: string, cause?: Error): void =>
+      fail(new UpstreamError("dial-failed", text, { cause, hasConnected: true }));
+    const onAbort = (): void => fail(abortedError());
+    const onError = (error: Error): void => {
+      tls.forgetSession(host, port, endpoint);
+      failed(goDialErrorText(error, joinHostPort(host, port)), error);
+    };
+    const onClose = (): void => failed("EOF");
+    const onSecure = (): void => {
+      settle();
+      resolve(secured);
+    };
+    const timer = setTimeout(() => failed("net/http: TLS handshake timeout"), dialTimeoutMs);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    secured.on("error", onError).on("close", onClose).on("secureConnect", onSecure);
+    // TLS 1.3 delivers its tickets after the handshake, so this one stays.
+    secured.on("session", (session: Buffer) => tls.rememberSession(host, port, session, endpoint));
+  });
+}

@@ -1,0 +1,91 @@
+import type { ApiObject } from "../../../src/api/api-object.ts";
+import type { ServedObject } from "../../../src/api/objects.ts";
+import { ageOf } from "../../../src/api/read-only-server/human-duration.ts";
+import { negotiate } from "../../../src/api/read-only-server/negotiate.ts";
+import { includeObjectOf, tableForms, tableOf } from "../../../src/api/read-only-server/table.ts";
+import { notFound, resourceExpired } from "../../../src/api/status.ts";
+import type { ObjectStore } from "./object-store.ts";
+import { groupVersionOf, qualifiedName, type Resource, type ResourcePath } from "./resources.ts";
+import { wantedBy } from "./selectors.ts";
+
+export type Present = (object: ApiObject) => unknown;
+
+/** Throws StatusError 404, and 410 for a continue token of a compacted version. */
+export function getOrList(
+  path: ResourcePath,
+  query: URLSearchParams,
+  accept: string,
+  store: ObjectStore,
+): unknown {
+  const { resource, namespace, name } = path;
+  const table = tablePresenter(resource, query, accept);
+  if (name !== undefined) {
+    const found = store.get(resource, namespace ?? "", name);
+    if (found === undefined) throw notFound(qualifiedName(resource), name);
+    return table === undefined ? found : table([found], { resourceVersion: found.metadata.resourceVersion });
+  }
+  const limit = Number(query.get("limit") ?? 0);
+  const page = store.page(resource, namespace, limit, query.get("continue") ?? "", wantedBy(path, query));
+  if (page === undefined) {
+    throw resourceExpired(
+      "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.",
+    );
+  }
+  const metadata = {
+    resourceVersion: String(page.version),
+    ...(page.continueToken !== undefined && {
+      continue: page.continueToken,
+      remainingItemCount: page.remaining,
+    }),
+  };
+  if (table !== undefined) return table(page.objects, metadata);
+  const items = page.objects.map(({ kind: _, apiVersion: __, ...item }) => item);
+  return { kind: `${resource.kind}List`, apiVersion: groupVersionOf(resource), metadata, items };
+}
+
+/** How a watch shows an object; undefined: as it is. */
+export function watchPresenter(
+  resource: Resource,
+  query: URLSearchParams,
+  accept: string,
+): Present | undefined {
+  const table = tablePresenter(resource, query, accept);
+  return table && ((object) => table([object], { resourceVersion: object.metadata.resourceVersion }));
+}
+
+function tablePresenter(resource: Resource, query: URLSearchParams, accept: string) {
+  const form = negotiate(accept, tableForms);
+  if (form === undefined) return undefined;
+  const options = { form, includeObject: includeObjectOf(query), now: new Date() };
+  return (objects: readonly ApiObject[], metadata: Readonly<Record<string, unknown>>): unknown => {
+    if (/^(?:Pod|Node|Namespace)$/.test(resource.kind)) {
+      return tableOf(
+        resource.kind as ServedObject["kind"],
+        objects as readonly ServedObject[],
+        metadata,
+        options,
+      );
+    }
+    const column = (name: string) => ({
+      name,
+      type: "string",
+      format: name === "Name" ? "name" : "",
+      description: "",
+      priority: 0,
+    });
+    return {
+      kind: "Table",
+      apiVersion: `meta.k8s.io/${form.version}`,
+      metadata,
+      columnDefinitions: [column("Name"), column("Age")],
+      rows: objects.map((object) => ({
+        cells: [object.metadata.name, ageOf(object.metadata.creationTimestamp, options.now)],
+        object: {
+          kind: "PartialObjectMetadata",
+          apiVersion: `meta.k8s.io/${form.version}`,
+          metadata: object.metadata,
+        },
+      })),
+    };
+  };
+}

@@ -1,0 +1,96 @@
+/** One row per resource; routing, discovery and storage read nothing else. */
+export interface Resource {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly isNamespaced: boolean;
+  readonly shortNames?: readonly string[];
+  readonly hasStatus?: boolean;
+}
+
+const RBAC = { group: "rbac.authorization.k8s.io", version: "v1" };
+const NETWORKING = { group: "networking.k8s.io", version: "v1" };
+const CORE = { group: "", version: "v1" };
+
+export const resources: readonly Resource[] = [
+  {
+    ...CORE,
+    plural: "namespaces",
+    kind: "Namespace",
+    isNamespaced: false,
+    shortNames: ["ns"],
+    hasStatus: true,
+  },
+  { ...CORE, plural: "nodes", kind: "Node", isNamespaced: false, shortNames: ["no"], hasStatus: true },
+  { ...CORE, plural: "pods", kind: "Pod", isNamespaced: true, shortNames: ["po"], hasStatus: true },
+  { ...CORE, plural: "services", kind: "Service", isNamespaced: true, shortNames: ["svc"], hasStatus: true },
+  { ...CORE, plural: "secrets", kind: "Secret", isNamespaced: true },
+  { ...CORE, plural: "configmaps", kind: "ConfigMap", isNamespaced: true, shortNames: ["cm"] },
+  { ...CORE, plural: "events", kind: "Event", isNamespaced: true, shortNames: ["ev"] },
+  { ...CORE, plural: "serviceaccounts", kind: "ServiceAccount", isNamespaced: true, shortNames: ["sa"] },
+  {
+    group: "discovery.k8s.io",
+    version: "v1",
+    plural: "endpointslices",
+    kind: "EndpointSlice",
+    isNamespaced: true,
+  },
+  { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease", isNamespaced: true },
+  {
+    ...NETWORKING,
+    plural: "ingresses",
+    kind: "Ingress",
+    isNamespaced: true,
+    shortNames: ["ing"],
+    hasStatus: true,
+  },
+  { ...NETWORKING, plural: "ingressclasses", kind: "IngressClass", isNamespaced: false },
+  { ...RBAC, plural: "roles", kind: "Role", isNamespaced: true },
+  { ...RBAC, plural: "clusterroles", kind: "ClusterRole", isNamespaced: false },
+  { ...RBAC, plural: "rolebindings", kind: "RoleBinding", isNamespaced: true },
+  { ...RBAC, plural: "clusterrolebindings", kind: "ClusterRoleBinding", isNamespaced: false },
+];
+
+export function groupVersionOf({ group, version }: Pick<Resource, "group" | "version">): string {
+  return group === "" ? version : `${group}/${version}`;
+}
+
+/** `pods`, `ingresses.networking.k8s.io`: how messages name it. */
+export function qualifiedName({ plural, group }: Resource): string {
+  return group === "" ? plural : `${plural}.${group}`;
+}
+
+export function resourceOfKind(kind: string): Resource {
+  const found = resources.find((resource) => resource.kind === kind);
+  if (found === undefined) throw new Error(`no resource for kind ${kind}`);
+  return found;
+}
+
+/** A path below `/api/v1` or `/apis/GROUP/VERSION`, taken apart. */
+export interface ResourcePath {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+}
+
+export function parseResourcePath(path: string): ResourcePath | undefined {
+  const segments = path.split("/").slice(1).map(decodeURIComponent);
+  const [root] = segments;
+  const [group, version, ...rest] = root === "api" ? ["", ...segments.slice(1)] : segments.slice(1);
+  if (root !== "api" && root !== "apis") return undefined;
+  const isBelowNamespace = rest[0] === "namespaces" && rest.length > 2 && !isNamespaceSubresource(rest);
+  const namespace = isBelowNamespace ? rest[1] : undefined;
+  const [plural, name, subresource, ...more] = isBelowNamespace ? rest.slice(2) : rest;
+  const resource = resources.find(
+    (candidate) => candidate.group === group && candidate.version === version && candidate.plural === plural,
+  );
+  if (resource === undefined || more.length > 0) return undefined;
+  return { resource, namespace, name, subresource };
+}
+
+/** `namespaces/x/status` is of the namespace, `namespaces/x/pods` is in it. */
+function isNamespaceSubresource(rest: readonly string[]): boolean {
+  return rest.length === 3 && (rest[2] === "status" || rest[2] === "finalize");
+}
