@@ -195,7 +195,8 @@ function sniff(socket: Socket, timeoutMs: number, decide: (isHttp2: boolean) => 
     socket.pause();
     socket.unshift(seen);
     decide(isAlike);
-    socket.resume();
+    // An HTTP/2 session takes what is buffered by itself, later; flowing now would lose it.
+    if (!isAlike) socket.resume();
   };
   socket.on("data", onData).on("end", onEnd).on("close", onEnd);
   socket.on("error", () => socket.destroy());
