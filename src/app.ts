@@ -7,6 +7,7 @@ import { buildAuthenticator } from "./build-authenticator.ts";
 import { buildAuthorizer } from "./build-authorizer.ts";
 import { type RunningIngress, startIngress } from "./build-ingress.ts";
 import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
+import { buildKubeletListener } from "./build-kubelet-listener.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
 import { ManifestSource } from "./cluster/manifest-source.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
@@ -34,6 +35,8 @@ export interface RunningGateway {
   readonly apiServerUrl: string;
   readonly adminUrl: string;
   readonly ingress: Pick<RunningIngress, "httpUrl" | "httpsUrl"> | undefined;
+  /** Absent where this is no node. */
+  readonly kubeletUrl?: string | undefined;
   /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
   shutDown(): Promise<void>;
 }
@@ -62,7 +65,7 @@ export async function startGateway(
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);
   const auditing = await buildAudit(configuration.audit, metrics, logger);
   const nodes = buildKnownNodes(configuration, clock, metrics);
-  const gateway: GatewayContext = {
+  const gateway: GatewayContext & { readonly metrics: Metrics } = {
     authenticator,
     audit: auditing.audit,
     authorizer: authorization.authorizer,
@@ -92,17 +95,29 @@ export async function startGateway(
   const { apiServer } = listeners;
   const tls = apiServer.tls && (await readServingTls(apiServer.tls, authorities));
   const api = createApiServer(gateway, other, { tls });
+  const node =
+    listeners.kubelet &&
+    (await buildKubeletListener(
+      listeners.kubelet,
+      configuration,
+      { authentication, authorization },
+      gateway,
+      metrics,
+    ));
   const admin = createAdminServer({
     metrics,
     limits,
     readinessChecks: { draining: () => (sessions.isDraining ? "the gateway is shutting down" : undefined) },
-    listSessions: () => sessions.list(),
+    listSessions: () => [...sessions.list(), ...(node?.gateway.sessions.list() ?? [])],
     listNodes: nodesForOperators(configuration, store, nodes),
     logger,
   });
   const plainRequests = new PlainRequests(api);
   const closeApi = closerOf(api);
+  const nodeRequests = node && new PlainRequests(node.server);
+  const closeNode = node && closerOf(node.server);
   await Promise.all([listen(api, apiServer), listen(admin, listeners.admin)]);
+  if (node !== undefined && listeners.kubelet !== undefined) await listen(node.server, listeners.kubelet);
   const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger);
 
   const ingress =
@@ -110,21 +125,30 @@ export async function startGateway(
   const apiServerUrl = urlOf(api, tls === undefined ? "http" : "https");
   const adminUrl = urlOf(admin, "http");
   const { httpUrl, httpsUrl } = ingress ?? {};
-  logger.info({ apiServerUrl, adminUrl, ingress: ingress && { httpUrl, httpsUrl } }, "the gateway is ready");
+  const kubeletUrl = node && urlOf(node.server, listeners.kubelet?.tls === undefined ? "http" : "https");
+  logger.info(
+    { apiServerUrl, adminUrl, kubeletUrl, ingress: ingress && { httpUrl, httpsUrl } },
+    "the gateway is ready",
+  );
   return {
     apiServerUrl,
     adminUrl,
+    kubeletUrl,
     ingress,
     async shutDown(): Promise<void> {
       ingress?.drain();
-      await drainGateway(gateway, plainRequests);
+      await Promise.all([
+        drainGateway(gateway, plainRequests),
+        node && nodeRequests && drainGateway(node.gateway, nodeRequests),
+      ]);
       await ingress?.stop();
       unwatchTls?.();
       authentication.stop();
       authorization.stop();
       await manifests.stop();
       apiServerUpstream?.upstream.close();
-      await Promise.all([closeApi(), close(admin)]);
+      node?.stop();
+      await Promise.all([closeApi(), closeNode?.(), close(admin)]);
       // Connections to nodes may still wait for a peer that does not close.
       clock.expireAll();
       await auditing.stop();

@@ -38,7 +38,7 @@ export interface BuiltAuthenticator {
  * Throws ConfigurationError for files that can not be read or are wrong.
  */
 export async function buildAuthenticator(
-  { authentication, limits }: GatewayConfiguration,
+  { authentication, limits }: Pick<GatewayConfiguration, "authentication" | "limits">,
   metrics: Metrics,
   logger: Logger,
 ): Promise<BuiltAuthenticator> {

@@ -13,6 +13,7 @@ import { createIngressServers, type IngressServers } from "./ingress/ingress-ser
 import { RouteController } from "./ingress/route-controller.ts";
 import { ServiceBalancer } from "./ingress/service-balancer.ts";
 import { StatusPublisher } from "./ingress/status-publisher.ts";
+import type { Metrics } from "./observability/metrics.ts";
 import { createSelfSignedCertificate } from "./standin/self-signed.ts";
 import { AddressRules } from "./upstream/address-rules.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
@@ -33,7 +34,7 @@ export async function startIngress(
   listener: IngressListener,
   configuration: GatewayConfiguration,
   store: ClusterStore,
-  gateway: GatewayContext,
+  gateway: GatewayContext & { readonly metrics: Metrics },
   api: HttpServer,
 ): Promise<RunningIngress> {
   const { logger } = gateway;

@@ -4,7 +4,7 @@ import { Server as HttpsServer } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { WatchedAuthority } from "./build-authenticator.ts";
 import { watchFolders } from "./cluster/path-watcher.ts";
-import type { ListenerTls } from "./config/listeners.ts";
+import type { ListenerTls } from "./config/certificate-files.ts";
 import { type ServingTls, secureContextOf } from "./gateway/serving-tls.ts";
 import type { Logger } from "./observability/logger.ts";
 

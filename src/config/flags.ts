@@ -7,7 +7,7 @@ import { ConfigurationError, type ConfigurationProblem } from "./configuration-e
 import { FeatureGateError } from "./feature-gates.ts";
 import { countFlag } from "./flag-values.ts";
 import { checkNodeAddressType, isNodeAddressType } from "./kubelet.ts";
-import { checkHost } from "./listeners.ts";
+import { checkHost } from "./listener-address.ts";
 import { checkBytesPerSecond } from "./read-bounds.ts";
 
 /** Flags of kube-apiserver that the gateway has too, without the dashes. Each stands above the file's field. */

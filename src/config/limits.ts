@@ -41,6 +41,8 @@ export interface Limits {
   readonly maxBearerTokenBytes: number;
   /** Nodes of which something is remembered. Past it: the one that was not asked for longest is forgotten. */
   readonly maxRememberedNodes: number;
+  /** One answer of a container runtime, such as the list of all containers; the kubelet takes 16 MiB. Past it: the request gets a 500. */
+  readonly maxRuntimeMessageBytes: number;
   /** Connections to the admin listener at once. Past it: closed without an answer. */
   readonly maxAdminConnections: number;
   readonly spdy: SpdyConnectionLimits;
@@ -76,6 +78,7 @@ export const defaultLimits: Limits = {
   maxConnectionBytesPerSecond: 0,
   maxBearerTokenBytes: 16 * 1024,
   maxRememberedNodes: 10_000,
+  maxRuntimeMessageBytes: 16 * 1024 * 1024,
   maxAdminConnections: 100,
   spdy: {
     maxControlFrameBytes: 64 * 1024,
@@ -118,6 +121,7 @@ export const limitRanges: RangesOf<Limits> = {
   // A service account's token is about 1 KiB, one with many groups a few.
   maxBearerTokenBytes: { min: 1 * KIB, max: 16 * MIB },
   maxRememberedNodes: { min: 1, max: 1_000_000 },
+  maxRuntimeMessageBytes: { min: 64 * KIB, max: 1 << 30 },
   maxAdminConnections: { min: 1, max: 10_000 },
   spdy: {
     maxControlFrameBytes: { min: 1 * KIB, max: 2 ** 24 - 1 },

@@ -24,6 +24,8 @@ export interface Timeouts {
   readonly upgradeResponseMs: number;
   /** What was learned of a node that nobody asks for is forgotten after this long. */
   readonly nodeMemoryMs: number;
+  /** A container runtime's answer to a call that waits for no container. */
+  readonly runtimeCallMs: number;
   /** A client's request head, from its first byte. */
   readonly handshakeMs: number;
   /** After the end of a session: a peer that neither sends nor closes for this long is let go. */
@@ -47,6 +49,7 @@ export const defaultTimeouts: Timeouts = {
   dialMs: 10 * SECOND,
   upgradeResponseMs: 30 * SECOND,
   nodeMemoryMs: HOUR,
+  runtimeCallMs: 30 * SECOND,
   handshakeMs: 30 * SECOND,
   lingerIdleMs: 60 * SECOND,
   lingerMaxMs: 10 * MINUTE,
@@ -68,6 +71,7 @@ export const timeoutRanges: { readonly [Name in keyof Timeouts]: Range } = {
   dialMs: UPSTREAM_WAIT,
   upgradeResponseMs: UPSTREAM_WAIT,
   nodeMemoryMs: { min: 1 * SECOND, max: LONGEST },
+  runtimeCallMs: UPSTREAM_WAIT,
   handshakeMs: UPSTREAM_WAIT,
   lingerIdleMs: { min: 100, max: LONGEST },
   lingerMaxMs: { min: 100, max: LONGEST },

@@ -10,7 +10,7 @@ import type { Limits } from "../config/limits.ts";
 import type { PolicyRule } from "../config/policy.ts";
 import type { Timeouts } from "../config/timeouts.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { Metrics } from "../observability/metrics.ts";
+import type { ListenerMetrics } from "../observability/metrics.ts";
 import type { Bandwidth } from "../streaming/bandwidth.ts";
 import type { SessionClock } from "../streaming/session-clock.ts";
 import type { DialOptions, UpstreamEndpoint } from "../upstream/dial.ts";
@@ -38,7 +38,7 @@ export interface GatewayContext {
   /** Absent: sessions are as fast as both of their sides. */
   readonly bandwidth?: Bandwidth | undefined;
   readonly sessions: Sessions;
-  readonly metrics: Metrics;
+  readonly metrics: ListenerMetrics;
   readonly logger: Logger;
 }
 

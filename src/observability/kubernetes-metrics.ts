@@ -6,12 +6,13 @@ import {
   SUBRESOURCES,
   type SubresourceLabel,
 } from "./streaming-labels.ts";
+import type { KubernetesCounters } from "./streaming-metrics.ts";
 
 /**
  * The metrics that Kubernetes ships (names, labels and help of 1.37) and those that KEP-4006 announced, so that dashboards
  * made for either keep working. They count as kube-apiserver does, where it counts at all.
  */
-export class KubernetesMetrics {
+export class KubernetesMetrics implements KubernetesCounters {
   readonly #translated: Counter<"code">;
   readonly #tunneled: Counter<"code">;
   readonly #routed: Counter<"subresource" | "proxy_type">;

@@ -1,43 +1,23 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 import { AccessMetrics } from "./access-metrics.ts";
 import { IngressMetrics } from "./ingress-metrics.ts";
+import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
-import {
-  codeLabel,
-  END_CAUSES,
-  type EndCauseLabel,
-  type MeasuredPlan,
-  type MeasuredReport,
-  type MeasuredSession,
-  PLAN_KINDS,
-  type PlanKindLabel,
-  SUBRESOURCES,
-  type SubresourceLabel,
-} from "./streaming-labels.ts";
-
-const HANDSHAKE_BUCKETS_SECONDS = [
-  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
-];
-const SESSION_BUCKETS_SECONDS = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400];
-
-/** The children of one subresource and plan, looked up once so that a session costs no label hashing. */
-interface StreamingChildren {
-  readonly handshakeSeconds: Histogram.Internal<"subresource" | "plan">;
-  readonly sessionSeconds: Histogram.Internal<"subresource" | "plan">;
-  readonly endedBy: ReadonlyMap<EndCauseLabel, Counter.Internal>;
-}
-
-interface PayloadBytes {
-  downstream: number;
-  upstream: number;
-}
+import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
+import { StreamingMetrics } from "./streaming-metrics.ts";
 
 export interface MetricsOptions {
   /** CPU, memory, event loop and garbage collection of this process; on unless said otherwise. */
   readonly withProcessMetrics?: boolean;
 }
+
+/** What the sessions of a listener report to. */
+export type ListenerMetrics = Pick<
+  Metrics,
+  "streamingRouted" | "streamingStarted" | "streamingRefused" | "streamingEnded" | "access" | "nodes"
+>;
 
 /**
  * The gateway's metrics, in a registry of their own: two gateways in one process do not mix, and nothing is global. A session is
@@ -45,59 +25,45 @@ export interface MetricsOptions {
  */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #kubernetes = new KubernetesMetrics(this.#registry);
+  readonly #streaming: StreamingMetrics;
   /** Authentication and audit. */
   readonly access = new AccessMetrics(this.#registry);
   readonly probes = new ProbeMetrics(this.#registry);
   readonly ingress = new IngressMetrics(this.#registry);
   /** What nodes were seen to do. */
   readonly nodes = new NodeMetrics(this.#registry);
-  readonly #children: ReadonlyMap<string, StreamingChildren>;
-  readonly #requests: Counter<"subresource" | "plan" | "code">;
-  readonly #endedBytes = new Map<SubresourceLabel, PayloadBytes>();
-  #runningSessions: () => Iterable<MeasuredSession> = () => [];
 
   constructor({ withProcessMetrics = true }: MetricsOptions = {}) {
-    const registers = [this.#registry];
     if (withProcessMetrics) {
       collectDefaultMetrics({ register: this.#registry });
     }
-    this.#requests = new Counter({
-      name: "sluice_streaming_requests_total",
-      help: "Streaming requests by the code that the client was answered with; 101 is a session that started. plan is none for requests refused before one was made.",
-      labelNames: ["subresource", "plan", "code"],
-      registers,
-    });
-    this.#registerBytes(registers);
-    this.#children = createStreamingChildren(registers);
-    for (const subresource of SUBRESOURCES) {
-      this.#endedBytes.set(subresource, { downstream: 0, upstream: 0 });
-    }
+    const kubernetes = new KubernetesMetrics(this.#registry);
+    this.#streaming = new StreamingMetrics(this.#registry, "sluice_streaming", kubernetes);
+  }
+
+  /** Registers those of the kubelet listener, which not every gateway has. To be called once. */
+  addKubelet(): KubeletMetrics {
+    return new KubeletMetrics(this.#registry, this);
   }
 
   /** Lets `sluice_streaming_bytes_total` show the bytes of sessions that still run. Called at every scrape. */
   observeRunningSessions(list: () => Iterable<MeasuredSession>): void {
-    this.#runningSessions = list;
+    this.#streaming.observeRunningSessions(list);
   }
 
   /** The path of an allowed request was chosen. */
   streamingRouted(subresource: SubresourceLabel, plan: MeasuredPlan, transport: string): void {
-    this.#kubernetes.routed(subresource, plan, transport === "websocket");
+    this.#streaming.streamingRouted(subresource, plan, transport);
   }
 
   /** Both upgrades are done. `handshakeSeconds`: from the request's head to the client's 101. */
   streamingStarted(subresource: SubresourceLabel, plan: MeasuredPlan, handshakeSeconds: number): void {
-    this.#kubernetes.started(subresource, plan);
-    this.#requests.inc({ subresource, plan: plan.kind, code: "101" });
-    this.#of(subresource, plan.kind)?.handshakeSeconds.observe(handshakeSeconds);
+    this.#streaming.streamingStarted(subresource, plan, handshakeSeconds);
   }
 
   /** No session came to be. Without a plan: refused before it was known where the request would go. */
   streamingRefused(subresource: SubresourceLabel, plan: MeasuredPlan | undefined, code: number): void {
-    if (plan !== undefined) {
-      this.#kubernetes.refused(subresource, plan, code);
-    }
-    this.#requests.inc({ subresource, plan: plan?.kind ?? "none", code: codeLabel(code) });
+    this.#streaming.streamingRefused(subresource, plan, code);
   }
 
   /** A started session is over and no longer among the running ones. */
@@ -107,15 +73,7 @@ export class Metrics {
     report: MeasuredReport,
     durationSeconds: number,
   ): void {
-    this.#kubernetes.ended(subresource, plan, report.code);
-    const children = this.#of(subresource, plan.kind);
-    children?.sessionSeconds.observe(durationSeconds);
-    children?.endedBy.get(report.cause)?.inc();
-    const bytes = this.#endedBytes.get(subresource);
-    if (bytes !== undefined) {
-      bytes.downstream += report.downstreamBytes;
-      bytes.upstream += report.upstreamBytes;
-    }
+    this.#streaming.streamingEnded(subresource, plan, report, durationSeconds);
   }
 
   /** What `/metrics` answers with. */
@@ -127,73 +85,4 @@ export class Metrics {
   expose(): Promise<string> {
     return this.#registry.metrics();
   }
-
-  #of(subresource: SubresourceLabel, kind: PlanKindLabel): StreamingChildren | undefined {
-    return this.#children.get(`${subresource}/${kind}`);
-  }
-
-  #registerBytes(registers: Registry[]): void {
-    const totals = () => this.#totalBytes();
-    new Counter({
-      name: "sluice_streaming_bytes_total",
-      help: "Bytes carried, downstream towards clients and upstream towards nodes, running sessions included. Payload without framing where framing is translated or unwrapped, all bytes where they pass through.",
-      labelNames: ["subresource", "direction"],
-      registers,
-      collect() {
-        this.reset();
-        for (const [subresource, { downstream, upstream }] of totals()) {
-          this.inc({ subresource, direction: "downstream" }, downstream);
-          this.inc({ subresource, direction: "upstream" }, upstream);
-        }
-      },
-    });
-  }
-
-  #totalBytes(): ReadonlyMap<SubresourceLabel, PayloadBytes> {
-    const totals = new Map(
-      Array.from(this.#endedBytes, ([subresource, bytes]) => [subresource, { ...bytes }]),
-    );
-    for (const session of this.#runningSessions()) {
-      const bytes = totals.get(session.subresource);
-      if (bytes !== undefined) {
-        bytes.downstream += session.downstreamBytes;
-        bytes.upstream += session.upstreamBytes;
-      }
-    }
-    return totals;
-  }
-}
-
-function createStreamingChildren(registers: Registry[]): ReadonlyMap<string, StreamingChildren> {
-  const handshakeSeconds = new Histogram({
-    name: "sluice_streaming_handshake_duration_seconds",
-    help: "Time from a streaming request's head to the client's 101: authorization, locating and dialling the node included.",
-    labelNames: ["subresource", "plan"],
-    buckets: HANDSHAKE_BUCKETS_SECONDS,
-    registers,
-  });
-  const sessionSeconds = new Histogram({
-    name: "sluice_streaming_session_duration_seconds",
-    help: "Time from a streaming request's head to the end of its session.",
-    labelNames: ["subresource", "plan"],
-    buckets: SESSION_BUCKETS_SECONDS,
-    registers,
-  });
-  const ended = new Counter({
-    name: "sluice_streaming_sessions_ended_total",
-    help: "Sessions that are over, by what ended them.",
-    labelNames: ["subresource", "plan", "cause"],
-    registers,
-  });
-  const children = new Map<string, StreamingChildren>();
-  for (const subresource of SUBRESOURCES) {
-    for (const plan of PLAN_KINDS) {
-      children.set(`${subresource}/${plan}`, {
-        handshakeSeconds: handshakeSeconds.labels({ subresource, plan }),
-        sessionSeconds: sessionSeconds.labels({ subresource, plan }),
-        endedBy: new Map(END_CAUSES.map((cause) => [cause, ended.labels({ subresource, plan, cause })])),
-      });
-    }
-  }
-  return children;
 }

@@ -41,6 +41,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   ],
   "src/node": [
     "protocols/*",
+    "src/gateway", // a session on a node is carried as one at the API server is
     "src/streaming",
     "src/upstream",
     "src/cluster",

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { ClientOffer } from "../../src/gateway/client-offer.ts";
 import type { NodeCapability } from "../../src/gateway/nodes/node-capability.ts";
-import { PLAN_REASONS, type Plan, type PlanGates, planAfter, planFor } from "../../src/gateway/plan.ts";
+import {
+  PLAN_REASONS,
+  type Plan,
+  type PlanGates,
+  planAfter,
+  planFor,
+  planForRuntime,
+} from "../../src/gateway/plan.ts";
 import type { Subresource } from "../../src/gateway/streaming-request.ts";
 
 const V5 = "v5.channel.k8s.io";
@@ -195,12 +202,41 @@ describe("plan of exec", () => check("exec", COMMAND_ROWS));
 describe("plan of attach", () => check("attach", COMMAND_ROWS));
 describe("plan of portforward", () => check("portforward", PORT_FORWARD_ROWS));
 
+const RUNTIME_ROWS: Record<
+  string,
+  [subresource: Subresource, offer: ClientOffer, isGateOn: boolean, plan: Plan]
+> = {
+  "v5 exec": ["exec", webSocket(V5), true, { kind: "translate", reason: "runtime-speaks-spdy" }],
+  "v5 attach": ["attach", webSocket(V5), true, { kind: "translate", reason: "runtime-speaks-spdy" }],
+  "v5, gate off": ["exec", webSocket(V5), false, gateOff],
+  "the tunnel": ["portforward", webSocket(TUNNEL), true, { kind: "tunnel", reason: "runtime-speaks-spdy" }],
+  "the tunnel by the KEP's name": [
+    "portforward",
+    webSocket(ALIAS),
+    true,
+    { kind: "tunnel", reason: "runtime-speaks-spdy" },
+  ],
+  "the tunnel, gate off": ["portforward", webSocket(TUNNEL), false, gateOff],
+  "v4 over WebSocket": ["exec", webSocket("v4.channel.k8s.io"), true, runtime],
+  "no subprotocol": ["exec", webSocket(), true, runtime],
+  "legacy port-forward": ["portforward", webSocket("v4.channel.k8s.io"), true, runtime],
+  "SPDY exec": ["exec", spdy("v4.channel.k8s.io"), true, spdyAsIs],
+  "SPDY port-forward": ["portforward", spdy("portforward.k8s.io"), false, spdyAsIs],
+};
+
+describe("plan in front of a container runtime", () => {
+  it.each(Object.entries(RUNTIME_ROWS))("%s", (_name, [subresource, offer, isGateOn, plan]) => {
+    expect(planForRuntime(subresource, offer, { ExtendWebSocketsToKubelet: isGateOn })).toEqual(plan);
+  });
+});
+
 describe("reasons", () => {
   it("each is reached by a row, and has a sentence", () => {
     const reached = [
       ...[...Object.values(COMMAND_ROWS), ...Object.values(PORT_FORWARD_ROWS)].map(
         ([, , , { reason }]) => reason,
       ),
+      ...Object.values(RUNTIME_ROWS).map(([, , , { reason }]) => reason),
       ...Object.values(LEARNED_ROWS).map(([, , reason]) => reason),
     ];
     expect(new Set(reached)).toEqual(new Set(Object.keys(PLAN_REASONS)));

@@ -79,6 +79,11 @@ export class CriClient {
       1: encodeMessage({ 1: options.name, 2: `${namespace}-${options.name}-uid`, 3: namespace }),
       2: options.name,
       3: options.logDirectory,
+      6: labels({
+        "io.kubernetes.pod.name": options.name,
+        "io.kubernetes.pod.namespace": namespace,
+        "io.kubernetes.pod.uid": `${namespace}-${options.name}-uid`,
+      }),
       8: encodeMessage({ 1: options.cgroupParent, 2: encodeMessage({ 1: namespaceOptions() }) }),
     });
     return { id: (await this.#call("RunPodSandbox", { 1: config })).text(1), config };
@@ -90,6 +95,7 @@ export class CriClient {
       1: encodeMessage({ 1: options.name }),
       2: encodeMessage({ 1: options.image }),
       3: options.command,
+      9: labels({ "io.kubernetes.container.name": options.name }),
       11: `${options.name}.log`,
       12: options.stdin,
       14: options.tty,
@@ -158,6 +164,11 @@ export class CriClient {
       request.end(Buffer.concat([prefix, message]));
     });
   }
+}
+
+/** A map is a repeated message of key and value. */
+function labels(values: Readonly<Record<string, string>>): Uint8Array[] {
+  return Object.entries(values).map(([key, value]) => encodeMessage({ 1: key, 2: value }));
 }
 
 /** NamespaceOption: the pod's own network and IPC (POD is 0, the default), one PID namespace per container (CONTAINER is 1). */

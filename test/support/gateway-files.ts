@@ -43,6 +43,9 @@ export interface GatewayFilesOptions {
   users?: readonly string[];
   /** More objects of the cluster. */
   manifests?: readonly object[];
+  /** More of the sections `listeners` and `kubelet`. */
+  listeners?: object;
+  kubelet?: object;
   /** More sections of the configuration. */
   configuration?: object;
 }
@@ -72,6 +75,7 @@ export class GatewayFiles {
           },
         },
         admin: { port: 0 },
+        ...options.listeners,
       },
       cluster: { manifests: [this.#file("cluster.json", JSON.stringify(clusterOf(options)))] },
       authentication: {
@@ -83,6 +87,7 @@ export class GatewayFiles {
       kubelet: {
         certificateAuthorityFile: this.#file("kubelet-ca.crt", options.kubeletAuthority),
         allowedAddresses: ["127.0.0.0/8"],
+        ...options.kubelet,
       },
       logging: { level: "silent" },
       ...options.configuration,

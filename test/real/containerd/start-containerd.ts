@@ -22,6 +22,8 @@ import { type DaemonFiles, daemonFiles, writeDaemonFiles } from "./daemon-files.
 export interface RunningContainerd {
   version: string;
   folder: string;
+  /** Path of the unix socket of its CRI service. */
+  socket: string;
   processId: number;
   cri: CriClient;
   /** For `PodOptions.cgroupParent`: clean-up finds what is left by it. */
@@ -44,6 +46,7 @@ export async function startContainerd(binaries: Containerd): Promise<RunningCont
     return {
       version: binaries.version,
       folder: files.folder,
+      socket: files.socket,
       processId: daemon.pid ?? 0,
       cri,
       cgroupParent: cgroupParentOf(files.folder),

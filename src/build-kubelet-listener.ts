@@ -1,0 +1,91 @@
+import type { Server } from "node:http";
+import { type BuiltAuthenticator, buildAuthenticator, type WatchedAuthority } from "./build-authenticator.ts";
+import { type BuiltAuthorizer, buildAuthorizer } from "./build-authorizer.ts";
+import type { GatewayConfiguration } from "./config/configuration.ts";
+import type { KubeletListener } from "./config/kubelet-listener.ts";
+import type { GatewayContext } from "./gateway/context.ts";
+import { Sessions } from "./gateway/sessions.ts";
+import { CriRuntime } from "./node/cri-runtime.ts";
+import { createKubeletServer } from "./node/kubelet-server.ts";
+import type { Metrics } from "./observability/metrics.ts";
+import { readServingTls, watchServingTls } from "./serving-certificate.ts";
+import { readUpstreamTls } from "./upstream/endpoint-of-url.ts";
+
+export interface BuiltKubeletListener {
+  readonly server: Server;
+  /** As the listener's steps see it: with its own authenticator, authorizer and sessions. */
+  readonly gateway: GatewayContext;
+  readonly runtime: CriRuntime;
+  /** Lets go of the runtime, of connections and of watched files. */
+  stop(): void;
+}
+
+/** What the whole gateway has, for a listener that says nothing of its own. */
+export interface SharedAccess {
+  readonly authentication: BuiltAuthenticator;
+  readonly authorization: BuiltAuthorizer;
+}
+
+/** The node leg, not yet listening. Throws ConfigurationError for files that can not be read or are wrong. */
+export async function buildKubeletListener(
+  listener: KubeletListener,
+  configuration: GatewayConfiguration,
+  shared: SharedAccess,
+  base: GatewayContext,
+  metrics: Metrics,
+): Promise<BuiltKubeletListener> {
+  const { limits, timeouts } = configuration;
+  const { logger, cluster } = base;
+  const stops: (() => void)[] = [];
+  const authentication =
+    listener.authentication === undefined
+      ? shared.authentication
+      : await buildAuthenticator({ authentication: listener.authentication, limits }, metrics, logger);
+  if (authentication !== shared.authentication) stops.push(authentication.stop);
+  const authorization =
+    listener.authorization === undefined
+      ? shared.authorization
+      : await buildAuthorizer(listener.authorization, cluster, logger);
+  if (authorization !== shared.authorization) stops.push(authorization.stop);
+
+  const kubeletMetrics = metrics.addKubelet();
+  const sessions = new Sessions(limits.maxConcurrentSessions);
+  kubeletMetrics.observeRunningSessions(() => sessions.list());
+  const gateway: GatewayContext = {
+    ...base,
+    authenticator: authentication.authenticator,
+    authorizer: authorization.authorizer,
+    policy: undefined,
+    sessions,
+    metrics: kubeletMetrics,
+  };
+  const { endpoint, nodeName, streamingServer } = listener.runtime;
+  const runtime = await CriRuntime.open({
+    endpoint,
+    callTimeoutMs: timeouts.runtimeCallMs,
+    maxMessageBytes: limits.maxRuntimeMessageBytes,
+  });
+  stops.push(() => runtime.close());
+  const authorities: readonly WatchedAuthority[] = authentication.authorities;
+  const tls = listener.tls && (await readServingTls(listener.tls, authorities));
+  const server = createKubeletServer(
+    {
+      gateway,
+      runtime,
+      nodeName,
+      streamingTls: await readUpstreamTls(streamingServer),
+      requiresCreateForUpgrades: listener.requireCreateForUpgrades,
+      counters: kubeletMetrics.counters,
+    },
+    { tls },
+  );
+  if (listener.tls !== undefined) stops.push(watchServingTls(server, listener.tls, authorities, logger));
+  return {
+    server,
+    gateway,
+    runtime,
+    stop: () => {
+      for (const stop of stops) stop();
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import type { Client, MethodDefinition } from "@grpc/grpc-js";
+import type { MethodDefinition as LoadedMethod, PackageDefinition } from "@grpc/proto-loader";
+import { CRI_SERVICE, type CriMethod, criNamespace } from "./cri-schema.ts";
+import { RuntimeError } from "./runtime-error.ts";
+
+export interface CriChannelOptions {
+  /** `unix:///run/containerd/containerd.sock`. */
+  readonly endpoint: string;
+  /** Answers longer than this are refused unread. */
+  readonly maxMessageBytes: number;
+}
+
+/** A runtime that restarts is found again this soon. gRPC's own pause grows to two minutes. */
+const RECONNECT_MS = { first: 100, longest: 1_000 };
+
+const UNAVAILABLE = 14;
+const INTERNAL = 13;
+
+/**
+ * Unary gRPC calls to one runtime over its unix socket. Connects by itself, at the first call and whenever the connection is lost; a call
+ * made while there is none fails at once: whoever waits for it is a client with a clock of its own.
+ */
+export class CriChannel {
+  readonly #client: Client;
+  readonly #definition: PackageDefinition;
+  readonly #endpoint: string;
+
+  private constructor(client: Client, definition: PackageDefinition, endpoint: string) {
+    this.#client = client;
+    this.#definition = definition;
+    this.#endpoint = endpoint;
+  }
+
+  /** Loads the gRPC packages, which only a node's listener needs. Does not wait for the runtime. */
+  static async open({ endpoint, maxMessageBytes }: CriChannelOptions): Promise<CriChannel> {
+    const [grpc, { fromJSON }] = await Promise.all([import("@grpc/grpc-js"), import("@grpc/proto-loader")]);
+    const definition = fromJSON(criNamespace as unknown as Parameters<typeof fromJSON>[0], {
+      longs: Number,
+      defaults: true,
+    });
+    const client = new grpc.Client(endpoint, grpc.credentials.createInsecure(), {
+      "grpc.max_receive_message_length": maxMessageBytes,
+      "grpc.initial_reconnect_backoff_ms": RECONNECT_MS.first,
+      "grpc.max_reconnect_backoff_ms": RECONNECT_MS.longest,
+      // Proxies of the environment are for the network; a unix socket has none.
+      "grpc.enable_http_proxy": 0,
+    });
+    return new CriChannel(client, definition, endpoint);
+  }
+
+  /** Throws RuntimeError: the runtime's refusal, Unavailable where it is not there, DeadlineExceeded, ResourceExhausted for a huge answer. */
+  call(method: CriMethod, request: object, timeoutMs: number): Promise<unknown> {
+    const service = this.#definition[CRI_SERVICE] as unknown as Readonly<
+      Record<string, LoadedMethod<object, object>>
+    >;
+    const { path, requestSerialize, responseDeserialize } = service[method] as MethodDefinition<
+      object,
+      object
+    >;
+    return new Promise((resolve, reject) => {
+      try {
+        this.#client.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          request,
+          { deadline: Date.now() + timeoutMs },
+          (error, answer) => {
+            if (error === null) resolve(answer);
+            else reject(this.#errorOf(method, error.code, error.details));
+          },
+        );
+      } catch (error) {
+        // A channel that was closed throws instead of failing the call.
+        reject(new RuntimeError(method, INTERNAL, "the runtime's connection is closed", { cause: error }));
+      }
+    });
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #errorOf(method: CriMethod, code: number, details: string): RuntimeError {
+    if (code !== UNAVAILABLE) return new RuntimeError(method, code, details);
+    return new RuntimeError(
+      method,
+      code,
+      `the container runtime at ${this.#endpoint} can not be reached: ${details}`,
+    );
+  }
+}

@@ -1,0 +1,43 @@
+/** gRPC's status codes in Go's names, which the kubelet shows. */
+const CODE_NAMES = [
+  "OK",
+  "Canceled",
+  "Unknown",
+  "InvalidArgument",
+  "DeadlineExceeded",
+  "NotFound",
+  "AlreadyExists",
+  "PermissionDenied",
+  "ResourceExhausted",
+  "FailedPrecondition",
+  "Aborted",
+  "OutOfRange",
+  "Unimplemented",
+  "Internal",
+  "Unavailable",
+  "DataLoss",
+  "Unauthenticated",
+] as const;
+export type RuntimeErrorCode = Exclude<(typeof CODE_NAMES)[number], "OK">;
+
+/**
+ * A call to the container runtime that failed. The message is worded as the kubelet shows it; it holds the runtime's own words,
+ * never a command line or a URL of ours.
+ */
+export class RuntimeError extends Error {
+  override readonly name = "RuntimeError";
+  readonly code: RuntimeErrorCode;
+  /** Of the CRI service, for logs. */
+  readonly method: string;
+  /** The runtime's own words. */
+  readonly details: string;
+
+  constructor(method: string, code: number, details: string, options?: ErrorOptions) {
+    const name = CODE_NAMES[code];
+    const known = name === undefined || name === "OK" ? "Unknown" : name;
+    super(`rpc error: code = ${known} desc = ${details}`, options);
+    this.code = known;
+    this.method = method;
+    this.details = details;
+  }
+}

@@ -1,0 +1,179 @@
+import { Counter, Histogram, type Registry } from "prom-client";
+import {
+  codeLabel,
+  END_CAUSES,
+  type EndCauseLabel,
+  type MeasuredPlan,
+  type MeasuredReport,
+  type MeasuredSession,
+  PLAN_KINDS,
+  type PlanKindLabel,
+  SUBRESOURCES,
+  type SubresourceLabel,
+} from "./streaming-labels.ts";
+
+const HANDSHAKE_BUCKETS_SECONDS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+];
+const SESSION_BUCKETS_SECONDS = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400];
+
+/** The children of one subresource and plan, looked up once so that a session costs no label hashing. */
+interface StreamingChildren {
+  readonly handshakeSeconds: Histogram.Internal<"subresource" | "plan">;
+  readonly sessionSeconds: Histogram.Internal<"subresource" | "plan">;
+  readonly endedBy: ReadonlyMap<EndCauseLabel, Counter.Internal>;
+}
+
+interface PayloadBytes {
+  downstream: number;
+  upstream: number;
+}
+
+/** The counters by which Kubernetes knows the sessions of one leg. */
+export interface KubernetesCounters {
+  routed(subresource: SubresourceLabel, plan: MeasuredPlan, isWebSocket: boolean): void;
+  started(subresource: SubresourceLabel, plan: MeasuredPlan): void;
+  refused(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void;
+  ended(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void;
+}
+
+/** The sessions of one listener. A session is reported as routed, then either refused, or started and ended. */
+export class StreamingMetrics {
+  readonly #kubernetes: KubernetesCounters;
+  readonly #children: ReadonlyMap<string, StreamingChildren>;
+  readonly #requests: Counter<"subresource" | "plan" | "code">;
+  readonly #endedBytes = new Map<SubresourceLabel, PayloadBytes>();
+  #runningSessions: () => Iterable<MeasuredSession> = () => [];
+
+  /** `prefix`: what the names begin with, such as `sluice_streaming`. */
+  constructor(registry: Registry, prefix: string, kubernetes: KubernetesCounters) {
+    const registers = [registry];
+    this.#kubernetes = kubernetes;
+    this.#requests = new Counter({
+      name: `${prefix}_requests_total`,
+      help: "Streaming requests by the code that the client was answered with; 101 is a session that started. plan is none for requests refused before one was made.",
+      labelNames: ["subresource", "plan", "code"],
+      registers,
+    });
+    this.#registerBytes(registers, prefix);
+    this.#children = createStreamingChildren(registers, prefix);
+    for (const subresource of SUBRESOURCES) {
+      this.#endedBytes.set(subresource, { downstream: 0, upstream: 0 });
+    }
+  }
+
+  /** Lets the count of bytes show those of sessions that still run. Called at every scrape. */
+  observeRunningSessions(list: () => Iterable<MeasuredSession>): void {
+    this.#runningSessions = list;
+  }
+
+  /** The path of an allowed request was chosen. */
+  streamingRouted(subresource: SubresourceLabel, plan: MeasuredPlan, transport: string): void {
+    this.#kubernetes.routed(subresource, plan, transport === "websocket");
+  }
+
+  /** Both upgrades are done. `handshakeSeconds`: from the request's head to the client's 101. */
+  streamingStarted(subresource: SubresourceLabel, plan: MeasuredPlan, handshakeSeconds: number): void {
+    this.#kubernetes.started(subresource, plan);
+    this.#requests.inc({ subresource, plan: plan.kind, code: "101" });
+    this.#of(subresource, plan.kind)?.handshakeSeconds.observe(handshakeSeconds);
+  }
+
+  /** No session came to be. Without a plan: refused before it was known where the request would go. */
+  streamingRefused(subresource: SubresourceLabel, plan: MeasuredPlan | undefined, code: number): void {
+    if (plan !== undefined) {
+      this.#kubernetes.refused(subresource, plan, code);
+    }
+    this.#requests.inc({ subresource, plan: plan?.kind ?? "none", code: codeLabel(code) });
+  }
+
+  /** A started session is over and no longer among the running ones. */
+  streamingEnded(
+    subresource: SubresourceLabel,
+    plan: MeasuredPlan,
+    report: MeasuredReport,
+    durationSeconds: number,
+  ): void {
+    this.#kubernetes.ended(subresource, plan, report.code);
+    const children = this.#of(subresource, plan.kind);
+    children?.sessionSeconds.observe(durationSeconds);
+    children?.endedBy.get(report.cause)?.inc();
+    const bytes = this.#endedBytes.get(subresource);
+    if (bytes !== undefined) {
+      bytes.downstream += report.downstreamBytes;
+      bytes.upstream += report.upstreamBytes;
+    }
+  }
+
+  #of(subresource: SubresourceLabel, kind: PlanKindLabel): StreamingChildren | undefined {
+    return this.#children.get(`${subresource}/${kind}`);
+  }
+
+  #registerBytes(registers: Registry[], prefix: string): void {
+    const totals = () => this.#totalBytes();
+    new Counter({
+      name: `${prefix}_bytes_total`,
+      help: "Bytes carried, downstream towards clients and upstream towards nodes, running sessions included. Payload without framing where framing is translated or unwrapped, all bytes where they pass through.",
+      labelNames: ["subresource", "direction"],
+      registers,
+      collect() {
+        this.reset();
+        for (const [subresource, { downstream, upstream }] of totals()) {
+          this.inc({ subresource, direction: "downstream" }, downstream);
+          this.inc({ subresource, direction: "upstream" }, upstream);
+        }
+      },
+    });
+  }
+
+  #totalBytes(): ReadonlyMap<SubresourceLabel, PayloadBytes> {
+    const totals = new Map(
+      Array.from(this.#endedBytes, ([subresource, bytes]) => [subresource, { ...bytes }]),
+    );
+    for (const session of this.#runningSessions()) {
+      const bytes = totals.get(session.subresource);
+      if (bytes !== undefined) {
+        bytes.downstream += session.downstreamBytes;
+        bytes.upstream += session.upstreamBytes;
+      }
+    }
+    return totals;
+  }
+}
+
+function createStreamingChildren(
+  registers: Registry[],
+  prefix: string,
+): ReadonlyMap<string, StreamingChildren> {
+  const handshakeSeconds = new Histogram({
+    name: `${prefix}_handshake_duration_seconds`,
+    help: "Time from a streaming request's head to the client's 101: authorization, locating and dialling the node included.",
+    labelNames: ["subresource", "plan"],
+    buckets: HANDSHAKE_BUCKETS_SECONDS,
+    registers,
+  });
+  const sessionSeconds = new Histogram({
+    name: `${prefix}_session_duration_seconds`,
+    help: "Time from a streaming request's head to the end of its session.",
+    labelNames: ["subresource", "plan"],
+    buckets: SESSION_BUCKETS_SECONDS,
+    registers,
+  });
+  const ended = new Counter({
+    name: `${prefix}_sessions_ended_total`,
+    help: "Sessions that are over, by what ended them.",
+    labelNames: ["subresource", "plan", "cause"],
+    registers,
+  });
+  const children = new Map<string, StreamingChildren>();
+  for (const subresource of SUBRESOURCES) {
+    for (const plan of PLAN_KINDS) {
+      children.set(`${subresource}/${plan}`, {
+        handshakeSeconds: handshakeSeconds.labels({ subresource, plan }),
+        sessionSeconds: sessionSeconds.labels({ subresource, plan }),
+        endedBy: new Map(END_CAUSES.map((cause) => [cause, ended.labels({ subresource, plan, cause })])),
+      });
+    }
+  }
+  return children;
+}
