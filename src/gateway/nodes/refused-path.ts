@@ -1,8 +1,11 @@
 import type { PathFailure } from "./node-capability.ts";
 
-/** What kubelets, runtimes and hops say when it is the WebSocket that they can not take, and not the request. */
+/**
+ * What kubelets, runtimes and hops say when it is the WebSocket that they can not take, and not the request. A kubelet that knows no
+ * tunnel reads one as the legacy port-forward, which names its port in the query.
+ */
 const ABOUT_THE_UPGRADE =
-  /websocket|upgrade|handshake|subprotocol|error dialing backend|dial tcp|server gave HTTP response|unsupported protocol scheme|malformed HTTP/i;
+  /websocket|upgrade|handshake|subprotocol|query parameter "port" is required|error dialing backend|dial tcp|server gave HTTP response|unsupported protocol scheme|malformed HTTP/i;
 
 /** Failures of a command or container, whose words are the runtime's and may contain anything. */
 const ABOUT_THE_COMMAND = /error executing command in container|container (?:is|not)|container "/i;

@@ -12,6 +12,7 @@ describe("a refused WebSocket upgrade", () => {
     ["a hop without WebSocket, in HTML", 404, "<html><title>404 Not Found</title>", "not-found"],
     ["gorilla", 400, "Bad Request\nwebsocket: the client is not using the websocket protocol", "bad-request"],
     ["a tunnel without names", 400, "unable to upgrade: no tunneling spdy protocols provided", "bad-request"],
+    ["a kubelet that knows no tunnel", 400, 'query parameter "port" is required', "bad-request"],
     ["a route for POST alone", 405, "405: Method Not Allowed", "method-not-allowed"],
     ["an unknown route or token", 404, "404 page not found\n", "not-found"],
     ["a server that wants something else", 426, "", "upgrade-required"],

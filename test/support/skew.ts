@@ -1,0 +1,73 @@
+/** The three API servers and three kubelets of KEP-4006's "Version Skew within the Control Plane and Nodes", as configurations. */
+export interface SkewedApiServer {
+  readonly name: string;
+  readonly featureGates: Readonly<Record<string, boolean>>;
+  /** It ends, or passes on, WebSockets by intention; one that is older forwards what it does not know. */
+  readonly speaksWebSocket: boolean;
+  /** It passes WebSockets through to nodes that declare it. */
+  readonly asksNodes: boolean;
+}
+
+export interface SkewedNode {
+  readonly name: string;
+  readonly title: string;
+  readonly speaksWebSocket: boolean;
+  readonly declares: boolean;
+}
+
+export const skewedApiServers: readonly SkewedApiServer[] = [
+  {
+    name: "1. SPDY only (before 1.29)",
+    featureGates: {
+      TranslateStreamCloseWebsocketRequests: false,
+      PortForwardWebsockets: false,
+      ExtendWebSocketsToKubelet: false,
+    },
+    speaksWebSocket: false,
+    asksNodes: false,
+  },
+  {
+    name: "2. WebSocket at the API server (1.29 to 1.35)",
+    featureGates: { ExtendWebSocketsToKubelet: false },
+    speaksWebSocket: true,
+    asksNodes: false,
+  },
+  {
+    name: "3. WebSocket to the kubelet (1.36 and newer)",
+    featureGates: {},
+    speaksWebSocket: true,
+    asksNodes: true,
+  },
+];
+
+export const skewedNodes: readonly SkewedNode[] = [
+  { name: "node-spdy", title: "1. SPDY only", speaksWebSocket: false, declares: false },
+  {
+    name: "node-declares",
+    title: "2. takes WebSocket and declares it",
+    speaksWebSocket: true,
+    declares: true,
+  },
+  {
+    name: "node-stable",
+    title: "3. takes WebSocket, no longer declares it",
+    speaksWebSocket: true,
+    declares: false,
+  },
+];
+
+/** How a client's requests must travel; `webSocket`: it comes over WebSocket first. `plan`: how WebSocket ends at an API server. */
+export function expectedJourney(
+  api: SkewedApiServer,
+  node: SkewedNode,
+  webSocket: boolean,
+  plan: "translate" | "tunnel",
+): string {
+  if (!webSocket) return "SPDY pass-through";
+  if (!api.speaksWebSocket) {
+    if (node.speaksWebSocket) return "WebSocket pass-through";
+    // Runtimes refuse v5; a kubelet takes the tunnel for a legacy port-forward that names no port.
+    return `WebSocket refused (${plan === "tunnel" ? 400 : 403}), then SPDY pass-through`;
+  }
+  return api.asksNodes && node.declares ? "WebSocket pass-through" : `WebSocket ${plan}`;
+}
