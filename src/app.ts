@@ -1,6 +1,5 @@
 import type { Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { SessionQuotas } from "./access/policy/session-quotas.ts";
+import type { Socket } from "node:net";
 import { createAdminServer } from "./admin/admin-server.ts";
 import { buildAudit } from "./build-audit.ts";
 import { buildAuthenticator } from "./build-authenticator.ts";
@@ -24,6 +23,7 @@ import { Metrics } from "./observability/metrics.ts";
 import { readServingTls, watchServingTls } from "./serving-certificate.ts";
 import { Bandwidth } from "./streaming/bandwidth.ts";
 import { SessionClock } from "./streaming/session-clock.ts";
+import { alone, type Surroundings, urlOf } from "./surroundings.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
 import { HttpUpstream } from "./upstream/http-upstream.ts";
 
@@ -39,14 +39,21 @@ export interface RunningGateway {
   readonly kubeletUrl?: string | undefined;
   /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
   shutDown(): Promise<void>;
+  sessions(): ReturnType<Sessions["list"]>;
+  /** To be merged with those of other processes. */
+  metrics(): Promise<readonly object[]>;
 }
 
 /** The composition root: a configuration in, a running gateway out. Throws ConfigurationError for files it names wrongly. */
 export async function startGateway(
   configuration: GatewayConfiguration,
   logger: Logger = createLogger(configuration.logging),
+  surroundings: Surroundings = alone,
 ): Promise<RunningGateway> {
   const { listeners, limits, timeouts, featureGates, policy } = configuration;
+  const { ticketKeys } = surroundings;
+  /** Our own, once they listen: no node may be there. */
+  const listenerAddresses: { host: string; port: number }[] = [];
   const metrics = new Metrics();
   const clock = new SessionClock();
   const sessions = new Sessions(limits.maxConcurrentSessions);
@@ -63,20 +70,20 @@ export async function startGateway(
   const authentication = await buildAuthenticator(configuration, metrics, logger);
   const { authenticator, authorities } = authentication;
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);
-  const auditing = await buildAudit(configuration.audit, metrics, logger);
+  const auditing = await buildAudit(configuration.audit, metrics, logger, surroundings.openAuditLog);
   const nodes = buildKnownNodes(configuration, clock, metrics);
   const gateway: GatewayContext & { readonly metrics: Metrics } = {
     authenticator,
     audit: auditing.audit,
     authorizer: authorization.authorizer,
-    policy: { rules: policy.rules, quotas: new SessionQuotas(policy.limits) },
+    policy: { rules: policy.rules, quotas: surroundings.quotasOf(policy.limits) },
     cluster: store,
     edge: new EdgeRules(configuration.edge),
     gates: featureGates,
     limits,
     timeouts,
     nodes,
-    kubelet: await buildKubelet(configuration, () => [api, admin].flatMap(endpointOfListener)),
+    kubelet: await buildKubelet(configuration, () => listenerAddresses),
     clock,
     bandwidth:
       limits.maxConnectionBytesPerSecond === 0
@@ -93,7 +100,7 @@ export async function startGateway(
       ? answerFromCluster(gateway, CLAIMED_VERSION)
       : forwardToApiServer(gateway, apiServerUpstream);
   const { apiServer } = listeners;
-  const tls = apiServer.tls && (await readServingTls(apiServer.tls, authorities));
+  const tls = apiServer.tls && (await readServingTls(apiServer.tls, authorities, ticketKeys));
   const api = createApiServer(gateway, other, { tls });
   const node =
     listeners.kubelet &&
@@ -103,12 +110,14 @@ export async function startGateway(
       { authentication, authorization },
       gateway,
       metrics,
+      ticketKeys,
     ));
+  const listSessions = () => [...sessions.list(), ...(node?.gateway.sessions.list() ?? [])];
   const admin = createAdminServer({
     metrics,
     limits,
     readinessChecks: { draining: () => (sessions.isDraining ? "the gateway is shutting down" : undefined) },
-    listSessions: () => [...sessions.list(), ...(node?.gateway.sessions.list() ?? [])],
+    listSessions,
     listNodes: nodesForOperators(configuration, store, nodes),
     logger,
   });
@@ -116,17 +125,24 @@ export async function startGateway(
   const closeApi = closerOf(api);
   const nodeRequests = node && new PlainRequests(node.server);
   const closeNode = node && closerOf(node.server);
-  await Promise.all([listen(api, apiServer), listen(admin, listeners.admin)]);
-  if (node !== undefined && listeners.kubelet !== undefined) await listen(node.server, listeners.kubelet);
-  const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger);
+  const [apiServerAt, adminAt] = await Promise.all([
+    surroundings.listen(api, "apiServer", apiServer),
+    surroundings.listen(admin, "admin", listeners.admin),
+  ]);
+  const nodeAt =
+    node && listeners.kubelet && (await surroundings.listen(node.server, "kubelet", listeners.kubelet));
+  listenerAddresses.push(...[apiServerAt, adminAt].map(({ address: host, port }) => ({ host, port })));
+  const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger, ticketKeys);
 
   const ingress =
-    listeners.ingress && (await startIngress(listeners.ingress, configuration, store, gateway, api));
-  const apiServerUrl = urlOf(api, tls === undefined ? "http" : "https");
-  const adminUrl = urlOf(admin, "http");
+    listeners.ingress &&
+    (await startIngress(listeners.ingress, configuration, store, gateway, api, surroundings));
+  const apiServerUrl = urlOf(tls === undefined ? "http" : "https", apiServerAt);
+  const adminUrl = urlOf("http", adminAt);
   const { httpUrl, httpsUrl } = ingress ?? {};
-  const kubeletUrl = node && urlOf(node.server, listeners.kubelet?.tls === undefined ? "http" : "https");
-  logger.info(
+  const kubeletUrl = nodeAt && urlOf(listeners.kubelet?.tls === undefined ? "http" : "https", nodeAt);
+  surroundings.announce(
+    logger,
     { apiServerUrl, adminUrl, kubeletUrl, ingress: ingress && { httpUrl, httpsUrl } },
     "the gateway is ready",
   );
@@ -135,6 +151,8 @@ export async function startGateway(
     adminUrl,
     kubeletUrl,
     ingress,
+    sessions: listSessions,
+    metrics: () => metrics.snapshot(),
     async shutDown(): Promise<void> {
       ingress?.drain();
       await Promise.all([
@@ -152,7 +170,7 @@ export async function startGateway(
       // Connections to nodes may still wait for a peer that does not close.
       clock.expireAll();
       await auditing.stop();
-      logger.info({}, "the gateway has stopped");
+      surroundings.announce(logger, {}, "the gateway has stopped");
     },
   };
 }
@@ -164,27 +182,6 @@ async function upstreamApiServerOf({ upstreamAPIServer, timeouts }: GatewayConfi
     upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs }),
     impersonates: upstreamAPIServer.clientCertificateFile !== undefined,
   };
-}
-
-function listen(server: Server, { address, port }: { address: string; port: number }): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, address, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-}
-
-/** Nothing until it listens. */
-function endpointOfListener(server: Server): { host: string; port: number }[] {
-  const { address: host, port } = (server.address() ?? {}) as Partial<AddressInfo>;
-  return host === undefined || port === undefined ? [] : [{ host, port }];
-}
-
-function urlOf(server: Server, scheme: string): string {
-  const { address, port, family } = server.address() as AddressInfo;
-  return `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }
 
 function close(server: Server): Promise<void> {

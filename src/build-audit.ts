@@ -26,7 +26,12 @@ export interface BuiltAudit {
 }
 
 /** Throws ConfigurationError for a wrong policy file. A log that can not be written is a matter of `onFailure`, at every request. */
-export async function buildAudit(audit: Audit, metrics: Metrics, logger: Logger): Promise<BuiltAudit> {
+export async function buildAudit(
+  audit: Audit,
+  metrics: Metrics,
+  logger: Logger,
+  openLog: (log: AuditLogFile) => AuditDelivery = openAuditLog,
+): Promise<BuiltAudit> {
   const { policyFile, log, webhook, onFailure } = audit;
   const policy =
     policyFile === undefined
@@ -45,7 +50,7 @@ export async function buildAudit(audit: Audit, metrics: Metrics, logger: Logger)
   const backends: AuditBackend[] = [];
   const stops: (() => void | Promise<void>)[] = [];
   if (log !== undefined) {
-    const { deliver, stop } = logDelivery(log);
+    const { deliver, stop } = openLog(log);
     stops.push(stop);
     const queue = new EventQueue({
       deliver,
@@ -86,12 +91,13 @@ export async function buildAudit(audit: Audit, metrics: Metrics, logger: Logger)
   };
 }
 
-interface Delivery {
+export interface AuditDelivery {
   deliver(events: readonly AuditEvent[]): Promise<void>;
   stop(): void | Promise<void>;
 }
 
-function logDelivery({ path, ...options }: AuditLogFile): Delivery {
+/** One process writes a log file: it is the one that renames it. */
+export function openAuditLog({ path, ...options }: AuditLogFile): AuditDelivery {
   if (path === undefined) return { deliver: writeToStandardOutput, stop: () => {} };
   const file = new AuditFile({ path, ...options });
   return { deliver: (events) => file.append(events), stop: () => file.close() };
@@ -104,7 +110,7 @@ function writeToStandardOutput(events: readonly AuditEvent[]): Promise<void> {
   );
 }
 
-async function webhookDelivery(webhook: AuditWebhook): Promise<Delivery> {
+async function webhookDelivery(webhook: AuditWebhook): Promise<AuditDelivery> {
   const { target, timeoutMs } = webhook;
   const client = await webhookClient(target, { defaultPath: "/", timeoutMs });
   return {

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo, Server } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ClusterStore } from "./cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
@@ -15,6 +14,7 @@ import { ServiceBalancer } from "./ingress/service-balancer.ts";
 import { StatusPublisher } from "./ingress/status-publisher.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import { createSelfSignedCertificate } from "./standin/self-signed.ts";
+import { type Surroundings, urlOf } from "./surroundings.ts";
 import { AddressRules } from "./upstream/address-rules.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
 
@@ -36,6 +36,7 @@ export async function startIngress(
   store: ClusterStore,
   gateway: GatewayContext & { readonly metrics: Metrics },
   api: HttpServer,
+  surroundings: Surroundings,
 ): Promise<RunningIngress> {
   const { logger } = gateway;
   const metrics = gateway.metrics.ingress;
@@ -86,13 +87,14 @@ export async function startIngress(
     onConnectionRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
   };
   const servers = createIngressServers(context, defaultTls, (name) => controller.contextFor(name));
-  await Promise.all([
-    listen(servers.plain, listener.address, listener.httpPort),
-    listen(servers.secure, listener.address, listener.httpsPort),
+  const { address, httpPort, httpsPort } = listener;
+  const [plainAt, secureAt] = await Promise.all([
+    surroundings.listen(servers.plain, "ingress.http", { address, port: httpPort }),
+    surroundings.listen(servers.secure, "ingress.https", { address, port: httpsPort }),
   ]);
   return {
-    httpUrl: urlOf("http", servers.plain),
-    httpsUrl: urlOf("https", servers.secure),
+    httpUrl: urlOf("http", plainAt),
+    httpsUrl: urlOf("https", secureAt),
     drain: () => servers.drain(),
     stop: async () => {
       await stopServers(servers);
@@ -146,21 +148,6 @@ async function streamingGatewaysOf(
     }
   }
   return found;
-}
-
-function listen(server: Server, address: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, address, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-}
-
-function urlOf(scheme: string, server: Server): string {
-  const { address, port, family } = server.address() as AddressInfo;
-  return `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }
 
 function stopServers({ plain, secure, destroyConnections }: IngressServers): Promise<unknown> {

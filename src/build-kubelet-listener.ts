@@ -33,6 +33,7 @@ export async function buildKubeletListener(
   shared: SharedAccess,
   base: GatewayContext,
   metrics: Metrics,
+  ticketKeys?: Buffer | undefined,
 ): Promise<BuiltKubeletListener> {
   const { limits, timeouts } = configuration;
   const { logger, cluster } = base;
@@ -67,7 +68,7 @@ export async function buildKubeletListener(
   });
   stops.push(() => runtime.close());
   const authorities: readonly WatchedAuthority[] = authentication.authorities;
-  const tls = listener.tls && (await readServingTls(listener.tls, authorities));
+  const tls = listener.tls && (await readServingTls(listener.tls, authorities, ticketKeys));
   const server = createKubeletServer(
     {
       gateway,
@@ -79,7 +80,8 @@ export async function buildKubeletListener(
     },
     { tls },
   );
-  if (listener.tls !== undefined) stops.push(watchServingTls(server, listener.tls, authorities, logger));
+  if (listener.tls !== undefined)
+    stops.push(watchServingTls(server, listener.tls, authorities, logger, ticketKeys));
   return {
     server,
     gateway,

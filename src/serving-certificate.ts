@@ -15,13 +15,14 @@ const SETTLE_MS = 200;
 export async function readServingTls(
   files: ListenerTls,
   authorities: readonly WatchedAuthority[],
+  ticketKeys?: Buffer | undefined,
 ): Promise<ServingTls> {
   const [cert, key, ...clientAuthorities] = await Promise.all(
     [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map((file) =>
       readFile(file, "utf8"),
     ),
   );
-  const tls = { cert: cert as string, key: key as string, clientAuthorities };
+  const tls = { cert: cert as string, key: key as string, clientAuthorities, ticketKeys };
   createSecureContext(secureContextOf(tls));
   return tls;
 }
@@ -35,11 +36,12 @@ export function watchServingTls(
   files: ListenerTls,
   authorities: readonly WatchedAuthority[],
   logger: Logger,
+  ticketKeys?: Buffer | undefined,
 ): () => void {
   let timer: NodeJS.Timeout | undefined;
   const reload = async (): Promise<void> => {
     try {
-      const tls = await readServingTls(files, authorities);
+      const tls = await readServingTls(files, authorities, ticketKeys);
       for (const [index, { authority }] of authorities.entries()) {
         authority.replace(tls.clientAuthorities[index] ?? "");
       }

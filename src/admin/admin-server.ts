@@ -13,6 +13,8 @@ export interface AdminSession {
   readonly user: string;
   readonly plan: { readonly kind: string; readonly reason: string };
   readonly startedAt: Date;
+  /** Which of several worker processes carries it. */
+  readonly worker?: number;
   /** Payload bytes towards the client, and towards the node. */
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
@@ -36,9 +38,11 @@ export interface AdminServerOptions {
   /** Fail while new sessions should go elsewhere: at start, and while draining. */
   readonly readinessChecks: HealthChecks;
   readonly metrics: { readonly contentType: string; expose(): Promise<string> };
-  readonly listSessions: () => readonly AdminSession[];
+  readonly listSessions: () => readonly AdminSession[] | Promise<readonly AdminSession[]>;
   /** Every node, or the one of that name. */
-  readonly listNodes: (name?: string) => readonly AdminNode[];
+  readonly listNodes?: (name?: string) => readonly AdminNode[];
+  /** Answers all paths that this listener has no answer for itself; 404 when absent. */
+  readonly others?: (request: IncomingMessage, response: ServerResponse) => void;
   readonly limits: { readonly maxAdminConnections: number };
   readonly logger: Logger;
 }
@@ -98,16 +102,26 @@ async function answer(
       send(response, 200, options.metrics.contentType, await options.metrics.expose());
       break;
     case "/debug/sessions":
-      send(response, 200, "application/json", `${JSON.stringify(options.listSessions())}\n`);
+      send(response, 200, "application/json", `${JSON.stringify(await options.listSessions())}\n`);
       break;
     case "/debug/nodes": {
+      if (options.listNodes === undefined) return answerOther(request, response, options);
       const nodes = options.listNodes(new URLSearchParams(query).get("name") ?? undefined);
       send(response, 200, "application/json", `${JSON.stringify(nodes)}\n`);
       break;
     }
     default:
-      sendText(response, 404, "404 page not found\n");
+      answerOther(request, response, options);
   }
+}
+
+function answerOther(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { others }: AdminServerOptions,
+): void {
+  if (others === undefined) sendText(response, 404, "404 page not found\n");
+  else others(request, response);
 }
 
 function answerChecks(

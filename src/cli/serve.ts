@@ -1,11 +1,15 @@
 import { startGateway } from "../app.ts";
+import { parseConfiguration } from "../config/configuration.ts";
 import { KUBE_APISERVER_FLAGS, mergeFlags } from "../config/flags.ts";
-import { loadConfiguration } from "../config/load-configuration.ts";
+import { readText } from "../config/load-configuration.ts";
+import { parseWorkers, type Workers, workerCount } from "../config/workers.ts";
+import { startWorkers } from "../start-workers.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { UsageError } from "./usage-error.ts";
 
 const HELP = helpText("sluice serve --config FILE [flags]", [
   ["--config FILE", "GatewayConfiguration (sluice.dev/v1alpha1)"],
+  ["--workers N|auto", "processes that serve; auto is one for each core"],
   ...KUBE_APISERVER_FLAGS.map((name): [string, string] => [
     `--${name} VALUE`,
     "as kube-apiserver's; stands above the file",
@@ -18,19 +22,40 @@ export async function run(args: string[]): Promise<number> {
     args,
     options: {
       config: { type: "string" },
+      workers: { type: "string" },
       help: { type: "boolean" },
       ...Object.fromEntries(KUBE_APISERVER_FLAGS.map((name) => [name, { type: "string" as const }])),
     },
   });
-  const { config, help, ...flags } = values as { config?: string; help?: boolean } & Record<string, string>;
+  const { config, help, workers, ...flags } = values as {
+    config?: string;
+    help?: boolean;
+    workers?: string;
+  } & Record<string, string>;
   if (help) {
     process.stdout.write(HELP);
     return 0;
   }
   if (config === undefined) throw new UsageError(`--config FILE is required\n\n${HELP}`);
   const stopped = terminationSignal();
-  const gateway = await startGateway(mergeFlags(await loadConfiguration(config), flags));
+  const text = await readText(config);
+  const configuration = mergeFlags(parseConfiguration(text, config), flags);
+  const count = workerCount(workers === undefined ? configuration.workers : workersOf(workers));
+  const gateway =
+    count === 1
+      ? await startGateway(configuration)
+      : await startWorkers(configuration, count, {
+          configurationText: text,
+          configurationFile: config,
+          flags,
+        });
   await stopped;
   await gateway.shutDown();
   return 0;
+}
+
+function workersOf(text: string): Workers {
+  const parsed = parseWorkers(text);
+  if ("problem" in parsed) throw new UsageError(`--workers ${parsed.problem}`);
+  return parsed.workers;
 }

@@ -13,6 +13,7 @@ import { readLimits, readTimeouts } from "./read-bounds.ts";
 import { Section } from "./section.ts";
 import type { Timeouts } from "./timeouts.ts";
 import { readUpstreamApiServer, type UpstreamApiServer } from "./upstream-api-server.ts";
+import { readWorkers, type Workers } from "./workers.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
 
 export const CONFIGURATION_API_VERSION = "sluice.dev/v1alpha1";
@@ -39,6 +40,8 @@ export interface GatewayConfiguration {
   readonly featureGates: FeatureGates;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
+  /** Processes that serve; 1 is the one that was started. */
+  readonly workers: Workers;
   readonly logging: { readonly level: (typeof LOG_LEVELS)[number] };
 }
 
@@ -89,6 +92,7 @@ function readConfiguration(root: Section): GatewayConfiguration {
     featureGates: readFeatureGates(root.section("featureGates"), root),
     limits: readLimits(root.section("limits")),
     timeouts: readTimeouts(root.section("timeouts")),
+    workers: readWorkers(root),
     logging: { level: logging.choice("level", "info", LOG_LEVELS) },
   };
   cluster.finish();

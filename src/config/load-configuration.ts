@@ -7,7 +7,8 @@ export async function loadConfiguration(file: string): Promise<GatewayConfigurat
   return parseConfiguration(await readText(file), file);
 }
 
-async function readText(file: string): Promise<string> {
+/** Throws ConfigurationError when it cannot be read. */
+export async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {

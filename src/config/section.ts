@@ -142,6 +142,11 @@ export class Section {
     return this.#number(name, fallback, range, parseQuantity, String, 'a whole number such as 1000 or "10k"');
   }
 
+  /** A whole number, or a word that stands for one. */
+  countOr<Word extends string>(name: string, word: Word, fallback: number, range: Range): number | Word {
+    return this.#take(name) === word ? word : this.count(name, fallback, range);
+  }
+
   /** Bytes: 65536 or "64Ki". */
   bytes(name: string, fallback: number, range: Range): number {
     return this.#number(

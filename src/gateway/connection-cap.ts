@@ -30,7 +30,7 @@ export function capConnections(server: Server, options: ConnectionCapOptions): v
 }
 
 /** The first four groups of an IPv6 address, an IPv4 address as it is. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = "", tail] = address.split("::");
   const groups = head === "" ? [] : head.split(":");

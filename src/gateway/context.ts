@@ -2,7 +2,6 @@ import type { Socket } from "node:net";
 import type { AuditLog } from "../access/audit/audit-log.ts";
 import type { Authenticator } from "../access/authn/authenticator.ts";
 import type { Authorizer } from "../access/authz/authorizer.ts";
-import type { SessionQuotas } from "../access/policy/session-quotas.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
@@ -45,7 +44,13 @@ export interface GatewayContext {
 /** The configured rules, and the counts that its limits are about. */
 export interface GatewayPolicy {
   readonly rules: readonly PolicyRule[];
-  readonly quotas: SessionQuotas;
+  readonly quotas: Quotas;
+}
+
+/** Places of sessions, counted in this process or with those of others. */
+export interface Quotas {
+  /** Takes a place or throws StatusError 429. The result gives it back. */
+  take(user: string, namespace: string): (() => void) | Promise<() => void>;
 }
 
 export interface KubeletOptions {

@@ -34,7 +34,7 @@ export async function runSession(
   const record = new SessionRecord(prepared, startedMs, gateway, trail);
   try {
     checkClientHandshake(prepared);
-    record.admit();
+    await record.admit();
     const asked = await ask();
     record.planned(asked.prepared);
     const { response } = asked;

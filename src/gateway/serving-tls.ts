@@ -7,6 +7,8 @@ export interface ServingTls {
   readonly key: string;
   /** Every authority that a client's certificate may come from; empty: none is asked for. */
   readonly clientAuthorities: readonly string[];
+  /** What tickets are encrypted with, where several processes resume each other's sessions; absent: this process' own. */
+  readonly ticketKeys?: Buffer | undefined;
 }
 
 /**
@@ -24,11 +26,17 @@ export function tlsOptionsOf(tls: ServingTls, handshakeTimeoutMs: number): TlsOp
 }
 
 /** The part of it that can be replaced while the listener runs. */
-export function secureContextOf({ cert, key, clientAuthorities }: ServingTls): SecureContextOptions {
+export function secureContextOf({
+  cert,
+  key,
+  clientAuthorities,
+  ticketKeys,
+}: ServingTls): SecureContextOptions {
   return {
     cert,
     key,
     minVersion: "TLSv1.2",
+    ...(ticketKeys && { ticketKeys }),
     ...(clientAuthorities.length > 0 && {
       ca: [...clientAuthorities],
       // An intermediate may be given as an authority, as Go's verifier takes it.

@@ -41,11 +41,11 @@ export class SessionRecord {
   }
 
   /** Takes a place; throws a StatusError 429 or 503 when there is none. */
-  admit(): void {
+  async admit(): Promise<void> {
     const { user, namespace } = this.#info;
     const giveBackPlace = this.#gateway.sessions.admit();
     this.#giveBack = giveBackPlace;
-    const giveBackQuota = this.#gateway.policy?.quotas.take(user, namespace);
+    const giveBackQuota = await this.#gateway.policy?.quotas.take(user, namespace);
     this.#giveBack = () => {
       giveBackPlace();
       giveBackQuota?.();

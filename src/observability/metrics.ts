@@ -85,4 +85,9 @@ export class Metrics {
   expose(): Promise<string> {
     return this.#registry.metrics();
   }
+
+  /** The same as data, to be merged with that of other processes (merged-metrics.ts). */
+  snapshot(): Promise<readonly object[]> {
+    return this.#registry.getMetricsAsJSON();
+  }
 }

@@ -72,6 +72,8 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   "src/client": ["protocols/*", "src/streaming", "src/upstream", "src/api", "src/config", "src/kubernetes"],
   "src/load": ["protocols/*", "src/streaming", "src/upstream", "src/api", "src/config", "src/client"],
   "src/standin": ["protocols/*", "src/streaming", "src/api", "src/config"],
+  // Several processes as one gateway: links, hand-over, replacement.
+  "src/workers": ["src/access", "src/api", "src/config", "src/observability"],
   "src/admin": ["src/observability", "src/config"],
   "src/demo": ["protocols/*", "src/standin", "src/upstream", "src/observability"],
   "src/cli": "everything",

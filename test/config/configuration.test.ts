@@ -56,6 +56,7 @@ describe("the configuration", () => {
       },
       limits: defaultLimits,
       timeouts: defaultTimeouts,
+      workers: 1,
       logging: { level: "info" },
     });
   });

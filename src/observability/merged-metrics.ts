@@ -1,0 +1,84 @@
+import { AggregatorRegistry, Counter, Gauge, Registry } from "prom-client";
+
+type Snapshot = readonly object[];
+/** What goes on when the process that counted it is gone. */
+const LASTING = ["counter", "histogram"];
+
+/**
+ * The metrics of several processes as one: counters, histograms and gauges are summed, what the processes' own metrics say of themselves
+ * is summed or averaged as prom-client has it. What a process that is gone had counted stays in the sums, as it was last seen:
+ * a counter that went back would look like a restart of all.
+ */
+export class MergedMetrics {
+  readonly #own = new Registry();
+  readonly #ready: Gauge;
+  readonly #ended: Counter<"cause">;
+  readonly #refused: Counter;
+  readonly #last = new Map<object, Snapshot>();
+  #gone: Snapshot = [];
+  #adding: Promise<void> = Promise.resolve();
+
+  constructor() {
+    const registers = [this.#own];
+    this.#ready = new Gauge({
+      name: "sluice_workers_ready",
+      help: "Worker processes that serve.",
+      registers,
+    });
+    this.#ended = new Counter({
+      name: "sluice_workers_ended_total",
+      help: "Worker processes that are gone: crashed and replaced, or asked to end.",
+      labelNames: ["cause"],
+      registers,
+    });
+    this.#refused = new Counter({
+      name: "sluice_workers_connections_refused_total",
+      help: "Connections that were closed before any worker got them, because their address had too many.",
+      registers,
+    });
+    for (const cause of ["crash", "shutdown"]) this.#ended.inc({ cause }, 0);
+  }
+
+  get contentType(): string {
+    return this.#own.contentType;
+  }
+
+  workersReady(count: number): void {
+    this.#ready.set(count);
+  }
+
+  connectionRefused(): void {
+    this.#refused.inc();
+  }
+
+  /** What a process says now. */
+  seen(source: object, snapshot: Snapshot): void {
+    this.#last.set(source, snapshot);
+  }
+
+  /** The process is gone: what it had counted is kept, what it was is not. */
+  gone(source: object, cause: "crash" | "shutdown"): void {
+    this.#ended.inc({ cause });
+    const last = this.#last.get(source)?.filter((metric) => LASTING.includes(String(typeOf(metric))));
+    this.#last.delete(source);
+    if (last === undefined) return;
+    this.#adding = this.#adding.then(async () => {
+      this.#gone = await merged([this.#gone, last]).getMetricsAsJSON();
+    });
+  }
+
+  /** Everything in Prometheus' text format. */
+  async expose(): Promise<string> {
+    await this.#adding;
+    const all = merged([...this.#last.values(), this.#gone]);
+    return `${await all.metrics()}\n${await this.#own.metrics()}`;
+  }
+}
+
+function typeOf(metric: object): unknown {
+  return (metric as { readonly type?: unknown }).type;
+}
+
+function merged(parts: readonly Snapshot[]): Registry {
+  return AggregatorRegistry.aggregate(parts.map((part) => [...part]));
+}

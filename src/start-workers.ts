@@ -1,0 +1,193 @@
+import { fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type IncomingMessage, type ServerResponse, request as sendRequest } from "node:http";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { type AdminSession, createAdminServer } from "./admin/admin-server.ts";
+import type { RunningGateway } from "./app.ts";
+import { openAuditLog } from "./build-audit.ts";
+import type { GatewayConfiguration } from "./config/configuration.ts";
+import { ConfigurationError } from "./config/configuration-error.ts";
+import { networkOf } from "./gateway/connection-cap.ts";
+import { EdgeRules } from "./gateway/edge-rules.ts";
+import { createLogger, type Logger } from "./observability/logger.ts";
+import { MergedMetrics } from "./observability/merged-metrics.ts";
+import { alone, urlOf } from "./surroundings.ts";
+import type { BoundAddress, ListenCall, WorkerStart } from "./workers/calls.ts";
+import { HandOver } from "./workers/hand-over.ts";
+import { SharedPlaces } from "./workers/shared-places.ts";
+import { type Worker, WorkerPool } from "./workers/worker-pool.ts";
+
+/** OpenSSL's: 16 bytes of name, 16 of HMAC and 16 of AES key. */
+const TICKET_KEY_BYTES = 48;
+
+/** What workers read for themselves; the rest of `WorkerStart` is made here. */
+export type WorkerConfiguration = Pick<WorkerStart, "configurationText" | "configurationFile" | "flags">;
+
+/**
+ * The gateway as several processes: this one accepts connections, counts what is counted for all, writes the audit log and answers
+ * operators; workers do the rest. Throws ConfigurationError for what a worker could not start with.
+ */
+export async function startWorkers(
+  configuration: GatewayConfiguration,
+  count: number,
+  forWorkers: WorkerConfiguration,
+  logger: Logger = createLogger(configuration.logging),
+): Promise<Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "shutDown">> {
+  const { limits, policy, audit, timeouts, listeners } = configuration;
+  const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
+  const metrics = new MergedMetrics();
+  const edge = new EdgeRules(configuration.edge);
+  const places = new SharedPlaces(limits.maxConcurrentSessions, policy.limits);
+  const auditLog = audit.log && openAuditLog(audit.log);
+  const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
+  const acceptors = new Map<string, Promise<Server>>();
+  let isDraining = false;
+
+  const handOver = new HandOver({
+    recipients: () => pool.workers,
+    maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
+    networkOf: (address) => (edge.isTrustedProxy(address) ? undefined : networkOf(address)),
+    onRefused: () => metrics.connectionRefused(),
+    logger,
+  });
+  const accept = async ({ name, ...where }: ListenCall): Promise<BoundAddress> => {
+    const known = acceptors.get(name) ?? acceptAt(where, (socket) => handOver.accept(name, socket));
+    acceptors.set(name, known);
+    return (await known).address() as AddressInfo;
+  };
+  const countReady = (): void => metrics.workersReady(pool.workers.filter(({ isTaking }) => isTaking).length);
+  const pool: WorkerPool = new WorkerPool({
+    count,
+    fork: () => fork(fileURLToPath(workerProgram()), { serialization: "advanced" }),
+    startOf: (worker) => ({ ...forWorkers, ticketKeys, adminSocket: adminSocketOf(folder, worker) }),
+    handlersFor: (worker) => ({
+      listen: accept,
+      report: ({ closed, sessions }) => {
+        worker.sessions = sessions;
+        handOver.closed(closed);
+      },
+      takePlace: ({ user, namespace }) => places.take(worker, user, namespace),
+      giveBack: (place) => places.giveBack(place),
+      audit: async (events) => auditLog?.deliver(events),
+    }),
+    shutdownGracePeriodMs: timeouts.shutdownGracePeriodMs,
+    logger,
+    onReady: () => {
+      countReady();
+      handOver.resume();
+    },
+    onGone: (worker, isExpected) => {
+      places.giveBackAllOf(worker);
+      handOver.forget(worker);
+      metrics.gone(worker, isExpected ? "shutdown" : "crash");
+      countReady();
+    },
+  });
+
+  const admin = createAdminServer({
+    metrics: {
+      contentType: metrics.contentType,
+      expose: async () => {
+        const seen = async (worker: Worker) =>
+          metrics.seen(worker, (await worker.link.ask("metrics", undefined)) as readonly object[]);
+        await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
+        return metrics.expose();
+      },
+    },
+    limits,
+    readinessChecks: {
+      draining: () => (isDraining ? "the gateway is shutting down" : undefined),
+      workers: () => (pool.workers.some(({ isTaking }) => isTaking) ? undefined : "no worker serves"),
+    },
+    listSessions: async () => {
+      const lists = await Promise.allSettled(
+        pool.workers.map(async ({ link, index }) => {
+          const sessions = (await link.ask("sessions", undefined)) as readonly AdminSession[];
+          return sessions.map((session) => ({ ...session, worker: index }));
+        }),
+      );
+      return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
+    },
+    others: (request, response) => {
+      const worker = pool.workers.find(({ isTaking }) => isTaking);
+      if (worker === undefined) response.writeHead(503).end("no worker serves\n");
+      else passOn(request, response, adminSocketOf(folder, worker));
+    },
+    logger,
+  });
+
+  const stop = async (): Promise<void> => {
+    await pool.shutDown();
+    for (const acceptor of acceptors.values()) void acceptor.then((server) => server.close()).catch(() => {});
+    admin.close();
+    admin.closeAllConnections();
+    await auditLog?.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const adminAt = await alone.listen(admin, "admin", listeners.admin);
+    await pool.start();
+    const { apiServer } = listeners;
+    const apiServerAt = await accept({ name: "apiServer", ...apiServer });
+    const apiServerUrl = urlOf(apiServer.tls === undefined ? "http" : "https", apiServerAt);
+    const adminUrl = urlOf("http", adminAt);
+    const others: Record<string, BoundAddress> = {};
+    for (const [name, acceptor] of acceptors) {
+      const { address, port } = (await acceptor).address() as AddressInfo;
+      if (name !== "apiServer") others[name] = { address, port };
+    }
+    logger.info({ apiServerUrl, adminUrl, ...others, workers: count }, "the gateway is ready");
+    return {
+      apiServerUrl,
+      adminUrl,
+      shutDown: async () => {
+        isDraining = true;
+        await stop();
+        logger.info({}, "the gateway has stopped");
+      },
+    };
+  } catch (error) {
+    await stop();
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError([{ source: "workers", line: 0, column: 0, path: "", message }]);
+  }
+}
+
+/** Beside this file, compiled or not. */
+function workerProgram(): URL {
+  return new URL(`worker-main${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+}
+
+/** A killed worker leaves its file behind, so the next one has another. */
+function adminSocketOf(folder: string, { process: child }: Worker): string {
+  return path.join(folder, `${child.pid}.sock`);
+}
+
+/** Accepts and reads nothing: whoever gets the connection reads its first byte. */
+function acceptAt({ address, port }: BoundAddress, onConnection: (socket: Socket) => void): Promise<Server> {
+  const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, onConnection);
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, address, () => {
+      server.off("error", reject);
+      resolve(server);
+    });
+  });
+}
+
+function passOn({ method, url }: IncomingMessage, response: ServerResponse, socketPath: string): void {
+  const passed = sendRequest({ socketPath, method, path: url }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+    answer.on("error", () => response.destroy());
+  });
+  passed.on("error", () => {
+    if (response.headersSent) response.destroy();
+    else response.writeHead(502).end("the worker does not answer\n");
+  });
+  passed.end();
+}

@@ -1,0 +1,54 @@
+// One worker of `sluice serve --workers`: started by its primary (start-workers.ts), which says over the IPC channel what to serve.
+import { setDefaultHighWaterMark } from "node:stream";
+import { type RunningGateway, startGateway } from "./app.ts";
+import { parseConfiguration } from "./config/configuration.ts";
+import { mergeFlags } from "./config/flags.ts";
+import { createLogger } from "./observability/logger.ts";
+import type { Surroundings } from "./surroundings.ts";
+import type { WorkerStart } from "./workers/calls.ts";
+import { WorkerSide } from "./workers/worker-side.ts";
+
+let gateway: RunningGateway | undefined;
+
+const primary = new WorkerSide(process, {
+  start,
+  metrics: async () => (await gateway?.metrics()) ?? [],
+  sessions: () => gateway?.sessions() ?? [],
+  shutDown: end,
+});
+
+// Ctrl-C reaches all processes of a terminal; the primary says when to end.
+process.on("SIGINT", () => {});
+process.on("SIGTERM", () => void end());
+// Without its primary a worker gets no connections: what it has may finish.
+process.once("disconnect", () => void end());
+
+async function start({ configurationText, configurationFile, flags, ...rest }: WorkerStart): Promise<void> {
+  const configuration = mergeFlags(parseConfiguration(configurationText, configurationFile), flags);
+  // Sockets that are handed over come with Node's default.
+  setDefaultHighWaterMark(false, configuration.limits.socketBufferBytes);
+  const surroundings: Surroundings = {
+    listen: (server, name, where) => {
+      if (name !== "admin") return primary.listen(server, name, where);
+      return new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(rest.adminSocket, () => resolve({ address: rest.adminSocket, port: 0 }));
+      });
+    },
+    quotasOf: () => ({ take: (user, namespace) => primary.takePlace(user, namespace) }),
+    openAuditLog: () => ({ deliver: (events) => primary.writeAudit(events), stop: () => {} }),
+    announce: (logger, fields, message) => logger.debug(fields, message),
+    ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
+  };
+  gateway = await startGateway(configuration, createLogger(configuration.logging), surroundings);
+}
+
+let ending: Promise<void> | undefined;
+
+function end(): Promise<void> {
+  ending ??= (gateway?.shutDown() ?? Promise.resolve()).finally(() => {
+    // The answer to the primary leaves first.
+    setImmediate(() => process.disconnect?.());
+  });
+  return ending;
+}

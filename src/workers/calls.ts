@@ -1,0 +1,59 @@
+import type { AuditEvent } from "../access/audit/audit-event.ts";
+
+/** A listener by its name in the configuration, and where it is. */
+export interface ListenCall {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface BoundAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** What a worker tells of itself, some milliseconds after something of it changed. */
+export interface WorkerReport {
+  /** Connections that were handed to it and are over. */
+  readonly closed: readonly number[];
+  readonly sessions: number;
+}
+
+/** A place of a session among those of all workers, or why there is none: a 429. */
+export type PlaceAnswer = { readonly place: number } | { readonly refusal: string };
+
+/** What the primary answers to its workers. */
+export type PrimaryCalls = {
+  readonly listen: { readonly body: ListenCall; readonly answer: BoundAddress };
+  readonly report: { readonly body: WorkerReport; readonly answer: undefined };
+  readonly takePlace: {
+    readonly body: { readonly user: string; readonly namespace: string };
+    readonly answer: PlaceAnswer;
+  };
+  readonly giveBack: { readonly body: number; readonly answer: undefined };
+  readonly audit: { readonly body: readonly AuditEvent[]; readonly answer: undefined };
+};
+
+/** How a worker is to serve. All workers have the same text, whatever became of the file since. */
+export interface WorkerStart {
+  readonly configurationText: string;
+  readonly configurationFile: string;
+  readonly flags: Readonly<Record<string, string>>;
+  /** Base64: what TLS tickets are encrypted with, so that a session is resumed by whichever worker gets it. */
+  readonly ticketKeys: string;
+  /** Path of the Unix socket for its admin listener. */
+  readonly adminSocket: string;
+}
+
+/** What workers answer to the primary. `start` fails with the problem in its words. */
+export type WorkerCalls = {
+  readonly start: { readonly body: WorkerStart; readonly answer: undefined };
+  readonly connection: {
+    readonly body: { readonly name: string; readonly id: number };
+    readonly answer: undefined;
+  };
+  readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
+  readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
+  /** Answered when nothing runs any more. */
+  readonly shutDown: { readonly body: undefined; readonly answer: undefined };
+};

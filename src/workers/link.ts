@@ -1,0 +1,111 @@
+import type { Socket } from "node:net";
+
+/** What one side may be asked or told: by name, what is sent and what comes back. */
+export type Calls = Readonly<Record<string, { readonly body: unknown; readonly answer: unknown }>>;
+
+/** What one side does when it is called. The socket is the one that was sent along, if any. */
+export type Handlers<Local extends Calls> = {
+  readonly [Name in keyof Local]: (
+    body: Local[Name]["body"],
+    socket: Socket | undefined,
+  ) => Answered<Local[Name]["answer"]>;
+};
+
+/** Who is to answer nothing may return whatever he likes. */
+type Answered<Answer> = Answer extends undefined ? unknown : Answer | Promise<Answer>;
+
+/** A child process, or the process itself towards its parent. */
+export interface MessagePort {
+  send?(message: unknown, socket?: Socket, options?: object, done?: (error: Error | null) => void): boolean;
+  on(event: "message", listener: (message: unknown, socket: unknown) => void): unknown;
+  on(event: "disconnect", listener: () => void): unknown;
+}
+
+type Envelope =
+  | { readonly type: "call"; readonly name: string; readonly body: unknown; readonly id?: number }
+  | { readonly type: "answer"; readonly id: number; readonly value?: unknown; readonly problem?: string };
+
+interface Waiting {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Calls between the primary and one of its workers over Node's IPC channel. All that waits for an answer is rejected when it breaks. */
+export class Link<Local extends Calls, Remote extends Calls> {
+  readonly #port: MessagePort;
+  readonly #handlers: Handlers<Local>;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+
+  constructor(port: MessagePort, handlers: Handlers<Local>) {
+    this.#port = port;
+    this.#handlers = handlers;
+    port.on("message", (message, socket) => this.#receive(message as Envelope, socket as Socket | undefined));
+    port.on("disconnect", () => {
+      for (const { reject } of this.#waiting.values()) reject(new Error("the other process is gone"));
+      this.#waiting.clear();
+    });
+  }
+
+  /** Expects no answer. `done` hears whether it was sent, unless the other process dies in between. */
+  tell<Name extends keyof Remote & string>(
+    name: Name,
+    body: Remote[Name]["body"],
+    socket?: Socket,
+    done: (isSent: boolean) => void = () => {},
+  ): void {
+    this.#send({ type: "call", name, body }, socket, done);
+  }
+
+  ask<Name extends keyof Remote & string>(
+    name: Name,
+    body: Remote[Name]["body"],
+  ): Promise<Remote[Name]["answer"]> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#send({ type: "call", name, body, id }, undefined, (isSent) => {
+        if (isSent) return;
+        this.#waiting.delete(id);
+        reject(new Error("the other process is gone"));
+      });
+    });
+  }
+
+  #send(envelope: Envelope, socket: Socket | undefined, done: (isSent: boolean) => void): void {
+    try {
+      if (this.#port.send === undefined) done(false);
+      else this.#port.send(envelope, socket, {}, (error) => done(error === null));
+    } catch {
+      // The channel closed in this very tick.
+      done(false);
+    }
+  }
+
+  #receive(envelope: Envelope, socket: Socket | undefined): void {
+    if (envelope.type === "answer") {
+      const waiting = this.#waiting.get(envelope.id);
+      this.#waiting.delete(envelope.id);
+      if (envelope.problem === undefined) waiting?.resolve(envelope.value as never);
+      else waiting?.reject(new Error(envelope.problem));
+      return;
+    }
+    void this.#answer(envelope.name, envelope.body, envelope.id, socket);
+  }
+
+  async #answer(
+    name: string,
+    body: unknown,
+    id: number | undefined,
+    socket: Socket | undefined,
+  ): Promise<void> {
+    let answer: { value?: unknown; problem?: string };
+    try {
+      answer = { value: await this.#handlers[name]?.(body, socket) };
+    } catch (error) {
+      answer = { problem: error instanceof Error ? error.message : String(error) };
+    }
+    if (id !== undefined) this.#send({ type: "answer", id, ...answer }, undefined, () => {});
+  }
+}
