@@ -18,6 +18,9 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "run one container probe as the kubelet does, and say why it fails",
     load: () => import("./probe.ts"),
   },
+  exec: { summary: "a command in a container", load: () => import("./exec.ts") },
+  attach: { summary: "the main process of a container", load: () => import("./attach.ts") },
+  "port-forward": { summary: "local ports to pods and services", load: () => import("./port-forward.ts") },
   explain: { summary: "how a request would travel, and why", load: () => import("./explain.ts") },
   "check-config": {
     summary: "validate a configuration or Kubernetes manifests",

@@ -12,6 +12,7 @@ export {
   WebSocketExecutor,
 } from "./executors.ts";
 export { ForwardedStream } from "./forwarded-stream.ts";
+export { getObject } from "./get-object.ts";
 export type { InputStream } from "./input-source.ts";
 export { kubeconfigTarget } from "./kubeconfig-target.ts";
 export type { OutputStream } from "./output-sink.ts";

@@ -1,0 +1,37 @@
+import { attachPath } from "../client/index.ts";
+import { commandFlags, commandHelp, escapeOf, findContainer } from "./client/command-target.ts";
+import { connectionHelp, openConnection } from "./client/connection.ts";
+import { runCommandSession } from "./client/run-command.ts";
+import { helpText, parseFlags } from "./flags.ts";
+import { UsageError } from "./usage-error.ts";
+
+const HELP = helpText("sluice attach (POD | TYPE/NAME) [-c CONTAINER] [flags]", [
+  ...commandHelp,
+  ...connectionHelp,
+]);
+
+/** Joins the main process of a container. The exit code is its own, where it ends. */
+export async function run(args: string[]): Promise<number> {
+  const { values, positionals } = parseFlags({ args, allowPositionals: true, options: commandFlags });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (positionals.length !== 1) {
+    throw new UsageError(
+      `expected POD, TYPE/NAME, or TYPE NAME, (at most 1 argument) saw ${positionals.length}: ${positionals.join(" ")}`,
+    );
+  }
+  const escapeCharacter = escapeOf(values["escape-char"]);
+  const connection = await openConnection(values);
+  const found = await findContainer(connection, positionals[0], values.container, values.quiet === true);
+  if (typeof found === "number") return found;
+  return runCommandSession(connection, {
+    path: attachPath(found),
+    stdin: values.stdin === true,
+    tty: values.tty === true,
+    isAttach: true,
+    isQuiet: values.quiet === true,
+    escapeCharacter,
+  });
+}

@@ -1,0 +1,59 @@
+import type { ParseArgsConfig } from "node:util";
+import { ConnectError, type PodReference } from "../../client/index.ts";
+import { UsageError } from "../usage-error.ts";
+import { type ClientConnection, connectionFlags, parseResource } from "./connection.ts";
+import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.ts";
+import { reportError } from "./report-error.ts";
+
+export const commandFlags = {
+  ...connectionFlags,
+  container: { type: "string", short: "c" },
+  stdin: { type: "boolean", short: "i" },
+  tty: { type: "boolean", short: "t" },
+  quiet: { type: "boolean", short: "q" },
+  "escape-char": { type: "string" },
+} as const satisfies ParseArgsConfig["options"];
+
+export const commandHelp: readonly (readonly [string, string])[] = [
+  ["-c, --container NAME", "absent: the annotated container, or the first"],
+  ["-i, --stdin", "pass stdin to the container"],
+  ["-t, --tty", "stdin is a terminal; `~.` at the start of a line ends the session from here"],
+  ["-q, --quiet", "only the remote session's own output"],
+  ["--escape-char CHAR", "instead of `~`; `none` for no escape"],
+];
+
+export function escapeOf(text: string | undefined): string {
+  if (text === undefined) return "~";
+  if (text === "none" || /^[\x21-\x7e]$/.test(text)) return text;
+  throw new UsageError(`--escape-char ${text}: must be one character, or "none"`);
+}
+
+/** The container that a command is for; what is in the way is said on stderr, and its exit code is the answer. */
+export async function findContainer(
+  { target, namespace }: ClientConnection,
+  resource: string | undefined,
+  containerName: string | undefined,
+  isQuiet: boolean,
+): Promise<PodReference | number> {
+  const source = new PodSource(target, namespace, parseResource(resource));
+  let pod: PodObject | undefined;
+  try {
+    const pods = await source.pods();
+    pod = usablePods(pods, source.isOnePod)[0] ?? pods[0];
+    if (pod === undefined) throw new ConnectError("http", `no pod found for ${resource}`);
+    const { phase = "" } = pod.status ?? {};
+    if (phase === "Succeeded" || phase === "Failed") {
+      throw new ConnectError(
+        "http",
+        `cannot exec into a container in a completed pod; current phase is ${phase}`,
+      );
+    }
+    const { name, notice } = containerOf(pod, containerName);
+    if (notice !== undefined && !isQuiet) process.stderr.write(`${notice}\n`);
+    return { namespace, pod: pod.metadata.name, container: name };
+  } catch (error) {
+    if (error instanceof ConnectError) return reportError(error);
+    process.stderr.write(`error: ${(error as Error).message}\n`);
+    return 1;
+  }
+}

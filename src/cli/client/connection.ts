@@ -1,0 +1,65 @@
+import type { ParseArgsConfig } from "node:util";
+import { kubeconfigTarget, type Target } from "../../client/index.ts";
+import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
+import { UsageError } from "../usage-error.ts";
+import { type Verbosity, verbosityOf } from "./verbosity.ts";
+
+/** The flags that every command of the client side has; kubectl's names. */
+export const connectionFlags = {
+  kubeconfig: { type: "string" },
+  context: { type: "string" },
+  namespace: { type: "string", short: "n" },
+  v: { type: "string", short: "v" },
+  help: { type: "boolean", short: "h" },
+} as const satisfies ParseArgsConfig["options"];
+
+export const connectionHelp: readonly (readonly [string, string])[] = [
+  ["-n, --namespace NAME", "the namespace; absent: the context's"],
+  ["--kubeconfig FILE", "absent: $KUBECONFIG, then ~/.kube/config, then the pod's own service account"],
+  ["--context NAME", "a context of the kubeconfig"],
+  ["-v LEVEL", "7 shows requests and what was negotiated, 8 the headers of answers, too"],
+];
+
+export interface ConnectionValues {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly v?: string | undefined;
+}
+
+export interface ClientConnection {
+  readonly target: Target;
+  readonly namespace: string;
+  readonly verbosity: Verbosity;
+}
+
+/** Throws UsageError, and ConfigurationError for a kubeconfig that is wrong. */
+export async function openConnection(values: ConnectionValues): Promise<ClientConnection> {
+  const verbosity = verbosityOf(values.v);
+  const kubeconfig = await loadKubeconfig(values.kubeconfig, values.context);
+  const target = kubeconfigTarget(kubeconfig, {
+    trace: verbosity.trace,
+    headers: () => [["User-Agent", "sluice"]],
+  });
+  return { target, namespace: values.namespace ?? kubeconfig.namespace, verbosity };
+}
+
+/** kubectl's switch: WebSockets are off only where it is set to "false". */
+export function webSocketsAreOn(variable: string): boolean {
+  return (process.env[variable] ?? "").toLowerCase() !== "false";
+}
+
+/** The arguments before and behind the first `--`; `command` is absent where there is none. */
+export function splitAtDashes(args: readonly string[]): { flags: string[]; command?: string[] } {
+  const at = args.indexOf("--");
+  return at === -1 ? { flags: [...args] } : { flags: args.slice(0, at), command: args.slice(at + 1) };
+}
+
+/** `NAME` is a pod; `TYPE/NAME` is what selects pods. */
+export function parseResource(text: string | undefined): { type: string; name: string } {
+  const [first = "", second, ...more] = (text ?? "").split("/");
+  if (first === "" || second === "" || more.length > 0) {
+    throw new UsageError(text ? `${text}: must be NAME or TYPE/NAME` : "pod or type/name must be specified");
+  }
+  return second === undefined ? { type: "pod", name: first } : { type: first.toLowerCase(), name: second };
+}

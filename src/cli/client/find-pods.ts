@@ -1,0 +1,191 @@
+import { ConnectError, getObject, type Target } from "../../client/index.ts";
+
+/** The parts of a pod that matter here; the API server's object has more. */
+export interface PodObject {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly uid?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec: {
+    readonly containers: readonly ContainerObject[];
+    readonly initContainers?: readonly ContainerObject[];
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+interface ContainerObject {
+  readonly name: string;
+  readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[];
+}
+
+interface ServiceObject {
+  readonly spec: {
+    readonly clusterIP?: string;
+    readonly selector?: Readonly<Record<string, string>>;
+    readonly ports?: readonly {
+      readonly name?: string;
+      readonly port: number;
+      readonly targetPort?: number | string;
+    }[];
+  };
+}
+
+interface SelectorObject {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
+interface WorkloadObject {
+  readonly spec: { readonly selector?: SelectorObject & Readonly<Record<string, unknown>> };
+}
+
+/** Where each workload is found, by every name that kubectl knows for it. */
+const WORKLOADS: Readonly<Record<string, string>> = {
+  ...named("apis/apps/v1", "deployments", "deployment", "deploy"),
+  ...named("apis/apps/v1", "replicasets", "replicaset", "rs"),
+  ...named("apis/apps/v1", "statefulsets", "statefulset", "sts"),
+  ...named("apis/apps/v1", "daemonsets", "daemonset", "ds"),
+  ...named("apis/batch/v1", "jobs", "job"),
+  ...named("api/v1", "replicationcontrollers", "replicationcontroller", "rc"),
+};
+
+function named(group: string, plural: string, ...names: readonly string[]): Record<string, string> {
+  return Object.fromEntries([plural, ...names].map((name) => [name, `/${group}/namespaces/{ns}/${plural}`]));
+}
+
+/** What a TYPE/NAME stands for: pods that may serve it, and which port of them. */
+export class PodSource {
+  readonly #target: Target;
+  readonly #namespace: string;
+  readonly #type: string;
+  readonly #name: string;
+
+  constructor(target: Target, namespace: string, { type, name }: { type: string; name: string }) {
+    this.#target = target;
+    this.#namespace = namespace;
+    this.#type = type;
+    this.#name = name;
+  }
+
+  /** Throws ConnectError; Error, in kubectl's words, for a type that selects no pods. */
+  async pods(signal?: AbortSignal): Promise<readonly PodObject[]> {
+    if (this.isOnePod)
+      return [await this.#get<PodObject>(this.#path("/api/v1/namespaces/{ns}/pods"), signal)];
+    const selector = this.#isService
+      ? serviceSelector(this.#name, await this.#service(signal))
+      : await this.#workloadSelector(signal);
+    const query = new URLSearchParams({ labelSelector: selector });
+    const list = `/api/v1/namespaces/${encodeURIComponent(this.#namespace)}/pods?${query}`;
+    return (await this.#get<{ items: PodObject[] }>(list, signal)).items;
+  }
+
+  /** The pod's port for the one that the user named, which is a service's own where this is a service. */
+  async portOf(pod: PodObject, port: number, signal?: AbortSignal): Promise<number> {
+    if (!this.#isService) return port;
+    const service = await this.#service(signal);
+    const servicePort = service.spec.ports?.find((candidate) => candidate.port === port);
+    if (servicePort === undefined)
+      throw new Error(`Service ${this.#name} does not have a service port ${port}`);
+    // The port of a headless service is the pod's.
+    if (service.spec.clusterIP === "None") return port;
+    const { targetPort = port } = servicePort;
+    if (typeof targetPort === "number") return targetPort;
+    const containers = pod.spec.containers.flatMap(({ ports }) => ports ?? []);
+    const found = containers.find(({ name }) => name === targetPort);
+    if (found !== undefined) return found.containerPort;
+    throw new Error(`Pod '${pod.metadata.name}' does not have a named port '${targetPort}'`);
+  }
+
+  /** One pod by its name, and not whatever a selector finds. */
+  get isOnePod(): boolean {
+    return this.#type === "pod" || this.#type === "pods" || this.#type === "po";
+  }
+
+  get #isService(): boolean {
+    return this.#type === "service" || this.#type === "services" || this.#type === "svc";
+  }
+
+  #service(signal?: AbortSignal): Promise<ServiceObject> {
+    return this.#get(this.#path("/api/v1/namespaces/{ns}/services"), signal);
+  }
+
+  async #workloadSelector(signal?: AbortSignal): Promise<string> {
+    const collection = Object.hasOwn(WORKLOADS, this.#type) ? WORKLOADS[this.#type] : undefined;
+    if (collection === undefined) throw new Error(`the server doesn't have a resource type "${this.#type}"`);
+    const { spec } = await this.#get<WorkloadObject>(this.#path(collection), signal);
+    const { selector } = spec;
+    // A replication controller's is a map itself.
+    const isMap = collection.endsWith("replicationcontrollers");
+    return labelSelectorText(isMap ? { matchLabels: selector as Record<string, string> } : (selector ?? {}));
+  }
+
+  #get<T>(path: string, signal?: AbortSignal): Promise<T> {
+    return getObject<T>(this.#target, path, { signal });
+  }
+
+  #path(collection: string): string {
+    return `${collection.replace("{ns}", encodeURIComponent(this.#namespace))}/${encodeURIComponent(this.#name)}`;
+  }
+}
+
+/** The pods that can serve now: of several those that are ready; one that was named only has to run. */
+export function usablePods(pods: readonly PodObject[], isOnePod: boolean): readonly PodObject[] {
+  return pods.filter(({ metadata, status }) => {
+    if (status?.phase !== "Running") return false;
+    if (isOnePod) return true;
+    const isUnready = status.conditions?.some(
+      ({ type, status: value }) => type === "Ready" && value === "False",
+    );
+    return metadata.deletionTimestamp === undefined && isUnready !== true;
+  });
+}
+
+/** kubectl's choice of a container: the named one, the annotated one, the first. */
+export function containerOf(pod: PodObject, name: string | undefined): { name: string; notice?: string } {
+  const { containers, initContainers = [] } = pod.spec;
+  if (name !== undefined) {
+    const isKnown = [...containers, ...initContainers].some((container) => container.name === name);
+    if (isKnown) return { name };
+    throw new ConnectError("http", `container ${name} not found in pod ${pod.metadata.name}`);
+  }
+  const annotated = pod.metadata.annotations?.["kubectl.kubernetes.io/default-container"];
+  if (annotated !== undefined && containers.some((container) => container.name === annotated))
+    return { name: annotated };
+  const [first] = containers;
+  if (first === undefined) throw new ConnectError("http", `pod ${pod.metadata.name} has no container`);
+  const all = [
+    ...containers.map((container) => container.name),
+    ...initContainers.map((container) => `${container.name} (init)`),
+  ];
+  return {
+    name: first.name,
+    ...(all.length > 1 && { notice: `Defaulted container "${first.name}" out of: ${all.join(", ")}` }),
+  };
+}
+
+function serviceSelector(name: string, { spec }: ServiceObject): string {
+  if (spec.selector === undefined || Object.keys(spec.selector).length === 0) {
+    throw new Error(`invalid service '${name}': Service is defined without a selector`);
+  }
+  return labelSelectorText({ matchLabels: spec.selector });
+}
+
+function labelSelectorText({ matchLabels = {}, matchExpressions = [] }: SelectorObject): string {
+  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
+  const expressions = matchExpressions.map(({ key, operator, values = [] }) => {
+    if (operator === "Exists") return key;
+    if (operator === "DoesNotExist") return `!${key}`;
+    return `${key} ${operator === "NotIn" ? "notin" : "in"} (${values.join(",")})`;
+  });
+  return [...labels, ...expressions].join(",");
+}

@@ -1,0 +1,170 @@
+import {
+  ConnectError,
+  FallbackDialer,
+  type ForwardedStream,
+  type PortForwardConnection,
+  portForwardPath,
+  SessionError,
+  SpdyDialer,
+  shouldFallBack,
+  TunnelDialer,
+} from "../../client/index.ts";
+import { type ClientConnection, webSocketsAreOn } from "./connection.ts";
+import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
+
+/** A local connection waits for so long for a pod that is being replaced, or a gateway that starts again. */
+export const RECONNECT_WINDOW_MS = 30_000;
+const RETRY_DELAY_MS = 250;
+/** The pods behind a service are listed again after this long. */
+const PODS_REUSE_MS = 1_000;
+
+/**
+ * The port-forward sessions of one forward: one with each pod that has been chosen, dialled when it is needed, forgotten when it
+ * ends. Each local connection goes to the ready pod with the fewest of them.
+ */
+export class PodSessions {
+  readonly #client: ClientConnection;
+  readonly #source: PodSource;
+  readonly #sessions = new Map<string, Promise<PortForwardConnection>>();
+  readonly #load = new Map<string, number>();
+  #pods: { readonly list: readonly PodObject[]; readonly untilMs: number } | undefined;
+  #isClosed = false;
+
+  constructor(client: ClientConnection, source: PodSource) {
+    this.#client = client;
+    this.#source = source;
+  }
+
+  /** A session with a pod that is ready now, to see at the start that there is one. Throws as `openStream`, without waiting. */
+  async check(ports: readonly number[]): Promise<void> {
+    const pod = await this.#choosePod();
+    for (const port of ports) await this.#source.portOf(pod, port);
+    await this.#session(pod);
+  }
+
+  /**
+   * A stream to a port of a ready pod. Tries again for a while where the cause may pass. Throws ConnectError, SessionError, or
+   * Error in kubectl's words.
+   */
+  async openStream(port: number): Promise<ForwardedStream> {
+    const deadlineMs = performance.now() + RECONNECT_WINDOW_MS;
+    for (;;) {
+      try {
+        return await this.#tryOpen(port);
+      } catch (error) {
+        if (this.#isClosed || !mayPass(error) || performance.now() > deadlineMs) throw error;
+        this.#pods = undefined;
+        this.#client.verbosity.note(`trying again: ${(error as Error).message}`);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS));
+      }
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const session of this.#sessions.values()) {
+      session.then(
+        (connection) => connection.close(),
+        () => {},
+      );
+    }
+  }
+
+  async #tryOpen(port: number): Promise<ForwardedStream> {
+    const pod = await this.#choosePod();
+    const release = this.#reserve(keyOf(pod));
+    try {
+      const remotePort = await this.#source.portOf(pod, port);
+      const connection = await this.#session(pod);
+      const stream = connection.openStream(remotePort);
+      stream.once("close", release);
+      return stream;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Counted from the choice on, so that connections that come at once spread, too. */
+  #reserve(key: string): () => void {
+    this.#load.set(key, (this.#load.get(key) ?? 0) + 1);
+    return () => {
+      const left = (this.#load.get(key) ?? 0) - 1;
+      if (left > 0) this.#load.set(key, left);
+      else this.#load.delete(key);
+    };
+  }
+
+  async #choosePod(): Promise<PodObject> {
+    const nowMs = performance.now();
+    if (this.#pods === undefined || nowMs > this.#pods.untilMs) {
+      this.#pods = { list: await this.#source.pods(), untilMs: nowMs + PODS_REUSE_MS };
+    }
+    const { list } = this.#pods;
+    const load = (pod: PodObject): number => this.#load.get(keyOf(pod)) ?? 0;
+    const [chosen] = [...usablePods(list, this.#source.isOnePod)].sort(
+      (one, other) => load(one) - load(other),
+    );
+    if (chosen !== undefined) return chosen;
+    const phase = list[0]?.status?.phase ?? "Unknown";
+    throw new NoReadyPodError(
+      list.length === 1
+        ? `unable to forward port because pod is not running. Current status=${phase}`
+        : "unable to forward port because no pod is ready",
+    );
+  }
+
+  #session(pod: PodObject): Promise<PortForwardConnection> {
+    const key = keyOf(pod);
+    const known = this.#sessions.get(key);
+    if (known !== undefined) return known;
+    const session = this.#dial(pod);
+    this.#sessions.set(key, session);
+    session.then(
+      (connection) => connection.ended.then(() => this.#forget(key)),
+      () => this.#forget(key),
+    );
+    return session;
+  }
+
+  #dial(pod: PodObject): Promise<PortForwardConnection> {
+    const { target, verbosity } = this.#client;
+    const path = portForwardPath({ namespace: pod.metadata.namespace, pod: pod.metadata.name });
+    const spdy = new SpdyDialer(target, path);
+    const dialer = webSocketsAreOn("KUBECTL_PORT_FORWARD_WEBSOCKETS")
+      ? new FallbackDialer(new TunnelDialer(target, path), spdy, (error) => {
+          const falls = shouldFallBack(error);
+          if (falls)
+            verbosity.note(
+              `fallback to secondary dialer from primary dialer err: ${(error as Error).message}`,
+            );
+          return falls;
+        })
+      : spdy;
+    return dialer.dial();
+  }
+
+  #forget(key: string): void {
+    this.#client.verbosity.note(`the session with pod ${key} is over`);
+    this.#sessions.delete(key);
+    this.#pods = undefined;
+  }
+}
+
+/** No pod that could serve: one may be on its way. */
+export class NoReadyPodError extends Error {
+  override readonly name = "NoReadyPodError";
+}
+
+function keyOf({ metadata }: PodObject): string {
+  return `${metadata.name}/${metadata.uid ?? ""}`;
+}
+
+/** A pod that is being replaced, a gateway that starts again: not a refusal of this user. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof NoReadyPodError || error instanceof SessionError) return true;
+  if (!(error instanceof ConnectError)) return false;
+  const { httpStatus, leg } = error;
+  if (leg === "aborted" || leg === "handshake") return false;
+  return httpStatus === undefined || httpStatus === 404 || httpStatus === 429 || httpStatus >= 500;
+}

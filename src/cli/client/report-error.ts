@@ -1,0 +1,31 @@
+import { ConnectError, SessionError } from "../../client/index.ts";
+
+/** What a shell says of a program that SIGPIPE ended. */
+const EXIT_BROKEN_PIPE = 141;
+
+/** Says on stderr what went wrong, in kubectl's words where it has some, and gives the exit code. */
+export function reportError(error: unknown): number {
+  if (isBrokenPipe(error)) return EXIT_BROKEN_PIPE;
+  if (!(error instanceof ConnectError || error instanceof SessionError)) throw error;
+  process.stderr.write(`${textOf(error)}\n`);
+  return 1;
+}
+
+export function textOf(error: ConnectError | SessionError): string {
+  if (error instanceof SessionError) return `error: ${error.message}`;
+  const { apiStatus, leg, message } = error;
+  if (apiStatus?.message !== undefined) {
+    const reason = apiStatus.reason ? ` (${apiStatus.reason})` : "";
+    return `Error from server${reason}: ${message.replace(/^unable to upgrade streaming request: /, "")}`;
+  }
+  if (leg === "tcp" || leg === "tls" || leg === "proxy" || leg === "response") {
+    return `Unable to connect to the server: ${message}`;
+  }
+  return `error: ${message}`;
+}
+
+function isBrokenPipe(error: unknown): boolean {
+  const cause =
+    error instanceof SessionError ? (error.cause as NodeJS.ErrnoException | undefined) : undefined;
+  return cause?.code === "EPIPE";
+}

@@ -1,0 +1,93 @@
+import { Transform, type TransformCallback } from "node:stream";
+import type { ReadStream, WriteStream } from "node:tty";
+import type { TerminalSize } from "../../client/index.ts";
+
+const CR = 0x0d;
+const LF = 0x0a;
+const DOT = 0x2e;
+
+/** The user's terminal handed to a remote one: every key goes there, Ctrl-C too. `restore` gives it back. */
+export function enterRawMode(stdin: ReadStream): () => void {
+  stdin.setRawMode(true);
+  const restore = (): void => {
+    process.off("exit", restore);
+    for (const signal of signals) process.off(signal, onSignal);
+    if (!stdin.destroyed) stdin.setRawMode(false);
+  };
+  const signals = ["SIGTERM", "SIGHUP"] as const;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    restore();
+    process.kill(process.pid, signal);
+  };
+  for (const signal of signals) process.on(signal, onSignal);
+  process.on("exit", restore);
+  return restore;
+}
+
+/**
+ * The terminal's size now, and whenever it changes; only the newest waits. `redraws`: a size one larger comes first, so that a
+ * program that is attached to draws itself anew, as kubectl does.
+ */
+export async function* terminalSizes(
+  output: WriteStream,
+  redraws: boolean,
+): AsyncGenerator<TerminalSize, void, void> {
+  let wake: () => void = () => {};
+  const onResize = (): void => wake();
+  output.on("resize", onResize);
+  try {
+    if (redraws) yield { width: output.columns + 1, height: output.rows + 1 };
+    for (;;) {
+      const resized = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      yield { width: output.columns, height: output.rows };
+      await resized;
+    }
+  } finally {
+    output.off("resize", onResize);
+  }
+}
+
+/**
+ * ssh's escape: the character and a dot at the start of a line end the session from here, the character twice sends it once.
+ * The way out where the remote side has stopped answering.
+ */
+export class EscapeFilter extends Transform {
+  readonly #escape: number;
+  readonly #onEscape: () => void;
+  #isAtLineStart = true;
+  #hasEscape = false;
+
+  constructor(character: string, onEscape: () => void) {
+    super();
+    this.#escape = character.charCodeAt(0);
+    this.#onEscape = onEscape;
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    const passed: number[] = [];
+    for (const byte of chunk) {
+      if (this.#hasEscape) {
+        this.#hasEscape = false;
+        if (byte === DOT) {
+          this.#onEscape();
+          break;
+        }
+        if (byte !== this.#escape) passed.push(this.#escape);
+        passed.push(byte);
+      } else if (this.#isAtLineStart && byte === this.#escape) {
+        this.#hasEscape = true;
+        continue;
+      } else passed.push(byte);
+      this.#isAtLineStart = byte === CR || byte === LF;
+    }
+    if (passed.length > 0) this.push(Buffer.from(passed));
+    done();
+  }
+
+  override _flush(done: TransformCallback): void {
+    if (this.#hasEscape) this.push(Buffer.of(this.#escape));
+    done();
+  }
+}

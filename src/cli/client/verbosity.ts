@@ -1,0 +1,46 @@
+import type { ConnectTrace } from "../../client/index.ts";
+import { UsageError } from "../usage-error.ts";
+
+/** What `-v` asks to see on stderr. Credentials are masked at every level. */
+export interface Verbosity {
+  readonly trace: ConnectTrace;
+  /** A line from level 4 on. */
+  note(text: string): void;
+}
+
+const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie|set-cookie|sec-websocket-key)$/i;
+
+/** `level` as kubectl takes it: `7`, or `=7` of `-v=7`. Throws UsageError. */
+export function verbosityOf(level: string | undefined): Verbosity {
+  const text = (level ?? "0").replace(/^=/, "");
+  if (!/^\d{1,2}$/.test(text)) throw new UsageError(`-v ${text}: must be a number`);
+  const number = Number(text);
+  const write = (from: number, line: string): void => {
+    if (number >= from) process.stderr.write(`${line}\n`);
+  };
+  const writeHeaders = (from: number, headers: readonly (readonly [string, string])[]): void => {
+    for (const [name, value] of headers) {
+      const shown = SECRET_HEADERS.test(name) ? value.replace(/\S+$/, "<masked>") : value;
+      write(from, `    ${name}: ${shown}`);
+    }
+  };
+  return {
+    note: (line) => write(4, line),
+    trace: {
+      request: (method, url, headers) => {
+        write(6, `${method} ${withoutCommand(url)}`);
+        write(7, "Request Headers:");
+        writeHeaders(7, headers);
+      },
+      response: (status, statusText, headers, elapsedMs) => {
+        write(6, `Response Status: ${status} ${statusText} in ${Math.round(elapsedMs)} milliseconds`);
+        writeHeaders(8, headers);
+      },
+    },
+  };
+}
+
+/** A command line may hold a password. */
+function withoutCommand(url: string): string {
+  return url.replace(/([?&]command=)[^&]*/g, "$1<masked>");
+}

@@ -1,0 +1,72 @@
+import { ConnectError, PortForwarder, type PortMapping, parsePortArgument } from "../client/index.ts";
+import { connectionFlags, connectionHelp, openConnection, parseResource } from "./client/connection.ts";
+import { PodSource } from "./client/find-pods.ts";
+import { PodSessions } from "./client/pod-sessions.ts";
+import { reportError } from "./client/report-error.ts";
+import { helpText, parseFlags, terminationSignal } from "./flags.ts";
+import { UsageError } from "./usage-error.ts";
+
+const HELP = helpText("sluice port-forward TYPE/NAME [flags] [LOCAL_PORT:]REMOTE_PORT ...", [
+  ["--address LIST", "where to listen, with commas (localhost)"],
+  ...connectionHelp,
+]);
+
+/**
+ * Forwards local ports to a pod, or to the pods of a service, a deployment and their like: each connection to a ready pod of
+ * its own. No failed connection ends it, nor does the replacement of a pod or a restart of what is in between. Until Ctrl-C.
+ */
+export async function run(args: string[]): Promise<number> {
+  const { values, positionals } = parseFlags({
+    args,
+    allowPositionals: true,
+    options: { ...connectionFlags, address: { type: "string", default: "localhost" } },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const [resource, ...ports] = positionals;
+  if (resource === undefined || ports.length === 0) {
+    throw new UsageError("TYPE/NAME and list of ports are required for port-forward");
+  }
+  const mappings = ports.map(parsePort);
+  const parsed = parseResource(resource);
+  const stopped = terminationSignal();
+  const connection = await openConnection(values);
+  const sessions = new PodSessions(
+    connection,
+    new PodSource(connection.target, connection.namespace, parsed),
+  );
+  const forwarder = new PortForwarder({
+    addresses: values.address.split(","),
+    ports: mappings,
+    openStream: (remote) => sessions.openStream(remote),
+    onConnection: ({ local }) => process.stdout.write(`Handling connection for ${local}\n`),
+    onError: ({ local, remote }, error) =>
+      process.stderr.write(`an error occurred forwarding ${local} -> ${remote}: ${error.message}\n`),
+  });
+  try {
+    await sessions.check(mappings.map(({ remote }) => remote));
+    for (const { address, local, remote } of await forwarder.start()) {
+      const host = address.includes(":") ? `[${address}]` : address;
+      process.stdout.write(`Forwarding from ${host}:${local} -> ${remote}\n`);
+    }
+    await stopped;
+    return 0;
+  } catch (error) {
+    if (error instanceof ConnectError) return reportError(error);
+    process.stderr.write(`error: ${(error as Error).message}\n`);
+    return 1;
+  } finally {
+    sessions.close();
+    await forwarder.close();
+  }
+}
+
+function parsePort(text: string): PortMapping {
+  try {
+    return parsePortArgument(text);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
