@@ -6,11 +6,11 @@ export function withFirstGeneration<T extends ApiObject>(object: T): T {
   return { ...object, metadata: { ...object.metadata, generation: 1 } };
 }
 
-/** One more than before where the spec says something else. */
+/** One more than before where the spec says something else. Expects the old generation in `next`, as `prepareUpdate` leaves it. */
 export function withNextGeneration<T extends ApiObject>(next: T, old: T): T {
   const generation = Number(old.metadata.generation ?? 0);
   const isChanged = !isDeepStrictEqual(meaningOf(next.spec), meaningOf(old.spec));
-  return { ...next, metadata: { ...next.metadata, generation: isChanged ? generation + 1 : generation } };
+  return isChanged ? { ...next, metadata: { ...next.metadata, generation: generation + 1 } } : next;
 }
 
 /** Empty lists and objects mean what absent ones mean (apimachinery's semantic equality). */

@@ -6,6 +6,8 @@ import { validateMetadataUpdate } from "../validation/validate-metadata-update.t
 import { podStatusErrors, validatePod } from "../validation/validate-pod.ts";
 import { podSpecUpdateErrors } from "../validation/validate-pod-update.ts";
 import { dropDisabledProbeFields, probeFieldOptions } from "./disabled-probe-fields.ts";
+import { withFirstGeneration, withNextGeneration } from "./generation.ts";
+import { keepingStatus } from "./plain-strategy.ts";
 import type { Strategy } from "./strategy.ts";
 
 export const podStrategy: Strategy<Pod> = {
@@ -17,14 +19,12 @@ export const podStrategy: Strategy<Pod> = {
   otherVersions: {},
   withDefaults: (pod) => ({ ...pod, spec: withPodSpecDefaults(pod.spec) }),
   prepareForCreate: (pod, gates) => ({
-    ...withoutDisabledFields(pod, undefined, gates),
+    ...withFirstGeneration(withoutDisabledFields(pod, undefined, gates)),
     status: { phase: "Pending" },
   }),
   validateCreate: (pod, gates) => validatePod(pod, probeFieldOptions(gates, undefined)),
-  prepareForUpdate: ({ status: _, ...next }, old, gates) => ({
-    ...withoutDisabledFields(next, old, gates),
-    ...(old.status && { status: old.status }),
-  }),
+  prepareForUpdate: (next, old, gates) =>
+    withNextGeneration(keepingStatus(withoutDisabledFields(next, old, gates), old), old),
   validateUpdate: (next, old, gates) => [
     ...validateMetadataUpdate(next.metadata, old.metadata),
     ...validatePod(next, probeFieldOptions(gates, old.spec)),

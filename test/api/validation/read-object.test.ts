@@ -336,7 +336,10 @@ describe("readObject", () => {
     expect(readObject(value)).toEqual({
       isValid: true,
       warnings: [],
-      object: pod({ extra: { a: [null, { c: 1 }] }, restartPolicy: "Always" }, { namespace: "default" }),
+      object: pod(
+        { extra: { a: [null, { c: 1 }] }, restartPolicy: "Always" },
+        { namespace: "default", generation: 1 },
+      ),
     });
   });
 

@@ -39,12 +39,18 @@ function groups(): string[] {
 }
 
 function groupEntry(name: string): object {
-  const preferredVersion = { groupVersion: `${name}/v1`, version: "v1" };
-  return { name, versions: [preferredVersion], preferredVersion };
+  const others = resources.filter(({ group }) => group === name).map(({ version }) => version);
+  const versions = [...new Set(["v1", ...others])].map((version) => ({
+    groupVersion: `${name}/${version}`,
+    version,
+  }));
+  return { name, versions, preferredVersion: versions[0] };
 }
 
 function resourceList(path: string): object | undefined {
-  const groupVersion = /^\/(?:api|apis\/[^/]+)\/v1$/.test(path) ? path.replace(/^\/apis?\//, "") : undefined;
+  const groupVersion = /^\/(?:api|apis\/[^/]+)\/v1(?:beta1)?$/.test(path)
+    ? path.replace(/^\/apis?\//, "")
+    : undefined;
   if (groupVersion === undefined) return undefined;
   const own = resources.filter((resource) => groupVersionOf(resource) === groupVersion);
   const reviews = REVIEWS.filter(({ group }) => `${group}/v1` === groupVersion);

@@ -4,9 +4,11 @@ import { ageOf } from "../../../src/api/read-only-server/human-duration.ts";
 import { negotiate } from "../../../src/api/read-only-server/negotiate.ts";
 import { includeObjectOf, tableForms, tableOf } from "../../../src/api/read-only-server/table.ts";
 import { notFound, resourceExpired } from "../../../src/api/status.ts";
+import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { groupVersionOf, qualifiedName, type Resource, type ResourcePath } from "./resources.ts";
 import { wantedBy } from "./selectors.ts";
+import { inVersionOf } from "./versions.ts";
 
 export type Present = (object: ApiObject) => unknown;
 
@@ -20,8 +22,9 @@ export function getOrList(
   const { resource, namespace, name } = path;
   const table = tablePresenter(resource, query, accept);
   if (name !== undefined) {
-    const found = store.get(resource, namespace ?? "", name);
-    if (found === undefined) throw notFound(qualifiedName(resource), name);
+    const stored = store.get(resource, namespace ?? "", name);
+    if (stored === undefined) throw notFound(qualifiedName(resource), name);
+    const found = inVersionOf(resource, stored);
     return table === undefined ? found : table([found], { resourceVersion: found.metadata.resourceVersion });
   }
   const limit = Number(query.get("limit") ?? 0);
@@ -39,7 +42,8 @@ export function getOrList(
     }),
   };
   if (table !== undefined) return table(page.objects, metadata);
-  const items = page.objects.map(({ kind: _, apiVersion: __, ...item }) => item);
+  const objects = page.objects.map((object) => inVersionOf(resource, object));
+  const items = objects.map(({ kind: _, apiVersion: __, ...item }) => item);
   return { kind: `${resource.kind}List`, apiVersion: groupVersionOf(resource), metadata, items };
 }
 
@@ -50,7 +54,9 @@ export function watchPresenter(
   accept: string,
 ): Present | undefined {
   const table = tablePresenter(resource, query, accept);
-  return table && ((object) => table([object], { resourceVersion: object.metadata.resourceVersion }));
+  if (table) return (object) => table([object], { resourceVersion: object.metadata.resourceVersion });
+  const isHeldVersion = strategyOf(resource.kind)?.otherVersions[groupVersionOf(resource)] === undefined;
+  return isHeldVersion ? undefined : (object) => inVersionOf(resource, object);
 }
 
 function tablePresenter(resource: Resource, query: URLSearchParams, accept: string) {

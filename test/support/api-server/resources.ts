@@ -11,6 +11,10 @@ export interface Resource {
 
 const RBAC = { group: "rbac.authorization.k8s.io", version: "v1" };
 const NETWORKING = { group: "networking.k8s.io", version: "v1" };
+/** Read and written by conversion; behind the version in which objects are stored. */
+const NETWORKING_BETA = { group: "networking.k8s.io", version: "v1beta1" };
+const APPS = { group: "apps", version: "v1" };
+const BATCH = { group: "batch", version: "v1" };
 const CORE = { group: "", version: "v1" };
 
 export const resources: readonly Resource[] = [
@@ -46,6 +50,29 @@ export const resources: readonly Resource[] = [
     hasStatus: true,
   },
   { ...NETWORKING, plural: "ingressclasses", kind: "IngressClass", isNamespaced: false },
+  {
+    ...NETWORKING_BETA,
+    plural: "ingresses",
+    kind: "Ingress",
+    isNamespaced: true,
+    shortNames: ["ing"],
+    hasStatus: true,
+  },
+  { ...NETWORKING_BETA, plural: "ingressclasses", kind: "IngressClass", isNamespaced: false },
+  {
+    ...CORE,
+    plural: "replicationcontrollers",
+    kind: "ReplicationController",
+    isNamespaced: true,
+    hasStatus: true,
+  },
+  { ...CORE, plural: "podtemplates", kind: "PodTemplate", isNamespaced: true },
+  { ...APPS, plural: "deployments", kind: "Deployment", isNamespaced: true, hasStatus: true },
+  { ...APPS, plural: "replicasets", kind: "ReplicaSet", isNamespaced: true, hasStatus: true },
+  { ...APPS, plural: "statefulsets", kind: "StatefulSet", isNamespaced: true, hasStatus: true },
+  { ...APPS, plural: "daemonsets", kind: "DaemonSet", isNamespaced: true, hasStatus: true },
+  { ...BATCH, plural: "jobs", kind: "Job", isNamespaced: true, hasStatus: true },
+  { ...BATCH, plural: "cronjobs", kind: "CronJob", isNamespaced: true, hasStatus: true },
   { ...RBAC, plural: "roles", kind: "Role", isNamespaced: true },
   { ...RBAC, plural: "clusterroles", kind: "ClusterRole", isNamespaced: false },
   { ...RBAC, plural: "rolebindings", kind: "RoleBinding", isNamespaced: true },

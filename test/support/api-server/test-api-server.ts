@@ -24,6 +24,7 @@ import { getOrList, watchPresenter } from "./reads.ts";
 import { parseResourcePath, qualifiedName, type ResourcePath, resourceOfKind } from "./resources.ts";
 import { type Allows, answerReview } from "./reviews.ts";
 import { wantedBy } from "./selectors.ts";
+import { inVersionOf } from "./versions.ts";
 import { Watches } from "./watches.ts";
 import { create, patch, remove, stampedNew, update, type WriteContext } from "./writes.ts";
 
@@ -283,7 +284,7 @@ export class TestApiServer {
         "Warning",
         warnings.map((text) => `299 - ${JSON.stringify(text)}`),
       );
-    sendJson(response, isCreated ? 201 : 200, object);
+    sendJson(response, isCreated ? 201 : 200, inVersionOf(resource, object));
   }
 
   #delete(

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { withDefaultIngressClass } from "../../../src/api/admission/default-ingress-class.ts";
 import type { ApiObject } from "../../../src/api/api-object.ts";
 import { invalidObject } from "../../../src/api/field-errors.ts";
+import type { Ingress, IngressClass } from "../../../src/api/networking-objects.ts";
 import { badRequest, notFound, StatusError, unsupportedMediaType } from "../../../src/api/status.ts";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../src/api/strategy/strategy.ts";
@@ -23,6 +25,7 @@ import {
   resourceOfKind,
 } from "./resources.ts";
 import { strategicMerge } from "./strategic-merge.ts";
+import { inVersionOf } from "./versions.ts";
 
 export interface WriteContext {
   readonly store: ObjectStore;
@@ -51,7 +54,7 @@ export function create(path: ResourcePath, body: unknown, context: WriteContext)
   if (path.resource.isNamespaced && store.get(NAMESPACE, "", namespace) === undefined) {
     throw notFound("namespaces", namespace);
   }
-  const named = withName(decoded);
+  const named = admitted(withName(decoded), store);
   const { object, warnings } = checked(path, named, (strategy) => prepareCreate(strategy, named, gates));
   if (store.get(path.resource, namespace, object.metadata.name) !== undefined) {
     throw conflictError("AlreadyExists", path.resource, object.metadata.name, "already exists");
@@ -73,7 +76,7 @@ export function patch(
   context: WriteContext,
 ): Written {
   const old = require(path, context.store);
-  return store(path, decode(path, patched(old, contentType, body)), old, context);
+  return store(path, decode(path, patched(inVersionOf(path.resource, old), contentType, body)), old, context);
 }
 
 /** The object when finalizers keep it, or undefined when it is gone. */
@@ -121,23 +124,16 @@ function store(path: ResourcePath, given: ApiObject, old: ApiObject, context: Wr
     if (prepared === undefined) throw notFound(qualifiedName(path.resource), old.metadata.name);
     return prepared;
   });
-  const generation = Number(old.metadata.generation ?? 0);
-  const isNewSpec = "spec" in old && !isDeepStrictEqual(object.spec, old.spec);
-  const metadata = {
-    ...object.metadata,
-    ...(generation > 0 && { generation: generation + (isNewSpec ? 1 : 0) }),
-  };
-  const final = { ...object, metadata } as ApiObject;
   // A write that changes nothing is no write.
-  if (isDryRun || isDeepStrictEqual(plain(final), plain(old)))
-    return { object: final, warnings, isCreated: false };
+  if (isDryRun || isDeepStrictEqual(plain(object), plain(old))) return { object, warnings, isCreated: false };
+  const { metadata } = object;
   const isFinalized =
-    metadata.deletionTimestamp !== undefined && !(final.metadata.finalizers as unknown[] | undefined)?.length;
+    metadata.deletionTimestamp !== undefined && !(metadata.finalizers as unknown[] | undefined)?.length;
   if (isFinalized) {
     context.store.delete(path.resource, metadata.namespace ?? "", metadata.name);
-    return { object: final, warnings, isCreated: false };
+    return { object, warnings, isCreated: false };
   }
-  return { object: context.store.put(path.resource, final), warnings, isCreated: false };
+  return { object: context.store.put(path.resource, object), warnings, isCreated: false };
 }
 
 /** Kinds without a strategy are stored as they come. */
@@ -198,7 +194,15 @@ function patched(old: ApiObject, contentType: string, body: unknown): unknown {
 function require({ resource, namespace = "", name = "" }: ResourcePath, store: ObjectStore): ApiObject {
   const found = store.get(resource, namespace, name);
   if (found === undefined) throw notFound(qualifiedName(resource), name);
-  return found;
+  // What a test put there itself gets its defaults now, as what an API server reads from its storage does.
+  return strategyOf(resource.kind)?.withDefaults(found) ?? found;
+}
+
+/** The admission plugins that change objects: an Ingress gets the default class. */
+function admitted(object: ApiObject, store: ObjectStore): ApiObject {
+  if (object.kind !== "Ingress") return object;
+  const classes = store.list(resourceOfKind("IngressClass")) as unknown as readonly IngressClass[];
+  return withDefaultIngressClass(object as unknown as Ingress, classes);
 }
 
 function withName(object: ApiObject): ApiObject {
