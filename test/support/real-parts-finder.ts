@@ -89,12 +89,13 @@ function readKubectl(file: string): Kubectl | undefined {
 
 function readBinary(file: string, arguments_: string[], versionPattern: RegExp): Binary | undefined {
   if (!isExecutable(file)) return undefined;
-  const { stdout } = spawnSync(file, arguments_, {
+  const { stdout, stderr } = spawnSync(file, arguments_, {
     encoding: "utf8",
     timeout: 20_000,
-    stdio: ["ignore", "pipe", "ignore"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
-  const version = versionPattern.exec(stdout ?? "")?.[1];
+  // nginx tells its version on stderr.
+  const version = versionPattern.exec(`${stdout ?? ""}\n${stderr ?? ""}`)?.[1];
   return version === undefined ? undefined : { version, path: file };
 }
 

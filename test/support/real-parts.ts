@@ -15,9 +15,9 @@ declare module "vitest" {
 }
 
 /** A program of somebody else's that tests talk to for real. */
-export type RealPart = "kubectl" | "containerd" | "chromium" | "go";
+export type RealPart = "kubectl" | "containerd" | "chromium" | "go" | "nginx" | "haproxy";
 
-export const realParts: readonly RealPart[] = ["kubectl", "containerd", "chromium", "go"];
+export const realParts: readonly RealPart[] = ["kubectl", "containerd", "chromium", "go", "nginx", "haproxy"];
 
 export interface RealPartState {
   /** The versions found; empty when the part is missing. */
@@ -77,13 +77,19 @@ export function containerds(): readonly Containerd[] {
   return findContainerds();
 }
 
+const PROGRAMS: Readonly<
+  Record<Exclude<RealPart, "kubectl" | "containerd">, Parameters<typeof findProgram>>
+> = {
+  go: [["go"], ["version"], /go(\d+\.\d+(?:\.\d+)?)/],
+  chromium: [["chromium", "chromium-browser", "google-chrome"], ["--version"], /(\d+\.\d+\.\d+)/],
+  nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
+  haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
+};
+
 function versionsOf(part: RealPart): readonly string[] {
   if (part === "kubectl") return findKubectls().map((kubectl) => kubectl.version);
   if (part === "containerd") return findContainerds().map((containerd) => containerd.version);
-  const program =
-    part === "go"
-      ? findProgram(["go"], ["version"], /go(\d+\.\d+(?:\.\d+)?)/)
-      : findProgram(["chromium", "chromium-browser", "google-chrome"], ["--version"], /(\d+\.\d+\.\d+)/);
+  const program = findProgram(...PROGRAMS[part]);
   return program === undefined ? [] : [program.version];
 }
 
