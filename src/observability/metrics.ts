@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { AccessMetrics } from "./access-metrics.ts";
+import { ClusterMetrics } from "./cluster-metrics.ts";
 import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
@@ -30,6 +31,8 @@ export class Metrics {
   readonly access = new AccessMetrics(this.#registry);
   readonly probes = new ProbeMetrics(this.#registry);
   readonly ingress = new IngressMetrics(this.#registry);
+  /** How well a live API is heard. */
+  readonly cluster = new ClusterMetrics(this.#registry);
   /** What nodes were seen to do. */
   readonly nodes = new NodeMetrics(this.#registry);
 

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequestArgs } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { DEFAULT_DIAL_TIMEOUT_MS, dial, type UpstreamEndpoint } from "./dial.ts";
+import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "./dial.ts";
 
 export interface HttpUpstreamOptions {
   readonly endpoint: UpstreamEndpoint;
@@ -10,6 +10,8 @@ export interface HttpUpstreamOptions {
   readonly maxIdleConnections?: number | undefined;
   /** An unused connection is closed after this long. */
   readonly idleTimeoutMs?: number | undefined;
+  /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
+  readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
 }
 
 export const DEFAULT_MAX_IDLE_CONNECTIONS = 64;
@@ -40,6 +42,7 @@ export class HttpUpstream {
 class DialingAgent extends Agent {
   readonly #endpoint: UpstreamEndpoint;
   readonly #dialTimeoutMs: number;
+  readonly #connect: NonNullable<HttpUpstreamOptions["connect"]>;
 
   constructor(options: HttpUpstreamOptions) {
     super({
@@ -51,6 +54,7 @@ class DialingAgent extends Agent {
     });
     this.#endpoint = options.endpoint;
     this.#dialTimeoutMs = options.dialTimeoutMs ?? DEFAULT_DIAL_TIMEOUT_MS;
+    this.#connect = options.connect ?? dial;
   }
 
   override createConnection(
@@ -58,7 +62,7 @@ class DialingAgent extends Agent {
     callback?: (error: Error | null, socket: Duplex) => void,
   ): undefined {
     // Not half-open: the pool must see at once that the upstream has closed an idle connection.
-    dial(this.#endpoint, { dialTimeoutMs: this.#dialTimeoutMs, allowHalfOpen: false }).then(
+    this.#connect(this.#endpoint, { dialTimeoutMs: this.#dialTimeoutMs, allowHalfOpen: false }).then(
       (socket: Socket) => callback?.(null, socket),
       (error: Error) => callback?.(error, undefined as unknown as Duplex),
     );

@@ -1,0 +1,55 @@
+import type { KubernetesObject } from "../api/objects.ts";
+import type { Status } from "../api/status.ts";
+import { MalformedAnswerError } from "./api-error.ts";
+
+/** etcd holds no object of more than 1.5 MiB; JSON may be longer. */
+export const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+
+export type WatchEvent =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: KubernetesObject }
+  | { readonly type: "BOOKMARK"; readonly object: Pick<KubernetesObject, "metadata"> }
+  | { readonly type: "ERROR"; readonly object: Status };
+
+/**
+ * The events of a watch, one JSON line each, as soon as their last byte is there. Throws MalformedAnswerError for a line that is none:
+ * what it said is unknown, so the watch must begin again where the last good event was.
+ */
+export async function* eventLines(
+  chunks: AsyncIterable<Buffer>,
+  maxEventBytes = MAX_EVENT_BYTES,
+): AsyncGenerator<WatchEvent, void> {
+  let started: Buffer[] = [];
+  let startedBytes = 0;
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      const rest = chunk.subarray(from, end);
+      const line = started.length === 0 ? rest : Buffer.concat([...started, rest]);
+      started = [];
+      startedBytes = 0;
+      from = end + 1;
+      if (line.byteLength > 0) yield parsedEvent(line);
+    }
+    if (from === chunk.byteLength) continue;
+    started.push(chunk.subarray(from));
+    startedBytes += chunk.byteLength - from;
+    if (startedBytes > maxEventBytes)
+      throw new MalformedAnswerError(`an event has more than ${maxEventBytes} bytes`);
+  }
+  if (startedBytes > 0) throw new MalformedAnswerError("the watch ended within an event");
+}
+
+function parsedEvent(line: Buffer): WatchEvent {
+  let event: Partial<WatchEvent> | undefined;
+  try {
+    event = JSON.parse(line.toString("utf8")) as Partial<WatchEvent>;
+  } catch {
+    throw new MalformedAnswerError("an event is no JSON");
+  }
+  if (!EVENT_TYPES.has(String(event?.type)) || typeof event?.object !== "object" || event.object === null) {
+    throw new MalformedAnswerError("an event has no known type or no object");
+  }
+  return event as WatchEvent;
+}
+
+const EVENT_TYPES: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]);

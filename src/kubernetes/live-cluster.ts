@@ -1,0 +1,186 @@
+import type { ObjectKind } from "../api/objects.ts";
+import type { ClusterStore } from "../cluster/cluster-store.ts";
+import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
+import type { ApiClient } from "./api-client.ts";
+import { collectionPath } from "./live-resources.ts";
+import { NamedSecrets } from "./named-secrets.ts";
+import { projected } from "./projections.ts";
+import { ReadThrough } from "./read-through.ts";
+import { Reflector, type ReflectorOptions, type ReflectorSink, type WatchEnd } from "./reflector.ts";
+
+export interface LiveClusterOptions {
+  readonly client: ApiClient;
+  readonly store: ClusterStore;
+  /** Kinds that are listed and watched whole; Secrets are followed by name where Ingresses are among them. */
+  readonly kinds: readonly ObjectKind[];
+  readonly metrics: ClusterMetrics;
+  readonly logger: LiveClusterLogger;
+  /** For tests: waits and watch times. */
+  readonly reflector?: Partial<Pick<ReflectorOptions, "minWatchSeconds" | "watchEndGraceMs">> & {
+    readonly backoff?: () => NonNullable<ReflectorOptions["backoff"]>;
+  };
+}
+
+export interface LiveClusterLogger {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** Keeps a store equal to the part of a live cluster that the gateway needs. The last known state stays while the API is away. */
+export class LiveCluster {
+  readonly #options: LiveClusterOptions;
+  readonly #reflectors = new Map<ObjectKind, Reflector>();
+  readonly #secretReflectors = new Set<Reflector>();
+  readonly #readThrough: ReadThrough;
+  readonly #startedMs = performance.now();
+  #secrets: NamedSecrets | undefined;
+  #isSyncTold = false;
+
+  constructor(options: LiveClusterOptions) {
+    const { client, store, kinds, metrics } = options;
+    this.#options = options;
+    this.#readThrough = new ReadThrough({
+      client,
+      found: (object) => store.upsert(projected(object)),
+      onOutcome: (kind, outcome) => metrics.readThrough(kind, outcome),
+    });
+    for (const kind of kinds) this.#reflectors.set(kind, this.#reflectorOf(kind));
+    metrics.observe(() =>
+      Array.from(this.#reflectors, ([kind, reflector]) => ({
+        kind,
+        objects: store.list(kind).length,
+        staleSeconds: reflector.staleMs / 1_000,
+        isSynced: reflector.isSynced,
+      })),
+    );
+  }
+
+  start(): void {
+    for (const reflector of this.#reflectors.values()) reflector.start();
+    const { store, logger } = this.#options;
+    if (!this.#reflectors.has("Ingress")) return;
+    this.#secrets = new NamedSecrets({
+      cluster: store,
+      follow: (namespace, name) => this.#followSecret(namespace, name),
+      onTooMany: (wanted) => logger.warn({ wanted }, "Ingresses name more Secrets than are followed"),
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#secrets?.stop();
+    await Promise.all(
+      [...this.#reflectors.values(), ...this.#secretReflectors].map((reflector) => reflector.stop()),
+    );
+  }
+
+  /** Kinds that were not yet listed once. */
+  get unsynced(): readonly ObjectKind[] {
+    return [...this.#reflectors].filter(([, { isSynced }]) => !isSynced).map(([kind]) => kind);
+  }
+
+  /** The longest time for which some kind was not heard of; 0 while all are watched. */
+  get staleMs(): number {
+    return Math.max(0, ...Array.from(this.#reflectors.values(), ({ staleMs }) => staleMs));
+  }
+
+  /**
+   * Asks the API for a pod, or its node, that no watch has told of yet. Undefined: nothing is missing. Rejects as ReadThrough does;
+   * what the API does not know stays missing.
+   */
+  lookUp(namespace: string, podName: string): Promise<void> | undefined {
+    const { store } = this.#options;
+    const pod = store.getPod(namespace, podName);
+    const isNodeKnown = pod?.spec.nodeName && store.getNode(pod.spec.nodeName) !== undefined;
+    return isNodeKnown ? undefined : this.#readMissing(namespace, podName);
+  }
+
+  async #readMissing(namespace: string, podName: string): Promise<void> {
+    const { store } = this.#options;
+    // A pod that was not yet placed may be by now.
+    if (!store.getPod(namespace, podName)?.spec.nodeName) {
+      await this.#readThrough.read("Pod", namespace, podName);
+    }
+    const nodeName = store.getPod(namespace, podName)?.spec.nodeName;
+    if (nodeName && store.getNode(nodeName) === undefined) await this.#readThrough.read("Node", "", nodeName);
+  }
+
+  #reflectorOf(kind: ObjectKind): Reflector {
+    const { store } = this.#options;
+    return this.#newReflector(kind, collectionPath(kind), {
+      replace: (objects) => store.replaceKind(kind, objects),
+      upsert: (object) => store.upsert(object),
+      remove: (namespace, name) => {
+        this.#readThrough.removed(kind, namespace, name);
+        store.remove(kind, namespace, name);
+      },
+    });
+  }
+
+  #followSecret(namespace: string, name: string): () => void {
+    const { store } = this.#options;
+    const remove = () => store.remove("Secret", namespace, name);
+    const sink: ReflectorSink = {
+      replace: ([secret]) => (secret === undefined ? remove() : store.upsert(secret)),
+      upsert: (secret) => store.upsert(secret),
+      remove,
+    };
+    const reflector = this.#newReflector(
+      "Secret",
+      collectionPath("Secret", namespace),
+      sink,
+      `metadata.name=${name}`,
+    );
+    this.#secretReflectors.add(reflector);
+    reflector.start();
+    return () => {
+      void reflector.stop().then(() => {
+        this.#secretReflectors.delete(reflector);
+        remove();
+      });
+    };
+  }
+
+  #newReflector(kind: ObjectKind, path: string, sink: ReflectorSink, fieldSelector?: string): Reflector {
+    const { client, metrics, logger, reflector: tuning = {} } = this.#options;
+    const { backoff, ...times } = tuning;
+    // An API that is away would fill the log with the same line for every kind and try.
+    let isSilenced = false;
+    return new Reflector({
+      client,
+      path,
+      sink,
+      project: projected,
+      ...times,
+      ...(backoff && { backoff: backoff() }),
+      ...(fieldSelector !== undefined && { fieldSelector }),
+      events: {
+        listed: (objects) => {
+          metrics.listed(kind);
+          logger.info({ kind, objects }, "listed from the Kubernetes API");
+          this.#tellSync();
+        },
+        watching: () => {
+          if (isSilenced) logger.info({ kind }, "the Kubernetes API is watched again");
+          isSilenced = false;
+        },
+        event: () => metrics.event(kind),
+        ended: (how: WatchEnd, problem, waitMs) => {
+          metrics.watchEnded(kind, how);
+          if (how === "ended" || isSilenced) return;
+          isSilenced = true;
+          logger.warn(
+            { kind, how, problem, waitMs: Math.round(waitMs) },
+            "the Kubernetes API is not watched",
+          );
+        },
+      },
+    });
+  }
+
+  #tellSync(): void {
+    if (this.#isSyncTold || this.unsynced.length > 0) return;
+    this.#isSyncTold = true;
+    const tookMs = Math.round(performance.now() - this.#startedMs);
+    this.#options.logger.info({ tookMs }, "the cluster is known");
+  }
+}

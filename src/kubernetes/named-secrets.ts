@@ -1,0 +1,76 @@
+import type { Ingress } from "../api/networking-objects.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+
+/** A watch each: beyond that the certificates of the rest are not loaded. */
+export const MAX_WATCHED_SECRETS = 1_000;
+
+export interface NamedSecretsOptions {
+  readonly cluster: Pick<Cluster, "list" | "subscribe">;
+  /** Begins to keep that Secret up to date; the returned function ends it and forgets the Secret. */
+  readonly follow: (namespace: string, name: string) => () => void;
+  readonly onTooMany: (wanted: number) => void;
+  readonly maxSecrets?: number;
+}
+
+/** Follows the Secrets that Ingresses name for TLS and no others: a role may allow just these, and no other secret is ever in memory. */
+export class NamedSecrets {
+  readonly #options: NamedSecretsOptions;
+  readonly #followed = new Map<string, () => void>();
+  readonly #unsubscribe: () => void;
+  #isScheduled = false;
+  #isStopped = false;
+
+  constructor(options: NamedSecretsOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.cluster.subscribe(({ object }) => {
+      if (object.kind === "Ingress") this.#schedule();
+    });
+    this.#schedule();
+  }
+
+  get size(): number {
+    return this.#followed.size;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#unsubscribe();
+    for (const unfollow of this.#followed.values()) unfollow();
+    this.#followed.clear();
+  }
+
+  /** A list brings thousands of changes at once; the names are gathered once after them. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (!this.#isStopped) this.#reconcile();
+    });
+  }
+
+  #reconcile(): void {
+    const { cluster, follow, onTooMany, maxSecrets = MAX_WATCHED_SECRETS } = this.#options;
+    const wanted = new Map(cluster.list("Ingress").flatMap(secretsOf));
+    for (const [key, unfollow] of this.#followed) {
+      if (wanted.has(key)) continue;
+      this.#followed.delete(key);
+      unfollow();
+    }
+    for (const [key, [namespace, name]] of wanted) {
+      if (this.#followed.has(key)) continue;
+      if (this.#followed.size >= maxSecrets) {
+        onTooMany(wanted.size);
+        return;
+      }
+      this.#followed.set(key, follow(namespace, name));
+    }
+  }
+}
+
+function secretsOf({ metadata, spec }: Ingress): [string, readonly [namespace: string, name: string]][] {
+  const { namespace = "" } = metadata;
+  return (spec?.tls ?? []).flatMap(({ secretName }) =>
+    secretName ? [[`${namespace}/${secretName}`, [namespace, secretName]]] : [],
+  );
+}

@@ -1,0 +1,93 @@
+import type { KubernetesObject, ObjectKind } from "../api/objects.ts";
+import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
+import type { ApiClient } from "./api-client.ts";
+import { ApiError } from "./api-error.ts";
+import { objectPath, pluralOf } from "./live-resources.ts";
+
+/** Reads that may be under way; past it a caller is told to come again. */
+export const MAX_READS_AT_ONCE = 64;
+/** How long a name that the API does not know is not asked for again. */
+export const MISSING_FOR_MS = 1_000;
+/** Names that are remembered as missing. */
+export const MAX_REMEMBERED_MISSING = 10_000;
+
+export type ReadOutcome = "found" | "missing" | "remembered" | "failed" | "refused";
+
+export interface ReadThroughOptions {
+  readonly client: Pick<ApiClient, "json">;
+  /** Takes what was found. */
+  readonly found: (object: KubernetesObject) => void;
+  readonly onOutcome: (kind: ObjectKind, outcome: ReadOutcome) => void;
+  readonly nowMs?: () => number;
+  readonly maxReadsAtOnce?: number;
+}
+
+/** One read for all who miss the same object, and none for a while after the API has said that there is none. */
+export class ReadThrough {
+  readonly #options: ReadThroughOptions;
+  readonly #nowMs: () => number;
+  readonly #reads = new Map<string, { readonly done: Promise<boolean>; isOvertaken: boolean }>();
+  readonly #missingUntilMs = new Map<string, number>();
+
+  constructor(options: ReadThroughOptions) {
+    this.#options = options;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+  }
+
+  /**
+   * True when the object was found, and given on. Rejects with StatusError 429 while too many are read, 503 when the API server cannot
+   * say whether there is one.
+   */
+  async read(kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
+    const { onOutcome, maxReadsAtOnce = MAX_READS_AT_ONCE } = this.#options;
+    const key = `${kind}/${namespace}/${name}`;
+    if ((this.#missingUntilMs.get(key) ?? 0) > this.#nowMs()) {
+      onOutcome(kind, "remembered");
+      return false;
+    }
+    const running = this.#reads.get(key);
+    if (running !== undefined) return running.done;
+    if (this.#reads.size >= maxReadsAtOnce) {
+      onOutcome(kind, "refused");
+      throw tooManyRequests(`too many ${pluralOf(kind)} are being looked up, please try again`, 1);
+    }
+    const done = this.#fetch(key, kind, namespace, name).finally(() => this.#reads.delete(key));
+    this.#reads.set(key, { done, isOvertaken: false });
+    return done;
+  }
+
+  /** The watch says that it is gone: an answer that is still under way is of the past. */
+  removed(kind: ObjectKind, namespace: string, name: string): void {
+    const running = this.#reads.get(`${kind}/${namespace}/${name}`);
+    if (running !== undefined) running.isOvertaken = true;
+  }
+
+  async #fetch(key: string, kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
+    const { client, found, onOutcome } = this.#options;
+    try {
+      const object = (await client.json({ path: objectPath(kind, namespace, name) })) as KubernetesObject;
+      const isCurrent = object.kind === kind && this.#reads.get(key)?.isOvertaken !== true;
+      if (isCurrent) found(object);
+      onOutcome(kind, isCurrent ? "found" : "missing");
+      return isCurrent;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) {
+        this.#rememberMissing(key);
+        onOutcome(kind, "missing");
+        return false;
+      }
+      onOutcome(kind, "failed");
+      throw serviceUnavailable(
+        `${pluralOf(kind)} ${JSON.stringify(name)} is not known here, and the API server can not be asked`,
+      );
+    }
+  }
+
+  #rememberMissing(key: string): void {
+    this.#missingUntilMs.delete(key);
+    this.#missingUntilMs.set(key, this.#nowMs() + MISSING_FOR_MS);
+    if (this.#missingUntilMs.size <= MAX_REMEMBERED_MISSING) return;
+    const oldest = this.#missingUntilMs.keys().next();
+    if (!oldest.done) this.#missingUntilMs.delete(oldest.value);
+  }
+}

@@ -1,0 +1,221 @@
+import type { IncomingMessage } from "node:http";
+import { setTimeout as wait } from "node:timers/promises";
+import type { KubernetesObject } from "../api/objects.ts";
+import type { ApiClient } from "./api-client.ts";
+import { AnswerTooLargeError, ApiError, MalformedAnswerError } from "./api-error.ts";
+import { Backoff } from "./backoff.ts";
+import { eventLines, type WatchEvent } from "./event-lines.ts";
+
+/** As client-go: a watch is asked for so long, and up to twice that, so that many do not end together. */
+export const MIN_WATCH_SECONDS = 300;
+/** What a server may take to end a watch after the time that it was asked for; beyond that it is gone without a word. */
+export const WATCH_END_GRACE_MS = 30_000;
+/** A watch that held for this long was a good one: the next failure is a first one. */
+const GOOD_WATCH_MS = 5_000;
+/** As client-go. */
+export const LIST_PAGE_SIZE = 500;
+
+/** Where the objects go. */
+export interface ReflectorSink {
+  /** All there are. */
+  replace(objects: readonly KubernetesObject[]): void;
+  upsert(object: KubernetesObject): void;
+  remove(namespace: string, name: string): void;
+}
+
+export interface ReflectorOptions {
+  readonly client: Pick<ApiClient, "json" | "open">;
+  /** The collection: `/api/v1/pods`. */
+  readonly path: string;
+  /** One object alone. */
+  readonly fieldSelector?: string;
+  readonly sink: ReflectorSink;
+  /** What of an object is kept; a page of a list is let go before the next one comes. */
+  readonly project: (object: KubernetesObject) => KubernetesObject;
+  readonly events: ReflectorEvents;
+  readonly backoff?: Backoff;
+  readonly minWatchSeconds?: number;
+  readonly watchEndGraceMs?: number;
+  readonly nowMs?: () => number;
+}
+
+export type WatchEnd = "ended" | "gone" | "malformed" | "refused" | "broken";
+
+/** What is told of it: to metrics, logs and tests. */
+export interface ReflectorEvents {
+  listed(objects: number): void;
+  watching(): void;
+  event(): void;
+  /** A list or watch is over, and the wait until the next try. No secret is in the problem. */
+  ended(how: WatchEnd, problem: string, waitMs: number): void;
+}
+
+interface ListAnswer {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly items?: readonly KubernetesObject[] | null;
+}
+
+/**
+ * Keeps a sink equal to one collection of an API server: lists it, watches it from there, goes on where a broken watch stopped, and
+ * lists again only when the server has forgotten that place. What is known stays until a new list is whole.
+ */
+export class Reflector {
+  readonly #options: ReflectorOptions;
+  readonly #backoff: Backoff;
+  readonly #nowMs: () => number;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #version: string | undefined;
+  #pageSize = LIST_PAGE_SIZE;
+  #isSynced = false;
+  #isWatching = false;
+  #lastHeardMs: number;
+
+  constructor(options: ReflectorOptions) {
+    this.#options = options;
+    this.#backoff = options.backoff ?? new Backoff();
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#lastHeardMs = this.#nowMs();
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Nothing reaches the sink once the promise is kept. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  /** It was listed once. */
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** How old the state may be: nothing while a watch is open, else the time since the server last said something. */
+  get staleMs(): number {
+    return this.#isWatching ? 0 : this.#nowMs() - this.#lastHeardMs;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const startedMs = this.#nowMs();
+      let failure: unknown;
+      try {
+        if (this.#version === undefined) await this.#list();
+        await this.#watch();
+      } catch (error) {
+        failure = error;
+      }
+      this.#isWatching = false;
+      if (signal.aborted) return;
+      await this.#pause(failure, this.#nowMs() - startedMs);
+    }
+  }
+
+  async #pause(failure: unknown, lastedMs: number): Promise<void> {
+    if (lastedMs >= GOOD_WATCH_MS) this.#backoff.reset();
+    const refusal = failure instanceof ApiError ? failure : undefined;
+    if (refusal?.isVersionUseless) this.#version = undefined;
+    if (failure instanceof AnswerTooLargeError) this.#pageSize = Math.max(1, Math.floor(this.#pageSize / 2));
+    const waitMs = this.#backoff.next(refusal?.retryAfterMs);
+    this.#options.events.ended(
+      endOf(failure),
+      failure === undefined ? "" : (failure as Error).message,
+      waitMs,
+    );
+    await wait(waitMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => {});
+  }
+
+  async #list(): Promise<void> {
+    const { client, project } = this.#options;
+    const objects: KubernetesObject[] = [];
+    let page: ListAnswer | undefined;
+    do {
+      const query = this.#query({ limit: String(this.#pageSize), continue: page?.metadata?.continue });
+      page = (await client.json({ path: query, signal: this.#stopping.signal })) as ListAnswer;
+      const { kind, apiVersion, items } = page;
+      if (!kind?.endsWith("List") || page.metadata?.resourceVersion === undefined) {
+        throw new MalformedAnswerError("the API server's answer is no list");
+      }
+      // Items of a list do not say again what they are.
+      const own = { apiVersion, kind: kind.slice(0, -"List".length) };
+      for (const item of items ?? []) objects.push(project({ ...own, ...item } as KubernetesObject));
+      this.#heard();
+    } while (page.metadata?.continue);
+    if (this.#stopping.signal.aborted) return;
+    this.#options.sink.replace(objects);
+    this.#version = page.metadata?.resourceVersion;
+    this.#isSynced = true;
+    this.#options.events.listed(objects.length);
+  }
+
+  async #watch(): Promise<void> {
+    const {
+      client,
+      events,
+      minWatchSeconds = MIN_WATCH_SECONDS,
+      watchEndGraceMs = WATCH_END_GRACE_MS,
+    } = this.#options;
+    const seconds = Math.floor(minWatchSeconds * (1 + Math.random()));
+    const path = this.#query({
+      watch: "true",
+      allowWatchBookmarks: "true",
+      resourceVersion: this.#version,
+      timeoutSeconds: String(seconds),
+    });
+    const response = await client.open({ path, signal: this.#stopping.signal });
+    const timer = setTimeout(() => response.destroy(), seconds * 1_000 + watchEndGraceMs).unref();
+    this.#isWatching = true;
+    this.#heard();
+    events.watching();
+    try {
+      for await (const event of eventLines(response as AsyncIterable<Buffer>)) {
+        if (this.#stopping.signal.aborted) return;
+        this.#take(event);
+      }
+      requireWholeBody(response);
+    } finally {
+      clearTimeout(timer);
+      response.destroy();
+    }
+  }
+
+  #take(event: WatchEvent): void {
+    this.#heard();
+    if (event.type === "ERROR") throw new ApiError(event.object.code, JSON.stringify(event.object));
+    const { metadata } = event.object;
+    if (event.type !== "BOOKMARK") {
+      const { sink, project, events } = this.#options;
+      if (event.type === "DELETED") sink.remove(metadata.namespace ?? "", metadata.name);
+      else sink.upsert(project(event.object));
+      events.event();
+    }
+    if (metadata.resourceVersion) this.#version = metadata.resourceVersion;
+  }
+
+  #heard(): void {
+    this.#lastHeardMs = this.#nowMs();
+  }
+
+  #query(parameters: Readonly<Record<string, string | undefined>>): string {
+    const { path, fieldSelector } = this.#options;
+    const all = Object.entries({ ...parameters, fieldSelector });
+    const given = all.filter((entry): entry is [string, string] => entry[1] !== undefined);
+    return `${path}?${new URLSearchParams(given)}`;
+  }
+}
+
+function requireWholeBody(response: IncomingMessage): void {
+  if (!response.complete) throw new Error("the watch broke off");
+}
+
+function endOf(failure: unknown): WatchEnd {
+  if (failure === undefined) return "ended";
+  if (failure instanceof ApiError) return failure.isVersionUseless ? "gone" : "refused";
+  return failure instanceof MalformedAnswerError ? "malformed" : "broken";
+}

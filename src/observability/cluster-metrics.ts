@@ -1,0 +1,92 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** One kind of object as it stands at a scrape. */
+export interface KindState {
+  readonly kind: string;
+  readonly objects: number;
+  readonly staleSeconds: number;
+  readonly isSynced: boolean;
+}
+
+/** What the live API tells, and how well it is heard. */
+export class ClusterMetrics {
+  readonly #events: Counter<"kind">;
+  readonly #lists: Counter<"kind">;
+  readonly #watchEnds: Counter<"kind" | "how">;
+  readonly #reads: Counter<"kind" | "outcome">;
+  #states: () => readonly KindState[] = () => [];
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#events = new Counter({
+      name: "sluice_cluster_events_total",
+      help: "Changes that watches of the Kubernetes API have told.",
+      labelNames: ["kind"],
+      registers,
+    });
+    this.#lists = new Counter({
+      name: "sluice_cluster_lists_total",
+      help: "Whole lists taken from the Kubernetes API: one at the start, and one each time it has forgotten where a watch stopped.",
+      labelNames: ["kind"],
+      registers,
+    });
+    this.#watchEnds = new Counter({
+      name: "sluice_cluster_watch_ends_total",
+      help: "Ends of lists and watches: ended by the server in its time, gone (410), malformed, refused, or broken off.",
+      labelNames: ["kind", "how"],
+      registers,
+    });
+    this.#reads = new Counter({
+      name: "sluice_cluster_reads_through_total",
+      help: "Single objects asked of the Kubernetes API because no watch had told of them.",
+      labelNames: ["kind", "outcome"],
+      registers,
+    });
+    this.#registerGauges(registers);
+  }
+
+  /** Called at every scrape. */
+  observe(states: () => readonly KindState[]): void {
+    this.#states = states;
+  }
+
+  event(kind: string): void {
+    this.#events.inc({ kind });
+  }
+
+  listed(kind: string): void {
+    this.#lists.inc({ kind });
+  }
+
+  watchEnded(kind: string, how: string): void {
+    this.#watchEnds.inc({ kind, how });
+  }
+
+  readThrough(kind: string, outcome: string): void {
+    this.#reads.inc({ kind, outcome });
+  }
+
+  #registerGauges(registers: Registry[]): void {
+    const gauge = (name: string, help: string, pick: (state: KindState) => number) => {
+      const states = () => this.#states();
+      new Gauge({
+        name,
+        help,
+        labelNames: ["kind"],
+        registers,
+        collect() {
+          for (const state of states()) this.set({ kind: state.kind }, pick(state));
+        },
+      });
+    };
+    gauge("sluice_cluster_objects", "Objects in memory that a live API told of.", ({ objects }) => objects);
+    gauge(
+      "sluice_cluster_stale_seconds",
+      "How old the state may be: 0 while a watch is open, else the time since the API server was last heard.",
+      ({ staleSeconds }) => staleSeconds,
+    );
+    gauge("sluice_cluster_synced", "1 once the kind was listed completely.", ({ isSynced }) =>
+      isSynced ? 1 : 0,
+    );
+  }
+}
