@@ -33,6 +33,9 @@ export function exchangeHttp2(
     return Promise.reject(new ExchangeError(refusal));
   }
   return new Promise((resolve, reject) => {
+    // Preface, SETTINGS and request leave as one write: a server that wants none of it hangs up after the first.
+    connection.cork();
+    setImmediate(() => connection.uncork());
     const session = connect(`${request.scheme}://probe`, {
       createConnection: () => connection,
       settings: { enablePush: false },

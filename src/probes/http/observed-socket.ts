@@ -57,8 +57,15 @@ export class ObservedSocket extends Duplex {
     this.#socket.resume();
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(chunk, done);
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    // An error of a write is the socket's: it is told when the socket has closed, with whatever was read before.
+    this.#socket.write(chunk, () => done());
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], done: () => void): void {
+    this.#socket.cork();
+    this.#socket.write(Buffer.concat(chunks.map(({ chunk }) => chunk)), () => done());
+    this.#socket.uncork();
   }
 
   override _final(done: () => void): void {
