@@ -7,6 +7,7 @@ import { buildAuthorizer } from "./build-authorizer.ts";
 import { type RunningIngress, startIngress } from "./build-ingress.ts";
 import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
 import { buildKubeletListener } from "./build-kubelet-listener.ts";
+import { buildProbes } from "./build-probes.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
 import { ManifestSource } from "./cluster/manifest-source.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
@@ -134,9 +135,23 @@ export async function startGateway(
   listenerAddresses.push(...[apiServerAt, adminAt].map(({ address: host, port }) => ({ host, port })));
   const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger, ticketKeys);
 
+  const probes = await buildProbes(configuration, {
+    store,
+    nodes,
+    kubelet: gateway.kubelet,
+    metrics,
+    logger,
+  });
   const ingress =
     listeners.ingress &&
-    (await startIngress(listeners.ingress, configuration, store, gateway, api, surroundings));
+    (await startIngress(
+      listeners.ingress,
+      configuration,
+      store,
+      { ...gateway, ...probes },
+      api,
+      surroundings,
+    ));
   const apiServerUrl = urlOf(tls === undefined ? "http" : "https", apiServerAt);
   const adminUrl = urlOf("http", adminAt);
   const { httpUrl, httpsUrl } = ingress ?? {};
@@ -154,6 +169,7 @@ export async function startGateway(
     sessions: listSessions,
     metrics: () => metrics.snapshot(),
     async shutDown(): Promise<void> {
+      probes.stop();
       ingress?.drain();
       await Promise.all([
         drainGateway(gateway, plainRequests),

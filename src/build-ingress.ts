@@ -34,7 +34,7 @@ export async function startIngress(
   listener: IngressListener,
   configuration: GatewayConfiguration,
   store: ClusterStore,
-  gateway: GatewayContext & { readonly metrics: Metrics },
+  gateway: GatewayContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
   api: HttpServer,
   surroundings: Surroundings,
 ): Promise<RunningIngress> {

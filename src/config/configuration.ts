@@ -13,6 +13,12 @@ import { readLimits, readTimeouts } from "./read-bounds.ts";
 import { Section } from "./section.ts";
 import type { Timeouts } from "./timeouts.ts";
 import { readUpstreamApiServer, type UpstreamApiServer } from "./upstream-api-server.ts";
+import {
+  type PodProbeSettings,
+  readPodProbes,
+  readUpstreamProbes,
+  type UpstreamProbeSettings,
+} from "./upstream-probes.ts";
 import { readWorkers, type Workers } from "./workers.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
 
@@ -37,6 +43,9 @@ export interface GatewayConfiguration {
   /** Absent: everything that is not streaming is answered read-only from the manifests. */
   readonly upstreamAPIServer: UpstreamApiServer | undefined;
   readonly kubelet: KubeletConnection;
+  /** Who behind us is asked whether it is there, before sessions find out. */
+  readonly upstreamProbes: UpstreamProbeSettings;
+  readonly podProbes: PodProbeSettings;
   readonly featureGates: FeatureGates;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
@@ -89,6 +98,8 @@ function readConfiguration(root: Section): GatewayConfiguration {
       ? readUpstreamApiServer(root.section("upstreamAPIServer"))
       : undefined,
     kubelet: readKubelet(root.section("kubelet")),
+    upstreamProbes: readUpstreamProbes(root.section("upstreamProbes")),
+    podProbes: readPodProbes(root.section("podProbes")),
     featureGates: readFeatureGates(root.section("featureGates"), root),
     limits: readLimits(root.section("limits")),
     timeouts: readTimeouts(root.section("timeouts")),

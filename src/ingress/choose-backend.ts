@@ -39,6 +39,7 @@ export function chooseBackend(
   const route = context.routes().match(request.host, request.path);
   if (route === undefined) return refuse(404, "no rule matches this host and path");
   if (route.type === "streaming") {
+    if (!context.isGatewayHealthy(route.name)) return refuse(503, "this streaming gateway does not answer");
     return (
       streamingBackend(route, request.target, context) ??
       refuse(503, "this streaming gateway is not configured")

@@ -17,6 +17,8 @@ export interface IngressContext extends ForwardingContext {
   readonly balancer: ServiceBalancer;
   /** The gateways that a `StreamingGateway` backend may name. */
   readonly streamingGateways: ReadonlyMap<string, StreamingGateway>;
+  /** False for one that was probed and found dead. */
+  isGatewayHealthy(name: string): boolean;
   readonly edge: EdgeRules;
   readonly limits: Limits;
   readonly metrics: IngressMetrics;

@@ -16,6 +16,7 @@ describe("the configuration", () => {
       listeners: {
         apiServer: { address: "127.0.0.1", port: 6443, tls: undefined },
         admin: { address: "127.0.0.1", port: 8081 },
+        ingress: undefined,
       },
       cluster: { manifests: [] },
       authentication: {
@@ -57,6 +58,8 @@ describe("the configuration", () => {
       limits: defaultLimits,
       timeouts: defaultTimeouts,
       workers: 1,
+      upstreamProbes: { nodes: undefined, gateways: undefined },
+      podProbes: { nodeNames: [] },
       logging: { level: "info" },
     });
   });

@@ -16,14 +16,20 @@ const HEALTH: ServiceDefinition = {
 };
 
 const SERVING = Buffer.from([8, 1]);
+const NOT_SERVING = Buffer.from([8, 2]);
 
-/** grpc-js with a health service that is SERVING, in plaintext, or in TLS when there is a certificate. */
-export async function startGrpcHealthServer(
-  certificate?: TestCertificate,
-): Promise<{ readonly port: number; stop(): void }> {
+export interface GrpcHealthServer {
+  readonly port: number;
+  setServing(isServing: boolean): void;
+  stop(): void;
+}
+
+/** grpc-js with a health service that is SERVING until told otherwise, in plaintext, or in TLS when there is a certificate. */
+export async function startGrpcHealthServer(certificate?: TestCertificate): Promise<GrpcHealthServer> {
   const server = new Server();
+  let status = SERVING;
   server.addService(HEALTH, {
-    Check: ((_: unknown, answer: (error: null, bytes: Buffer) => void) => answer(null, SERVING)) as never,
+    Check: ((_: unknown, answer: (error: null, bytes: Buffer) => void) => answer(null, status)) as never,
   });
   const pair = certificate && {
     cert_chain: Buffer.from(certificate.cert),
@@ -33,5 +39,11 @@ export async function startGrpcHealthServer(
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error ? reject(error) : resolve(bound)));
   });
-  return { port, stop: () => server.forceShutdown() };
+  return {
+    port,
+    setServing: (isServing) => {
+      status = isServing ? SERVING : NOT_SERVING;
+    },
+    stop: () => server.forceShutdown(),
+  };
 }

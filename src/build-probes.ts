@@ -1,0 +1,202 @@
+import type { Pod, PodStatus } from "./api/objects.ts";
+import type { ProbeHandler } from "./api/probe-objects.ts";
+import { SERVICE_NAME_LABEL } from "./api/service-objects.ts";
+import type { ClusterStore } from "./cluster/cluster-store.ts";
+import { nodeEndpointOf } from "./cluster/locate.ts";
+import type { GatewayConfiguration } from "./config/configuration.ts";
+import type { UpstreamProbe } from "./config/upstream-probes.ts";
+import type { KubeletOptions } from "./gateway/context.ts";
+import type { KnownNodes } from "./gateway/nodes/known-nodes.ts";
+import type { Logger } from "./observability/logger.ts";
+import type { Metrics } from "./observability/metrics.ts";
+import { withPodReadiness } from "./probes/pods/endpoint-readiness.ts";
+import { PodProbes } from "./probes/pods/pod-probes.ts";
+import { errored } from "./probes/probe-result.ts";
+import { runProbe } from "./probes/run-probe.ts";
+import { UpstreamProbes, type UpstreamTarget } from "./probes/upstream/upstream-probes.ts";
+import { TimerWheel } from "./probes/worker/timer-wheel.ts";
+import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
+
+/** MAJOR.MINOR in `User-Agent: kube-probe/MAJOR.MINOR`. */
+const USER_AGENT_VERSION = "1.36";
+
+export interface ProbeParts {
+  readonly store: ClusterStore;
+  readonly nodes: Pick<KnownNodes, "reportProbe">;
+  readonly kubelet: KubeletOptions;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+export interface BuiltProbes {
+  /** Of a streaming gateway, by name. */
+  isGatewayHealthy(name: string): boolean;
+  stop(): void;
+}
+
+/** Everything that is probed: our nodes' pods, the nodes, the gateways. All share one timer. */
+export async function buildProbes(
+  configuration: GatewayConfiguration,
+  parts: ProbeParts,
+): Promise<BuiltProbes> {
+  const wheel = new TimerWheel();
+  const { nodes, gateways } = configuration.upstreamProbes;
+  const stops: (() => void)[] = [];
+  if (configuration.podProbes.nodeNames.length > 0) {
+    const pods = podProbes(configuration, parts, wheel);
+    pods.start();
+    stops.push(() => pods.stop());
+  }
+  if (nodes !== undefined) stops.push(probeNodes(nodes, parts, wheel));
+  const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel));
+  return {
+    isGatewayHealthy: (name) => gatewayProbes?.isHealthy(name) ?? true,
+    stop: () => {
+      gatewayProbes?.stop();
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+function podProbes(
+  { podProbes, featureGates }: GatewayConfiguration,
+  { store, metrics, logger }: ProbeParts,
+  wheel: TimerWheel,
+): PodProbes {
+  const ours = new Set(podProbes.nodeNames);
+  return new PodProbes({
+    pods: store,
+    isOurs: ({ spec }) => ours.has(spec.nodeName ?? ""),
+    publish: (pod, status) => publishToStore(store, pod, status),
+    wheel,
+    gates: {
+      H2CContainerProbe: featureGates.isEnabled("H2CContainerProbe"),
+      GRPCContainerProbeTLS: featureGates.isEnabled("GRPCContainerProbeTLS"),
+    },
+    userAgentVersion: USER_AGENT_VERSION,
+    series: (labels) => metrics.probes.series(labels),
+    onEvent: ({ metadata: { namespace, name } }, container, { reason, message }) =>
+      logger.warn({ namespace, pod: name, container, reason }, message),
+    onProblem: (what, error) => logger.error({ error }, what),
+  });
+}
+
+/** Conditions of the pod, and of its addresses in EndpointSlices: what decides who gets traffic. */
+export function publishToStore(store: ClusterStore, pod: Pod, status: PodStatus): void {
+  const { resourceVersion: _, ...metadata } = pod.metadata;
+  const { namespace = "" } = metadata;
+  store.upsert({ ...pod, metadata, status });
+  const isReady = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+  for (const slice of store.list("EndpointSlice", namespace)) {
+    const service = store.get("Service", namespace, slice.metadata.labels?.[SERVICE_NAME_LABEL] ?? "");
+    const publishesNotReady = service?.spec?.publishNotReadyAddresses === true;
+    const judged = withPodReadiness(slice, { ...pod, status }, isReady, publishesNotReady);
+    if (judged === slice) continue;
+    const { resourceVersion: __, ...sliceMetadata } = judged.metadata;
+    store.upsert({ ...judged, metadata: sliceMetadata });
+  }
+}
+
+/** Every node of the cluster, as nodes come and go; verdicts go to the circuit breaker. */
+function probeNodes(
+  probe: UpstreamProbe,
+  { store, nodes, kubelet, logger }: ProbeParts,
+  wheel: TimerWheel,
+): () => void {
+  const probes = new UpstreamProbes({
+    timing: timingOf(probe),
+    wheel,
+    report: (name, isHealthy, reason) => {
+      nodes.reportProbe(name, isHealthy, reason);
+      logger.warn({ node: name, isHealthy, reason }, isHealthy ? "a node is back" : "a node is found dead");
+    },
+  });
+  const refresh = (): void => {
+    probes.setTargets(
+      store.listNodes().map(
+        (node): UpstreamTarget => ({
+          name: node.metadata.name,
+          attempt: async (timeoutMs, signal) => {
+            try {
+              const endpoint = await kubelet.endpointOf(nodeEndpointOf(node, kubelet));
+              return await run(probe, endpoint, timeoutMs, signal);
+            } catch (error) {
+              // A name or an address that is not to be dialled says nothing about the node.
+              return errored(error instanceof Error ? error.message : String(error));
+            }
+          },
+        }),
+      ),
+    );
+  };
+  const unsubscribe = store.subscribe(({ object }) => {
+    if (object.kind === "Node") refresh();
+  });
+  refresh();
+  return () => {
+    unsubscribe();
+    probes.stop();
+  };
+}
+
+async function probeGateways(
+  probe: UpstreamProbe,
+  { listeners }: GatewayConfiguration,
+  { logger }: ProbeParts,
+  wheel: TimerWheel,
+): Promise<UpstreamProbes> {
+  const targets: UpstreamTarget[] = [];
+  for (const { name, upstream } of listeners.ingress?.streamingGateways ?? []) {
+    if (upstream === undefined) continue;
+    const endpoint = await endpointOfUrl(upstream.url, upstream);
+    targets.push({ name, attempt: (timeoutMs, signal) => run(probe, endpoint, timeoutMs, signal) });
+  }
+  const probes = new UpstreamProbes({
+    timing: timingOf(probe),
+    wheel,
+    report: (gateway, isHealthy, reason) =>
+      logger.warn(
+        { gateway, isHealthy, reason },
+        isHealthy ? "a gateway is back" : "a gateway is found dead",
+      ),
+  });
+  probes.setTargets(targets);
+  return probes;
+}
+
+function run(
+  probe: UpstreamProbe,
+  { host, port }: { readonly host: string; readonly port: number },
+  timeoutMs: number,
+  signal: AbortSignal,
+) {
+  return runProbe(
+    handlerOf(probe, port),
+    { host, containerPorts: [] },
+    {
+      timeoutMs,
+      signal,
+      userAgentVersion: USER_AGENT_VERSION,
+      // Whoever writes a configuration file asks for what it says.
+      gates: { H2CContainerProbe: true, GRPCContainerProbeTLS: true },
+    },
+  );
+}
+
+function handlerOf({ handler }: UpstreamProbe, usualPort: number): ProbeHandler {
+  const port = handler.port ?? usualPort;
+  switch (handler.type) {
+    case "tcpSocket":
+      return { tcpSocket: { port } };
+    case "grpc":
+      return { grpc: { port, service: handler.service, mode: handler.mode } };
+    case "httpGet": {
+      const { path, scheme, protocol } = handler;
+      return { httpGet: { port, path, scheme, protocol } };
+    }
+  }
+}
+
+function timingOf({ handler: _, ...timing }: UpstreamProbe) {
+  return { initialDelaySeconds: 0, ...timing };
+}

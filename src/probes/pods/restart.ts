@@ -1,0 +1,47 @@
+import type { Pod } from "../../api/objects.ts";
+import { type ProbeKind, probeOf } from "../worker/probe-kind.ts";
+import { probedContainers } from "../worker/probe-manager.ts";
+import type { ProbeEvent } from "../worker/prober.ts";
+
+/** A container that its liveness or startup probe has given up. */
+export interface RestartRequest {
+  readonly pod: Pod;
+  readonly containerName: string;
+  readonly containerId: string;
+  /** Seconds between asking it to end and ending it. */
+  readonly gracePeriodSeconds: number;
+  readonly event: ProbeEvent;
+}
+
+/** The kubelet never kills at once: a process may just be about to end. */
+const MIN_GRACE_PERIOD_SECONDS = 2;
+const DEFAULT_GRACE_PERIOD_SECONDS = 30;
+
+export function restartRequest(
+  pod: Pod,
+  containerName: string,
+  containerId: string,
+  kind: Exclude<ProbeKind, "Readiness">,
+): RestartRequest {
+  return {
+    pod,
+    containerName,
+    containerId,
+    gracePeriodSeconds: gracePeriodOf(pod, containerName, kind),
+    event: {
+      type: "Normal",
+      reason: "Killing",
+      message: `Container ${containerName} failed ${kind.toLowerCase()} probe, will be restarted`,
+    },
+  };
+}
+
+/** The pod's that is being deleted, else the probe's own, else the pod's; never below two seconds. */
+function gracePeriodOf(pod: Pod, containerName: string, kind: ProbeKind): number {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
+  const container = probedContainers(pod).find(({ name }) => name === containerName);
+  const ofProbe = container && probeOf(container, kind)?.terminationGracePeriodSeconds;
+  const ofPod = pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_PERIOD_SECONDS;
+  const isDeleted = deletionTimestamp !== undefined && typeof deletionGracePeriodSeconds === "number";
+  return Math.max(MIN_GRACE_PERIOD_SECONDS, isDeleted ? deletionGracePeriodSeconds : (ofProbe ?? ofPod));
+}

@@ -1,0 +1,107 @@
+import type { ProbeResult } from "../probe-result.ts";
+import type { ProbeTiming } from "../worker/probe-kind.ts";
+import { runRound } from "../worker/prober.ts";
+import type { TimerWheel, WheelEntry } from "../worker/timer-wheel.ts";
+
+/** Something behind us that is asked whether it is there. */
+export interface UpstreamTarget {
+  readonly name: string;
+  /** One run; never rejects. */
+  readonly attempt: (timeoutMs: number, signal: AbortSignal) => Promise<ProbeResult>;
+}
+
+export interface UpstreamProbesOptions {
+  readonly timing: ProbeTiming;
+  readonly wheel: TimerWheel;
+  /**
+   * Told when a target was found dead, at every further round that finds it dead, and once when it is back. `reason` is the kubelet's
+   * text.
+   */
+  readonly report: (name: string, isHealthy: boolean, reason: string) => void;
+  /** In [0, 1): spreads targets over a period. */
+  readonly random?: () => number;
+}
+
+/** Watches over nodes or gateways: thresholds as for containers, and everybody is alive until shown otherwise. */
+export class UpstreamProbes {
+  readonly #options: UpstreamProbesOptions;
+  readonly #watched = new Map<string, WatchedTarget>();
+
+  constructor(options: UpstreamProbesOptions) {
+    this.#options = options;
+  }
+
+  /** Exactly these from now on. Who stays keeps what was counted. */
+  setTargets(targets: readonly UpstreamTarget[]): void {
+    const names = new Set(targets.map(({ name }) => name));
+    for (const [name, watched] of this.#watched) {
+      if (names.has(name)) continue;
+      watched.stop();
+      this.#watched.delete(name);
+    }
+    for (const target of targets) {
+      const known = this.#watched.get(target.name);
+      if (known !== undefined) known.target = target;
+      else this.#watched.set(target.name, new WatchedTarget(target, this.#options));
+    }
+  }
+
+  /** False only for who was found dead. */
+  isHealthy(name: string): boolean {
+    return this.#watched.get(name)?.isHealthy ?? true;
+  }
+
+  stop(): void {
+    this.setTargets([]);
+  }
+}
+
+class WatchedTarget {
+  target: UpstreamTarget;
+  isHealthy = true;
+  readonly #options: UpstreamProbesOptions;
+  readonly #entry: WheelEntry;
+  readonly #stopping = new AbortController();
+  #run = 0;
+  #wasSuccess = true;
+
+  constructor(target: UpstreamTarget, options: UpstreamProbesOptions) {
+    this.target = target;
+    this.#options = options;
+    const { wheel, timing, random = Math.random } = options;
+    this.#entry = wheel.entry(() => void this.#round());
+    wheel.set(this.#entry, wheel.now() + random() * timing.periodSeconds * 1_000);
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+    this.#options.wheel.clear(this.#entry);
+  }
+
+  async #round(): Promise<void> {
+    const { timing, wheel } = this.#options;
+    const startMs = wheel.now();
+    let reason = "";
+    const result = await runRound(
+      "Liveness",
+      () => this.target.attempt(timing.timeoutSeconds * 1_000, this.#stopping.signal),
+      ({ message }) => {
+        reason = message;
+      },
+    );
+    if (this.#stopping.signal.aborted) return;
+    if (result !== undefined) this.#count(result === "Success", reason);
+    wheel.set(this.#entry, Math.max(startMs + timing.periodSeconds * 1_000, wheel.now()));
+  }
+
+  #count(isSuccess: boolean, reason: string): void {
+    const { timing, report } = this.#options;
+    this.#run = isSuccess === this.#wasSuccess ? this.#run + 1 : 1;
+    this.#wasSuccess = isSuccess;
+    if (this.#run < (isSuccess ? timing.successThreshold : timing.failureThreshold)) return;
+    // Who is alive is not praised again: dials that fail in other ways count for themselves.
+    const isNews = isSuccess !== this.isHealthy;
+    this.isHealthy = isSuccess;
+    if (isNews || !isSuccess) report(this.target.name, isSuccess, reason);
+  }
+}
