@@ -11,6 +11,7 @@ import { headerValue } from "../upstream/header-list.ts";
 import type { GatewayContext } from "./context.ts";
 import { identify } from "./identify.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
+import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 import { readReview } from "./request-body.ts";
 import type { OtherRequests } from "./server.ts";
 
@@ -37,6 +38,10 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
       }
       request.resume();
       const { pathname, searchParams } = incoming.url;
+      const logPath = matchPodLogPath(pathname);
+      if (logPath !== undefined) {
+        return await answerPodLog(logPath, incoming.method, searchParams, response, gateway);
+      }
       const accept = headerValue(incoming.headers, "accept") ?? "";
       const apiRequest = { method: incoming.method, path: pathname, query: searchParams, accept };
       const answer = answerApiRequest(apiRequest, gateway.cluster, options);

@@ -108,7 +108,7 @@ function unansweredPath({ code, message }: UpstreamError): PathFailure | undefin
 }
 
 /** Throws a StatusError: kube-apiserver would fail to dial, too, what this refuses to. */
-async function endpointOf(node: NodeEndpoint, kubelet: KubeletOptions): Promise<UpstreamEndpoint> {
+export async function endpointOf(node: NodeEndpoint, kubelet: KubeletOptions): Promise<UpstreamEndpoint> {
   try {
     return await kubelet.endpointOf(node);
   } catch (error) {

@@ -4,9 +4,13 @@ import { createListener, type ListenerOptions } from "../gateway/listener.ts";
 import { admitCaller } from "./admit-caller.ts";
 import { kubeletAttributes } from "./kubelet-authorization.ts";
 import { matchKubeletPath } from "./kubelet-path.ts";
+import { podListOf } from "./list-pods.ts";
 import type { NodeContext } from "./node-context.ts";
+import { runCommand } from "./run-command.ts";
+import { serveLogs } from "./serve-logs.ts";
 import { prepareSession, serveSession } from "./serve-session.ts";
 import { isSessionPath } from "./session-request.ts";
+import { statsSummary } from "./stats-summary.ts";
 import { refusalOfRuntime, refuseUpgradeInText, textRefusal, writeTextRefusal } from "./text-refusal.ts";
 
 /** The listener of the node: the kubelet's HTTP API over a container runtime. Not yet listening. */
@@ -52,10 +56,37 @@ async function answer(
     throw textRefusal(500, "Upgrade request required");
   }
   await admitCaller(incoming, false, node);
-  const page = incoming.url.pathname.replace(/(.)\/$/, "$1");
-  if (page !== "/healthz") throw textRefusal(404, "404 page not found\n");
-  if (incoming.method !== "GET") throw textRefusal(405, "405: Method Not Allowed");
-  await node.runtime.version();
-  response.writeHead(200, { "Content-Type": "text/plain; charset=utf-8" });
-  response.end("ok");
+  const { method, url } = incoming;
+  const { runtime, nodeName } = node;
+  if (path?.action === "run") {
+    requireMethod("POST", method);
+    return await runCommand(path, url.searchParams, response, runtime);
+  }
+  if (path?.action === "containerLogs") {
+    requireMethod("GET", method);
+    return await serveLogs(path, url.searchParams, response, runtime);
+  }
+  switch (url.pathname.replace(/(.)\/$/, "$1")) {
+    case "/healthz":
+      requireMethod("GET", method);
+      await runtime.version();
+      return send(response, "text/plain; charset=utf-8", "ok");
+    case "/pods":
+      requireMethod("GET", method);
+      return send(response, "application/json", JSON.stringify(await podListOf(runtime, nodeName)));
+    case "/stats/summary":
+      requireMethod("GET", method);
+      return send(response, "application/json", JSON.stringify(await statsSummary(runtime, nodeName)));
+    default:
+      throw textRefusal(404, "404 page not found\n");
+  }
+}
+
+function requireMethod(wanted: string, method: string): void {
+  if (method !== wanted) throw textRefusal(405, "405: Method Not Allowed");
+}
+
+function send(response: ServerResponse, contentType: string, body: string): void {
+  response.writeHead(200, { "Content-Type": contentType, "Content-Length": Buffer.byteLength(body) });
+  response.end(body);
 }

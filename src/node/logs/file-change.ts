@@ -1,0 +1,53 @@
+import { type FSWatcher, watch } from "node:fs";
+import path from "node:path";
+
+/**
+ * Wakes whoever waits for a file to grow or to be replaced. Where the system can not watch (too many watches, a folder that is gone), the
+ * waiting ends with time alone.
+ */
+export class FileChange {
+  readonly #watcher: FSWatcher | undefined;
+  #hasChanged = false;
+  #wake: (() => void) | undefined;
+
+  constructor(file: string) {
+    const name = path.basename(file);
+    try {
+      this.#watcher = watch(path.dirname(file), { persistent: false }, (_event, changed) => {
+        if (changed === null || changed === name) this.#notice();
+      });
+      this.#watcher.on("error", () => this.#watcher?.close());
+    } catch {
+      this.#watcher = undefined;
+    }
+  }
+
+  /** Resolves at the next change, at one that came since the last call, when aborted, or after `timeoutMs`. */
+  async next(timeoutMs: number, signal: AbortSignal): Promise<void> {
+    if (!this.#hasChanged && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, timeoutMs);
+        signal.addEventListener("abort", resolve as () => void, { once: true });
+        this.#wake = resolve;
+        this.#settle = () => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", resolve as () => void);
+        };
+      });
+      this.#settle?.();
+      this.#wake = undefined;
+    }
+    this.#hasChanged = false;
+  }
+
+  close(): void {
+    this.#watcher?.close();
+  }
+
+  #settle: (() => void) | undefined;
+
+  #notice(): void {
+    this.#hasChanged = true;
+    this.#wake?.();
+  }
+}
