@@ -136,6 +136,7 @@ export async function startGateway(
   const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger, ticketKeys);
 
   const probes = await buildProbes(configuration, {
+    node: node && listeners.kubelet && { ...listeners.kubelet.runtime, runtime: node.runtime },
     store,
     nodes,
     kubelet: gateway.kubelet,

@@ -7,6 +7,9 @@ import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { UpstreamProbe } from "./config/upstream-probes.ts";
 import type { KubeletOptions } from "./gateway/context.ts";
 import type { KnownNodes } from "./gateway/nodes/known-nodes.ts";
+import { commandsIn, endContainer } from "./node/container-probes.ts";
+import type { CriRuntime } from "./node/cri-runtime.ts";
+import { PodStatuses } from "./node/pod-statuses.ts";
 import type { Logger } from "./observability/logger.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import { withPodReadiness } from "./probes/pods/endpoint-readiness.ts";
@@ -20,7 +23,15 @@ import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
 /** MAJOR.MINOR in `User-Agent: kube-probe/MAJOR.MINOR`. */
 const USER_AGENT_VERSION = "1.36";
 
+/** The node leg: where its containers are. */
+export interface ProbedNode {
+  readonly nodeName: string;
+  readonly runtime: CriRuntime;
+}
+
 export interface ProbeParts {
+  /** Its pods are probed when `podProbes` names it: containers by the runtime's word, exec and restarts by the runtime. */
+  readonly node?: ProbedNode | undefined;
   readonly store: ClusterStore;
   readonly nodes: Pick<KnownNodes, "reportProbe">;
   readonly kubelet: KubeletOptions;
@@ -43,9 +54,7 @@ export async function buildProbes(
   const { nodes, gateways } = configuration.upstreamProbes;
   const stops: (() => void)[] = [];
   if (configuration.podProbes.nodeNames.length > 0) {
-    const pods = podProbes(configuration, parts, wheel);
-    pods.start();
-    stops.push(() => pods.stop());
+    stops.push(probePods(configuration, parts, wheel));
   }
   if (nodes !== undefined) stops.push(probeNodes(nodes, parts, wheel));
   const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel));
@@ -58,16 +67,19 @@ export async function buildProbes(
   };
 }
 
-function podProbes(
+function probePods(
   { podProbes, featureGates }: GatewayConfiguration,
-  { store, metrics, logger }: ProbeParts,
+  { store, metrics, logger, node }: ProbeParts,
   wheel: TimerWheel,
-): PodProbes {
+): () => void {
   const ours = new Set(podProbes.nodeNames);
-  return new PodProbes({
+  const runtime = node !== undefined && ours.has(node.nodeName) ? node.runtime : undefined;
+  const pods = new PodProbes({
     pods: store,
     isOurs: ({ spec }) => ours.has(spec.nodeName ?? ""),
     publish: (pod, status) => publishToStore(store, pod, status),
+    restart: runtime && ((request) => endContainer(runtime, request)),
+    runCommand: runtime && ((containerId) => commandsIn(runtime, containerId)),
     wheel,
     gates: {
       H2CContainerProbe: featureGates.isEnabled("H2CContainerProbe"),
@@ -79,6 +91,22 @@ function podProbes(
       logger.warn({ namespace, pod: name, container, reason }, message),
     onProblem: (what, error) => logger.error({ error }, what),
   });
+  const statuses =
+    runtime &&
+    new PodStatuses({
+      runtime,
+      onStatus: ({ namespace, name, status }) => {
+        const uid = store.getPod(namespace, name)?.metadata.uid;
+        if (uid !== undefined) pods.reportStatus(uid, status);
+      },
+      onProblem: (error) => logger.error({ error }, "the runtime could not be asked about its containers"),
+    });
+  pods.start();
+  statuses?.start();
+  return () => {
+    statuses?.stop();
+    pods.stop();
+  };
 }
 
 /** Conditions of the pod, and of its addresses in EndpointSlices: what decides who gets traffic. */

@@ -102,7 +102,8 @@ export class PodProbes {
 
   /** What the runtime knows of a pod's containers now: ids, states, the pod's IP. */
   reportStatus(podUid: string, status: PodStatus): void {
-    if (isDeepStrictEqual(this.#reported.get(podUid), status)) return;
+    // A runtime also tells of pods that nobody here knows of, and is asked again.
+    if (!this.#pods.has(podUid) || isDeepStrictEqual(this.#reported.get(podUid), status)) return;
     this.#reported.set(podUid, status);
     this.#publishLater(podUid);
   }

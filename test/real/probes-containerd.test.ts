@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildProbes } from "../../src/build-probes.ts";
+import { ClusterStore } from "../../src/cluster/cluster-store.ts";
+import { defaultLocateOptions } from "../../src/cluster/locate.ts";
+import { parseManifests } from "../../src/cluster/manifests.ts";
+import { parseConfiguration } from "../../src/config/configuration.ts";
+import { commandsIn } from "../../src/node/container-probes.ts";
+import { CONTAINER_STATE, CriRuntime } from "../../src/node/cri-runtime.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
+import { runProbe } from "../../src/probes/run-probe.ts";
+import { eventually } from "../support/eventually.ts";
+import { containerds, describeReal } from "../support/real-parts.ts";
+import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
+import { runWebPod, webPod } from "./containerd/web-pod.ts";
+
+describeReal("containerd", "exec probes by containerd", () => {
+  const [binaries] = containerds();
+  describe(`containerd ${binaries?.version}`, () => {
+    let containerd: RunningContainerd;
+    let runtime: CriRuntime;
+    let containerId: string;
+
+    beforeAll(async () => {
+      if (binaries === undefined) throw new Error("there is no containerd");
+      containerd = await startContainerd(binaries);
+      containerId = (await runWebPod(containerd)).containers[webPod.container] ?? "";
+      runtime = await CriRuntime.open({
+        endpoint: `unix://${containerd.socket}`,
+        callTimeoutMs: 10_000,
+        maxMessageBytes: 32 * 1024 * 1024,
+      });
+    });
+    afterAll(async () => {
+      runtime?.close();
+      await containerd?.stop();
+    });
+
+    const probe = (command: readonly string[], timeoutMs = 5_000) =>
+      runProbe(
+        { exec: { command } },
+        { host: "", containerPorts: [], runCommand: commandsIn(runtime, `containerd://${containerId}`) },
+        {
+          timeoutMs,
+          userAgentVersion: "1.36",
+          gates: { H2CContainerProbe: false, GRPCContainerProbeTLS: false },
+        },
+      );
+
+    it("exit codes, output of both streams, time-outs, and what the runtime can not do", async () => {
+      expect(await probe(["sh", "-c", "echo out; echo err >&2"])).toMatchObject({
+        result: "Success",
+        message: "out\nerr\n",
+      });
+      expect(await probe(["sh", "-c", "echo no; exit 3"])).toMatchObject({
+        result: "Failure",
+        message: "no\n",
+      });
+      expect(await probe(["sleep", "10"], 1_000)).toMatchObject({
+        result: "Failure",
+        message: 'command "sleep 10" timed out',
+      });
+      const missing = await probe(["/no/such/program"]);
+      expect(missing).toMatchObject({
+        result: "Unknown",
+        error: expect.stringMatching(/^rpc error: code = /),
+      });
+      const large = await probe(["sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x"]);
+      expect(large.message).toBe("x".repeat(10_240));
+    });
+
+    it("readiness follows a file in the container, and a failed liveness ends it", async () => {
+      const configuration = parseConfiguration(
+        "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\npodProbes: { nodeNames: [ours] }\n",
+        "gateway.yaml",
+      );
+      const store = new ClusterStore();
+      const manifest = `apiVersion: v1
+kind: Pod
+metadata: { name: ${webPod.name}, namespace: default }
+spec:
+  nodeName: ours
+  terminationGracePeriodSeconds: 2
+  containers:
+  - name: ${webPod.container}
+    image: web
+    env: [{ name: FILE, value: /tmp/ready }]
+    readinessProbe: { exec: { command: [cat, $(FILE)] }, periodSeconds: 1, failureThreshold: 1 }
+    livenessProbe: { exec: { command: [test, "!", -e, /tmp/sick] }, periodSeconds: 1, failureThreshold: 2 }
+`;
+      store.replaceAll(parseManifests([{ name: "pod.yaml", text: manifest }]), new Date());
+      const logged: string[] = [];
+      const log = (_: unknown, message: string) => logged.push(message);
+      const probes = await buildProbes(configuration, {
+        store,
+        node: { nodeName: "ours", runtime },
+        nodes: { reportProbe: () => {} },
+        kubelet: { ...defaultLocateOptions, endpointOf: async ({ host, port }) => ({ host, port }) },
+        metrics: new Metrics(),
+        logger: { debug: log, info: log, warn: log, error: log } as never,
+      });
+      const status = () => store.getPod("default", webPod.name)?.status?.containerStatuses?.[0];
+      try {
+        await eventually("known by its id, not ready", () => {
+          return status()?.containerID === `containerd://${containerId}` && status()?.ready === false;
+        });
+        await runtime.execSync(containerId, ["touch", "/tmp/ready"], 5);
+        await eventually("ready", () => status()?.ready === true);
+        await runtime.execSync(containerId, ["rm", "/tmp/ready"], 5);
+        await eventually("not ready", () => status()?.ready === false);
+        await runtime.execSync(containerId, ["touch", "/tmp/sick"], 5);
+        await eventually(
+          "ended",
+          async () => (await runtime.containerStatus(containerId)).state === CONTAINER_STATE.exited,
+          { timeoutMs: 20_000 },
+        );
+        expect(logged).toContain(`Container ${webPod.container} failed liveness probe, will be restarted`);
+        await eventually("seen as terminated", () => status()?.state?.terminated !== undefined);
+        expect(status()).toMatchObject({ ready: false, started: false });
+      } finally {
+        probes.stop();
+      }
+    });
+  });
+});
