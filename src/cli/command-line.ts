@@ -26,6 +26,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "validate a configuration or Kubernetes manifests",
     load: () => import("./check-config.ts"),
   },
+  load: {
+    summary: "load exec, attach, port-forward or plain HTTP of any server",
+    load: () => import("./load.ts"),
+  },
   standin: { summary: "one stand-in node, for tests and compositions", load: () => import("./standin.ts") },
 };
 

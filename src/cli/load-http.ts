@@ -1,0 +1,45 @@
+import { duration, type HttpLoadPlan, type HttpLoadReport, size } from "../load/index.ts";
+import { count, type LoadValues, milliseconds, rate } from "./load-flags.ts";
+import { openTarget, type TargetSpec, tlsConnectOptions } from "./load-target.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** Throws UsageError. */
+export async function httpPlanOf(
+  values: LoadValues,
+  [path, ...rest]: readonly string[],
+  spec: TargetSpec,
+): Promise<HttpLoadPlan> {
+  if (path === undefined || rest.length > 0) throw new UsageError("http takes one PATH");
+  if (!path.startsWith("/")) throw new UsageError(`http ${path}: a path starts with "/"`);
+  if (values.html !== undefined) throw new UsageError("--html is for sessions");
+  const target = await openTarget(spec);
+  return {
+    url: target.url.origin + target.pathOf(path),
+    headers: Object.fromEntries(await target.headers()),
+    connections: count("--sessions", values.sessions, 1, 100_000),
+    requestsPerSecond: rate("--arrival-rate", values["arrival-rate"]),
+    durationMs: milliseconds("--duration", values.duration),
+    timeoutMs: milliseconds("--timeout", values.timeout),
+    tls: await tlsConnectOptions(spec),
+  };
+}
+
+export function httpSummary({
+  seconds,
+  requests,
+  perSecond,
+  bytes,
+  byStatus,
+  errors,
+  timeouts,
+  latency,
+}: HttpLoadReport): string {
+  const statuses = Object.entries(byStatus).map(([status, times]) => `${status}: ${times}`);
+  const { p50Us, p90Us, p99Us, p999Us, maxUs } = latency;
+  return `ran ${seconds} s
+requests   ${requests} (${perSecond.toFixed(0)}/s), ${size(bytes)}
+answers    ${statuses.join(", ") || "none"}
+errors     ${errors}, of them time-outs ${timeouts}
+latency    p50 ${duration(p50Us)}  p90 ${duration(p90Us)}  p99 ${duration(p99Us)}  p99.9 ${duration(p999Us)}  max ${duration(maxUs)}
+`;
+}

@@ -1,0 +1,150 @@
+import { readFile } from "node:fs/promises";
+import type { ConnectionOptions } from "node:tls";
+import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "../client/index.ts";
+import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
+import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "../load/index.ts";
+import type { UpstreamTlsOptions } from "../upstream/tls.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** Where to, as plain data that generator processes are told. */
+export type TargetSpec =
+  | { readonly type: "kubeconfig"; readonly file: string | undefined; readonly context: string | undefined }
+  | {
+      readonly type: "server";
+      readonly url: string;
+      readonly token: string | undefined;
+      readonly tls: Pick<UpstreamTlsOptions, "insecureSkipVerify"> &
+        Readonly<Partial<Record<"ca" | "certificate" | "key", string>>>;
+    };
+
+export interface TargetFlags {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly server?: string | undefined;
+  readonly "streaming-url"?: string | undefined;
+  readonly token?: string | undefined;
+  readonly "token-file"?: string | undefined;
+  readonly "certificate-authority"?: string | undefined;
+  readonly "client-certificate"?: string | undefined;
+  readonly "client-key"?: string | undefined;
+  readonly "insecure-skip-tls-verify"?: boolean | undefined;
+}
+
+export async function targetSpecOf(flags: TargetFlags): Promise<TargetSpec> {
+  const { kubeconfig, context, server, token } = flags;
+  const streamingUrl = flags["streaming-url"];
+  const url =
+    server ?? (streamingUrl === undefined ? undefined : urlOf("--streaming-url", streamingUrl).origin);
+  if (url === undefined) return { type: "kubeconfig", file: kubeconfig, context };
+  urlOf("--server", url);
+  const read = async (name: keyof TargetFlags): Promise<string | undefined> => {
+    const file = flags[name] as string | undefined;
+    if (file === undefined) return undefined;
+    try {
+      return await readFile(file, "utf8");
+    } catch (error) {
+      throw new UsageError(`--${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  const [ca, certificate, key, tokenOfFile] = await Promise.all([
+    read("certificate-authority"),
+    read("client-certificate"),
+    read("client-key"),
+    read("token-file"),
+  ]);
+  return {
+    type: "server",
+    url,
+    token: token ?? tokenOfFile?.trim(),
+    tls: {
+      ...(ca !== undefined && { ca }),
+      ...(certificate !== undefined && { certificate }),
+      ...(key !== undefined && { key }),
+      insecureSkipVerify: flags["insecure-skip-tls-verify"] === true,
+    },
+  };
+}
+
+/** What another HTTP client needs to trust the server, and to be trusted, as options of `tls.connect`. */
+export async function tlsConnectOptions(spec: TargetSpec): Promise<ConnectionOptions> {
+  const tls = spec.type === "server" ? spec.tls : (await loadKubeconfig(spec.file, spec.context)).tls;
+  const { ca, certificate, key, insecureSkipVerify, ...rest }: UpstreamTlsOptions = tls;
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(certificate !== undefined && { cert: certificate }),
+    ...(key !== undefined && { key }),
+    ...(rest.serverName !== undefined && { servername: rest.serverName }),
+    rejectUnauthorized: insecureSkipVerify !== true,
+  };
+}
+
+/** Throws ConfigurationError for a kubeconfig that is wrong. */
+export async function openTarget(spec: TargetSpec): Promise<Target> {
+  if (spec.type === "kubeconfig") return kubeconfigTarget(await loadKubeconfig(spec.file, spec.context));
+  const { url, token, tls } = spec;
+  return new Target({
+    url,
+    tls,
+    headers: () => (token === undefined ? [] : [["Authorization", `Bearer ${token}`]]),
+  });
+}
+
+/** What the session is asked of. */
+export interface SessionPlace {
+  readonly kind: LoadKind;
+  readonly speaks: "api-server" | "kubelet";
+  readonly streamingUrl: string | undefined;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string | undefined;
+  readonly port: number;
+  readonly command: readonly string[];
+  readonly hasInput: boolean;
+  readonly protocol: LoadProtocol;
+}
+
+/** Path and query below the server's URL. */
+export function sessionPath(place: SessionPlace): string {
+  const { kind, streamingUrl, speaks, protocol, port, hasInput, command } = place;
+  if (streamingUrl !== undefined) {
+    const { pathname, search } = urlOf("--streaming-url", streamingUrl);
+    return pathname + search;
+  }
+  if (speaks === "kubelet") return kubeletPath(place);
+  const streams = { stdin: hasInput, stdout: true, stderr: false, tty: false };
+  if (kind === "exec") return execPath(place, command)(streams);
+  if (kind === "attach") return attachPath(place)(streams);
+  return portForwardPath(place) + (protocol === "legacy" ? `?ports=${port}` : "");
+}
+
+function kubeletPath({
+  kind,
+  namespace,
+  pod,
+  container,
+  protocol,
+  port,
+  hasInput,
+  command,
+}: SessionPlace): string {
+  const encoded = `${encodeURIComponent(namespace)}/${encodeURIComponent(pod)}`;
+  if (kind === "port-forward")
+    return `/portForward/${encoded}${protocol === "legacy" ? `?port=${port}` : ""}`;
+  if (container === undefined) throw new UsageError("-c CONTAINER is required with --speaks kubelet");
+  const query = new URLSearchParams(command.map((argument): [string, string] => ["command", argument]));
+  if (hasInput) query.append("input", "1");
+  query.append("output", "1");
+  return `/${kind}/${encoded}/${encodeURIComponent(container)}?${query}`;
+}
+
+/** What the remote command must be for what comes back to be judged. */
+export function defaultCommand(direction: LoadDirection, byteLength: number | undefined): string[] {
+  if (direction === "echo") return ["cat"];
+  return direction === "upload" ? ["sha256sum"] : LineSequence.command(byteLength);
+}
+
+function urlOf(flag: string, text: string): URL {
+  if (!URL.canParse(text) || !/^https?:/.test(text))
+    throw new UsageError(`${flag}: must be an http or https URL`);
+  return new URL(text);
+}

@@ -1,0 +1,76 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import type { LoadPlan, LoadShare } from "./load-plan.ts";
+import { LoadCollector, type LoadReport } from "./load-report.ts";
+import type { Interval } from "./recorder.ts";
+
+/** From the last process being ready to the start of the run, in milliseconds. */
+const LEAD_MS = 100;
+
+/** What a generator process is told. `target` is whatever opens the target there; it may hold secrets, so it is never an argument. */
+export type ToGenerator<T> =
+  | { readonly type: "run"; readonly plan: LoadPlan; readonly share: LoadShare; readonly target: T }
+  | { readonly type: "stop" };
+
+/** What it says. */
+export type FromGenerator =
+  | { readonly type: "ready" }
+  | { readonly type: "interval"; readonly interval: Interval };
+
+export interface RunOptions<T> {
+  readonly plan: LoadPlan;
+  readonly processes: number;
+  readonly target: T;
+  /** Starts one generator process, with a channel for messages. */
+  readonly start: () => ChildProcess;
+  /** Resolves when the run should end early. */
+  readonly interrupted: Promise<unknown>;
+  readonly onProgress?: (collector: LoadCollector) => void;
+}
+
+/** Runs the plan in processes of their own, so that they and not this one are measured, and adds up what they report. */
+export async function runInProcesses<T>(options: RunOptions<T>): Promise<LoadReport> {
+  const { plan, processes, target, start, interrupted, onProgress } = options;
+  let wasInterrupted = false;
+  const children = Array.from({ length: processes }, start);
+  await Promise.all(children.map(readyOrDead));
+  const startAtMs = Date.now() + LEAD_MS;
+  const collector = new LoadCollector(plan, processes, startAtMs);
+  void interrupted.then(() => {
+    wasInterrupted = true;
+    for (const child of children) tell(child, { type: "stop" });
+  });
+  await Promise.all(
+    children.map((child, index) => {
+      child.on("message", (message: FromGenerator) => {
+        if (message.type !== "interval") return;
+        collector.add(message.interval);
+        onProgress?.(collector);
+      });
+      tell(child, { type: "run", plan, share: { index, processes, startAtMs }, target });
+      return exitOf(child).then((how) => {
+        if (how !== undefined) collector.addDeath(index, how);
+      });
+    }),
+  );
+  return collector.report(wasInterrupted);
+
+  function tell(child: ChildProcess, message: ToGenerator<T>): void {
+    // One that has died already is counted when its exit arrives.
+    if (child.connected) child.send(message, () => {});
+  }
+}
+
+/** Resolves when the process waits for its plan. */
+function readyOrDead(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    child.once("message", () => resolve());
+    child.once("exit", () => resolve());
+  });
+}
+
+/** How it died; undefined when it ended properly. */
+async function exitOf(child: ChildProcess): Promise<string | undefined> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  return child.exitCode === 0 ? undefined : (child.signalCode ?? `exit code ${child.exitCode}`);
+}

@@ -1,0 +1,17 @@
+export { Generator } from "./generator.ts";
+export { serveGenerator } from "./generator-process.ts";
+export { type RunOptions, runInProcesses } from "./generator-processes.ts";
+export { htmlReport } from "./html-report.ts";
+export { type HttpLoadPlan, type HttpLoadReport, runHttpLoad } from "./http-load.ts";
+export { LINE_BYTES, LineSequence } from "./line-sequence.ts";
+export {
+  canEndInput,
+  type LoadDirection,
+  type LoadKind,
+  type LoadPlan,
+  type LoadProtocol,
+  PROTOCOLS_OF,
+  type Verification,
+} from "./load-plan.ts";
+export { LoadCollector, type LoadReport } from "./load-report.ts";
+export { duration, size, summaryText } from "./summary-text.ts";

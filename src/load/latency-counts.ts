@@ -1,0 +1,75 @@
+/** 32 buckets for each power of two: a value is known to 3 per cent. */
+const SUB_BUCKETS = 32;
+const SUB_BITS = 5;
+const LINEAR = 2 * SUB_BUCKETS;
+/** Everything above 71 minutes counts as that. */
+const MAX_US = 0xffff_ffff;
+
+/** Bucket and how often, for buckets that are not empty: what travels between processes and into reports. */
+export type SparseCounts = (readonly [bucket: number, count: number])[];
+
+/**
+ * How often each latency was seen. Node's own histograms (perf_hooks) can neither be added up across processes nor be read bucket
+ * by bucket, and a picture of latency over time needs both.
+ */
+export class LatencyCounts {
+  readonly #counts = new Map<number, number>();
+  #total = 0;
+  #maxUs = 0;
+
+  get total(): number {
+    return this.#total;
+  }
+
+  record(latencyMs: number): void {
+    const us = Math.min(Math.max(0, Math.round(latencyMs * 1_000)), MAX_US);
+    if (us > this.#maxUs) this.#maxUs = us;
+    this.#add(bucketOf(us), 1);
+  }
+
+  add(counts: SparseCounts, maxUs: number): void {
+    for (const [bucket, count] of counts) this.#add(bucket, count);
+    if (maxUs > this.#maxUs) this.#maxUs = maxUs;
+  }
+
+  /** Microseconds that the given share (0 to 1) stays at or below; 0 when nothing was recorded. */
+  percentileUs(share: number): number {
+    const wanted = Math.max(1, Math.ceil(share * this.#total));
+    let seen = 0;
+    for (const [bucket, count] of this.toSparse()) {
+      seen += count;
+      if (seen >= wanted) return Math.min(upperUs(bucket), this.#maxUs);
+    }
+    return 0;
+  }
+
+  get maxUs(): number {
+    return this.#maxUs;
+  }
+
+  /** By bucket, ascending. */
+  toSparse(): SparseCounts {
+    return [...this.#counts].sort(([a], [b]) => a - b);
+  }
+
+  #add(bucket: number, count: number): void {
+    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + count);
+    this.#total += count;
+  }
+}
+
+function bucketOf(us: number): number {
+  if (us < LINEAR) return us;
+  const exponent = 31 - Math.clz32(us);
+  return (
+    LINEAR + (exponent - SUB_BITS - 1) * SUB_BUCKETS + ((us >>> (exponent - SUB_BITS)) & (SUB_BUCKETS - 1))
+  );
+}
+
+/** The largest value of a bucket, in microseconds. */
+export function upperUs(bucket: number): number {
+  if (bucket < LINEAR) return bucket;
+  const exponent = Math.floor((bucket - LINEAR) / SUB_BUCKETS) + SUB_BITS + 1;
+  const sub = (bucket - LINEAR) % SUB_BUCKETS;
+  return 2 ** exponent + (sub + 1) * 2 ** (exponent - SUB_BITS) - 1;
+}

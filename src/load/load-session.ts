@@ -1,0 +1,229 @@
+import { createHash, type Hash } from "node:crypto";
+import { Writable } from "node:stream";
+import type { Carrier } from "./carriers.ts";
+import { LineSequence } from "./line-sequence.ts";
+import { LoadError } from "./load-error.ts";
+import { canEndInput, type LoadPlan } from "./load-plan.ts";
+import { MessageSource } from "./message-source.ts";
+import type { Recorder } from "./recorder.ts";
+import { SeededStream } from "./seeded-stream.ts";
+
+/** What a command that prints a digest or a count says at most. */
+const MAX_SAID_BYTES = 4 * 1024;
+const DIAL_MARGIN_MS = 1_000;
+
+/** One session from the moment that it was due: sends, judges what comes back, records. */
+export class LoadSession {
+  readonly #plan: LoadPlan;
+  readonly #recorder: Recorder;
+  readonly #stream: SeededStream;
+  readonly #dueMs: number;
+  readonly #abort = new AbortController();
+  readonly #source: MessageSource | undefined;
+  readonly #hash: Hash | undefined;
+  readonly #lines: LineSequence | undefined;
+  /** When the messages that are under way were due; the oldest is at `#oldest`. */
+  #dueTimes: number[] = [];
+  #oldest = 0;
+  #sentMessages = 0;
+  #sentBytes = 0;
+  #receivedBytes = 0;
+  #isInputOver = false;
+  #lastProgressMs: number;
+  #said = Buffer.alloc(0);
+  #failure: LoadError | undefined;
+  /** We ended it, and nothing is missing. */
+  #isCut = false;
+  #hasFailed = false;
+
+  /** `number` tells it from every other session of the run; `dueMs` (performance.now) is when it should start. */
+  constructor(plan: LoadPlan, recorder: Recorder, number: number, dueMs: number) {
+    this.#plan = plan;
+    this.#recorder = recorder;
+    this.#dueMs = dueMs;
+    this.#lastProgressMs = performance.now();
+    this.#stream = new SeededStream(plan.seed, number);
+    this.#hash = plan.verification === "digest" ? createHash("sha256") : undefined;
+    this.#lines = plan.verification === "sequence" ? new LineSequence() : undefined;
+    this.#source = plan.direction === "download" ? undefined : this.#openSource();
+  }
+
+  /** Known when `run` has resolved. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
+  /** Resolves when the session is over, whatever became of it; throws nothing. */
+  async run(carry: Carrier): Promise<void> {
+    const { counts } = this.#recorder;
+    counts.started += 1;
+    this.#recorder.active += 1;
+    try {
+      await carry(this.#source, this.#openOutput(), this.#abort.signal);
+      this.#judgeEnd();
+      this.#succeeded();
+    } catch (error) {
+      if (this.#isCut && this.#failure === undefined) this.#succeeded();
+      else this.#failed(this.#failure ?? error);
+    } finally {
+      this.#recorder.active -= 1;
+      this.#source?.destroy();
+    }
+  }
+
+  /** No more messages; what is under way is waited for. */
+  finish(): void {
+    if (this.#plan.direction === "download") this.#cut();
+    else this.#source?.finish();
+  }
+
+  /** Ends it now. What is under way counts as neither right nor wrong. */
+  interrupt(): void {
+    this.#cut();
+  }
+
+  /** Called a few times a second. */
+  tick(nowMs: number): void {
+    const isWaiting =
+      this.#receivedBytes < this.#sentBytes || this.#isInputOver || this.#source === undefined;
+    if (this.#receivedBytes > 0 && !isWaiting) this.#lastProgressMs = nowMs;
+    // Until there is a session, dialling and waiting for the answer have time-outs of their own, which know better what failed.
+    const isOpen = this.#sentMessages > 0 || this.#receivedBytes > 0;
+    const { timeoutMs } = this.#plan;
+    if (nowMs - this.#lastProgressMs < (isOpen ? timeoutMs : 2 * timeoutMs + DIAL_MARGIN_MS)) return;
+    this.#fail(new LoadError("session", "timeout", `no progress for ${this.#plan.timeoutMs} ms`));
+  }
+
+  #openSource(): MessageSource {
+    const { messageBytes, messages, messagesPerSecond, direction } = this.#plan;
+    const source = new MessageSource({
+      messageBytes,
+      messages: messages === 0 ? Number.POSITIVE_INFINITY : messages,
+      perSecond: messagesPerSecond,
+      bytes: (offset, byteLength) => this.#stream.bytes(offset, byteLength),
+      onSent: (dueMs) => {
+        if (direction === "echo") this.#dueTimes.push(dueMs);
+        this.#hash?.update(this.#stream.bytes(this.#sentBytes, messageBytes));
+        this.#sentMessages += 1;
+        this.#sentBytes += messageBytes;
+        this.#lastProgressMs = performance.now();
+        this.#recorder.counts.sentMessages += 1;
+        this.#recorder.counts.sentBytes += messageBytes;
+      },
+    });
+    source.once("end", () => {
+      this.#isInputOver = true;
+      this.#cutWhenAllIsBack();
+    });
+    return source;
+  }
+
+  #openOutput(): Writable {
+    return new Writable({
+      highWaterMark: 256 * 1024,
+      write: (part: Buffer, _encoding, done) => {
+        this.#take(part);
+        done();
+      },
+    });
+  }
+
+  #take(part: Buffer): void {
+    const nowMs = performance.now();
+    if (this.#receivedBytes === 0) this.#recorder.latency("firstByte", nowMs - this.#dueMs);
+    this.#lastProgressMs = nowMs;
+    this.#judge(part);
+    this.#receivedBytes += part.byteLength;
+    this.#recorder.counts.receivedBytes += part.byteLength;
+    if (this.#plan.direction !== "echo") return;
+    this.#timeMessages(nowMs);
+    this.#cutWhenAllIsBack();
+  }
+
+  #judge(part: Buffer): void {
+    switch (this.#plan.verification) {
+      case "echo": {
+        if (this.#receivedBytes + part.byteLength > this.#sentBytes) {
+          this.#fail(new LoadError("verify", "too-many-bytes", "more came back than was sent"));
+        } else this.#judgeAt(this.#stream.firstWrong(this.#receivedBytes, part));
+        break;
+      }
+      case "sequence":
+        this.#judgeAt(this.#lines?.firstWrong(this.#receivedBytes, part) ?? -1);
+        break;
+      case "digest":
+        this.#said = Buffer.concat([this.#said, part]).subarray(0, MAX_SAID_BYTES);
+        break;
+      case "none":
+    }
+  }
+
+  #judgeAt(wrongAt: number): void {
+    if (wrongAt !== -1)
+      this.#fail(new LoadError("verify", "wrong-bytes", `byte ${wrongAt} is not what it should be`));
+  }
+
+  #timeMessages(nowMs: number): void {
+    const { messageBytes } = this.#plan;
+    while (this.#oldest < this.#sentMessages && (this.#oldest + 1) * messageBytes <= this.#receivedBytes) {
+      // Kept short: the messages that are back are dropped from its front now and then.
+      const at = this.#oldest - (this.#sentMessages - this.#dueTimes.length);
+      this.#recorder.latency("message", nowMs - (this.#dueTimes[at] ?? nowMs));
+      this.#recorder.counts.receivedMessages += 1;
+      this.#oldest += 1;
+    }
+    const back = this.#oldest - (this.#sentMessages - this.#dueTimes.length);
+    if (back > 1_024) this.#dueTimes = this.#dueTimes.slice(back);
+  }
+
+  /** A protocol that cannot say that input is over needs somebody who ends the session. */
+  #cutWhenAllIsBack(): void {
+    const { direction } = this.#plan;
+    if (!this.#isInputOver || canEndInput(this.#plan)) return;
+    if (direction === "upload" || this.#receivedBytes >= this.#sentBytes) this.#cut();
+  }
+
+  #judgeEnd(): void {
+    const { verification, messages, messageBytes } = this.#plan;
+    if (this.#failure !== undefined) throw this.#failure;
+    if (verification === "echo" && this.#receivedBytes !== this.#sentBytes) {
+      throw new LoadError(
+        "verify",
+        "missing-bytes",
+        `${this.#receivedBytes} of ${this.#sentBytes} bytes came back`,
+      );
+    }
+    if (verification === "digest" && !this.#said.toString().startsWith(this.#hash?.digest("hex") ?? "")) {
+      throw new LoadError(
+        "verify",
+        "wrong-digest",
+        "the remote command names another SHA-256 than what was sent has",
+      );
+    }
+    if (verification === "sequence" && this.#receivedBytes < messages * messageBytes) {
+      const text = `${this.#receivedBytes} of ${messages * messageBytes} bytes arrived`;
+      throw new LoadError("verify", "missing-bytes", text);
+    }
+  }
+
+  #cut(): void {
+    this.#isCut = true;
+    this.#abort.abort();
+  }
+
+  #fail(failure: LoadError): void {
+    this.#failure ??= failure;
+    this.#abort.abort();
+  }
+
+  #succeeded(): void {
+    this.#recorder.counts.finished += 1;
+    this.#recorder.latency("session", performance.now() - this.#dueMs);
+  }
+
+  #failed(error: unknown): void {
+    this.#hasFailed = true;
+    this.#recorder.counts.failed += 1;
+    this.#recorder.error(error);
+  }
+}

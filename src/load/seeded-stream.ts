@@ -1,0 +1,53 @@
+/** A prime, so that no shift of the stream by a power of two, a message or a buffer looks like the stream. */
+const POOL_BYTES = 1_048_573;
+const SESSION_STRIDE = 7_919;
+
+const pools = new Map<number, Buffer>();
+
+/**
+ * Bytes that anybody with the seed can make again, from any offset, at the cost of a copy: a pool of pseudo-random bytes
+ * repeated, which each session enters elsewhere. Lost, doubled, reordered and changed bytes all show, and another session's.
+ */
+export class SeededStream {
+  readonly #pool: Buffer;
+  readonly #start: number;
+
+  /** `seed`: 32 bits. */
+  constructor(seed: number, session: number) {
+    this.#pool = poolOf(seed);
+    this.#start = (session * SESSION_STRIDE) % POOL_BYTES;
+  }
+
+  /** The bytes from `offset` on; not to be written to. */
+  bytes(offset: number, byteLength: number): Buffer {
+    const at = (this.#start + offset) % POOL_BYTES;
+    if (at + byteLength <= POOL_BYTES) return this.#pool.subarray(at, at + byteLength);
+    const parts = [this.#pool.subarray(at)];
+    let left = byteLength - (POOL_BYTES - at);
+    for (; left > POOL_BYTES; left -= POOL_BYTES) parts.push(this.#pool);
+    return Buffer.concat([...parts, this.#pool.subarray(0, left)]);
+  }
+
+  /** Where the first byte that is not the stream's is, counted from the stream's start; -1 when all are. */
+  firstWrong(offset: number, part: Uint8Array): number {
+    const expected = this.bytes(offset, part.byteLength);
+    if (expected.equals(part)) return -1;
+    return offset + expected.findIndex((byte, index) => byte !== part[index]);
+  }
+}
+
+function poolOf(seed: number): Buffer {
+  const known = pools.get(seed);
+  if (known !== undefined) return known;
+  const pool = Buffer.allocUnsafe(POOL_BYTES);
+  // xorshift32 (Marsaglia 2003); it must not start at 0.
+  let state = (seed ^ 0x9e3779b9) | 0 || 1;
+  for (let index = 0; index < POOL_BYTES; index++) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    pool[index] = state >>> 24;
+  }
+  pools.set(seed, pool);
+  return pool;
+}

@@ -1,0 +1,75 @@
+import type { LoadReport } from "./load-report.ts";
+import type { LatencyName } from "./recorder.ts";
+
+const MIB = 1024 * 1024;
+/** A process that never used more of its core than this was not late by its own work. */
+const CROWDED_CPU_SHARE = 0.5;
+const NAMES: Readonly<Record<LatencyName, string>> = {
+  firstByte: "first byte",
+  message: "message",
+  session: "session",
+};
+
+/** The table that a run ends with. */
+export function summaryText(report: LoadReport): string {
+  const { sessions, bytes, messages, seconds, errors, generator } = report;
+  const rate = (total: number) => (seconds === 0 ? 0 : total / seconds);
+  const lines = [
+    `${report.wasInterrupted ? "interrupted after" : "ran"} ${seconds} s`,
+    `sessions   ${sessions.started} started, ${sessions.finished} finished, ${sessions.failed} failed`,
+    `sent       ${size(bytes.sent)} (${size(rate(bytes.sent))}/s), ${messages.sent} messages (${rate(messages.sent).toFixed(0)}/s)`,
+    `received   ${size(bytes.received)} (${size(rate(bytes.received))}/s), ${messages.received} messages back`,
+    `verified   ${VERIFIED[report.plan.verification]}`,
+    "",
+    `latency       ${["count", "p50", "p90", "p99", "p99.9", "max"].map((head) => head.padStart(10)).join("")}`,
+    ...(Object.keys(NAMES) as LatencyName[])
+      .filter((name) => report.latencies[name].count > 0)
+      .map((name) => {
+        const { count, p50Us, p90Us, p99Us, p999Us, maxUs } = report.latencies[name];
+        const times = [p50Us, p90Us, p99Us, p999Us, maxUs].map((us) => duration(us).padStart(10));
+        return `${NAMES[name].padEnd(14)}${String(count).padStart(10)}${times.join("")}`;
+      }),
+    "",
+    ...(errors.length === 0 ? ["no errors"] : ["errors by leg and kind"]),
+    ...errors.map(
+      ({ leg, kind, count, message }) =>
+        `${String(count).padStart(8)}  ${leg.padEnd(10)}${kind.padEnd(22)}${message.split("\n", 1)[0]}`,
+    ),
+    "",
+    generatorText(generator),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+const VERIFIED = {
+  echo: "every byte, against the seeded stream that was sent",
+  digest: "every byte, by the SHA-256 that the remote command prints",
+  sequence: "every byte, against the numbered lines",
+  none: "nothing but how sessions ended",
+} as const;
+
+/** Whether the figures are the server's or the generator's own. */
+function generatorText({
+  processes,
+  maxCpuShare,
+  maxLagMs,
+  busySeconds,
+  wasBottleneck,
+}: LoadReport["generator"]): string {
+  const facts = `${processes} process${processes === 1 ? "" : "es"}, at most ${(maxCpuShare * 100).toFixed(0)} % of a core each, event loop at most ${maxLagMs.toFixed(0)} ms late`;
+  if (!wasBottleneck) return `generator  was not the bottleneck: ${facts}`;
+  const text = `generator  WAS THE BOTTLENECK in ${busySeconds} s: ${facts}.`;
+  // Late without being busy: it waited for a core that others had.
+  if (maxCpuShare < CROWDED_CPU_SHARE) return `${text} Other programs had its cores: use another machine.`;
+  return `${text} Use more --processes, or another machine.`;
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes.toFixed(0)} B`;
+  return bytes < MIB ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / MIB).toFixed(1)} MiB`;
+}
+
+export function duration(us: number): string {
+  if (us < 1_000) return `${us} µs`;
+  return us < 1_000_000 ? `${(us / 1_000).toFixed(1)} ms` : `${(us / 1_000_000).toFixed(2)} s`;
+}
