@@ -1,4 +1,3 @@
-import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import {
   type ExecutorOptions,
@@ -9,15 +8,10 @@ import {
   TunnelDialer,
   WebSocketExecutor,
 } from "../client/index.ts";
+import type { Carrier } from "./carrier.ts";
 import { legacyForward } from "./legacy-forward.ts";
 import { LoadError } from "./load-error.ts";
 import type { LoadPlan } from "./load-plan.ts";
-
-/**
- * One session: carries `input` there and what comes back into `output`, to the end of both. Absent: nothing is sent.
- * Throws ConnectError, SessionError or LoadError.
- */
-export type Carrier = (input: Readable | undefined, output: Writable, signal: AbortSignal) => Promise<void>;
 
 export function carrierOf(plan: LoadPlan, target: Target): Carrier {
   const options = { dialTimeoutMs: plan.timeoutMs, responseHeaderTimeoutMs: plan.timeoutMs };

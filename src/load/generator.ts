@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Target } from "../client/index.ts";
-import { type Carrier, carrierOf } from "./carriers.ts";
+import type { Carrier } from "./carrier.ts";
+import { carrierOf } from "./carriers.ts";
 import { LoadError } from "./load-error.ts";
 import { type LoadPlan, type LoadShare, shareOf } from "./load-plan.ts";
 import { LoadSession } from "./load-session.ts";

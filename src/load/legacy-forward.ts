@@ -4,7 +4,7 @@ import { dataChannelOf, errorChannelOf, PORT_PREFIX_BYTES } from "../../protocol
 import { ChannelDemux } from "../../protocols/remotecommand/index.ts";
 import { ClientWebSocket } from "../client/client-websocket.ts";
 import { defaultSessionTimes, dial, type ExecutorOptions, type Target } from "../client/index.ts";
-import type { Carrier } from "./carriers.ts";
+import type { Carrier } from "./carrier.ts";
 import { LoadError } from "./load-error.ts";
 
 const DATA = dataChannelOf(0);

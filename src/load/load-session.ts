@@ -1,6 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { Writable } from "node:stream";
-import type { Carrier } from "./carriers.ts";
+import type { Carrier } from "./carrier.ts";
 import { LineSequence } from "./line-sequence.ts";
 import { LoadError } from "./load-error.ts";
 import { canEndInput, type LoadPlan } from "./load-plan.ts";
