@@ -4,6 +4,7 @@ import { goQuote } from "../go-json.ts";
 import { strategies, strategyOf } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { shapeProblem } from "./shape.ts";
+import { withoutNulls } from "./without-nulls.ts";
 
 /** Something wrong with an object, with the API server's whole sentence. */
 export interface ObjectProblem {
@@ -40,7 +41,7 @@ export function decodeObject(value: unknown): Decoding {
     const sentence = `${kind} in version ${goQuote(shortVersion)} cannot be handled as a ${kind}: ${misshapen.message}`;
     return refused(misshapen.path, sentence);
   }
-  const given = completed(withoutNulls(value));
+  const given = completed(withoutNulls(value, version.shape));
   const held = strategy.otherVersions[apiVersion]?.toHeld(given) ?? given;
   return { isDecoded: true, object: strategy.withDefaults(held), strategy };
 }
@@ -71,17 +72,6 @@ function completed(value: Record<string, unknown>): ApiObject {
   const metadata = isRecord(value.metadata) ? value.metadata : {};
   const spec = value.kind === "Pod" ? { spec: value.spec ?? {} } : {};
   return { ...value, metadata, ...spec } as unknown as ApiObject;
-}
-
-/** A null member means "not set" to Go's decoder; `creationTimestamp: null` stands in every manifest that kubectl generates. */
-function withoutNulls(value: Record<string, unknown>): Record<string, unknown> {
-  const entries = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
-  return Object.fromEntries(entries.map(([key, member]) => [key, cleaned(member)]));
-}
-
-function cleaned(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(cleaned);
-  return isRecord(value) ? withoutNulls(value) : value;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
