@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { release, tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate, runStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeJourney, journeyOf } from "../support/journey.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import {
@@ -12,16 +11,12 @@ import {
   checkExec,
   checkPortForward,
 } from "../support/kubectl-checks.ts";
-import { describeReal, kubectlSample } from "../support/real-parts.ts";
-import {
-  expectedJourney,
-  type SkewedApiServer,
-  type SkewedNode,
-  skewedApiServers,
-  skewedNodes,
-} from "../support/skew.ts";
+import { containerds, describeReal, kubectlSample, type RealPart } from "../support/real-parts.ts";
+import { expectedJourney, skewedApiServers, skewedNodes, toldApiServer } from "../support/skew.ts";
 import { type SkewResult, skewTable } from "../support/skew-table.ts";
-import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import { pairWithRuntime, pairWithStandin, type SkewedPair } from "../support/skewed-pair.ts";
+import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
+import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
 const MIB = 1024 * 1024;
 const document = path.resolve(import.meta.dirname, "../../docs/skew.md");
@@ -44,80 +39,53 @@ const checks = [
   },
 ] as const;
 
-/** Behind every API server of the table: told that a stable kubelet takes WebSocket, it passes it through without a declaration. */
-const toldApiServer = {
-  name: "3., with `kubelet.streaming.nodes: { node-stable: websocket }`",
-  featureGates: {},
-  speaksWebSocket: true,
-  asksNodes: true,
-} as const satisfies SkewedApiServer;
+/** What kubelets are made of, and the pod on them. */
+interface Stage {
+  readonly title: string;
+  readonly parts: readonly RealPart[];
+  /** Returns why it can not be, or nothing. */
+  set(): Promise<string | undefined>;
+  pair(...pair: Parameters<typeof pairWithStandin>): Promise<SkewedPair>;
+  pod(): CheckedPod;
+  /** 400: it takes the tunnel for a legacy port-forward that names no port. 403: it leaves that to its runtime. */
+  readonly tunnelRefusal: 400 | 403;
+  clear(): Promise<void>;
+}
 
-describeReal("kubectl", "KEP-4006's version skew: three API servers by three nodes", () => {
-  const results: SkewResult[] = [];
-  const nodes = new Map<string, StandinNode>();
-  let folder: string;
-  let tls: Awaited<ReturnType<typeof createSelfSignedCertificate>>;
+const stages: readonly Stage[] = [standinStage(), runtimeStage()];
+const resultsOf = new Map<Stage, SkewResult[]>(stages.map((stage) => [stage, []]));
 
-  beforeAll(async () => {
-    folder = mkdtempSync(path.join(tmpdir(), "sluice-skew-"));
-    tls = await createSelfSignedCertificate();
-    for (const { name, speaksWebSocket } of skewedNodes)
-      nodes.set(name, await startNode(name, speaksWebSocket));
-  });
-  afterAll(async () => {
-    for (const node of nodes.values()) await node.close();
-    rmSync(folder, { recursive: true, force: true });
-    if (process.env.SLUICE_WRITE_DOCS === "1" && results.length > 0) {
-      writeFileSync(document, documentText(results));
-    }
-  });
+afterAll(() => {
+  if (process.env.SLUICE_WRITE_DOCS === "1") writeFileSync(document, documentText());
+});
 
-  function startNode(name: string, declaresWebSockets: boolean): Promise<StandinNode> {
-    const command = ["/bin/sh", "-c", "exec cat"];
-    const containers = [{ name: "main", command }];
-    const pod = { namespace: "default", name: podOn(name), uid: name, containers };
-    return runStandinNode({ name, declaresWebSockets, tls, pods: [pod] });
-  }
-
-  async function startApiServer(featureGates: object, streaming: object = {}): Promise<TestGateway> {
-    return await startTestGateway({
-      nodes: skewedNodes.map(({ name, declares }) => ({
-        name,
-        port: nodes.get(name)?.port ?? 0,
-        declaredFeatures: declares ? ["ExtendWebSocketsToKubelet"] : [],
-      })),
-      pods: skewedNodes.map(({ name }) => ({ name: podOn(name), nodeName: name, container: "main" })),
-      kubeletAuthority: tls.certPem,
-      configuration: { featureGates },
-      kubelet: { streaming },
-    });
-  }
-
-  const combinations: { api: SkewedApiServer; streaming: object; nodesBehind: readonly SkewedNode[] }[] = [
-    ...skewedApiServers.map((api) => ({ api, streaming: {}, nodesBehind: skewedNodes })),
-    {
-      api: toldApiServer,
-      streaming: { nodes: { "node-stable": "websocket" } },
-      nodesBehind: skewedNodes.slice(-1).map((node) => ({ ...node, declares: true })),
-    },
-  ];
-  describe.each(combinations)("$api.name", ({ api, streaming, nodesBehind }) => {
-    let gateway: TestGateway;
+for (const stage of stages) {
+  describeReal(stage.parts, `KEP-4006's version skew, ${stage.title}`, () => {
+    const results = resultsOf.get(stage) ?? [];
+    let obstacle: string | undefined;
     beforeAll(async () => {
-      gateway = await startApiServer(api.featureGates, streaming);
+      obstacle = await stage.set();
     });
-    afterAll(() => gateway?.stop());
+    beforeEach((context) => {
+      context.skip(obstacle !== undefined, obstacle);
+    });
+    afterAll(() => stage.clear());
 
-    describe.each(kubectlSample())("kubectl $version", (kubectl) => {
-      let runner: KubectlRunner;
-      beforeAll(() => {
-        runner = new KubectlRunner(kubectl, { kubeconfig: gateway.kubeconfig });
-      });
-      afterAll(() => runner?.remove());
+    const pairs = [...skewedApiServers, toldApiServer].flatMap((api) =>
+      skewedNodes.map((node) => ({ api, node })),
+    );
+    describe.each(pairs)("API server $api.name, node $node.title", ({ api, node }) => {
+      // Each kubectl meets an API server that has learned nothing of its node yet.
+      describe.each(kubectlSample())("kubectl $version", (kubectl) => {
+        let pair: SkewedPair | undefined;
+        beforeAll(async () => {
+          if (obstacle === undefined) pair = await stage.pair(api, node);
+        });
+        afterAll(() => pair?.stop());
 
-      describe.each(nodesBehind)("$title", (node: SkewedNode) => {
         it.each(checks)("$name", async ({ name, run, webSocketSince, plan }) => {
-          const combination = `${api.name} | ${skewedNodes.find(({ name: known }) => known === node.name)?.title}`;
+          if (pair === undefined) throw new Error("no pair");
+          const combination = `${api.name} | ${node.title}`;
           const result = {
             combination,
             kubectl: kubectl.version,
@@ -126,38 +94,81 @@ describeReal("kubectl", "KEP-4006's version skew: three API servers by three nod
             journey: "?",
           };
           results.push(result);
-          const pod = { name: podOn(node.name), container: "main", folder, httpPort: 80 };
-          const journey = await journeyOf(gateway.readMetrics, () => run(runner, pod));
-          result.journey = describeJourney(journey);
-          const comesOverWebSocket = kubectl.minor >= webSocketSince;
-          expect(result.journey).toBe(expectedJourney(api, node, comesOverWebSocket, plan));
-          result.hasPassed = true;
+          const runner = new KubectlRunner(kubectl, { kubeconfig: pair.kubeconfig });
+          try {
+            const journey = await journeyOf(pair.readMetrics, () => run(runner, stage.pod()));
+            result.journey = describeJourney(journey);
+            const isWebSocket = kubectl.minor >= webSocketSince;
+            const isFirst = name === "exec" || name === "port-forward";
+            const expected = expectedJourney(api, node, isWebSocket, plan, isFirst, stage.tunnelRefusal);
+            expect(result.journey).toBe(expected);
+            result.hasPassed = true;
+          } finally {
+            runner.remove();
+          }
         });
       });
     });
   });
-});
-
-function podOn(node: string): string {
-  return node.replace("node", "pod");
 }
 
-function documentText(results: readonly SkewResult[]): string {
-  const passed = results.filter(({ hasPassed }) => hasPassed).length;
+function standinStage(): Stage {
+  let folder = "";
+  return {
+    title: "nodes are stand-ins",
+    parts: ["kubectl"],
+    set: async () => {
+      folder = mkdtempSync(path.join(tmpdir(), "sluice-skew-"));
+      return undefined;
+    },
+    tunnelRefusal: 400,
+    pair: pairWithStandin,
+    pod: () => ({ name: "web", container: "main", folder, httpPort: 80 }),
+    clear: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function runtimeStage(): Stage {
+  let containerd: RunningContainerd | undefined;
+  return {
+    title: "nodes are a second Sluice in front of containerd",
+    parts: ["kubectl", "containerd"],
+    set: async () => {
+      const installed = containerds().find(({ isInstalled }) => isInstalled);
+      if (installed === undefined) return "containerd is not installed";
+      containerd = await startContainerd(installed);
+      await runWebPod(containerd);
+      return undefined;
+    },
+    tunnelRefusal: 403,
+    pair: (api, node) => pairWithRuntime(containerd?.socket ?? "", api, node),
+    pod: () => webPod,
+    clear: async () => await containerd?.stop(),
+  };
+}
+
+function documentText(): string {
+  const tables = stages.map((stage) => {
+    const results = resultsOf.get(stage) ?? [];
+    const passed = results.filter(({ hasPassed }) => hasPassed).length;
+    const table = results.length === 0 ? "Not run." : skewTable(results);
+    return `## ${stage.title.replace(/^./, (letter) => letter.toUpperCase())}\n\n${passed} of ${results.length} checks passed.\n\n${table}\n`;
+  });
   return `# Version skew between API server and node
 
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/version-skew\`; not edited by hand. ${passed} of ${results.length} checks passed.
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/version-skew\`; not edited by hand.
 
 The three API servers and three kubelets of KEP-4006 ("Version Skew within the Control Plane and Nodes") as configurations of Sluice:
 the API servers by feature gates, the nodes by what they take and declare. Each cell is exec (piped stdin, exit code 7), attach, cp of 4 MiB
-in and out with SHA-256 compared, and port-forward of 20 requests, by a real kubectl; the path is what the gateway's own counters show, and
-another than the expected one fails the check. Ran on Node ${process.version.slice(1)}, Linux ${release()}.
-
-${skewTable(results)}
+in and out with SHA-256 compared, and port-forward of 20 requests, by a real kubectl; the path is what the API server's own counters show,
+and another than the expected one fails the check. Ran on Node ${process.version.slice(1)}, Linux ${release()}.
 
 - The first API server forwards a WebSocket that it does not know, as kube-apiserver did. A node that does not know it either refuses, and
   kubectl comes again over SPDY; a node that takes it answers itself.
 - The third API server takes a node at its declaration. A kubelet for which the feature is so old that it is no longer declared works by
-  translation, until \`kubelet.streaming\` says that it takes WebSocket (docs/node-capability.md), which the last row shows.
-`;
+  translation, until \`kubelet.streaming\` says that it takes WebSocket (docs/node-capability.md).
+- The last rows go beyond the KEP: the API server is told that every node takes WebSocket. A node that does not is found out by its
+  refusal, before kubectl is answered, and then left alone.
+
+${tables.join("\n")}`;
 }

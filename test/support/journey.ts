@@ -54,6 +54,6 @@ function sumOf(samples: MetricSamples, name: RegExp): number {
 /** `WebSocket refused (403), then SPDY pass-through`. */
 export function describeJourney({ ways, refusals, fallbacks }: Journey): string {
   const refused = refusals.length > 0 ? `WebSocket refused (${refusals.join(", ")}), then ` : "";
-  const fellBack = fallbacks > 0 ? " after the node refused WebSocket" : "";
+  const fellBack = fallbacks > 0 ? ", the node having refused WebSocket" : "";
   return `${refused}${ways.join(" and ") || "nothing"}${fellBack}`;
 }

@@ -21,8 +21,11 @@ export interface NodeGatewayOptions {
   readonly declaredFeatures?: readonly string[];
   /** More of `listeners.kubelet`. */
   readonly listener?: object;
-  /** More sections of the node's configuration. */
+  /** More sections of the node's configuration, and of the API server's where that is a process of its own. */
   readonly node?: object;
+  readonly apiServer?: object;
+  /** More of the API server's section `kubelet`. */
+  readonly kubelet?: object;
 }
 
 export interface NodeGateway {
@@ -102,8 +105,12 @@ export async function startNodeGateway(options: NodeGatewayOptions): Promise<Nod
         clientCertificateFile: write("client.crt", client.cert),
         clientKeyFile: write("client.key", client.key),
         verifyNodeName: true,
+        ...options.kubelet,
       },
-      configuration: { timeouts: { shutdownGracePeriod: "0s" }, ...(isOne && options.node) },
+      configuration: {
+        timeouts: { shutdownGracePeriod: "0s" },
+        ...(isOne ? options.node : options.apiServer),
+      },
     });
     const api = await start(files.configurationFile);
     const metricsOf = async ({ adminUrl }: RunningGateway) =>

@@ -2,6 +2,8 @@
 export interface SkewedApiServer {
   readonly name: string;
   readonly featureGates: Readonly<Record<string, boolean>>;
+  /** `kubelet.streaming.mode` */
+  readonly mode: "auto" | "websocket";
   /** It ends, or passes on, WebSockets by intention; one that is older forwards what it does not know. */
   readonly speaksWebSocket: boolean;
   /** It passes WebSockets through to nodes that declare it. */
@@ -23,22 +25,34 @@ export const skewedApiServers: readonly SkewedApiServer[] = [
       PortForwardWebsockets: false,
       ExtendWebSocketsToKubelet: false,
     },
+    mode: "auto",
     speaksWebSocket: false,
     asksNodes: false,
   },
   {
     name: "2. WebSocket at the API server (1.29 to 1.35)",
     featureGates: { ExtendWebSocketsToKubelet: false },
+    mode: "auto",
     speaksWebSocket: true,
     asksNodes: false,
   },
   {
     name: "3. WebSocket to the kubelet (1.36 and newer)",
     featureGates: {},
+    mode: "auto",
     speaksWebSocket: true,
     asksNodes: true,
   },
 ];
+
+/** Beyond the KEP: told that all nodes take WebSocket, which it learns better of where they do not. */
+export const toldApiServer: SkewedApiServer = {
+  name: "3., with `kubelet.streaming.mode: websocket`",
+  featureGates: {},
+  mode: "websocket",
+  speaksWebSocket: true,
+  asksNodes: true,
+};
 
 export const skewedNodes: readonly SkewedNode[] = [
   { name: "node-spdy", title: "1. SPDY only", speaksWebSocket: false, declares: false },
@@ -56,18 +70,25 @@ export const skewedNodes: readonly SkewedNode[] = [
   },
 ];
 
-/** How a client's requests must travel; `webSocket`: it comes over WebSocket first. `plan`: how WebSocket ends at an API server. */
+/**
+ * How a client's requests must travel. `webSocket`: it comes over WebSocket first. `plan`: how WebSocket ends at an API server.
+ * `isFirst`: nothing has been learned of this path yet. `tunnelRefusal`: how a node that knows no tunnel refuses it.
+ */
 export function expectedJourney(
   api: SkewedApiServer,
   node: SkewedNode,
   webSocket: boolean,
   plan: "translate" | "tunnel",
+  isFirst: boolean,
+  tunnelRefusal: 400 | 403,
 ): string {
   if (!webSocket) return "SPDY pass-through";
   if (!api.speaksWebSocket) {
     if (node.speaksWebSocket) return "WebSocket pass-through";
-    // Runtimes refuse v5; a kubelet takes the tunnel for a legacy port-forward that names no port.
-    return `WebSocket refused (${plan === "tunnel" ? 400 : 403}), then SPDY pass-through`;
+    // Runtimes refuse v5.
+    return `WebSocket refused (${plan === "tunnel" ? tunnelRefusal : 403}), then SPDY pass-through`;
   }
-  return api.asksNodes && node.declares ? "WebSocket pass-through" : `WebSocket ${plan}`;
+  if (!api.asksNodes || (api.mode === "auto" && !node.declares)) return `WebSocket ${plan}`;
+  if (node.speaksWebSocket) return "WebSocket pass-through";
+  return `WebSocket ${plan}${isFirst ? ", the node having refused WebSocket" : ""}`;
 }

@@ -64,7 +64,9 @@ async function exec(): Promise<string> {
   } catch (error) {
     return (error as Error).message.replace("Unexpected server response: ", "");
   }
-  const { status } = JSON.parse((await client.done).status || "{}");
+  const { status: words, closeCode } = await client.done;
+  if (words === "" && closeCode === 1006) return "broken";
+  const { status } = JSON.parse(words || "{}");
   return status === "Success" ? "ok" : String(status);
 }
 
@@ -272,6 +274,12 @@ describe("a node that is gone", () => {
     expect([await exec(), asked()]).toEqual(["Failure", "POST"]);
     expect([await exec(), asked()]).toEqual(["Failure", "POST"]);
     expect(await harness.metric("sluice_nodes_dead ")).toEqual(["sluice_nodes_dead 0"]);
+  });
+
+  it("in the middle of a session that passes through: the client's breaks as well, and the path is as good as before", async () => {
+    await start((request) => webSocketAnswer(request, ["\x01half"]).replace("\x88\x02\x03\xe8", ""));
+    expect([await exec(), asked()]).toEqual(["broken", "GET"]);
+    expect([await exec(), asked()]).toEqual(["broken", "GET"]);
   });
 });
 

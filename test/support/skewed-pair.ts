@@ -1,0 +1,61 @@
+import { createSelfSignedCertificate, runStandinNode } from "../../src/standin/index.ts";
+import { startNodeGateway } from "./node-gateway.ts";
+import type { SkewedApiServer, SkewedNode } from "./skew.ts";
+import type { MetricSamples } from "./taken-path.ts";
+import { startTestGateway } from "./test-gateway.ts";
+
+/** An API server of one kind in front of a node of one kind, with the pod `web`. */
+export interface SkewedPair {
+  readonly kubeconfig: string;
+  readMetrics(): Promise<MetricSamples>;
+  stop(): Promise<void>;
+}
+
+const POD = { name: "web", container: "main" };
+const FEATURE = "ExtendWebSocketsToKubelet";
+const declaredBy = ({ declares }: SkewedNode) => (declares ? [FEATURE] : []);
+
+/** The node is the stand-in, whose commands run on this machine. */
+export async function pairWithStandin(api: SkewedApiServer, node: SkewedNode): Promise<SkewedPair> {
+  const tls = await createSelfSignedCertificate();
+  const containers = [{ name: POD.container, command: ["/bin/sh", "-c", "exec cat"] }];
+  const standin = await runStandinNode({
+    name: node.name,
+    declaresWebSockets: node.speaksWebSocket,
+    tls,
+    pods: [{ namespace: "default", name: POD.name, uid: node.name, containers }],
+  });
+  const gateway = await startTestGateway({
+    nodes: [{ name: node.name, port: standin.port, declaredFeatures: declaredBy(node) }],
+    pods: [{ ...POD, nodeName: node.name }],
+    kubeletAuthority: tls.certPem,
+    kubelet: { streaming: { mode: api.mode } },
+    configuration: { featureGates: api.featureGates },
+  });
+  return {
+    kubeconfig: gateway.kubeconfig,
+    readMetrics: gateway.readMetrics,
+    stop: async () => {
+      await gateway.stop();
+      await standin.close();
+    },
+  };
+}
+
+/** The node is a second Sluice with a kubelet listener in front of a container runtime, which speaks SPDY alone. */
+export async function pairWithRuntime(
+  socket: string,
+  api: SkewedApiServer,
+  node: SkewedNode,
+): Promise<SkewedPair> {
+  const { kubeconfig, readApiMetrics, stop } = await startNodeGateway({
+    socket,
+    legs: "two processes",
+    pods: [POD],
+    declaredFeatures: declaredBy(node),
+    node: { featureGates: { [FEATURE]: node.speaksWebSocket } },
+    apiServer: { featureGates: api.featureGates },
+    kubelet: { streaming: { mode: api.mode } },
+  });
+  return { kubeconfig, readMetrics: readApiMetrics, stop };
+}
