@@ -53,8 +53,10 @@ export async function startGateway(
 ): Promise<RunningGateway> {
   const { listeners, limits, timeouts, featureGates, policy } = configuration;
   const { ticketKeys } = surroundings;
-  /** Our own, once they listen: no node may be there. */
-  const listenerAddresses: { host: string; port: number }[] = [];
+  /** Our own, as configured and, where the system chooses the port, once they listen: no node may be there. */
+  const listenerAddresses = [listeners.apiServer, listeners.admin]
+    .filter(({ port }) => port !== 0)
+    .map(({ address: host, port }) => ({ host, port }));
   const metrics = new Metrics();
   const clock = new SessionClock();
   const sessions = new Sessions(limits.maxConcurrentSessions);
