@@ -29,6 +29,7 @@ function twinsIn(cell: string): { file: string; title: string }[] {
 
 describe.each([
   { document: "docs/upstream-tests.md", fewest: 110 },
+  { document: "docs/upstream-tests-probes.md", fewest: 50 },
   { document: "docs/kep-tests.md", fewest: 25 },
 ])("$document", ({ document, fewest }) => {
   const rows = rowsOf(document);
