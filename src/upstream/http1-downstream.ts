@@ -100,8 +100,11 @@ export class Http1Downstream implements HttpDownstream {
     const response = this.#response;
     this.#isLengthSent = hasHeader(headers, "content-length");
     response.sendDate = false;
+    // The head leaves with what else there is by the end of this turn: mostly the whole of a small response, in one write.
+    response.cork();
     response.writeHead(status, statusMessage, flatHeaders(headers));
     response.flushHeaders();
+    setImmediate(() => response.uncork());
     return response;
   }
 
