@@ -62,6 +62,9 @@ describe("sluice check-config", () => {
   it("judges by the gates of --feature-gates", async () => {
     const pod = file("pod.yaml", podWithProbe("httpGet: { port: 80, protocol: HTTP2, scheme: HTTPS }"));
     expect(await run(["-f", pod])).toBe(0);
+    expect(err).toBe(
+      `Warning: ${pod}:1: spec.containers[0].livenessProbe.httpGet.protocol is dropped: its feature gate is off\n`,
+    );
     expect(await run(["-f", pod, "--feature-gates", "H2CContainerProbe=true"])).toBe(2);
     expect(err).toContain(
       'livenessProbe.httpGet.protocol: Invalid value: "HTTP2": HTTP2 cannot be combined with scheme HTTPS',
@@ -86,5 +89,32 @@ listeners: { apiServer: { port: 0 } }
     expect([await run(["-f", configuration(false)]), err]).toEqual([0, ""]);
     expect(await run(["-f", configuration(true)])).toBe(2);
     expect(err).toContain('grpc.mode: Unsupported value: "Verify": supported values: "Plaintext", "TLS"');
+  });
+
+  it("accepts a good Ingress, warns of an old one, and refuses a bad one at each line", async () => {
+    const ingress = (metadata: string, path: string) => `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: web${metadata} }
+spec:
+  rules:
+    - host: web.example.com
+      http:
+        paths:
+          - path: ${path}
+            pathType: Prefix
+            backend: { service: { name: web, port: { number: 80 } } }
+`;
+    const good = file("good.yaml", ingress("", "/"));
+    expect([await run(["-f", good]), out, err]).toEqual([0, `${good}: 1 valid object\n`, ""]);
+    const old = file("old.yaml", ingress(', annotations: { kubernetes.io/ingress.class: "x" }', "/"));
+    expect(await run(["-f", old])).toBe(0);
+    expect(err).toBe(
+      `Warning: ${old}:1: annotation "kubernetes.io/ingress.class" is deprecated, please use 'spec.ingressClassName' instead\n`,
+    );
+    const bad = file("bad.yaml", ingress("", "a//b"));
+    err = "";
+    expect(await run(["-f", bad])).toBe(2);
+    const at = `${bad}:9: Ingress.networking.k8s.io "web" is invalid: spec.rules[0].http.paths[0].path: Invalid value: "a//b"`;
+    expect(err).toBe(`${at}: must be an absolute path\n${at}: must not contain '//'\n`);
   });
 });

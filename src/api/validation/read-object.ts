@@ -1,9 +1,11 @@
+import { formatPath } from "../../config/configuration-error.ts";
 import { FeatureGates } from "../../config/feature-gates.ts";
 import type { ApiObject } from "../api-object.ts";
 import { fieldErrorText } from "../field-errors.ts";
 import { goQuote } from "../go-json.ts";
 import { groupOf, type Strategy } from "../strategy/strategy.ts";
 import { decodeObject, type ObjectProblem } from "./decode-object.ts";
+import { lostFields } from "./lost-fields.ts";
 
 export type { ObjectProblem } from "./decode-object.ts";
 
@@ -27,7 +29,12 @@ export function readObject(value: unknown, gates: FeatureGates = FeatureGates.de
   const { status: _, ...rest } = prepared;
   const object: ApiObject = status === undefined ? rest : { ...rest, status };
   const errors = strategy.validateCreate(object, gates);
-  if (errors.length === 0) return { isValid: true, object, warnings: strategy.warnings(object) };
+  if (errors.length === 0) {
+    const lost = lostFields(decoding.object, object).map(
+      (path) => `${formatPath(path)} is dropped: its feature gate is off`,
+    );
+    return { isValid: true, object, warnings: [...strategy.warnings(object), ...lost] };
+  }
   const subject = `${kindName(strategy)} ${goQuote(object.metadata.name ?? "")} is invalid`;
   const problems = errors.map((error) => ({
     path: error.path,

@@ -1,0 +1,16 @@
+import type { FieldPath } from "../../config/yaml-documents.ts";
+
+/** The fields of `before` that `after` lacks, outermost only. Lists are expected to keep their length. */
+export function lostFields(before: unknown, after: unknown, path: FieldPath = []): FieldPath[] {
+  if (Array.isArray(before) && Array.isArray(after)) {
+    return before.flatMap((item, index) => lostFields(item, after[index], [...path, index]));
+  }
+  if (!isRecord(before) || !isRecord(after)) return [];
+  return Object.entries(before).flatMap(([name, member]) =>
+    Object.hasOwn(after, name) ? lostFields(member, after[name], [...path, name]) : [[...path, name]],
+  );
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
