@@ -4,12 +4,11 @@ import { createAdminServer } from "./admin/admin-server.ts";
 import { buildAudit } from "./build-audit.ts";
 import { buildAuthenticator } from "./build-authenticator.ts";
 import { buildAuthorizer } from "./build-authorizer.ts";
+import { buildCluster } from "./build-cluster.ts";
 import { type RunningIngress, startIngress } from "./build-ingress.ts";
 import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
 import { buildKubeletListener } from "./build-kubelet-listener.ts";
 import { buildProbes } from "./build-probes.ts";
-import { ClusterStore } from "./cluster/cluster-store.ts";
-import { ManifestSource } from "./cluster/manifest-source.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
 import type { GatewayContext } from "./gateway/context.ts";
@@ -53,7 +52,7 @@ export async function startGateway(
 ): Promise<RunningGateway> {
   const { listeners, limits, timeouts, featureGates, policy } = configuration;
   const { ticketKeys } = surroundings;
-  /** Our own, as configured and, where the system chooses the port, once they listen: no node may be there. */
+  /** Our own, as configured and, where the system chooses the port, once they listen, and the live API's: no node may be there. */
   const listenerAddresses = [listeners.apiServer, listeners.admin]
     .filter(({ port }) => port !== 0)
     .map(({ address: host, port }) => ({ host, port }));
@@ -62,14 +61,9 @@ export async function startGateway(
   const sessions = new Sessions(limits.maxConcurrentSessions);
   metrics.observeRunningSessions(() => sessions.list());
 
-  // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
-  const store = new ClusterStore({ firstResourceVersion: Date.now() });
-  const manifests = await ManifestSource.start({
-    paths: configuration.cluster.manifests,
-    store,
-    gates: featureGates,
-    logger,
-  });
+  const cluster = await buildCluster(configuration, metrics, logger);
+  const { store } = cluster;
+  if (cluster.apiEndpoint !== undefined) listenerAddresses.push(cluster.apiEndpoint);
   const authentication = await buildAuthenticator(configuration, metrics, logger);
   const { authenticator, authorities } = authentication;
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);
@@ -81,6 +75,7 @@ export async function startGateway(
     authorizer: authorization.authorizer,
     policy: { rules: policy.rules, quotas: surroundings.quotasOf(policy.limits) },
     cluster: store,
+    lookUp: cluster.lookUp,
     edge: new EdgeRules(configuration.edge),
     gates: featureGates,
     limits,
@@ -97,7 +92,7 @@ export async function startGateway(
     logger,
   };
 
-  const apiServerUpstream = await upstreamApiServerOf(configuration);
+  const apiServerUpstream = (await upstreamApiServerOf(configuration)) ?? cluster.apiServer;
   const other =
     apiServerUpstream === undefined
       ? answerFromCluster(gateway, CLAIMED_VERSION)
@@ -119,7 +114,10 @@ export async function startGateway(
   const admin = createAdminServer({
     metrics,
     limits,
-    readinessChecks: { draining: () => (sessions.isDraining ? "the gateway is shutting down" : undefined) },
+    readinessChecks: {
+      ...cluster.readinessChecks,
+      draining: () => (sessions.isDraining ? "the gateway is shutting down" : undefined),
+    },
     listSessions,
     listNodes: nodesForOperators(configuration, store, nodes),
     logger,
@@ -150,7 +148,7 @@ export async function startGateway(
     (await startIngress(
       listeners.ingress,
       configuration,
-      store,
+      cluster,
       { ...gateway, ...probes },
       api,
       surroundings,
@@ -182,8 +180,8 @@ export async function startGateway(
       unwatchTls?.();
       authentication.stop();
       authorization.stop();
-      await manifests.stop();
-      apiServerUpstream?.upstream.close();
+      await cluster.stop();
+      apiServerUpstream?.close();
       node?.stop();
       await Promise.all([closeApi(), closeNode?.(), close(admin)]);
       // Connections to nodes may still wait for a peer that does not close.
@@ -197,10 +195,9 @@ export async function startGateway(
 async function upstreamApiServerOf({ upstreamAPIServer, timeouts }: GatewayConfiguration) {
   if (upstreamAPIServer === undefined) return undefined;
   const endpoint = await endpointOfUrl(upstreamAPIServer.url, upstreamAPIServer);
-  return {
-    upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs }),
-    impersonates: upstreamAPIServer.clientCertificateFile !== undefined,
-  };
+  const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs });
+  const impersonates = upstreamAPIServer.clientCertificateFile !== undefined;
+  return { upstream, impersonates, close: () => upstream.close() };
 }
 
 function close(server: Server): Promise<void> {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { ClusterStore } from "./cluster/cluster-store.ts";
+import type { BuiltCluster } from "./build-cluster.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { IngressListener } from "./config/ingress-listener.ts";
 import type { GatewayContext } from "./gateway/context.ts";
@@ -33,7 +33,7 @@ export interface RunningIngress {
 export async function startIngress(
   listener: IngressListener,
   configuration: GatewayConfiguration,
-  store: ClusterStore,
+  { store, writeIngressStatus }: Pick<BuiltCluster, "store" | "writeIngressStatus">,
   gateway: GatewayContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
   api: HttpServer,
   surroundings: Surroundings,
@@ -45,9 +45,11 @@ export async function startIngress(
   const publisher = new StatusPublisher({
     cluster: store,
     addresses: listener.publishedAddresses,
-    write: async (ingress, addresses) => {
-      store.upsert({ ...ingress, status: { loadBalancer: { ingress: addresses } } });
-    },
+    write:
+      writeIngressStatus ??
+      (async (ingress, addresses) => {
+        store.upsert({ ...ingress, status: { loadBalancer: { ingress: addresses } } });
+      }),
     onFailure: (ingress, error) =>
       logger.error(
         { ingress: ingress.metadata.name, error },

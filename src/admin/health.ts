@@ -1,5 +1,9 @@
-/** Says what is wrong, or nothing. Must answer at once; an exception counts as a failure. */
-export type HealthCheck = () => string | undefined;
+/** Says what is wrong, or nothing, or what operators should see of something that is well enough. Must answer at once; an exception counts as a failure. */
+export type HealthCheck = () => string | HealthNote | undefined;
+
+export interface HealthNote {
+  readonly note: string;
+}
 
 /** Checks by name, as they stand in URLs: `/readyz/draining`. */
 export type HealthChecks = Readonly<Record<string, HealthCheck>>;
@@ -29,6 +33,9 @@ export function answerHealth(endpoint: string, checks: HealthChecks, query: Heal
     if (wrong === undefined) {
       return `[+]${name} ok\n`;
     }
+    if (typeof wrong === "object") {
+      return `[+]${name} ok: ${wrong.note}\n`;
+    }
     failures.push(`${name}: ${wrong}`);
     return `[-]${name} failed: reason withheld\n`;
   });
@@ -46,12 +53,12 @@ export function answerHealth(endpoint: string, checks: HealthChecks, query: Heal
 /** One check alone: `/readyz/NAME`. */
 export function answerSingleCheck(name: string, check: HealthCheck): HealthAnswer {
   const wrong = outcomeOf(check);
-  return wrong === undefined
-    ? { status: 200, body: "ok", failures: [] }
+  return typeof wrong !== "string"
+    ? { status: 200, body: wrong === undefined ? "ok" : `ok: ${wrong.note}\n`, failures: [] }
     : { status: 500, body: `internal server error: ${wrong}\n`, failures: [`${name}: ${wrong}`] };
 }
 
-function outcomeOf(check: HealthCheck): string | undefined {
+function outcomeOf(check: HealthCheck): ReturnType<HealthCheck> {
   try {
     return check();
   } catch (reason) {

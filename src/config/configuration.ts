@@ -1,6 +1,7 @@
 import { type Audit, readAudit } from "./audit.ts";
 import { type Authentication, readAuthentication } from "./authentication.ts";
 import { type Authorization, readAuthorization } from "./authorization.ts";
+import { type ClusterSources, readClusterSources } from "./cluster.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { type Edge, readEdge } from "./edge.ts";
 import { FEATURE_GATES, FeatureGateError, FeatureGates, featureGateNames } from "./feature-gates.ts";
@@ -30,10 +31,7 @@ export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 /** All that a gateway is told. Files are absolute paths, durations milliseconds; a field is undefined only where absence means something. */
 export interface GatewayConfiguration {
   readonly listeners: Listeners;
-  readonly cluster: {
-    /** Files, or folders of files, with Node, Pod and Namespace manifests. */
-    readonly manifests: readonly string[];
-  };
+  readonly cluster: ClusterSources;
   readonly authentication: Authentication;
   readonly authorization: Authorization;
   /** Who may stream what, finer than verbs: decided before a node is dialled. */
@@ -84,11 +82,10 @@ export function defaultConfiguration(): GatewayConfiguration {
 function readConfiguration(root: Section): GatewayConfiguration {
   requireValue(root, "apiVersion", CONFIGURATION_API_VERSION);
   requireValue(root, "kind", CONFIGURATION_KIND);
-  const cluster = root.section("cluster");
   const logging = root.section("logging");
   const configuration: GatewayConfiguration = {
     listeners: readListeners(root.section("listeners")),
-    cluster: { manifests: cluster.files("manifests") },
+    cluster: readClusterSources(root.section("cluster")),
     authentication: readAuthentication(root.section("authentication")),
     authorization: readAuthorization(root.section("authorization")),
     policy: readPolicy(root.section("policy")),
@@ -106,7 +103,6 @@ function readConfiguration(root: Section): GatewayConfiguration {
     workers: readWorkers(root),
     logging: { level: logging.choice("level", "info", LOG_LEVELS) },
   };
-  cluster.finish();
   logging.finish();
   root.finish();
   return configuration;

@@ -10,7 +10,7 @@ import { checkNodeAddressType, isNodeAddressType } from "./kubelet.ts";
 import { checkHost } from "./listener-address.ts";
 import { checkBytesPerSecond } from "./read-bounds.ts";
 
-/** Flags of kube-apiserver that the gateway has too, without the dashes. Each stands above the file's field. */
+/** Flags of kube-apiserver, and of the kubelet's `--kubeconfig`, that the gateway has too, without the dashes. Each stands above the file's field. */
 export const KUBE_APISERVER_FLAGS = [
   "feature-gates",
   ...AUTHENTICATION_FLAGS,
@@ -25,6 +25,7 @@ export const KUBE_APISERVER_FLAGS = [
   "max-connection-bytes-per-sec",
   "secure-port",
   "bind-address",
+  "kubeconfig",
 ] as const;
 
 export type KubeApiServerFlag = (typeof KUBE_APISERVER_FLAGS)[number];
@@ -40,6 +41,7 @@ export function mergeFlags(configuration: GatewayConfiguration, flags: FlagValue
   const merged: GatewayConfiguration = {
     ...configuration,
     listeners: merger.listeners(configuration.listeners),
+    cluster: merger.cluster(configuration.cluster),
     authentication: mergeAuthenticationFlags(configuration.authentication, merger),
     authorization: mergeAuthorizationFlags(configuration.authorization, merger),
     audit: mergeAuditFlags(configuration.audit, merger),
@@ -72,6 +74,15 @@ class FlagMerger {
       ...listeners,
       apiServer: { address: this.#host(apiServer.address), port: this.#port(apiServer.port), tls },
     };
+  }
+
+  cluster(cluster: GatewayConfiguration["cluster"]): GatewayConfiguration["cluster"] {
+    const kubeconfig = this.file("kubeconfig");
+    if (kubeconfig === undefined) return cluster;
+    if (cluster.manifests.length > 0)
+      this.refuse("kubeconfig", "is not for a configuration with cluster.manifests");
+    const { forwardAs = "caller", publishDeclaredFeatures } = cluster.live ?? {};
+    return { ...cluster, live: { kubeconfig, context: undefined, forwardAs, publishDeclaredFeatures } };
   }
 
   kubelet(kubelet: GatewayConfiguration["kubelet"]): GatewayConfiguration["kubelet"] {

@@ -26,6 +26,11 @@ export interface GatewayContext {
   /** Absent: nothing is recorded. */
   readonly audit?: AuditLog | undefined;
   readonly cluster: Cluster;
+  /**
+   * Brings a pod and its node into the cluster that may exist though no watch has told of them; undefined where nothing is missing.
+   * Rejects with StatusError when nobody can tell. Absent: what the cluster does not know does not exist.
+   */
+  readonly lookUp?: ((namespace: string, pod: string) => Promise<void> | undefined) | undefined;
   readonly edge: EdgeRules;
   readonly gates: FeatureGates;
   readonly limits: Limits;

@@ -18,7 +18,12 @@ import type { OtherRequests } from "./server.ts";
 import { writeStatus } from "./write-status.ts";
 
 export interface ApiServerUpstream {
+  /** Of the moment: certificates may be replaced while we run. */
   readonly upstream: HttpUpstream;
+  /** Where the API server is mounted below a path: `/k8s/clusters/c1`. */
+  readonly pathPrefix?: string;
+  /** Our own credentials besides a client certificate, for requests in another's name. */
+  readonly ownCredentials?: { headers(): Promise<HeaderList>; forget(): void } | undefined;
   /**
    * The gateway has a client certificate there. Then it must say for whom it speaks, by impersonation: otherwise every
    * caller would act with the gateway's own rights.
@@ -27,28 +32,35 @@ export interface ApiServerUpstream {
 }
 
 /** Everything that is not a streaming subresource goes to the real API server, bodies, watches and upgrades alike. */
-export function forwardToApiServer(
-  gateway: GatewayContext,
-  { upstream, impersonates }: ApiServerUpstream,
-): OtherRequests {
-  const authority = joinHostPort(upstream.endpoint.host, upstream.endpoint.port);
+export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServerUpstream): OtherRequests {
+  const { impersonates, ownCredentials, pathPrefix = "" } = apiServer;
+  const { endpoint } = apiServer.upstream;
+  const authority = joinHostPort(endpoint.host, endpoint.port);
 
   const editorFor = async (incoming: IncomingStreaming): Promise<(headers: HeaderList) => HeaderLine[]> => {
     const user = impersonates ? await identify(incoming, gateway) : undefined;
+    const own = user === undefined ? [] : await ownLines(ownCredentials, gateway);
     return (headers) => {
       const forwarded = withForwardedFor(withHeader(headers, "Host", authority), {
         peerAddress: incoming.remoteAddress,
         isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
-      return user === undefined ? forwarded : impersonating(forwarded, user);
+      return user === undefined ? forwarded : [...impersonating(forwarded, user), ...own];
     };
   };
 
   return {
     async handleRequest(incoming, request: IncomingMessage, response: ServerResponse): Promise<void> {
+      const editHeaders = await editorFor(incoming);
       await forwardHttp(request, response, {
-        upstream,
-        editHeaders: await editorFor(incoming),
+        upstream: apiServer.upstream,
+        path: pathPrefix + (request.url ?? "/"),
+        editHeaders,
+        editResponseHeaders: (headers, status) => {
+          // Our own token may have been replaced; the caller is told what the API server said.
+          if (status === 401 && impersonates) ownCredentials?.forget();
+          return headers;
+        },
         respondError: (error, failed) => writeStatus(failed, forwardingError(error).status),
       });
     },
@@ -58,9 +70,9 @@ export function forwardToApiServer(
       let isCarried = false;
       try {
         await forwardUpgrade(client, {
-          endpoint: upstream.endpoint,
+          endpoint: apiServer.upstream.endpoint,
           method: incoming.method,
-          path: request.url ?? "/",
+          path: pathPrefix + (request.url ?? "/"),
           headers: incoming.headers,
           editHeaders,
           dialTimeoutMs: gateway.timeouts.dialMs,
@@ -80,6 +92,20 @@ export function forwardToApiServer(
       }
     },
   };
+}
+
+/** Only who we are: a kubeconfig's own impersonation would stand beside the caller's. Why there is nothing is for the log. */
+async function ownLines(
+  credentials: ApiServerUpstream["ownCredentials"],
+  { logger }: GatewayContext,
+): Promise<HeaderList> {
+  try {
+    const lines = (await credentials?.headers()) ?? [];
+    return lines.filter(([name]) => name === "Authorization");
+  } catch (error) {
+    logger.error({ error }, "there are no credentials for the API server");
+    throw serviceUnavailable("the gateway has no credentials for the API server");
+  }
 }
 
 function forwardingError(error: UpstreamError): StatusError {

@@ -83,6 +83,7 @@ async function decide(
   const isGateOn = gateway.gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
   await requireCreatePermission(authorizer, attributes, isGateOn);
 
+  await gateway.lookUp?.(request.namespace, request.pod);
   const target = locate(gateway.cluster, request, gateway.kubelet);
   if (request.offer.transport === "none") throw badRequest("Upgrade request required");
   requireCarriableUpgrade(request);

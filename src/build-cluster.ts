@@ -1,0 +1,172 @@
+import type { HealthCheck } from "./admin/health.ts";
+import type { Ingress, IngressAddress } from "./api/networking-objects.ts";
+import type { ObjectKind } from "./api/objects.ts";
+import { connectThroughProxy, proxyServerOf } from "./client/proxy-connection.ts";
+import { ClusterStore } from "./cluster/cluster-store.ts";
+import { ManifestSource } from "./cluster/manifest-source.ts";
+import type { LiveApi } from "./config/cluster.ts";
+import type { GatewayConfiguration } from "./config/configuration.ts";
+import type { GatewayContext } from "./gateway/context.ts";
+import type { ApiServerUpstream } from "./gateway/forward-to-api-server.ts";
+import { ApiClient } from "./kubernetes/api-client.ts";
+import { FeaturePublisher } from "./kubernetes/feature-publisher.ts";
+import { type Kubeconfig, loadInCluster, loadKubeconfig } from "./kubernetes/kubeconfig.ts";
+import { LiveCluster } from "./kubernetes/live-cluster.ts";
+import { objectPath } from "./kubernetes/live-resources.ts";
+import type { Logger } from "./observability/logger.ts";
+import type { Metrics } from "./observability/metrics.ts";
+import { addressOfUrl } from "./upstream/endpoint-of-url.ts";
+import { HttpUpstream } from "./upstream/http-upstream.ts";
+import { UpstreamTls } from "./upstream/tls.ts";
+
+const STREAMING_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];
+const RBAC_KINDS: readonly ObjectKind[] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
+const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingress", "IngressClass"];
+
+export interface BuiltCluster {
+  readonly store: ClusterStore;
+  readonly lookUp: GatewayContext["lookUp"];
+  readonly readinessChecks: Readonly<Record<string, HealthCheck>>;
+  /** Where the live API is: no node may be there. */
+  readonly apiEndpoint: { readonly host: string; readonly port: number } | undefined;
+  /** The live API as the server for everything that is not ours; undefined where manifests tell what is where. */
+  readonly apiServer: (ApiServerUpstream & { close(): void }) | undefined;
+  /** Writes the status of an Ingress where it belongs; undefined where that is the store. */
+  readonly writeIngressStatus:
+    | ((ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>)
+    | undefined;
+  stop(): Promise<void>;
+}
+
+/** What is where: from manifests, or from a live API. Throws ConfigurationError for files that are wrong. */
+export async function buildCluster(
+  configuration: GatewayConfiguration,
+  metrics: Metrics,
+  logger: Logger,
+): Promise<BuiltCluster> {
+  // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
+  const store = new ClusterStore({ firstResourceVersion: Date.now() });
+  const { live, manifests: paths } = configuration.cluster;
+  if (live !== undefined) return buildLive(live, configuration, store, metrics, logger);
+  const manifests = await ManifestSource.start({ paths, store, gates: configuration.featureGates, logger });
+  return {
+    store,
+    lookUp: undefined,
+    readinessChecks: {},
+    apiEndpoint: undefined,
+    apiServer: undefined,
+    writeIngressStatus: undefined,
+    stop: () => manifests.stop(),
+  };
+}
+
+async function buildLive(
+  settings: LiveApi,
+  configuration: GatewayConfiguration,
+  store: ClusterStore,
+  metrics: Metrics,
+  logger: Logger,
+): Promise<BuiltCluster> {
+  const { kubeconfig: file, context, publishDeclaredFeatures } = settings;
+  const kubeconfig = file === undefined ? await loadInCluster() : await loadKubeconfig(file, context);
+  const connect = connectorOf(kubeconfig);
+  const dialTimeoutMs = configuration.timeouts.dialMs;
+  const client = new ApiClient({ kubeconfig, dialTimeoutMs, connect });
+  const live = new LiveCluster({
+    client,
+    store,
+    kinds: kindsFor(configuration),
+    metrics: metrics.cluster,
+    logger,
+  });
+  live.start();
+  const publisher =
+    publishDeclaredFeatures &&
+    new FeaturePublisher({
+      client,
+      cluster: store,
+      ...publishDeclaredFeatures,
+      onFailure: (node, problem) =>
+        logger.warn({ node, problem }, "a node's features could not be published"),
+    });
+  return {
+    store,
+    lookUp: (namespace, pod) => live.lookUp(namespace, pod),
+    readinessChecks: { cluster: () => healthOf(live) },
+    apiEndpoint: addressOfUrl(kubeconfig.server),
+    apiServer: configuration.upstreamAPIServer
+      ? undefined
+      : forwardingTo(kubeconfig, client, settings, dialTimeoutMs),
+    writeIngressStatus: async ({ metadata: { namespace = "", name } }, addresses) => {
+      const json = { status: { loadBalancer: { ingress: addresses } } };
+      const path = `${objectPath("Ingress", namespace, name)}/status`;
+      await client.json({
+        method: "PATCH",
+        path,
+        body: { contentType: "application/merge-patch+json", json },
+      });
+    },
+    stop: async () => {
+      publisher?.stop();
+      await live.stop();
+      client.close();
+    },
+  };
+}
+
+/** Of what nobody reads nothing is watched. */
+function kindsFor({ authorization, listeners }: GatewayConfiguration): ObjectKind[] {
+  const usesRbac =
+    authorization.modes.includes("RBAC") || listeners.kubelet?.authorization?.modes.includes("RBAC") === true;
+  return [
+    ...STREAMING_KINDS,
+    ...(usesRbac ? RBAC_KINDS : []),
+    ...(listeners.ingress === undefined ? [] : INGRESS_KINDS),
+  ];
+}
+
+/** Old state serves: a gateway that stood aside while the API is away would take all replicas with it. */
+function healthOf(live: LiveCluster): ReturnType<HealthCheck> {
+  if (live.unsynced.length > 0) return `not yet listed: ${live.unsynced.join(", ")}`;
+  const staleSeconds = Math.floor(live.staleMs / 1_000);
+  return staleSeconds > 0 ? { note: `the API server was last heard ${staleSeconds}s ago` } : undefined;
+}
+
+function forwardingTo(
+  kubeconfig: Kubeconfig,
+  client: ApiClient,
+  { forwardAs }: LiveApi,
+  dialTimeoutMs: number,
+): ApiServerUpstream & { close(): void } {
+  const pathPrefix = new URL(kubeconfig.server).pathname.replace(/\/+$/, "");
+  if (forwardAs === "impersonate") {
+    return {
+      get upstream() {
+        return client.upstream;
+      },
+      pathPrefix,
+      impersonates: true,
+      ownCredentials: kubeconfig,
+      close: () => {},
+    };
+  }
+  // With our certificate on the connection the API server would take every caller for us.
+  const { isTls, ...address } = addressOfUrl(kubeconfig.server);
+  const { ca, serverName, insecureSkipVerify } = kubeconfig.tls;
+  const tls = isTls ? new UpstreamTls({ ca, serverName, insecureSkipVerify }) : undefined;
+  const upstream = new HttpUpstream({
+    endpoint: { ...address, tls },
+    dialTimeoutMs,
+    connect: connectorOf(kubeconfig),
+  });
+  return { upstream, pathPrefix, impersonates: false, close: () => upstream.close() };
+}
+
+function connectorOf({
+  proxyUrl,
+  tls,
+}: Kubeconfig): ConstructorParameters<typeof HttpUpstream>[0]["connect"] {
+  if (proxyUrl === undefined) return undefined;
+  const proxy = proxyServerOf(new URL(proxyUrl), tls.ca?.toString(), tls.insecureSkipVerify);
+  return (endpoint, options) => connectThroughProxy(proxy, endpoint, options);
+}
