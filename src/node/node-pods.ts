@@ -1,3 +1,4 @@
+import type { StatusError } from "../api/status.ts";
 import {
   CONTAINER_STATE,
   type CriRuntime,
@@ -24,11 +25,13 @@ export interface PodName {
 
 /**
  * The sandbox that a pod's name stands for: of several, one that is ready rather than one that is not, then the newest. A pod that was
- * deleted and made again, or whose sandbox died, leaves its earlier ones for a while. Throws a refusal 404 as the kubelet words it.
+ * deleted and made again, or whose sandbox died, leaves its earlier ones for a while. Throws a refusal 404 as the kubelet words it, `otherUid`
+ * where only pods of another uid have the name.
  */
 export async function findSandbox(
   runtime: CriRuntime,
   { namespace, pod, uid }: PodName,
+  otherUid: StatusError = textRefusal(404, "pod not found"),
 ): Promise<PodSandbox> {
   const sandboxes = await runtime.listPodSandboxes({
     [POD_LABELS.name]: pod,
@@ -37,7 +40,7 @@ export async function findSandbox(
   if (sandboxes.length === 0) throw textRefusal(404, "pod does not exist");
   const wanted = sandboxes.filter((sandbox) => uid === undefined || uidOf(sandbox) === uid);
   const [best] = wanted.toSorted(bySandboxAge);
-  if (best === undefined) throw textRefusal(404, "pod not found");
+  if (best === undefined) throw otherUid;
   return best;
 }
 
@@ -59,9 +62,14 @@ export async function findRunningContainer(
 ): Promise<RuntimeContainer> {
   const [best] = await listAttempts(runtime, sandbox, containerName);
   if (best?.state !== CONTAINER_STATE.running) {
-    throw textRefusal(500, `container not found (${JSON.stringify(containerName)})`);
+    throw containerNotFound(containerName);
   }
   return best;
+}
+
+/** What the kubelet says of a container that does not run, and of one in a pod of another uid. */
+export function containerNotFound(containerName: string): StatusError {
+  return textRefusal(500, `container not found (${JSON.stringify(containerName)})`);
 }
 
 export function uidOf({ labels, metadata }: PodSandbox): string {

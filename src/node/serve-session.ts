@@ -15,7 +15,7 @@ import { runSession } from "../gateway/run-session.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { admitCaller } from "./admit-caller.ts";
 import type { NodeContext } from "./node-context.ts";
-import { findRunningContainer, findSandbox } from "./node-pods.ts";
+import { containerNotFound, findRunningContainer, findSandbox } from "./node-pods.ts";
 import { parseSessionRequest, type SessionPath, subresourceOf } from "./session-request.ts";
 import { streamingRouteOf } from "./streaming-url.ts";
 import { refusalOfRuntime, textRefusal } from "./text-refusal.ts";
@@ -76,7 +76,8 @@ async function decide(
   incoming.trail?.requested(requestedOptions(request));
   const { command, streams, ports } = request;
 
-  const sandbox = await findSandbox(runtime, path);
+  const otherUid = path.action === "portForward" ? undefined : containerNotFound(path.container);
+  const sandbox = await findSandbox(runtime, path, otherUid);
   let mintUrl = () => runtime.portForwardUrl(sandbox.id, ports);
   if (path.action !== "portForward") {
     const { id } = await findRunningContainer(runtime, sandbox, path.container);
