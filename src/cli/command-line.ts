@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, Command>> = {
   exec: { summary: "a command in a container", load: () => import("./exec.ts") },
   attach: { summary: "the main process of a container", load: () => import("./attach.ts") },
   "port-forward": { summary: "local ports to pods and services", load: () => import("./port-forward.ts") },
+  cp: { summary: "files and folders to and from containers", load: () => import("./cp.ts") },
   explain: { summary: "how a request would travel, and why", load: () => import("./explain.ts") },
   "check-config": {
     summary: "validate a configuration or Kubernetes manifests",

@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { chmod, link, lstat, mkdir, readdir, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import { PassThrough, Transform, type TransformCallback, type Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { extract, type Header } from "tar-stream";
+import { refuseLinks, safeName } from "./archive-names.ts";
+import { CopyError } from "./copy-error.ts";
+import type { CopyOptions } from "./copy-options.ts";
+import { remoteHashes } from "./hashing.ts";
+import { type Progress, startProgress } from "./progress.ts";
+import type { RemotePath } from "./remote-path.ts";
+import { remoteFailure, textInput } from "./remote-shell.ts";
+import { isInterruption, withRetries } from "./retry.ts";
+
+const PACK = 'cd "$1" && exec tar cf - .';
+const PACK_REST = 'cd "$1" && exec tar cf - -X /dev/stdin .';
+
+interface EntryStream extends AsyncIterable<unknown> {
+  resume(): unknown;
+  on(event: "error", listener: () => void): unknown;
+}
+
+/**
+ * Copies a folder to `destination`. It is unpacked beside it and moved there when all of it is right; in a folder that is
+ * there already, file by file. Files that had arrived before a connection was lost are not sent again.
+ *
+ * Links, devices and the like are left out with a warning, as `kubectl cp` leaves them out: nothing is ever written outside
+ * of the destination. Throws CopyError, ConnectError, SessionError.
+ */
+export async function downloadFolder(
+  source: RemotePath,
+  destination: string,
+  options: CopyOptions,
+): Promise<void> {
+  if (!source.tools.has("tar")) throw new CopyError("remote", "the container has no tar");
+  const staging = path.join(path.dirname(destination), `.${path.basename(destination)}.sluice-partial`);
+  await rm(staging, { recursive: true, force: true });
+  const progress = startProgress(path.basename(destination), 0, options.isQuiet);
+  const unpacking = new Unpacking(staging, options, progress);
+  try {
+    await mkdir(staging, { recursive: true });
+    await withRetries(() => unpacking.run(source), {
+      ...options,
+      progress: () => unpacking.bytes,
+      note: options.verbosity.note,
+    });
+    if (options.verifies && source.tools.has("sha256sum") && source.tools.has("find")) {
+      unpacking.compare(await remoteHashes(options.shell, source.path));
+    }
+    await unpacking.setModes();
+    await moveInto(staging, destination, "");
+  } catch (error) {
+    if (error instanceof Error && "syscall" in error)
+      throw new CopyError("local", error.message, { cause: error });
+    throw error;
+  } finally {
+    progress.stop();
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+class Unpacking {
+  readonly #staging: string;
+  readonly #options: CopyOptions;
+  readonly #progress: Progress;
+  /** By name, of the files that are whole. */
+  readonly #hashes = new Map<string, string>();
+  readonly #modes = new Map<string, number>();
+  bytes = 0;
+
+  constructor(staging: string, options: CopyOptions, progress: Progress) {
+    this.#staging = staging;
+    this.#options = options;
+    this.#progress = progress;
+  }
+
+  async run(source: RemotePath): Promise<void> {
+    const archive = extract();
+    archive.on("entry", (header: Header, stream: EntryStream, next: () => void) => {
+      this.#entry(header, stream).then(
+        () => next(),
+        (error: Error) => archive.destroy(error),
+      );
+    });
+    // What tar-stream makes is written and read as Node's streams are, without being of their classes.
+    const bytes = new PassThrough();
+    const unpacked = pipeline(bytes, archive as unknown as Writable);
+    unpacked.catch(() => {});
+    // Also where the pipeline has let go of it already.
+    archive.on("error", () => {});
+    try {
+      const { shell, signal } = this.#options;
+      const done = [...this.#hashes.keys()]
+        .map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`)
+        .join("");
+      const result = await (done === ""
+        ? shell.script(PACK, [source.path], { stdout: bytes, signal })
+        : shell.script(PACK_REST, [source.path], { stdin: textInput(done), stdout: bytes, signal }));
+      if (/file changed as we read it/.test(result.stderr)) {
+        throw new CopyError("changed", `${source.path}: ${result.stderr.trim().slice(0, 300)}`);
+      }
+      if (result.exitCode !== 0) throw remoteFailure(result);
+      bytes.end();
+      await unpacked;
+    } catch (error) {
+      bytes.destroy();
+      // What stopped the unpacking is the cause; the session only ended with it.
+      if (!isInterruption(error) && !(error instanceof CopyError)) await unpacked;
+      throw error;
+    }
+  }
+
+  /** What arrived is what is there: of the files that both ends could name. */
+  compare(theirs: ReadonlyMap<string, string>): void {
+    for (const [name, hash] of this.#hashes) {
+      const other = theirs.get(name);
+      if (other !== undefined && other !== hash)
+        throw new CopyError("changed", `${name}: file changed as we read it`);
+    }
+    for (const name of theirs.keys()) {
+      if (!this.#hashes.has(name))
+        throw new CopyError("changed", `${name}: appeared while the folder was read`);
+    }
+  }
+
+  /** Last, for a folder may be read-only. */
+  async setModes(): Promise<void> {
+    if (!this.#options.preservesMode) return;
+    for (const [name, mode] of [...this.#modes].reverse())
+      await chmod(path.join(this.#staging, name), mode & 0o777);
+  }
+
+  async #entry(header: Header, stream: EntryStream): Promise<void> {
+    // The archive's own error says it.
+    stream.on("error", () => {});
+    const name = safeName(header.name);
+    const target = path.join(this.#staging, name);
+    switch (header.type) {
+      case "directory":
+        await mkdir(target, { recursive: true });
+        break;
+      case "file":
+      case "contiguous-file":
+        await mkdir(path.dirname(target), { recursive: true });
+        await this.#file(name, target, stream);
+        break;
+      case "link":
+        await mkdir(path.dirname(target), { recursive: true });
+        await rm(target, { force: true });
+        await link(path.join(this.#staging, safeName(header.linkname ?? "")), target);
+        this.#hashes.set(name, this.#hashes.get(safeName(header.linkname ?? "")) ?? "");
+        break;
+      default:
+        stream.resume();
+        process.stderr.write(`warning: skipping ${header.type}: ${JSON.stringify(name)}\n`);
+        return;
+    }
+    stream.resume();
+    if (header.mode !== undefined && name !== "") this.#modes.set(name, header.mode);
+  }
+
+  async #file(name: string, target: string, stream: EntryStream): Promise<void> {
+    const hash = createHash("sha256");
+    let size = 0;
+    const meter = new Transform({
+      transform: (chunk: Buffer, _encoding, done: TransformCallback) => {
+        hash.update(chunk);
+        size += chunk.byteLength;
+        this.#progress.advance(chunk.byteLength);
+        done(null, chunk);
+      },
+    });
+    await pipeline(stream, meter, createWriteStream(target));
+    this.bytes += size;
+    this.#hashes.set(name, hash.digest("hex"));
+  }
+}
+
+/** Renames what is in `staging` to below `destination`, folders that are there already by their contents. */
+async function moveInto(staging: string, destination: string, name: string): Promise<void> {
+  const target = path.join(destination, name);
+  if (name !== "") await refuseLinks(destination, name);
+  const known = await lstat(target).catch(() => undefined);
+  if (known === undefined) {
+    await rename(path.join(staging, name), target);
+    return;
+  }
+  const arrived = await lstat(path.join(staging, name));
+  if (!arrived.isDirectory() || (name === "" && known.isSymbolicLink())) {
+    if (known.isDirectory()) throw new CopyError("usage", `${target} is a folder`);
+    await rename(path.join(staging, name), target);
+    return;
+  }
+  if (!known.isDirectory()) throw new CopyError("unsafe", `${target} is not a folder`);
+  for (const child of await readdir(path.join(staging, name)))
+    await moveInto(staging, destination, path.posix.join(name, child));
+}

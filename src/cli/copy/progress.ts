@@ -1,0 +1,33 @@
+import cliProgress from "cli-progress";
+
+/** How far a copy is. */
+export interface Progress {
+  advance(bytes: number): void;
+  /** After a resume, or a start from zero. */
+  moveTo(bytes: number): void;
+  stop(): void;
+}
+
+const nothing: Progress = { advance: () => {}, moveTo: () => {}, stop: () => {} };
+
+/** A bar on stderr, where that is a terminal. `totalBytes` 0: unknown. */
+export function startProgress(name: string, totalBytes: number, isQuiet: boolean): Progress {
+  if (isQuiet || !process.stderr.isTTY) return nothing;
+  const format = `${name.slice(-30)} {bar} {percentage}% {mebibytes} MiB {eta_formatted}`;
+  const bar = new cliProgress.SingleBar({ format, hideCursor: true, stream: process.stderr });
+  let bytes = 0;
+  const mebibytes = (): { mebibytes: string } => ({ mebibytes: (bytes / 1024 / 1024).toFixed(1) });
+  bar.start(Math.max(totalBytes, 1), 0, mebibytes());
+  const show = (): void => bar.update(totalBytes === 0 ? 0 : bytes, mebibytes());
+  return {
+    advance: (more) => {
+      bytes += more;
+      show();
+    },
+    moveTo: (to) => {
+      bytes = to;
+      show();
+    },
+    stop: () => bar.stop(),
+  };
+}

@@ -1,0 +1,56 @@
+import { posix } from "node:path";
+import type { RemoteShell } from "./remote-shell.ts";
+
+export type Tool = "sha256sum" | "tail" | "tar" | "find";
+
+/** What a path in the container is, and what there is to work with. */
+export interface RemotePath {
+  readonly kind: "file" | "folder" | "other" | "absent";
+  /** Absolute, with the links of its folder followed. */
+  readonly path: string;
+  /** A file's: what changes when it is written to. */
+  readonly size: number;
+  readonly version: string;
+  readonly mode: number | undefined;
+  readonly tools: ReadonlySet<Tool>;
+}
+
+const INSPECT = `p="$1"
+if [ -d "$p" ]; then k=folder; d="$p"; b=; else d=$(dirname "$p"); b=/$(basename "$p")
+if [ -f "$p" ]; then k=file; elif [ -e "$p" ]; then k=other; else k=absent; fi; fi
+d=$(cd "$d" 2>/dev/null && pwd -P) || d=
+[ "$d" = / ] && [ -n "$b" ] && d=
+echo "kind $k"; echo "path $d$b"
+if [ $k = file ]; then echo "size $(wc -c < "$p")"; echo "stat $(stat -L -c '%s %Y %i' "$p" 2>/dev/null)"; echo "mode $(stat -L -c %a "$p" 2>/dev/null)"; fi
+for t in sha256sum tail tar find; do command -v $t >/dev/null 2>&1 && echo "tool $t"; done
+true`;
+
+/** Looks at a path. Throws CopyError, and what executors throw: also where the container has no shell. */
+export async function inspect(shell: RemoteShell, path: string): Promise<RemotePath> {
+  const lines = (await shell.mustRun(INSPECT, [argumentOf(path)])).split("\n");
+  const fieldOf = (name: string): string =>
+    lines
+      .find((line) => line.startsWith(`${name} `))
+      ?.slice(name.length + 1)
+      .trim() ?? "";
+  const tools = lines.filter((line) => line.startsWith("tool ")).map((line) => line.slice(5) as Tool);
+  const mode = Number.parseInt(fieldOf("mode"), 8);
+  return {
+    kind: fieldOf("kind") as RemotePath["kind"],
+    path: fieldOf("path") || path,
+    size: Number(fieldOf("size") || 0),
+    version: fieldOf("stat"),
+    mode: Number.isNaN(mode) ? undefined : mode & 0o777,
+    tools: new Set(tools),
+  };
+}
+
+/** No path is taken for a flag. */
+export function argumentOf(path: string): string {
+  return path.startsWith("-") ? `./${path}` : path;
+}
+
+/** Where a file or folder waits until it is whole. */
+export function partialName(path: string): string {
+  return posix.join(posix.dirname(path), `.${posix.basename(path)}.sluice-partial`);
+}

@@ -1,0 +1,91 @@
+import { PassThrough, type Readable, Writable } from "node:stream";
+import {
+  type CommandEnd,
+  execPath,
+  type OutputStream,
+  type PodReference,
+  SessionError,
+} from "../../client/index.ts";
+import type { ClientConnection } from "../client/connection.ts";
+import { commandExecutor } from "../client/run-command.ts";
+import { CopyError } from "./copy-error.ts";
+
+/** What a program says of itself; more is dropped. */
+const MAX_TEXT_BYTES = 16 * 1024 * 1024;
+const MAX_QUOTED_BYTES = 500;
+
+export interface ShellStreams {
+  readonly stdin?: Readable | undefined;
+  readonly stdout?: OutputStream | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ShellResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs programs in one container. A path is always an argument, never a part of a script. */
+export class RemoteShell {
+  readonly #connection: ClientConnection;
+  readonly #container: PodReference;
+
+  constructor(connection: ClientConnection, container: PodReference) {
+    this.#connection = connection;
+    this.#container = container;
+  }
+
+  /** `sh -c SCRIPT`, whose `$1` and so on are `args`. Throws ConnectError and SessionError. */
+  script(script: string, args: readonly string[], streams: ShellStreams = {}): Promise<ShellResult> {
+    return this.command(["sh", "-c", script, "sh", ...args], streams);
+  }
+
+  async command(command: readonly string[], streams: ShellStreams = {}): Promise<ShellResult> {
+    const [out, err] = [new Text(), new Text()];
+    const executor = commandExecutor(this.#connection, execPath(this.#container, command));
+    const stdout = streams.stdout ?? out;
+    const { exitCode }: CommandEnd = await executor.stream({ ...streams, stdout, stderr: err });
+    return { exitCode, stdout: out.text, stderr: err.text };
+  }
+
+  /** As `script`; throws CopyError "remote" for an exit code other than 0. */
+  async mustRun(script: string, args: readonly string[], streams: ShellStreams = {}): Promise<string> {
+    const result = await this.script(script, args, streams);
+    if (result.exitCode === 0) return result.stdout;
+    throw remoteFailure(result);
+  }
+}
+
+export function remoteFailure({ exitCode, stderr }: ShellResult): CopyError {
+  const said = stderr.trim().slice(-MAX_QUOTED_BYTES);
+  return new CopyError("remote", `in the container, exit code ${exitCode}${said === "" ? "" : `: ${said}`}`);
+}
+
+/** The container has no such program: what runtimes say of it is a failure, or the code that shells give. */
+export function isMissingProgram(error: unknown): boolean {
+  if (!(error instanceof SessionError) || error.code !== "remote-failure") return false;
+  return /not found|no such file|executable file/i.test(error.message);
+}
+
+class Text extends Writable {
+  readonly #parts: Buffer[] = [];
+  #bytes = 0;
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    if (this.#bytes < MAX_TEXT_BYTES) this.#parts.push(Buffer.from(chunk));
+    this.#bytes += chunk.byteLength;
+    done();
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#parts).toString("utf8");
+  }
+}
+
+/** A stream that ends after this text. */
+export function textInput(text: string): Readable {
+  const stream = new PassThrough();
+  stream.end(text);
+  return stream;
+}

@@ -1,0 +1,47 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ConnectError, SessionError } from "../../client/index.ts";
+
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 5_000;
+
+export interface RetryOptions {
+  /** So many attempts in a row may bring nothing. */
+  readonly retries: number;
+  /** Bytes that are safe by now: an attempt that adds to them was worth it, and the count starts again. */
+  readonly progress: () => number;
+  readonly note: (text: string) => void;
+}
+
+/** Attempts again where the connection was lost, for as long as it gets further. Throws the last attempt's error. */
+export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+  let fruitless = 0;
+  for (;;) {
+    const before = options.progress();
+    try {
+      return await attempt();
+    } catch (error) {
+      fruitless = options.progress() > before ? 0 : fruitless + 1;
+      if (!isInterruption(error) || fruitless > options.retries) throw error;
+      options.note(
+        `the connection was lost, going on at byte ${options.progress()}: ${(error as Error).message}`,
+      );
+      if (fruitless > 0) await delay(Math.min(FIRST_DELAY_MS * 2 ** fruitless, MAX_DELAY_MS));
+    }
+  }
+}
+
+/** The connection failed, and neither the command nor anything local did. */
+export function isInterruption(error: unknown): boolean {
+  if (error instanceof ConnectError) {
+    if (error.httpStatus !== undefined) return error.httpStatus >= 500 || error.httpStatus === 429;
+    return ["tcp", "tls", "proxy", "response"].includes(error.leg);
+  }
+  if (!(error instanceof SessionError)) return false;
+  if (["connection-lost", "missing-status", "heartbeat-timeout"].includes(error.code)) return true;
+  // A gateway says of a lost node what it would say of any failure of its own.
+  return (
+    error.code === "remote-failure" &&
+    error.status?.reason === "InternalError" &&
+    /without a status|connection|node/i.test(error.message)
+  );
+}

@@ -1,0 +1,210 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { type Pack, pack } from "tar-stream";
+import { CopyError } from "./copy-error.ts";
+import type { CopyOptions } from "./copy-options.ts";
+import { remoteHashes } from "./hashing.ts";
+import { type Progress, startProgress } from "./progress.ts";
+import { partialName, type RemotePath } from "./remote-path.ts";
+import { remoteFailure } from "./remote-shell.ts";
+import { withRetries } from "./retry.ts";
+
+const CLEAR = 'rm -rf "$1" && mkdir -p "$1"';
+const UNPACK = 'cd "$1" && exec tar xmf -';
+const SIZES = 'cd "$1" && find . -type f -exec wc -c {} \\;';
+const FINISH = 'if [ -d "$2" ]; then cp -R "$1/." "$2/" && rm -rf "$1"; else mv "$1" "$2"; fi';
+const REMOVE = 'rm -rf "$1"';
+
+interface LocalEntry {
+  /** Below the folder, with slashes. */
+  readonly name: string;
+  readonly type: "directory" | "file" | "symlink";
+  readonly mode: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly linkname?: string;
+}
+
+/**
+ * Copies a local folder to `destination` in the container. It is unpacked beside it and put there when all of it is right.
+ * Files that had arrived before a connection was lost are not sent again, where the container can tell which.
+ *
+ * Throws CopyError, ConnectError, SessionError.
+ */
+export async function uploadFolder(
+  source: string,
+  destination: string,
+  remote: RemotePath,
+  options: CopyOptions,
+): Promise<void> {
+  if (!remote.tools.has("tar")) throw new CopyError("remote", "the container has no tar");
+  const entries = await listFolder(source, "").catch((error: Error) => {
+    throw new CopyError("local", error.message, { cause: error });
+  });
+  const { shell, verbosity } = options;
+  const staging = partialName(destination);
+  const totalBytes = entries.reduce((sum, { size }) => sum + size, 0);
+  const progress = startProgress(path.basename(source), totalBytes, options.isQuiet);
+  const packing = new Packing(source, entries, staging, options, progress);
+  try {
+    await withRetries(() => shell.mustRun(CLEAR, [staging]), {
+      ...options,
+      progress: () => 0,
+      note: verbosity.note,
+    });
+    await withRetries(() => packing.run(remote), {
+      ...options,
+      progress: () => packing.safeBytes,
+      note: verbosity.note,
+    });
+    if (options.verifies && remote.tools.has("sha256sum") && remote.tools.has("find")) {
+      packing.compare(await remoteHashes(shell, staging));
+    }
+    await shell.mustRun(FINISH, [staging, destination]);
+  } catch (error) {
+    await shell.script(REMOVE, [staging]).catch(() => {});
+    throw error;
+  } finally {
+    progress.stop();
+  }
+}
+
+class Packing {
+  readonly #source: string;
+  readonly #entries: readonly LocalEntry[];
+  readonly #staging: string;
+  readonly #options: CopyOptions;
+  readonly #progress: Progress;
+  readonly #hashes = new Map<string, string>();
+  #attempts = 0;
+  safeBytes = 0;
+
+  constructor(
+    source: string,
+    entries: readonly LocalEntry[],
+    staging: string,
+    options: CopyOptions,
+    progress: Progress,
+  ) {
+    this.#source = source;
+    this.#entries = entries;
+    this.#staging = staging;
+    this.#options = options;
+    this.#progress = progress;
+  }
+
+  async run(remote: RemotePath): Promise<void> {
+    const { shell, signal } = this.#options;
+    this.#attempts += 1;
+    const arrived =
+      this.#attempts > 1 && remote.tools.has("find") ? await this.#arrived() : new Set<string>();
+    const archive = pack();
+    const bytes = Readable.from(archive as unknown as AsyncIterable<Buffer>, { objectMode: false });
+    let problem: Error | undefined;
+    this.#pack(archive, arrived).then(
+      () => archive.finalize(),
+      (error: Error) => {
+        problem = error;
+        archive.destroy(error);
+      },
+    );
+    try {
+      const result = await shell.script(UNPACK, [this.#staging], { stdin: bytes, signal });
+      if (result.exitCode !== 0) throw remoteFailure(result);
+    } catch (error) {
+      throw problem ?? error;
+    } finally {
+      archive.destroy();
+      bytes.destroy();
+    }
+  }
+
+  compare(theirs: ReadonlyMap<string, string>): void {
+    for (const [name, hash] of this.#hashes) {
+      const other = theirs.get(name);
+      // A name that the program writes in another way is not in its list.
+      if (other === undefined ? !/[\\\n]/.test(name) : other !== hash) {
+        throw new CopyError("mismatch", `${name}: the SHA-256 differs on both ends`);
+      }
+    }
+  }
+
+  /** The files that are whole: what tar was writing when it ended is shorter. */
+  async #arrived(): Promise<Set<string>> {
+    const sizes = new Map<string, number>();
+    for (const line of (await this.#options.shell.mustRun(SIZES, [this.#staging])).split("\n")) {
+      const [, size, name] = /^\s*(\d+) \.\/(.+)$/.exec(line) ?? [];
+      if (size !== undefined && name !== undefined) sizes.set(name, Number(size));
+    }
+    const whole = this.#entries.filter(
+      ({ type, name, size }) => type === "file" && sizes.get(name) === size && this.#hashes.has(name),
+    );
+    this.safeBytes = whole.reduce((sum, { size }) => sum + size, 0);
+    this.#progress.moveTo(this.safeBytes);
+    return new Set(whole.map(({ name }) => name));
+  }
+
+  async #pack(archive: Pack, arrived: ReadonlySet<string>): Promise<void> {
+    for (const { name, type, mode, size, mtimeMs, linkname } of this.#entries) {
+      const header = { name, mode, mtime: new Date(Math.trunc(mtimeMs)) };
+      if (type === "file") {
+        if (!arrived.has(name)) await this.#packFile(archive, { ...header, size });
+        continue;
+      }
+      await new Promise<void>((resolve, reject) => {
+        const done = (error?: Error | null): void => (error ? reject(error) : resolve());
+        archive.entry({ ...header, type, ...(linkname !== undefined && { linkname }) }, done);
+      });
+    }
+  }
+
+  async #packFile(
+    archive: Pack,
+    header: { name: string; size: number; mode: number; mtime: Date },
+  ): Promise<void> {
+    const file = path.join(this.#source, header.name);
+    const changed = new CopyError("changed", `${file}: file changed as we read it`);
+    const hash = createHash("sha256");
+    let bytes = 0;
+    const entry = archive.entry(header);
+    for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) {
+      bytes += (chunk as Buffer).byteLength;
+      if (bytes > header.size) throw changed;
+      hash.update(chunk as Buffer);
+      this.#progress.advance((chunk as Buffer).byteLength);
+      if (entry.write(chunk)) continue;
+      await new Promise<void>((resolve, reject) => {
+        entry.once("drain", resolve);
+        archive.once("close", () => reject(new Error("the archive was given up")));
+      });
+    }
+    if (bytes !== header.size || Math.trunc((await lstat(file)).mtimeMs) !== header.mtime.getTime())
+      throw changed;
+    const taken = new Promise<void>((resolve) => entry.once("finish", () => resolve()));
+    entry.end(undefined);
+    await taken;
+    this.#hashes.set(header.name, hash.digest("hex"));
+  }
+}
+
+/** Depth first, a folder before what is in it; sockets and devices are left out. */
+async function listFolder(root: string, name: string): Promise<LocalEntry[]> {
+  const entries: LocalEntry[] = [];
+  const children = await readdir(path.join(root, name), { withFileTypes: true });
+  for (const child of children.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const childName = name === "" ? child.name : `${name}/${child.name}`;
+    const file = path.join(root, childName);
+    const { mode, size, mtimeMs } = await lstat(file);
+    const entry = { name: childName, mode: mode & 0o777, mtimeMs };
+    if (child.isDirectory()) {
+      entries.push({ ...entry, type: "directory", size: 0 }, ...(await listFolder(root, childName)));
+    } else if (child.isFile()) entries.push({ ...entry, type: "file", size });
+    else if (child.isSymbolicLink()) {
+      entries.push({ ...entry, type: "symlink", size: 0, linkname: await readlink(file) });
+    } else process.stderr.write(`warning: skipping special file: ${JSON.stringify(childName)}\n`);
+  }
+  return entries;
+}

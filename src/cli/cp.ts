@@ -1,0 +1,154 @@
+import { lstat, mkdir, stat } from "node:fs/promises";
+import path from "node:path";
+import { ConnectError, SessionError } from "../client/index.ts";
+import { findContainer } from "./client/command-target.ts";
+import {
+  type ClientConnection,
+  connectionFlags,
+  connectionHelp,
+  openConnection,
+} from "./client/connection.ts";
+import { reportError } from "./client/report-error.ts";
+import { CopyError } from "./copy/copy-error.ts";
+import type { CopyOptions } from "./copy/copy-options.ts";
+import { type CopyEnd, parseCopyEnd } from "./copy/copy-spec.ts";
+import { downloadFile, downloadToStream } from "./copy/download-file.ts";
+import { downloadFolder } from "./copy/download-folder.ts";
+import { inspect, type RemotePath } from "./copy/remote-path.ts";
+import { isMissingProgram, RemoteShell } from "./copy/remote-shell.ts";
+import { withRetries } from "./copy/retry.ts";
+import { uploadFile, uploadStream } from "./copy/upload-file.ts";
+import { uploadFolder } from "./copy/upload-folder.ts";
+import { helpText, parseFlags } from "./flags.ts";
+import { UsageError } from "./usage-error.ts";
+
+const HELP = helpText("sluice cp SOURCE DESTINATION [flags], each PATH, -, or [NAMESPACE/]POD:PATH", [
+  ["-c, --container NAME", "absent: the annotated container, or the first"],
+  ["--retries N", "attempts in a row that may bring nothing before it is given up (5)"],
+  ["--no-preserve", "leave out the file mode"],
+  ["--no-verify", "do not compare SHA-256, which is done where the container has sha256sum"],
+  ["-q, --quiet", "no progress bar"],
+  ...connectionHelp,
+]);
+
+type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;
+
+/** Copies a file or a folder to or from a container. Nothing that looks complete is left when it fails. */
+export async function run(args: string[]): Promise<number> {
+  const { values, positionals } = parseFlags({
+    args,
+    allowPositionals: true,
+    options: {
+      ...connectionFlags,
+      container: { type: "string", short: "c" },
+      retries: { type: "string", default: "5" },
+      "no-preserve": { type: "boolean", default: false },
+      "no-verify": { type: "boolean", default: false },
+      quiet: { type: "boolean", short: "q", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (positionals.length !== 2) throw new UsageError("source and destination are required");
+  const [source, destination] = positionals.map(parseCopyEnd) as [CopyEnd, CopyEnd];
+  const remote = oneRemote(source, destination);
+  if (!/^\d{1,6}$/.test(values.retries))
+    throw new UsageError(`--retries ${values.retries}: must be a number`);
+  const opened = await openConnection(values);
+  const connection: ClientConnection = { ...opened, namespace: remote.namespace ?? opened.namespace };
+  const container = await findContainer(connection, `pod/${remote.pod}`, values.container, true);
+  if (typeof container === "number") return container;
+  const options: CopyOptions = {
+    shell: new RemoteShell(connection, container),
+    verbosity: connection.verbosity,
+    retries: Number(values.retries),
+    verifies: !values["no-verify"],
+    preservesMode: !values["no-preserve"],
+    isQuiet: values.quiet,
+  };
+  try {
+    if (source.type === "remote") await download(source, destination, options);
+    else await upload(source, destination as RemoteEnd, options);
+    return 0;
+  } catch (error) {
+    return report(error);
+  }
+}
+
+async function download(source: RemoteEnd, destination: CopyEnd, options: CopyOptions): Promise<void> {
+  const found = await look(source.path, options);
+  if (found.kind === "absent") throw new CopyError("usage", `${source.path}: no such file or directory`);
+  if (found.kind === "other") throw new CopyError("usage", `${source.path} is neither a file nor a folder`);
+  if (destination.type !== "local") {
+    if (found.kind === "folder")
+      throw new CopyError("usage", `${source.path} is a folder; stdout takes a file`);
+    await downloadToStream(found, process.stdout, options);
+    return;
+  }
+  const target = await localTarget(destination.path, path.posix.basename(found.path));
+  if (found.kind === "folder") await downloadFolder(found, target, options);
+  else await downloadFile(found, target, options);
+}
+
+async function upload(source: CopyEnd, destination: RemoteEnd, options: CopyOptions): Promise<void> {
+  const found = await look(destination.path, options);
+  if (found.kind === "other")
+    throw new CopyError("usage", `${destination.path} is neither a file nor a folder`);
+  if (source.type !== "local") {
+    if (found.kind === "folder")
+      throw new CopyError("usage", `${destination.path} is a folder; stdin is a file`);
+    await uploadStream(process.stdin, found.path, found, options);
+    return;
+  }
+  const stats = await stat(source.path).catch(() => undefined);
+  if (stats === undefined) throw new CopyError("usage", `${source.path} doesn't exist in local filesystem`);
+  const name = path.basename(path.resolve(source.path));
+  const target = found.kind === "folder" ? path.posix.join(found.path, name) : found.path;
+  if (stats.isDirectory()) await uploadFolder(source.path, target, found, options);
+  else if (stats.isFile()) await uploadFile(source.path, target, found, options);
+  else throw new CopyError("usage", `${source.path} is neither a file nor a folder`);
+}
+
+async function look(remotePath: string, options: CopyOptions): Promise<RemotePath> {
+  try {
+    const { retries, shell, verbosity } = options;
+    return await withRetries(() => inspect(shell, remotePath), {
+      retries,
+      progress: () => 0,
+      note: verbosity.note,
+    });
+  } catch (error) {
+    if (isMissingProgram(error))
+      throw new CopyError("remote", "the container has no sh, which copying needs");
+    throw error;
+  }
+}
+
+/** Into a folder that is there, under its own name; else at that very path. */
+async function localTarget(destination: string, name: string): Promise<string> {
+  const stats = await stat(destination).catch(() => undefined);
+  if (stats?.isDirectory()) return path.join(destination, name);
+  const isLink = (await lstat(destination).catch(() => undefined))?.isSymbolicLink() === true;
+  if (isLink && stats === undefined) throw new CopyError("usage", `${destination} is a link to nothing`);
+  if (destination.endsWith("/")) throw new CopyError("usage", `${destination} is no folder`);
+  await mkdir(path.dirname(path.resolve(destination)), { recursive: true });
+  return path.resolve(destination);
+}
+
+function oneRemote(source: CopyEnd, destination: CopyEnd): RemoteEnd {
+  if (source.type === "remote" && destination.type === "remote")
+    throw new UsageError("one of src or dest must be a local file specification");
+  if (source.type === "remote") return source;
+  if (destination.type === "remote") return destination;
+  throw new UsageError("one of src or dest must be a remote file specification");
+}
+
+function report(error: unknown): number {
+  if (error instanceof ConnectError || error instanceof SessionError) return reportError(error);
+  const isExpected = error instanceof CopyError || (error instanceof Error && "syscall" in error);
+  if (!isExpected) throw error;
+  process.stderr.write(`error: ${(error as Error).message}\n`);
+  return 1;
+}
