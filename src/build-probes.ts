@@ -56,7 +56,8 @@ export async function buildProbes(
   if (configuration.podProbes.nodeNames.length > 0) {
     stops.push(probePods(configuration, parts, wheel));
   }
-  if (nodes !== undefined) stops.push(probeNodes(nodes, parts, wheel));
+  // Probes dial by themselves, and would judge a node by a way that is not the one of its sessions.
+  if (nodes !== undefined && parts.kubelet.connect === undefined) stops.push(probeNodes(nodes, parts, wheel));
   const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel));
   return {
     isGatewayHealthy: (name) => gatewayProbes?.isHealthy(name) ?? true,

@@ -41,7 +41,8 @@ export async function explainNode(
   return node.problem !== undefined || isDead ? 1 : 0;
 }
 
-async function askAdmin(admin: string, name: string): Promise<DescribedNode | undefined> {
+/** Asks a running gateway, over its admin listener, for what it holds of a node. Throws UsageError for what is no URL. */
+export async function askAdmin(admin: string, name: string): Promise<DescribedNode | undefined> {
   if (!URL.canParse(admin)) throw new UsageError(`--admin must be a URL, got ${JSON.stringify(admin)}`);
   const url = new URL("/debug/nodes", admin);
   url.searchParams.set("name", name);

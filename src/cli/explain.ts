@@ -7,7 +7,7 @@ import { loadConfiguration } from "../config/load-configuration.ts";
 import { declaresWebSocket, modeOf } from "../gateway/nodes/streaming-mode.ts";
 import type { Subresource } from "../gateway/streaming-request.ts";
 import { explainClients } from "./explain-clients.ts";
-import { explainNode } from "./explain-node.ts";
+import { askAdmin, explainNode } from "./explain-node.ts";
 import { explainPolicy } from "./explain-policy.ts";
 import { helpText, parseFlags } from "./flags.ts";
 import { UsageError } from "./usage-error.ts";
@@ -16,7 +16,7 @@ const HELP = helpText("sluice explain --config FILE (SUBRESOURCE NAMESPACE/POD |
   ["SUBRESOURCE", "exec, attach or portforward"],
   ["node/NAME", "how sessions reach a node, instead of one session"],
   ["--config FILE", "GatewayConfiguration"],
-  ["--admin URL", "a running gateway's admin listener, to say what it learned of the node"],
+  ["--admin URL", "a running gateway's admin listener, to count what it learned of the node"],
   ["--container NAME", "as kubectl -c"],
   ["--user NAME", "who asks, for the policy's rules; without it no rule is evaluated"],
   ["--group NAME", "a group of the user; may be given several times"],
@@ -72,7 +72,9 @@ export async function run(args: string[]): Promise<number> {
         `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n\n`,
     );
     const { mode } = modeOf(target.node, kubelet.streaming);
-    const capability = { declaresWebSocket: declaresWebSocket(target.node), mode, avoidedPaths: [] };
+    const declared = { declaresWebSocket: declaresWebSocket(target.node), mode, avoidedPaths: [] };
+    const learned = values.admin === undefined ? undefined : await askAdmin(values.admin, name);
+    const capability = learned?.capability ?? declared;
     process.stdout.write(explainClients(subresource, capability, featureGates));
     if (values.user === undefined) return 0;
     const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};

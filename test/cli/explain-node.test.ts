@@ -95,6 +95,10 @@ describe("sluice explain node/NAME --admin URL", () => {
       /\(WebSocket v5\) +translate +the node failed at the client's own protocol lately/,
     );
     expect(printed).toMatch(/\(SPDY in WebSocket\) +pass-through +the node declares/);
+    expect(await explain(...args, "exec", "default/web")).toBe(0);
+    expect(printed).toMatch(
+      /\(WebSocket v5\) +translate +the node failed at the client's own protocol lately/,
+    );
     expect(await explain(...args, "node/other")).toBe(1);
   });
 });
