@@ -33,6 +33,8 @@ export interface ProbeParts {
   /** Its pods are probed when `podProbes` names it: containers by the runtime's word, exec and restarts by the runtime. */
   readonly node?: ProbedNode | undefined;
   readonly store: ClusterStore;
+  /** Writes to a live cluster, whose controllers see to the endpoints; absent: the store is all there is. */
+  readonly publishStatus?: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
   readonly nodes: Pick<KnownNodes, "reportProbe">;
   readonly kubelet: KubeletOptions;
   readonly metrics: Metrics;
@@ -70,7 +72,7 @@ export async function buildProbes(
 
 function probePods(
   { podProbes, featureGates }: GatewayConfiguration,
-  { store, metrics, logger, node }: ProbeParts,
+  { store, metrics, logger, node, publishStatus }: ProbeParts,
   wheel: TimerWheel,
 ): () => void {
   const ours = new Set(podProbes.nodeNames);
@@ -78,7 +80,7 @@ function probePods(
   const pods = new PodProbes({
     pods: store,
     isOurs: ({ spec }) => ours.has(spec.nodeName ?? ""),
-    publish: (pod, status) => publishToStore(store, pod, status),
+    publish: publishStatus ?? ((pod, status) => publishToStore(store, pod, status)),
     restart: runtime && ((request) => endContainer(runtime, request)),
     runCommand: runtime && ((containerId) => commandsIn(runtime, containerId)),
     wheel,

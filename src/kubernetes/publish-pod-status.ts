@@ -1,0 +1,43 @@
+import type { ContainerStatus, Pod, PodStatus } from "../api/objects.ts";
+import type { ApiClient } from "./api-client.ts";
+import { objectPath } from "./live-resources.ts";
+
+const JUDGED_CONDITIONS = ["Ready", "ContainersReady"];
+
+/**
+ * Writes who has started, who is ready and the conditions that follow to a live pod, as a kubelet does: a strategic merge patch
+ * of the status that names the uid, so that a pod which was made again keeps its own. What we do not know of its containers stays.
+ * Rejects as ApiClient does.
+ */
+export async function publishPodStatus(
+  client: Pick<ApiClient, "json">,
+  { metadata }: Pod,
+  status: PodStatus,
+): Promise<void> {
+  const { namespace = "", name, uid } = metadata;
+  const path = objectPath("Pod", namespace, name);
+  const live = (await client.json({ path })) as Pod;
+  if (live.metadata.uid !== uid) return;
+  const json = {
+    metadata: { uid },
+    status: {
+      conditions: (status.conditions ?? []).filter(({ type }) => JUDGED_CONDITIONS.includes(type)),
+      ...judged("containerStatuses", live.status, status),
+      ...judged("initContainerStatuses", live.status, status),
+    },
+  };
+  const contentType = "application/strategic-merge-patch+json";
+  await client.json({ method: "PATCH", path: `${path}/status`, body: { contentType, json } });
+}
+
+/** These lists are replaced as a whole: what others wrote is kept by writing it again. */
+function judged(
+  list: "containerStatuses" | "initContainerStatuses",
+  live: PodStatus = {},
+  known: PodStatus,
+): { [List in typeof list]?: readonly ContainerStatus[] } {
+  const ours = known[list];
+  if (ours === undefined) return {};
+  const byName = new Map((live[list] ?? []).map((status) => [status.name, status]));
+  return { [list]: ours.map((status) => ({ ...byName.get(status.name), ...status })) };
+}
