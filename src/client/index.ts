@@ -1,4 +1,5 @@
 export type { TerminalSize } from "../../protocols/remotecommand/index.ts";
+export { type Kubeconfig, loadKubeconfig } from "../kubernetes/kubeconfig.ts";
 export type { UpstreamTlsOptions as TargetTlsOptions } from "../upstream/tls.ts";
 export type { CommandEnd, CommandStreams } from "./command-run.ts";
 export { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
