@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSelfSignedCertificate } from "../../src/standin/index.ts";
+import { KubectlRunner } from "../support/kubectl.ts";
+import { describeReal, kubectlSample } from "../support/real-parts.ts";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import { listenRaw } from "../upstream/loopback.ts";
+
+describeReal("kubectl", "kubectl and a node that is gone", () => {
+  let gateway: TestGateway;
+  let port: number;
+
+  beforeAll(async () => {
+    const nobody = await listenRaw(() => {});
+    await nobody.close();
+    port = nobody.port;
+    const tls = await createSelfSignedCertificate();
+    gateway = await startTestGateway({
+      nodes: [{ name: "gone", port, declaredFeatures: ["ExtendWebSocketsToKubelet"] }],
+      pods: [{ name: "web", nodeName: "gone", container: "main" }],
+      kubeletAuthority: tls.certPem,
+      // Long enough for every kubectl to meet it closed.
+      kubelet: { circuitBreaker: { retry: "10m", maxRetry: "10m" } },
+    });
+  });
+  afterAll(() => gateway?.stop());
+
+  describe.each(kubectlSample())("kubectl $version", (kubectl) => {
+    it.each([
+      ["exec", ["exec", "web", "--", "id"]],
+      ["port-forward", ["port-forward", "web", ":80"]],
+    ])("%s ends at once, and says which node and why", async (_, command) => {
+      const runner = new KubectlRunner(kubectl, { kubeconfig: gateway.kubeconfig });
+      try {
+        const dials = async () => (await gateway.readMetrics()).get("sluice_node_dial_failures_total") ?? 0;
+        for (let tries = 0; tries < 3 && (await dials()) < 3; tries++) await runner.run(command);
+        const before = await dials();
+        const { exitCode, stderr } = await runner.run(command);
+        expect(exitCode).toBe(1);
+        expect(stderr).toContain(
+          `error dialing backend: node "gone" failed 3 times in a row and is not dialled for`,
+        );
+        expect(stderr).toContain(`dial tcp 127.0.0.1:${port}: connect: connection refused`);
+        expect(await dials()).toBe(before);
+      } finally {
+        runner.remove();
+      }
+    });
+  });
+});
