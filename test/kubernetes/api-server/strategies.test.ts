@@ -30,6 +30,28 @@ async function send(method: string, path: string, body?: object, type = "applica
   return { code: response.status, body: answer, warning: response.headers.get("warning") };
 }
 
+interface WatchEvent {
+  readonly type: string;
+  readonly object: { readonly metadata: { readonly name: string }; readonly spec: object };
+}
+
+/** The first events of a watch. */
+async function watched(path: string, count: number): Promise<WatchEvent[]> {
+  const leaving = new AbortController();
+  const { body } = await fetch(`${server?.url}${path}`, { signal: leaving.signal });
+  const reader = (body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  const events = (text: string) => text.split("\n").slice(0, -1);
+  let text = "";
+  while (events(text).length < count) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    text += decoder.decode(value, { stream: true });
+  }
+  leaving.abort();
+  return events(text).map((line) => JSON.parse(line) as WatchEvent);
+}
+
 const pods = "/api/v1/namespaces/default/pods";
 const podWith = (probe: object, name = "web") => ({
   apiVersion: "v1",
@@ -192,6 +214,33 @@ describe("Ingress API should support creating Ingress API operations", () => {
     expect((await send("DELETE", `${ingresses}/a`)).code).toBe(200);
     expect((await send("DELETE", ingresses)).code).toBe(200);
     expect(await names(ingresses)).toEqual([]);
+  });
+
+  it("watch, from a version on, in each version of the API; delete with finalizers", async () => {
+    await started();
+    const metadata = { finalizers: ["example.com/last"] };
+    const { body: first } = await send("POST", ingresses, ingressNamed("a", {}, metadata));
+    await send("POST", ingresses, ingressNamed("b"));
+    await send("DELETE", `${ingresses}/a`);
+    expect(await send("GET", `${ingresses}/a`)).toMatchObject({
+      code: 200,
+      body: { metadata: { deletionTimestamp: expect.any(String) } },
+    });
+    const merge = "application/merge-patch+json";
+    await send("PATCH", `${ingresses}/a`, { metadata: { finalizers: null } }, merge);
+    const since = first.metadata.resourceVersion;
+    for (const [path, field] of [
+      [ingresses, "defaultBackend"],
+      [ingresses.replace("/v1/", "/v1beta1/"), "backend"],
+    ]) {
+      const events = await watched(`${path}?watch=true&resourceVersion=${since}`, 3);
+      expect(events.map(({ type, object }) => [type, object.metadata.name])).toEqual([
+        ["ADDED", "b"],
+        ["MODIFIED", "a"],
+        ["DELETED", "a"],
+      ]);
+      expect(Object.keys(events[0]?.object.spec ?? {})).toEqual([field]);
+    }
   });
 
   it("says all that is wrong, as one Status", async () => {

@@ -120,7 +120,7 @@ export class ObjectStore {
     for (let index = this.#events.length - 1; index >= 0; index--) {
       const event = this.#events[index] as StoredEvent;
       if (event.version <= version) break;
-      if (event.resource === resource) events.push(event);
+      if (event.resource.kind === resource.kind) events.push(event);
     }
     return events.reverse();
   }
