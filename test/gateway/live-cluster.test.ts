@@ -9,6 +9,8 @@ import type { Caller } from "../support/api-server/callers.ts";
 import { resourceOfKind } from "../support/api-server/resources.ts";
 import { TestApiServer } from "../support/api-server/test-api-server.ts";
 import { eventually } from "../support/eventually.ts";
+import { collect, KubectlRunner } from "../support/kubectl.ts";
+import { describeReal, kubectlSample } from "../support/real-parts.ts";
 import { issueCertificate } from "../support/test-certificates.ts";
 import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
 
@@ -153,6 +155,71 @@ describe.each([
     }
     server.logs.end("default", "web");
     await eventually("its end", () => server.logs.followers === 0);
+  });
+
+  describeReal("kubectl", "kubectl", () => {
+    it.each(
+      kubectlSample().map((kubectl) => [kubectl.version, kubectl] as const),
+    )("%s gets, watches and follows logs through the gateway", async (_, kubectl) => {
+      const runner = new KubectlRunner(kubectl, { kubeconfig: gateway.kubeconfig });
+      const name = `log-${kubectl.version.replaceAll(".", "-")}`;
+      server.apply(pod(name));
+      const logs = runner.start(["logs", "-f", name]);
+      const watch = runner.start(["get", "configmaps", "-w", "-o", "name"]);
+      const [text, seen] = [collect(logs.stdout), collect(watch.stdout)];
+      try {
+        await eventually("it is followed", () => server.logs.followers === 1);
+        for (const line of ["one\n", "two\n"]) {
+          server.logs.append("default", name, line);
+          await eventually(line, () => text().endsWith(line));
+        }
+        server.logs.end("default", name);
+        await eventually("its end", () => logs.exitCode === 0);
+        // It lists first and watches then; what comes once it watches must come at once.
+        await eventually("the watch shows a change", () => {
+          server.apply({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+          return seen().includes(`configmap/${name}\n`);
+        });
+        const { stdout } = await runner.run([
+          "get",
+          "pod",
+          name,
+          "-o",
+          "jsonpath={.spec.containers[0].env[0].value}",
+        ]);
+        expect([text(), stdout]).toEqual(["one\ntwo\n", "b"]);
+      } finally {
+        for (const child of [logs, watch]) child.kill("SIGKILL");
+        runner.remove();
+      }
+    });
+  });
+
+  it("keeps sessions through a restart of the API, 410 and 429", async () => {
+    const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+    let status: V1Status | undefined;
+    await new Exec(config).exec("default", "web", "main", ["cat"], stdout, null, stdin, false, (ended) => {
+      status = ended;
+    });
+    const echoed = async (line: string) => {
+      stdin.write(line);
+      await eventually(line, () => String(stdout.read() ?? "") === line);
+    };
+    await echoed("before\n");
+    server.faults.add("429", { times: 2, on: ({ isWatch }) => isWatch });
+    await server.stop();
+    server.apply(pod("meanwhile"));
+    server.store.compact();
+    await echoed("while it is away\n");
+    await server.listen();
+    await eventually("it is watched again", async () => /\[\+\]cluster ok\n/.test(await readiness()), {
+      timeoutMs: 20_000,
+    });
+    await echoed("after\n");
+    const metrics = await (await fetch(new URL("/metrics", gateway.adminUrl))).text();
+    expect(metrics).toMatch(/sluice_cluster_watch_ends_total\{kind="Pod",how="gone"\} [1-9]/);
+    stdin.end();
+    await eventually("its end", () => status?.status === "Success");
   });
 
   it("publishes what its node's front can, beside what the kubelet declares", async () => {
