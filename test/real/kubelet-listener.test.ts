@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import {
   checkAttach,
@@ -7,7 +8,8 @@ import {
   checkPortForward,
   checkTerminal,
 } from "../support/kubectl-checks.ts";
-import { type NodeGateway, startNodeGateway } from "../support/node-gateway.ts";
+import { checkExitCodes, checkLogs, nodePlans } from "../support/node-checks.ts";
+import { NODE_NAME, type NodeGateway, startNodeGateway } from "../support/node-gateway.ts";
 import { containerds, describeReal, kubectlSample } from "../support/real-parts.ts";
 import { pathTakenBy } from "../support/taken-path.ts";
 import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
@@ -15,15 +17,11 @@ import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
 const MIB = 1024 * 1024;
 const checks = [
-  { name: "exec", run: checkExec, webSocketSince: 30 },
-  { name: "exec -it", run: checkTerminal, webSocketSince: 30 },
-  { name: "attach", run: checkAttach, webSocketSince: 30 },
-  {
-    name: "cp",
-    run: (runner: KubectlRunner) => checkCopy(runner, webPod, 32 * MIB),
-    webSocketSince: 30,
-  },
-  { name: "port-forward", run: checkPortForward, webSocketSince: 31 },
+  { name: "exec", run: checkExec, webSocketSince: 30, plan: "translate" },
+  { name: "exit codes", run: checkExitCodes, webSocketSince: 30, plan: "translate" },
+  { name: "exec -it", run: checkTerminal, webSocketSince: 30, plan: "translate" },
+  { name: "attach", run: checkAttach, webSocketSince: 30, plan: "translate" },
+  { name: "port-forward", run: checkPortForward, webSocketSince: 31, plan: "tunnel" },
 ] as const;
 
 describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubelet leg to containerd", () => {
@@ -48,18 +46,14 @@ describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubele
     describe.each(["one process", "two processes"] as const)("%s", (legs) => {
       let gateway: NodeGateway;
       beforeAll(async () => {
-        if (containerd) {
-          const { socket } = containerd;
-          gateway = await startNodeGateway({
-            socket,
-            legs,
-            pods: [webPod],
-            declaredFeatures: ["ExtendWebSocketsToKubelet"],
-          });
-        }
+        if (!containerd) return;
+        const { socket } = containerd;
+        const declaredFeatures = ["ExtendWebSocketsToKubelet"];
+        gateway = await startNodeGateway({ socket, legs, pods: [webPod], declaredFeatures });
       });
       afterAll(() => gateway?.stop());
 
+      // The installed daemon meets every kind of kubectl; the others differ in the daemon alone.
       describe.each(kubectlSample().slice(binaries.isInstalled ? 0 : -1))("kubectl $version", (kubectl) => {
         let runner: KubectlRunner;
         beforeAll(() => {
@@ -67,12 +61,85 @@ describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubele
         });
         afterAll(() => runner?.remove());
 
-        it.each(checks)("$name", async ({ run, webSocketSince }) => {
-          const expected = kubectl.minor >= webSocketSince ? "WebSocket pass-through" : "SPDY pass-through";
+        it.each(checks)("$name", async ({ run, webSocketSince, plan }) => {
+          const isWebSocket = kubectl.minor >= webSocketSince;
+          const before = await gateway.readNodeMetrics();
           const taken = await pathTakenBy(gateway.readApiMetrics, () => run(runner, webPod));
-          expect(taken).toEqual({ ways: [expected], refusals: [] });
+          const way = isWebSocket ? "WebSocket pass-through" : "SPDY pass-through";
+          expect(taken).toEqual({ ways: [way], refusals: [] });
+          const after = await gateway.readNodeMetrics();
+          expect(nodePlans(before, after)).toEqual([isWebSocket ? plan : "pass-through"]);
+          const name = `kubelet_websocket_streaming_requests_total{subresource="${plan === "tunnel" ? "portforward" : run === checkAttach ? "attach" : "exec"}"}`;
+          expect((after.get(name) ?? 0) > (before.get(name) ?? 0)).toBe(isWebSocket);
+        });
+
+        it("cp both ways", async () => {
+          // Once through everything at its full size; the rest shows that each combination copies.
+          await checkCopy(
+            runner,
+            webPod,
+            (binaries.isInstalled && legs === "two processes" ? 256 : 16) * MIB,
+          );
+        });
+
+        it("logs", () => checkLogs(runner, webPod));
+
+        it("a client that is gone takes its process along, or at least its stdin", async () => {
+          const run = (script: string) =>
+            runner.run(["exec", webPod.name, "-c", webPod.container, "--", "sh", "-c", script]);
+          await run("rm -f /tmp/pid /tmp/closed");
+          const script = "echo $$ > /tmp/pid; cat > /dev/null; touch /tmp/closed; exec sleep 600";
+          const child = runner.start([
+            "exec",
+            "-i",
+            webPod.name,
+            "-c",
+            webPod.container,
+            "--",
+            "sh",
+            "-c",
+            script,
+          ]);
+          await eventually("it runs", async () => (await run("test -s /tmp/pid")).exitCode === 0, {
+            timeoutMs: 20_000,
+          });
+          child.kill("SIGKILL");
+          const isKilledWithClient = Number(binaries.version.split(".")[0]) >= 2;
+          // Up to 1.7 containerd lets the process live on; it is told by the end of its stdin.
+          const proof = isKilledWithClient ? "! kill -0 $(cat /tmp/pid) 2>/dev/null" : "test -e /tmp/closed";
+          await eventually("it has heard", async () => (await run(proof)).exitCode === 0, {
+            timeoutMs: 20_000,
+          });
+          await run("kill -9 $(cat /tmp/pid) 2>/dev/null; true");
+        });
+      });
+
+      it("lists the pod and counts what it uses", async () => {
+        const { client, kubeletUrl } = gateway;
+        const get = async (path: string) =>
+          JSON.parse(await fetchWithCertificate(`${kubeletUrl}${path}`, client));
+        const { items } = await get("/pods");
+        expect(items).toMatchObject([{ metadata: { name: webPod.name }, status: { phase: "Running" } }]);
+        const summary = await get("/stats/summary");
+        expect(summary.node.nodeName).toBe(NODE_NAME);
+        expect(summary.pods[0].containers[0]).toMatchObject({
+          name: webPod.container,
+          memory: { workingSetBytes: expect.any(Number) },
         });
       });
     });
   });
 });
+
+async function fetchWithCertificate(url: string, { cert, key, ca }: NodeGateway["client"]): Promise<string> {
+  const { get } = await import("node:https");
+  return new Promise((resolve, reject) => {
+    get(url, { cert, key, ca }, (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      response.on("end", () => resolve(text));
+    }).on("error", reject);
+  });
+}
