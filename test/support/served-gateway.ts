@@ -28,7 +28,7 @@ export async function serveGateway(configurationFile: string): Promise<ServedGat
       () => {
         if (child.exitCode !== null)
           throw new Error(`it ended with ${child.exitCode}: ${log().slice(-2_000)}`);
-        return /"apiServerUrl":"http:\/\/([^"]+)","adminUrl":"([^"]+)"/.exec(log()) ?? undefined;
+        return /"apiServerUrl":"https?:\/\/([^"]+)","adminUrl":"([^"]+)"/.exec(log()) ?? undefined;
       },
       { timeoutMs: 20_000 },
     );

@@ -15,6 +15,8 @@ export interface WorkerGatewayOptions {
   readonly workers?: number;
   readonly gracePeriod?: string;
   readonly more?: Readonly<Record<string, unknown>>;
+  /** Further files by name; `more` may name them. Relative names count from the configuration's folder. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** `sluice serve` with worker processes over plain HTTP, and one scripted node. */
@@ -34,6 +36,7 @@ export class WorkerGateway {
     workers = 2,
     gracePeriod = "0s",
     more = {},
+    files: further = {},
   }: WorkerGatewayOptions): Promise<WorkerGateway> {
     const kubelet = new ScriptedKubelet(script);
     const files = new PlainGatewayFiles({
@@ -41,6 +44,7 @@ export class WorkerGateway {
       timeouts: { shutdownGracePeriod: gracePeriod },
       more: { workers, ...more },
     });
+    for (const [name, text] of Object.entries(further)) files.write(name, text);
     try {
       return new WorkerGateway(kubelet, files, await serveGateway(files.configurationFile));
     } catch (error) {
@@ -48,6 +52,11 @@ export class WorkerGateway {
       files.remove();
       throw error;
     }
+  }
+
+  /** Replaces a file of the configuration's folder; returns its path. */
+  write(name: string, text: string): string {
+    return this.#files.write(name, text);
   }
 
   get authority(): string {
