@@ -93,7 +93,8 @@ export async function startWorkers(
       contentType: metrics.contentType,
       expose: async () => {
         const seen = async (worker: Worker) =>
-          metrics.seen(worker, (await worker.link.ask("metrics", undefined)) as readonly object[]);
+          metrics.seen(worker, (await soon(worker.link.ask("metrics", undefined))) as readonly object[]);
+        // Of one that does not answer, what it said last counts.
         await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
         return metrics.expose();
       },
@@ -106,7 +107,7 @@ export async function startWorkers(
     listSessions: async () => {
       const lists = await Promise.allSettled(
         pool.workers.map(async ({ link, index }) => {
-          const sessions = (await link.ask("sessions", undefined)) as readonly AdminSession[];
+          const sessions = (await soon(link.ask("sessions", undefined))) as readonly AdminSession[];
           return sessions.map((session) => ({ ...session, worker: index }));
         }),
       );
@@ -155,6 +156,17 @@ export async function startWorkers(
     const message = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError([{ source: "workers", line: 0, column: 0, path: "", message }]);
   }
+}
+
+/** Operators wait so long for a worker that is stuck, and then see the others. */
+const ANSWER_MS = 2_000;
+
+function soon<T>(asked: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("a worker does not answer")), ANSWER_MS);
+  });
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer));
 }
 
 /** Beside this file, compiled or not. */

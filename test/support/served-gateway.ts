@@ -30,7 +30,7 @@ export async function serveGateway(configurationFile: string): Promise<ServedGat
           throw new Error(`it ended with ${child.exitCode}: ${log().slice(-2_000)}`);
         return /"apiServerUrl":"https?:\/\/([^"]+)","adminUrl":"([^"]+)"/.exec(log()) ?? undefined;
       },
-      { timeoutMs: 20_000 },
+      { timeoutMs: 60_000 },
     );
     return { child, authority: ready[1] ?? "", adminUrl: ready[2] ?? "", log, exited };
   } catch (error) {
