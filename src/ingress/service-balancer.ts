@@ -65,7 +65,10 @@ export class ServiceBalancer {
     if (object.kind === "Service")
       this.#refresh(`${object.metadata.namespace ?? "default"}/${object.metadata.name}`);
     if (object.kind !== "EndpointSlice") return;
-    if (previous?.kind === "EndpointSlice") this.#dropSlice(previous);
+    // The same slice is replaced at once: in between its connections would have been closed.
+    if (previous?.kind === "EndpointSlice" && serviceOf(previous) !== serviceOf(object)) {
+      this.#dropSlice(previous);
+    }
     if (type === "DELETED") this.#dropSlice(object);
     else this.#keepSlice(object);
   }

@@ -32,39 +32,54 @@ export class StatusPublisher {
     this.#unsubscribe = options.cluster.subscribe(({ type, object }) => {
       // Somebody took our address away, or the object came back without it.
       if (object.kind === "Ingress" && type !== "DELETED" && this.#served.has(keyOf(object)))
-        this.#publish(object);
+        this.#publish(keyOf(object));
     });
   }
 
   publish(served: readonly Ingress[]): void {
     const before = this.#served;
     this.#served = new Set(served.map(keyOf));
-    for (const ingress of served) this.#publish(ingress);
+    for (const key of this.#served) this.#publish(key);
     for (const key of before) if (!this.#served.has(key)) this.#takeBack(key);
   }
 
-  /** Resolves when nothing is being written any more. */
-  async stop(): Promise<void> {
-    this.#unsubscribe();
-    await this.#writing;
+  /** Resolves when all that was to be written is. */
+  async settled(): Promise<void> {
+    for (let writing: Promise<void> | undefined; writing !== this.#writing; ) {
+      writing = this.#writing;
+      await writing;
+    }
   }
 
-  #publish(ingress: Ingress): void {
-    if (this.#addresses.length > 0 && !this.#isPublished(ingress)) this.#write(ingress, this.#addresses);
+  async stop(): Promise<void> {
+    this.#unsubscribe();
+    await this.settled();
+  }
+
+  #publish(key: string): void {
+    if (this.#addresses.length === 0) return;
+    this.#queue(key, (current) =>
+      this.#served.has(key) && !this.#isPublished(current) ? this.#addresses : undefined,
+    );
   }
 
   #takeBack(key: string): void {
-    const [namespace = "", name = ""] = key.split("/");
-    const ingress = this.#options.cluster.get("Ingress", namespace, name);
     // What others wrote meanwhile is theirs.
-    if (ingress !== undefined && this.#isPublished(ingress)) this.#write(ingress, []);
+    this.#queue(key, (current) =>
+      !this.#served.has(key) && this.#isPublished(current) && this.#addresses.length > 0 ? [] : undefined,
+    );
   }
 
-  #write(ingress: Ingress, addresses: readonly IngressAddress[]): void {
-    // One after the other: thousands of Ingresses are no reason to flood the API server.
-    this.#writing = this.#writing.then(() =>
-      this.#options.write(ingress, addresses).catch((error) => this.#options.onFailure(ingress, error)),
-    );
+  /** One after the other: thousands of Ingresses are no reason to flood the API server. What is written is decided when its turn comes. */
+  #queue(key: string, decide: (current: Ingress) => readonly IngressAddress[] | undefined): void {
+    const { cluster, write, onFailure } = this.#options;
+    this.#writing = this.#writing.then(async () => {
+      const [namespace = "", name = ""] = key.split("/");
+      const current = cluster.get("Ingress", namespace, name);
+      const addresses = current && decide(current);
+      if (current === undefined || addresses === undefined) return;
+      await write(current, addresses).catch((error) => onFailure(current, error));
+    });
   }
 
   #isPublished({ status }: Ingress): boolean {
