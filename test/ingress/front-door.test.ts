@@ -3,6 +3,7 @@ import { createServer, request as httpRequest } from "node:http";
 import {
   type ClientHttp2Session,
   connect as connectHttp2,
+  constants,
   createServer as createHttp2Server,
 } from "node:http2";
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net";
@@ -380,6 +381,29 @@ describe("HTTP/2 clients", () => {
     // An unmasked text frame of five bytes, then Close with 1000.
     await expect.poll(() => bytes.toString("latin1")).toBe("\x81\x05hello\x88\x02\x03\xe8");
     stream.close();
+  });
+
+  it("get so many streams at a time, and resetting them at once harms nobody else", async () => {
+    let requests = 0;
+    const door = await doorTo([
+      await backendOf((socket) => {
+        socket.on("data", () => {
+          requests += 1;
+          socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        });
+      }),
+    ]);
+    const flooder = http2Client(door, false);
+    await once(flooder, "remoteSettings");
+    expect(flooder.remoteSettings.maxConcurrentStreams).toBe(250);
+    for (let index = 0; index < 5_000 && !flooder.destroyed; index++) {
+      const stream = flooder.request({ ":path": "/", ":authority": "a.com" });
+      stream.on("error", () => {});
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    const other = await http2Exchange(http2Client(door, false), { ":path": "/", ":authority": "a.com" });
+    expect(other.headers).toMatchObject({ ":status": 200 });
+    expect(requests).toBeLessThan(5_000);
   });
 
   it("plain CONNECT is refused", async () => {
