@@ -33,7 +33,7 @@ export function summaryText(report: LoadReport): string {
     ...(errors.length === 0 ? ["no errors"] : ["errors by leg and kind"]),
     ...errors.map(
       ({ leg, kind, count, message }) =>
-        `${String(count).padStart(8)}  ${leg.padEnd(10)}${kind.padEnd(22)}${message.split("\n", 1)[0]}`,
+        `${String(count).padStart(8)}  ${leg.padEnd(10)}${kind.padEnd(26)}  ${message.split("\n", 1)[0]}`,
     ),
     "",
     generatorText(generator),
