@@ -2,6 +2,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { hasGo } from "./peer-programs.mjs";
 import { writeGatewayFiles } from "./peers/gateway-files.mjs";
 import { accepting, freePort, startProgram } from "./processes.mjs";
 
@@ -105,7 +106,7 @@ const kubernetes = async ({ kubernetesPeers, upstreamPort, tls }) => {
   const port = await freePort();
   const scheme = tls ? "https" : "http";
   const args = ["-listen", `127.0.0.1:${port}`, "-upstream", `${scheme}://127.0.0.1:${upstreamPort}`];
-  const child = startProgram(kubernetesPeers.proxy, tls ? [...args, "-tls"] : args);
+  const child = startProgram(kubernetesPeers.proxy[0], tls ? [...args, "-tls"] : args);
   await accepting(port, child);
   return { child, port };
 };
@@ -120,7 +121,12 @@ export const contenders = {
   pipe: { title: "plain Node pipe", via: carriesBytes, start: node({ file: "pipe.mjs" }), isOfNode: true },
   sluice: { title: "Sluice", via: speaksProtocols, start: sluice([]), isOfNode: true },
   "sluice-2": { title: "Sluice, two workers", via: speaksProtocols, start: sluice(["--workers", "2"]) },
-  kubernetes: { title: "Kubernetes' handlers", via: speaksProtocols, start: kubernetes },
+  kubernetes: {
+    title: "Kubernetes' handlers",
+    via: speaksProtocols,
+    start: kubernetes,
+    missing: () => (hasGo() ? undefined : "Go 1.26 or newer is not installed"),
+  },
   haproxy: {
     title: "HAProxy, TCP",
     via: carriesBytes,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createSelfSignedCertificate } from "../dist/src/standin/index.js";
 import { contenders } from "./contenders.mjs";
-import { buildKubernetesPeers } from "./kubernetes-peers.mjs";
+import { buildKubernetesPeers, hasGo, nodePeers } from "./peer-programs.mjs";
 import { lineOf, processTree, startProgram, stop } from "./processes.mjs";
 
 const IS_TLS = { plain: false, TLS: true };
@@ -23,7 +23,7 @@ export class Lab {
     const lab = new Lab();
     process.on("exit", () => rmSync(lab.#folder, { recursive: true, force: true }));
     lab.#otherNode = otherNode;
-    lab.#peers = buildKubernetesPeers(lab.#folder);
+    lab.#peers = hasGo() ? buildKubernetesPeers(lab.#folder) : nodePeers();
     const { certPem, keyPem } = await createSelfSignedCertificate(["127.0.0.1"], "sluice-bench");
     const [certFile, keyFile] = [path.join(lab.#folder, "cert.pem"), path.join(lab.#folder, "key.pem")];
     writeFileSync(certFile, certPem);
@@ -32,24 +32,20 @@ export class Lab {
     return lab;
   }
 
+  /** Whose client and node they are. */
+  get peers() {
+    return this.#peers.name;
+  }
+
   /** Runs the load client through a contender; rejects when it says that something was wrong. */
   async load(name, { plan, encryption }, args, contender) {
     const { url, via, pids } = await this.#target(name, plan, encryption, contender);
-    const child = startProgram(this.#peers.load, [
-      "-url",
-      url,
-      "-via",
-      via,
-      "-token",
-      "bench-token",
-      "-proxy-pid",
-      pids(),
-      "-upstream-pid",
-      String(this.#upstreams.get(encryption).pid),
-      ...args,
-    ]);
+    const [program, ...first] = this.#peers.load;
+    const accounted = ["-proxy-pid", pids(), "-upstream-pid", String(this.#upstreams.get(encryption).pid)];
+    const all = [...first, "-url", url, "-via", via, "-token", "bench-token", ...accounted, ...args];
+    const child = startProgram(program, all);
     child.stdin.end();
-    return { child, result: resultOf(child, `${name}: kube-load ${args.join(" ")}`) };
+    return { child, result: resultOf(child, `${name}: load client ${args.join(" ")}`) };
   }
 
   /** A contender of its own for one measurement, so that nothing that came before counts. */
@@ -99,8 +95,8 @@ export class Lab {
   async #upstream(encryption) {
     const known = this.#upstreams.get(encryption);
     if (known !== undefined) return known.port;
-    const args = ["-listen", "127.0.0.1:0"];
-    const child = startProgram(this.#peers.upstream, IS_TLS[encryption] ? [...args, "-tls"] : args);
+    const [program, ...args] = this.#peers.upstream(IS_TLS[encryption] ? this.#tls : undefined);
+    const child = startProgram(program, args);
     const port = Number(await lineOf(child, /listening \S+:(\d+)/));
     this.#upstreams.set(encryption, { port, pid: child.pid });
     return port;

@@ -5,6 +5,7 @@ import { contenders } from "./contenders.mjs";
 import { writeDocument } from "./document.mjs";
 import { baseOf, Lab } from "./lab.mjs";
 import { machine, nodeVersion } from "./machine.mjs";
+import { hasGo } from "./peer-programs.mjs";
 import { Progress } from "./progress.mjs";
 import { keepCell, openResults } from "./results.mjs";
 import { suite } from "./suite.mjs";
@@ -39,7 +40,7 @@ const takesPart = (plan) => (name) => {
 };
 const pattern = new RegExp(values.only ?? "");
 const cells = suite(size, { repeat: Number(values.repeat) })
-  .filter(({ id }) => pattern.test(id))
+  .filter(({ id, plan }) => pattern.test(id) && (plan !== "WebSocket pass-through" || hasGo()))
   .map((cell) => ({ ...cell, contenders: cell.contenders.filter(takesPart(cell.plan)) }));
 if (values.list) {
   for (const { id, contenders: names } of cells) console.log(`${id}  (${names.join(", ")})`);
@@ -115,6 +116,7 @@ async function measureCell(cell) {
   return {
     ...rest,
     machine: machine(),
+    peers: lab.peers,
     measuredAt: new Date().toISOString(),
     // The largest share of the machine that programs beside the bench's took during a sample.
     foreignShare: Number(foreignShare.toFixed(2)),
