@@ -14,6 +14,7 @@ import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
 import type { GatewayContext } from "./gateway/context.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
 import { forwardToApiServer } from "./gateway/forward-to-api-server.ts";
+import type { DescribedNode } from "./gateway/nodes/describe-nodes.ts";
 import { PlainRequests } from "./gateway/plain-requests.ts";
 import { createApiServer } from "./gateway/server.ts";
 import { Sessions } from "./gateway/sessions.ts";
@@ -40,6 +41,8 @@ export interface RunningGateway {
   /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
   shutDown(): Promise<void>;
   sessions(): ReturnType<Sessions["list"]>;
+  /** What it holds of every node, or of the one of that name. */
+  nodes(name?: string): readonly DescribedNode[];
   /** To be merged with those of other processes. */
   metrics(): Promise<readonly object[]>;
 }
@@ -111,6 +114,7 @@ export async function startGateway(
       ticketKeys,
     ));
   const listSessions = () => [...sessions.list(), ...(node?.gateway.sessions.list() ?? [])];
+  const listNodes = nodesForOperators(configuration, store, nodes);
   const admin = createAdminServer({
     metrics,
     limits,
@@ -119,7 +123,7 @@ export async function startGateway(
       draining: () => (sessions.isDraining ? "the gateway is shutting down" : undefined),
     },
     listSessions,
-    listNodes: nodesForOperators(configuration, store, nodes),
+    listNodes,
     logger,
   });
   const plainRequests = new PlainRequests(api);
@@ -168,6 +172,7 @@ export async function startGateway(
     kubeletUrl,
     ingress,
     sessions: listSessions,
+    nodes: listNodes,
     metrics: () => metrics.snapshot(),
     async shutDown(): Promise<void> {
       probes.stop();

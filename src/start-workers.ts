@@ -13,6 +13,8 @@ import type { GatewayConfiguration } from "./config/configuration.ts";
 import { ConfigurationError } from "./config/configuration-error.ts";
 import { networkOf } from "./gateway/connection-cap.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
+import type { DescribedNode } from "./gateway/nodes/describe-nodes.ts";
+import { mergeNodes } from "./gateway/nodes/merge-nodes.ts";
 import { createLogger, type Logger } from "./observability/logger.ts";
 import { MergedMetrics } from "./observability/merged-metrics.ts";
 import { alone, urlOf } from "./surroundings.ts";
@@ -112,6 +114,11 @@ export async function startWorkers(
         }),
       );
       return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
+    },
+    listNodes: async (name) => {
+      const ask = async ({ link }: Worker) => (await link.ask("nodes", name)) as readonly DescribedNode[];
+      const lists = await Promise.allSettled(pool.workers.map(ask));
+      return mergeNodes(lists.map((list) => (list.status === "fulfilled" ? list.value : [])));
     },
     others: (request, response) => {
       const worker = pool.workers.find(({ isTaking }) => isTaking);

@@ -14,6 +14,7 @@ const primary = new WorkerSide(process, {
   start,
   metrics: async () => (await gateway?.metrics()) ?? [],
   sessions: () => gateway?.sessions() ?? [],
+  nodes: (name) => gateway?.nodes(name) ?? [],
   shutDown: end,
 });
 

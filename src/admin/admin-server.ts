@@ -40,7 +40,7 @@ export interface AdminServerOptions {
   readonly metrics: { readonly contentType: string; expose(): Promise<string> };
   readonly listSessions: () => readonly AdminSession[] | Promise<readonly AdminSession[]>;
   /** Every node, or the one of that name. */
-  readonly listNodes?: (name?: string) => readonly AdminNode[];
+  readonly listNodes?: (name?: string) => readonly AdminNode[] | Promise<readonly AdminNode[]>;
   /** Answers all paths that this listener has no answer for itself; 404 when absent. */
   readonly others?: (request: IncomingMessage, response: ServerResponse) => void;
   readonly limits: { readonly maxAdminConnections: number };
@@ -106,7 +106,7 @@ async function answer(
       break;
     case "/debug/nodes": {
       if (options.listNodes === undefined) return answerOther(request, response, options);
-      const nodes = options.listNodes(new URLSearchParams(query).get("name") ?? undefined);
+      const nodes = await options.listNodes(new URLSearchParams(query).get("name") ?? undefined);
       send(response, 200, "application/json", `${JSON.stringify(nodes)}\n`);
       break;
     }

@@ -54,6 +54,8 @@ export type WorkerCalls = {
   };
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
+  /** What it holds of all nodes, or of the one of that name. */
+  readonly nodes: { readonly body: string | undefined; readonly answer: readonly unknown[] };
   /** Answered when nothing runs any more. */
   readonly shutDown: { readonly body: undefined; readonly answer: undefined };
 };

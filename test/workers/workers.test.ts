@@ -65,6 +65,28 @@ describe("two workers", () => {
     expect(JSON.parse(await gateway.admin("/debug/nodes"))).toMatchObject([{ name: "node" }]);
   });
 
+  it("learn of nodes each for itself, and operators see the sum", async () => {
+    const refuse: KubeletScript["refuse"] = ({ method }) =>
+      method === "GET" ? "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n" : undefined;
+    const streaming = { mode: "websocket" };
+    const kubelet = { scheme: "http", allowedAddresses: ["127.0.0.0/8"], streaming };
+    gateway = await WorkerGateway.start({ script: { ...echo, refuse }, more: { kubelet } });
+    const opened = await openOneByOne(4);
+    expect(new Set(opened.map(({ worker }) => worker)).size).toBe(2);
+    expect(JSON.parse(await gateway.admin("/debug/nodes?name=node"))).toMatchObject([
+      {
+        name: "node",
+        capability: { avoidedPaths: ["command"] },
+        learned: {
+          circuit: { state: "closed" },
+          paths: { command: { failures: 2, lastFailure: "forbidden" } },
+        },
+      },
+    ]);
+    expect(await gateway.metric("sluice_nodes_dead")).toBe(0);
+    await Promise.all(opened.map(({ client }) => finish(client, Buffer.from("x"))));
+  });
+
   it("one that is killed takes its own sessions along and no others, and is replaced", async () => {
     gateway = await WorkerGateway.start({ script: echo });
     const opened = await openOneByOne(6);
