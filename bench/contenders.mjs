@@ -97,7 +97,16 @@ stream {
 }
 `,
   );
-  const child = startProgram("nginx", ["-c", file, "-p", folder, "-e", "stderr", "-g", "daemon off;"]);
+  const child = startProgram("nginx", [
+    "-c",
+    file,
+    "-p",
+    folder,
+    "-e",
+    "stderr",
+    "-g",
+    "daemon off; master_process off;",
+  ]);
   await accepting(port, child);
   return { child, port };
 };

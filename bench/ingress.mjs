@@ -95,7 +95,16 @@ http { access_log off; client_body_temp_path ${folder}/b; proxy_temp_path ${fold
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_buffering off; } } }
 `,
     );
-    return startProgram("nginx", ["-c", file, "-p", folder, "-e", "stderr", "-g", "daemon off;"]);
+    return startProgram("nginx", [
+      "-c",
+      file,
+      "-p",
+      folder,
+      "-e",
+      "stderr",
+      "-g",
+      "daemon off; master_process off;",
+    ]);
   },
   haproxy: async (port) => {
     const file = path.join(folder, "haproxy.cfg");
