@@ -21,7 +21,7 @@ const { values } = parseArgs({
   options: {
     workers: { type: "string", default: "10000" },
     seconds: { type: "string", default: "20" },
-    kinds: { type: "string", default: "exec,tcp,http,h2c,grpc" },
+    kinds: { type: "string", default: "exec,tcp,http,h2c,grpc,mixed" },
     calls: { type: "string", default: "500" },
     json: { type: "string" },
   },
@@ -47,6 +47,9 @@ const handlers = {
   h2c: (port) => ({ httpGet: { port, path: "/healthz", protocol: "HTTP2" } }),
   grpc: (port) => ({ grpc: { port, service: "" } }),
 };
+/** As clusters have them, roughly. */
+const MIX = ["http", "http", "http", "http", "tcp", "tcp", "exec", "exec", "exec", "grpc"];
+const kindOf = (kind, index) => (kind === "mixed" ? MIX[index % MIX.length] : kind);
 const portOf = (kind, index) => ports[kind]?.[index % ports[kind].length];
 const runCommand = async () => ({ exitCode: 0, output: new Uint8Array() });
 const attempt = (handler, timeoutMs, signal) =>
@@ -98,7 +101,8 @@ async function measureWorkers(kind) {
   });
   for (let index = 0; index < workers; index++) {
     const uid = `uid-${index}`;
-    const handler = handlers[kind](portOf(kind, index));
+    const one = kindOf(kind, index);
+    const handler = handlers[one](portOf(one, index));
     const livenessProbe = { ...handler, periodSeconds: PERIOD_SECONDS, failureThreshold: 1_000_000 };
     const pod = {
       metadata: { name: `pod-${index}`, namespace: "bench", uid },
@@ -214,7 +218,7 @@ function measureHealthProbe() {
   }
 }
 
-for (const kind of kinds) await measureCalls(kind);
+for (const kind of kinds) if (kind !== "mixed") await measureCalls(kind);
 if (spawnSync("go", ["version"]).status === 0 && kinds.includes("grpc")) measureHealthProbe();
 else console.log("grpc-health-probe: left out, there is no Go");
 for (const kind of kinds) await measureWorkers(kind);

@@ -8,11 +8,13 @@ export class ProbeDeadline {
   readonly #timer: NodeJS.Timeout;
   readonly #listeners = new Set<() => void>();
   #reason: DeadlineReason | undefined;
+  #isEnded = false;
 
   constructor(timeoutMs: number, signal?: AbortSignal) {
     this.#endMs = performance.now() + timeoutMs;
     this.#signal = signal;
-    this.#timer = setTimeout(() => this.#finish("deadline"), timeoutMs);
+    // Where this process was late, answers may lie in the kernel unread: timers run before sockets are read, immediates after.
+    this.#timer = setTimeout(() => setImmediate(() => this.#finish("deadline")), timeoutMs);
     if (signal?.aborted) this.#finish("cancelled");
     else signal?.addEventListener("abort", this.#onAbort);
   }
@@ -49,6 +51,7 @@ export class ProbeDeadline {
 
   /** The probe is done: no timer is left. */
   end(): void {
+    this.#isEnded = true;
     clearTimeout(this.#timer);
     this.#signal?.removeEventListener("abort", this.#onAbort);
     this.#listeners.clear();
@@ -57,6 +60,7 @@ export class ProbeDeadline {
   readonly #onAbort = (): void => this.#finish("cancelled");
 
   #finish(reason: DeadlineReason): void {
+    if (this.#isEnded) return;
     this.#reason = reason;
     const listeners = [...this.#listeners];
     this.end();
