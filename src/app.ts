@@ -142,6 +142,7 @@ export async function startGateway(
   const probes = await buildProbes(configuration, {
     node: node && listeners.kubelet && { ...listeners.kubelet.runtime, runtime: node.runtime },
     store,
+    publishStatus: cluster.publishPodStatus,
     nodes,
     kubelet: gateway.kubelet,
     metrics,

@@ -1,6 +1,6 @@
 import type { HealthCheck } from "./admin/health.ts";
 import type { Ingress, IngressAddress } from "./api/networking-objects.ts";
-import type { ObjectKind } from "./api/objects.ts";
+import type { ObjectKind, Pod, PodStatus } from "./api/objects.ts";
 import { connectThroughProxy, proxyServerOf } from "./client/proxy-connection.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
 import { ManifestSource } from "./cluster/manifest-source.ts";
@@ -13,6 +13,7 @@ import { FeaturePublisher } from "./kubernetes/feature-publisher.ts";
 import { type Kubeconfig, loadInCluster, loadKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { LiveCluster } from "./kubernetes/live-cluster.ts";
 import { objectPath } from "./kubernetes/live-resources.ts";
+import { publishPodStatus } from "./kubernetes/publish-pod-status.ts";
 import type { Logger } from "./observability/logger.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import { addressOfUrl } from "./upstream/endpoint-of-url.ts";
@@ -35,6 +36,8 @@ export interface BuiltCluster {
   readonly writeIngressStatus:
     | ((ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>)
     | undefined;
+  /** Writes the status of a pod that is probed here to the live API; undefined where there is none. */
+  readonly publishPodStatus: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
   stop(): Promise<void>;
 }
 
@@ -56,6 +59,7 @@ export async function buildCluster(
     apiEndpoint: undefined,
     apiServer: undefined,
     writeIngressStatus: undefined,
+    publishPodStatus: undefined,
     stop: () => manifests.stop(),
   };
 }
@@ -106,6 +110,7 @@ async function buildLive(
         body: { contentType: "application/merge-patch+json", json },
       });
     },
+    publishPodStatus: (pod, status) => publishPodStatus(client, pod, status),
     stop: async () => {
       publisher?.stop();
       await live.stop();
