@@ -90,6 +90,7 @@ export async function startIngress(
   };
   const servers = createIngressServers(context, defaultTls, (name) => controller.contextFor(name));
   const { address, httpPort, httpsPort } = listener;
+  if (surroundings.ticketKeys !== undefined) servers.secure.setTicketKeys(surroundings.ticketKeys);
   const [plainAt, secureAt] = await Promise.all([
     surroundings.listen(servers.plain, "ingress.http", { address, port: httpPort }),
     surroundings.listen(servers.secure, "ingress.https", { address, port: httpsPort }),

@@ -13,7 +13,12 @@ import {
 } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { createServer as createTlsServer, type SecureContext, type TLSSocket } from "node:tls";
+import {
+  createServer as createTlsServer,
+  type SecureContext,
+  type TLSSocket,
+  type Server as TlsServer,
+} from "node:tls";
 import { capConnections } from "../gateway/connection-cap.ts";
 import { Http1Downstream } from "../upstream/http1-downstream.ts";
 import { Http2Downstream } from "../upstream/http2-downstream.ts";
@@ -29,7 +34,7 @@ export interface IngressServers {
   /** HTTP/1.1, and HTTP/2 with prior knowledge. */
   readonly plain: Server;
   /** HTTP/1.1 and HTTP/2 as negotiated. */
-  readonly secure: Server;
+  readonly secure: TlsServer;
   /** Takes no new connections, closes idle ones, and tells HTTP/2 clients to go; requests in flight go on. */
   drain(): void;
   /** Ends what is left. */

@@ -81,6 +81,15 @@ export class WorkerGateway {
     return served.workerPid;
   }
 
+  /** Where another listener than that of the API is. */
+  listener(name: string): { readonly address: string; readonly port: number } {
+    const ready = this.#served
+      .log()
+      .split("\n")
+      .find((line) => line.includes("the gateway is ready"));
+    return JSON.parse(ready ?? "{}")[name];
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#served.child.kill(signal);
   }

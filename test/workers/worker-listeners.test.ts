@@ -39,14 +39,11 @@ interface Handshake {
 }
 
 /** Stays open, so that the next connection goes to the other worker. */
-async function handshake(session?: Buffer): Promise<Handshake> {
-  const [host, port] = gateway.authority.split(":");
-  const socket = connect({
-    host,
-    port: Number(port),
-    rejectUnauthorized: false,
-    ...(session && { session }),
-  });
+async function handshake(
+  session?: Buffer,
+  port = Number(gateway.authority.split(":")[1]),
+): Promise<Handshake> {
+  const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...(session && { session }) });
   sockets.push(socket);
   socket.resume();
   const next = new Promise<Buffer>((resolve) => socket.once("session", resolve));
@@ -65,6 +62,17 @@ describe("listeners of two workers", () => {
     expect(isReused).toBe(false);
     const ticket = await session;
     for (let times = 0; times < 4; times += 1) expect((await handshake(ticket)).isReused).toBe(true);
+  });
+
+  it("and those of the ingress listener", async () => {
+    gateway = await WorkerGateway.start({
+      more: {
+        listeners: { apiServer: { port: 0 }, admin: { port: 0 }, ingress: { httpPort: 0, httpsPort: 0 } },
+      },
+    });
+    const { port } = gateway.listener("ingress.https");
+    const ticket = await (await handshake(undefined, port)).session;
+    for (let times = 0; times < 4; times += 1) expect((await handshake(ticket, port)).isReused).toBe(true);
   });
 
   it("both take a new certificate when its files change", async () => {
