@@ -28,7 +28,7 @@ function machineText(cells) {
   const [{ machine }] = cells;
   const span = days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`;
   const foreign = Math.max(...cells.map(({ foreignShare }) => foreignShare));
-  return `${machine.cpus} cores (${machine.model}), ${machine.memoryGib} GiB, Linux ${machine.kernel}, Node.js ${machine.node}, Go ${machine.go}, k8s.io ${machine.kubernetes}, HAProxy ${machine.haproxy ?? "absent"}; ${span}.
+  return `${machine.cpus} cores (${machine.model}), ${machine.memoryGib} GiB, Linux ${machine.kernel}, Node.js ${machine.node}, Go ${machine.go ?? "absent"}, k8s.io ${machine.kubernetes}, HAProxy ${machine.haproxy ?? "absent"}; ${span}.
 Client and node: of ${[...new Set(cells.map(({ peers }) => peers))].join(" and ")}. Client, proxy and node share the cores. Programs that do not belong to the bench took at most ${(foreign * 100).toFixed(0)} % of the machine in any sample.
 Each figure: median (minimum-maximum) of the rounds, in which the contenders take turns.`;
 }

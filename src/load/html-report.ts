@@ -120,8 +120,9 @@ function heat(id, name) {
     return null;
   });
   const most = Math.max(...all.map(([, , count]) => count));
-  const least = Math.max(0.001, Math.min(...all.map(([lower]) => lower)) || 0.001);
-  const top = Math.max(...all.map(([, upper]) => upper), least * 10);
+  // uPlot's logarithmic axes take whole decades only.
+  const least = 10 ** Math.floor(Math.log10(Math.max(0.001, Math.min(...all.map(([, upper]) => upper)) * 0.97)));
+  const top = Math.max(10 * least, 10 ** Math.ceil(Math.log10(Math.max(...all.map(([, upper]) => upper)))));
   draw(id, {
     height: 320,
     series: [{ label: "second" }, line("p50 ms", "#c92a2a"), line("p99 ms", "#1a1f24")],

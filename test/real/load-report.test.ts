@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+import { afterAll, expect, it } from "vitest";
+import { SessionError } from "../../src/client/index.ts";
+import { htmlReport, LoadCollector, type LoadPlan } from "../../src/load/index.ts";
+import { Recorder } from "../../src/load/recorder.ts";
+import { describeReal } from "../support/real-parts.ts";
+import { findProgram } from "../support/real-parts-finder.ts";
+
+const plan: LoadPlan = {
+  ...{
+    kind: "exec",
+    protocol: "ws-v5",
+    direction: "echo",
+    verification: "echo",
+    path: "/secret-path",
+    port: 0,
+  },
+  ...{ sessions: 2, arrivalsPerSecond: 0, count: 0, rampMs: 0, durationMs: 3_000 },
+  ...{ messages: 0, messageBytes: 100, messagesPerSecond: 0, timeoutMs: 1_000, seed: 1 },
+};
+
+describeReal("chromium", "the page of a load report", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-report-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("draws itself, asks no server for anything, and runs nothing that a server said", async () => {
+    const file = path.join(folder, "report.html");
+    writeFileSync(file, await htmlReport(reportOfThreeSeconds()));
+    const executablePath = findProgram(
+      ["chromium", "chromium-browser", "google-chrome"],
+      ["--version"],
+      /(\d+\.\d+\.\d+)/,
+    )?.path;
+    const browser = await chromium.launch({
+      args: ["--no-sandbox"],
+      ...(executablePath !== undefined && { executablePath }),
+    });
+    try {
+      const page = await browser.newPage();
+      const requests: string[] = [];
+      const problems: string[] = [];
+      page.on("request", (request) => requests.push(request.url()));
+      page.on("pageerror", (error) => problems.push(error.message));
+      page.on("console", (message) => problems.push(message.text()));
+      page.on("dialog", (dialog) => problems.push(`a dialog: ${dialog.message()}`));
+      await page.goto(pathToFileURL(file).href);
+      await page.waitForSelector("body[data-drawn=yes]");
+      expect(await page.locator("canvas").count()).toBe(4);
+      expect(await page.locator("td").allTextContents()).toContain("</script><img src=x onerror=alert(1)>");
+      expect(problems).toEqual([]);
+      expect(requests).toEqual([pathToFileURL(file).href]);
+      expect(await page.content()).not.toContain("secret-path");
+    } finally {
+      await browser.close();
+    }
+  });
+});
+
+function reportOfThreeSeconds() {
+  const collector = new LoadCollector(plan, 1, Date.now());
+  const recorder = new Recorder();
+  for (let second = 0; second < 3; second++) {
+    for (let ms = 1; ms < 200; ms++) recorder.latency("message", ms / 10);
+    recorder.latency("firstByte", 30 + second);
+    recorder.counts.sentBytes += 1_000_000;
+    recorder.error(new SessionError("connection-lost", "</script><img src=x onerror=alert(1)>"));
+    collector.add(recorder.interval(second, { untilMs: (second + 1) * 1_000, cpuShare: 0.1, lagMs: 1 }));
+  }
+  return collector.report(false);
+}
