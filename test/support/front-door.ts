@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Ingress, IngressAddress } from "../../src/api/networking-objects.ts";
 import { type RunningGateway, startGateway } from "../../src/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
+import { resourceOfKind } from "./api-server/resources.ts";
+import { type DoorCluster, type DoorSource, startDoorCluster } from "./door-cluster.ts";
 import { type EchoPod, startEchoPod } from "./echo-service.ts";
 import { eventually } from "./eventually.ts";
 import { type MetricSamples, parseMetrics } from "./taken-path.ts";
@@ -15,19 +18,28 @@ export const INGRESS_CLASS = {
   spec: { controller: "sluice.dev/ingress-controller" },
 };
 
-/** A gateway in this process with an ingress listener, fed by a manifest file, and echoing pods behind Services. */
+/** A gateway in this process with an ingress listener, fed by a manifest file or a live API, and echoing pods behind Services. */
 export class FrontDoor {
-  readonly folder = mkdtempSync(path.join(tmpdir(), "sluice-front-door-"));
+  readonly folder: string;
+  readonly #cluster: DoorCluster;
   readonly #pods: EchoPod[] = [];
   readonly #logged: string[] = [];
   #gateway: RunningGateway | undefined;
+
+  private constructor(folder: string, cluster: DoorCluster) {
+    this.folder = folder;
+    this.#cluster = cluster;
+  }
 
   static async start(
     objects: readonly object[],
     ingress: object = {},
     more: object = {},
+    source: DoorSource = "manifests",
   ): Promise<FrontDoor> {
-    const door = new FrontDoor();
+    const folder = mkdtempSync(path.join(tmpdir(), "sluice-front-door-"));
+    const cluster = await startDoorCluster(source, folder);
+    const door = new FrontDoor(folder, cluster);
     door.write(objects);
     const file = path.join(door.folder, "gateway.json");
     writeFileSync(path.join(door.folder, "tokens.csv"), "front-door-token,user,1,system:masters\n");
@@ -46,7 +58,7 @@ export class FrontDoor {
           ...ingress,
         },
       },
-      cluster: { manifests: ["cluster.json"] },
+      cluster: cluster.configuration,
       authentication: { tokenAuthFile: "tokens.csv" },
       kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
       ...more,
@@ -76,13 +88,19 @@ export class FrontDoor {
     return this.#logged;
   }
 
-  /** Replaces the cluster. The gateway reads the file again by itself. */
+  /** Replaces the cluster. The gateway sees it by itself. */
   write(objects: readonly object[]): void {
-    const items = [INGRESS_CLASS, ...objects];
-    writeFileSync(
-      path.join(this.folder, "cluster.json"),
-      JSON.stringify({ apiVersion: "v1", kind: "List", items }),
-    );
+    this.#cluster.write([INGRESS_CLASS, ...objects]);
+  }
+
+  get isLive(): boolean {
+    return this.#cluster.server !== undefined;
+  }
+
+  /** What the live API says of where an Ingress is exposed. */
+  publishedAddresses(name: string, namespace = "default"): readonly IngressAddress[] {
+    const found = this.#cluster.server?.store.get(resourceOfKind("Ingress"), namespace, name);
+    return (found as unknown as Ingress | undefined)?.status?.loadBalancer?.ingress ?? [];
   }
 
   /** A new pod behind a Service, to be named by `serviceObjects`. */
@@ -106,6 +124,7 @@ export class FrontDoor {
 
   async stop(): Promise<void> {
     await this.#gateway?.shutDown();
+    await this.#cluster.stop();
     await Promise.all(this.#pods.map((pod) => pod.stop()));
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -1,0 +1,56 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import type { ApiObject } from "../../src/api/api-object.ts";
+import { TestApiServer } from "./api-server/test-api-server.ts";
+
+/** Where a front door learns its routes: a manifest file, a live API of its own, or one that it shares with others. */
+export type DoorSource = "manifests" | "live" | TestApiServer;
+
+export interface DoorCluster {
+  /** The gateway's section `cluster`. */
+  readonly configuration: object;
+  /** Where the source is a live API. */
+  readonly server: TestApiServer | undefined;
+  /** Makes these the only objects that this door's test knows. */
+  write(objects: readonly object[]): void;
+  stop(): Promise<void>;
+}
+
+export async function startDoorCluster(source: DoorSource, folder: string): Promise<DoorCluster> {
+  if (source === "manifests") return manifestsIn(folder);
+  const server = source === "live" ? await TestApiServer.start() : source;
+  await server.writeKubeconfig(path.join(folder, "kubeconfig"));
+  let written = new Map<string, ApiObject>();
+  return {
+    configuration: { kubeconfig: "kubeconfig" },
+    server,
+    write: (objects) => {
+      const next = new Map((objects as readonly ApiObject[]).map((object) => [keyOf(object), object]));
+      for (const [key, { kind, metadata }] of written) {
+        if (!next.has(key)) server.remove(kind, metadata.namespace ?? "", metadata.name);
+      }
+      for (const object of next.values()) server.apply(object);
+      written = next;
+    },
+    stop: async () => {
+      if (source === "live") await server.stop();
+    },
+  };
+}
+
+function manifestsIn(folder: string): DoorCluster {
+  return {
+    configuration: { manifests: ["cluster.json"] },
+    server: undefined,
+    write: (items) =>
+      writeFileSync(
+        path.join(folder, "cluster.json"),
+        JSON.stringify({ apiVersion: "v1", kind: "List", items }),
+      ),
+    stop: () => Promise.resolve(),
+  };
+}
+
+function keyOf({ kind, metadata: { namespace = "", name } }: ApiObject): string {
+  return `${kind} ${namespace}/${name}`;
+}
