@@ -90,8 +90,9 @@ function probePods(
     },
     userAgentVersion: USER_AGENT_VERSION,
     series: (labels) => metrics.probes.series(labels),
-    onEvent: ({ metadata: { namespace, name } }, container, { reason, message }) =>
-      logger.warn({ namespace, pod: name, container, reason }, message),
+    // The whole text quotes bodies and outputs, which no log may hold.
+    onEvent: ({ metadata: { namespace, name } }, container, { reason, summary }) =>
+      logger.warn({ namespace, pod: name, container, reason }, summary),
     onProblem: (what, error) => logger.error({ error }, what),
   });
   const statuses =

@@ -23,6 +23,7 @@ export function restartRequest(
   containerId: string,
   kind: Exclude<ProbeKind, "Readiness">,
 ): RestartRequest {
+  const message = `Container ${containerName} failed ${kind.toLowerCase()} probe, will be restarted`;
   return {
     pod,
     containerName,
@@ -31,7 +32,8 @@ export function restartRequest(
     event: {
       type: "Normal",
       reason: "Killing",
-      message: `Container ${containerName} failed ${kind.toLowerCase()} probe, will be restarted`,
+      message,
+      summary: message,
     },
   };
 }

@@ -8,7 +8,10 @@ export type RoundResult = "Success" | "Failure" | undefined;
 export interface ProbeEvent {
   readonly type: "Warning" | "Normal";
   readonly reason: string;
+  /** The kubelet's text. It may quote what a container wrote or what it is asked: for Events, never for logs. */
   readonly message: string;
+  /** The same without quotations. */
+  readonly summary: string;
 }
 
 /** Attempts without a pause; only errors are tried again, never failures. */
@@ -25,19 +28,20 @@ export async function runRound(
     last = await attempt();
   }
   const { result, message, error } = last;
-  const record = (reason: string, text: string) => onEvent({ type: "Warning", reason, message: text });
+  const record = (reason: string, summary: string, detail: string) =>
+    onEvent({ type: "Warning", reason, message: `${summary}: ${detail}`, summary });
   if (error !== undefined) {
-    record("Unhealthy", `${kind} probe errored and resulted in ${result.toLowerCase()} state: ${error}`);
+    record("Unhealthy", `${kind} probe errored and resulted in ${result.toLowerCase()} state`, error);
     return undefined;
   }
   switch (result) {
     case "Success":
       return "Success";
     case "Warning":
-      record("ProbeWarning", `${kind} probe warning: ${message}`);
+      record("ProbeWarning", `${kind} probe warning`, message);
       return "Success";
     case "Failure":
-      record("Unhealthy", `${kind} probe failed: ${message}`);
+      record("Unhealthy", `${kind} probe failed`, message);
       return "Failure";
     case "Unknown":
       return "Failure";

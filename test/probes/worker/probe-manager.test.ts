@@ -69,6 +69,22 @@ describe("TestProbe", () => {
     expect(texts).toEqual(text === undefined ? [] : [text]);
   });
 
+  it("the summary, which is logged, quotes neither a body nor an output", async () => {
+    const summaries: string[] = [];
+    for (const answer of [failure("s3cret", {}), warning("s3cret", {}), errored("s3cret")]) {
+      await runRound(
+        "Liveness",
+        async () => answer,
+        ({ summary }) => summaries.push(summary),
+      );
+    }
+    expect(summaries).toEqual([
+      "Liveness probe failed",
+      "Liveness probe warning",
+      "Liveness probe errored and resulted in unknown state",
+    ]);
+  });
+
   it("only errors are tried again, up to three times, and only the last one is told", async () => {
     let attempts = 0;
     const events: unknown[] = [];
