@@ -15,9 +15,17 @@ declare module "vitest" {
 }
 
 /** A program of somebody else's that tests talk to for real. */
-export type RealPart = "kubectl" | "containerd" | "chromium" | "go" | "nginx" | "haproxy";
+export type RealPart = "kubectl" | "containerd" | "chromium" | "go" | "nginx" | "haproxy" | "tinyproxy";
 
-export const realParts: readonly RealPart[] = ["kubectl", "containerd", "chromium", "go", "nginx", "haproxy"];
+export const realParts: readonly RealPart[] = [
+  "kubectl",
+  "containerd",
+  "chromium",
+  "go",
+  "nginx",
+  "haproxy",
+  "tinyproxy",
+];
 
 export interface RealPartState {
   /** The versions found; empty when the part is missing. */
@@ -83,6 +91,7 @@ const PROGRAMS: Readonly<
   go: [["go"], ["version"], /go(\d+\.\d+(?:\.\d+)?)/],
   chromium: [["chromium", "chromium-browser", "google-chrome"], ["--version"], /(\d+\.\d+\.\d+)/],
   nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
+  tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
 };
 

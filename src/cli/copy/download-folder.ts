@@ -5,6 +5,7 @@ import path from "node:path";
 import { PassThrough, Transform, type TransformCallback, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
+import { SessionError } from "../../client/index.ts";
 import { refuseLinks, safeName } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
@@ -68,6 +69,9 @@ class Unpacking {
   /** By name, of the files that are whole. */
   readonly #hashes = new Map<string, string>();
   readonly #modes = new Map<string, number>();
+  /** Of the running attempt. */
+  #entries = 0;
+  #canExclude = true;
   bytes = 0;
 
   constructor(staging: string, options: CopyOptions, progress: Progress) {
@@ -78,6 +82,7 @@ class Unpacking {
 
   async run(source: RemotePath): Promise<void> {
     const archive = extract();
+    this.#entries = 0;
     archive.on("entry", (header: Header, stream: EntryStream, next: () => void) => {
       this.#entry(header, stream).then(
         () => next(),
@@ -92,12 +97,17 @@ class Unpacking {
     archive.on("error", () => {});
     try {
       const { shell, signal } = this.#options;
-      const done = [...this.#hashes.keys()]
-        .map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`)
-        .join("");
+      const done = this.#canExclude
+        ? [...this.#hashes.keys()].map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`).join("")
+        : "";
       const result = await (done === ""
         ? shell.script(PACK, [source.path], { stdout: bytes, signal })
         : shell.script(PACK_REST, [source.path], { stdin: textInput(done), stdout: bytes, signal }));
+      if (result.exitCode !== 0 && done !== "" && this.#entries === 0) {
+        // Busybox may have been built without -X: everything is sent again then.
+        this.#canExclude = false;
+        throw new SessionError("connection-lost", "the container's tar cannot leave files out");
+      }
       if (/file changed as we read it/.test(result.stderr)) {
         throw new CopyError("changed", `${source.path}: ${result.stderr.trim().slice(0, 300)}`);
       }
@@ -133,6 +143,7 @@ class Unpacking {
   }
 
   async #entry(header: Header, stream: EntryStream): Promise<void> {
+    this.#entries += 1;
     // The archive's own error says it.
     stream.on("error", () => {});
     const name = safeName(header.name);
@@ -173,7 +184,7 @@ class Unpacking {
       },
     });
     await pipeline(stream, meter, createWriteStream(target));
-    this.bytes += size;
+    if (!this.#hashes.has(name)) this.bytes += size;
     this.#hashes.set(name, hash.digest("hex"));
   }
 }

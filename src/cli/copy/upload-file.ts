@@ -11,9 +11,14 @@ import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
 
-/** The writer leaves its number, so that it can be stopped should its connection be lost. */
-const WRITE = 'echo $$ > "$1.pid" && exec cat > "$1"';
-const APPEND = 'echo $$ > "$1.pid" && exec cat >> "$1"';
+/**
+ * The writer leaves its number, so that it can be stopped should its connection be lost. It is a child: containerd takes a
+ * command whose stdout is closed for one that needs no more input, and cuts that off (containerd#13934).
+ */
+const writer = (redirection: string): string =>
+  `exec 3<&0; cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $!`;
+const WRITE = writer(">");
+const APPEND = writer(">>");
 /** Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. */
 const HOW_FAR = `p="$1"; if [ -f "$p.pid" ]; then i=$(cat "$p.pid"); n=0
 while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; sleep 1; n=$((n+1)); done; fi

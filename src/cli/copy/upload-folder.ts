@@ -148,10 +148,14 @@ class Packing {
   }
 
   async #pack(archive: Pack, arrived: ReadonlySet<string>): Promise<void> {
+    const givenUp = new Promise<never>((_resolve, reject) => {
+      archive.once("close", () => reject(new Error("the archive was given up")));
+    });
+    givenUp.catch(() => {});
     for (const { name, type, mode, size, mtimeMs, linkname } of this.#entries) {
       const header = { name, mode, mtime: new Date(Math.trunc(mtimeMs)) };
       if (type === "file") {
-        if (!arrived.has(name)) await this.#packFile(archive, { ...header, size });
+        if (!arrived.has(name)) await this.#packFile(archive, { ...header, size }, givenUp);
         continue;
       }
       await new Promise<void>((resolve, reject) => {
@@ -164,6 +168,7 @@ class Packing {
   async #packFile(
     archive: Pack,
     header: { name: string; size: number; mode: number; mtime: Date },
+    givenUp: Promise<never>,
   ): Promise<void> {
     const file = path.join(this.#source, header.name);
     const changed = new CopyError("changed", `${file}: file changed as we read it`);
@@ -176,16 +181,13 @@ class Packing {
       hash.update(chunk as Buffer);
       this.#progress.advance((chunk as Buffer).byteLength);
       if (entry.write(chunk)) continue;
-      await new Promise<void>((resolve, reject) => {
-        entry.once("drain", resolve);
-        archive.once("close", () => reject(new Error("the archive was given up")));
-      });
+      await Promise.race([new Promise<void>((resolve) => entry.once("drain", () => resolve())), givenUp]);
     }
     if (bytes !== header.size || Math.trunc((await lstat(file)).mtimeMs) !== header.mtime.getTime())
       throw changed;
     const taken = new Promise<void>((resolve) => entry.once("finish", () => resolve()));
     entry.end(undefined);
-    await taken;
+    await Promise.race([taken, givenUp]);
     this.#hashes.set(header.name, hash.digest("hex"));
   }
 }

@@ -1,0 +1,102 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type CriNodeAdapter, startCriNodeAdapter } from "../support/cri-node-adapter.ts";
+import { startFaultProxy } from "../support/fault-proxy.ts";
+import { selfSignedPair } from "../support/gateway-files.ts";
+import { containerds, describeReal } from "../support/real-parts.ts";
+import { Sluice } from "../support/sluice.ts";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
+import { runWebPod, webPod } from "./containerd/web-pod.ts";
+
+const digest = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
+
+describeReal("containerd", "the client's commands and containers of busybox", () => {
+  describe.each(containerds())("containerd $version", (binaries) => {
+    let containerd: RunningContainerd;
+    let node: CriNodeAdapter;
+    let gateway: TestGateway;
+    let sluice: Sluice;
+    let folder: string;
+    let obstacle: string | undefined;
+
+    beforeAll(async () => {
+      try {
+        containerd = await startContainerd(binaries);
+      } catch (error) {
+        if (binaries.isInstalled) throw error;
+        obstacle = `containerd ${binaries.version} does not start on this release: ${(error as Error).message}`;
+        return;
+      }
+      const tls = await selfSignedPair("node");
+      node = await startCriNodeAdapter({ cri: containerd.cri, pods: [await runWebPod(containerd)], tls });
+      gateway = await startTestGateway({
+        nodes: [{ name: "containerd-node", port: node.port }],
+        pods: [{ name: webPod.name, nodeName: "containerd-node", container: webPod.container }],
+        kubeletAuthority: tls.cert,
+      });
+      sluice = new Sluice({ KUBECONFIG: gateway.kubeconfig });
+      folder = mkdtempSync(path.join(tmpdir(), "sluice-busybox-"));
+    });
+    beforeEach((context) => {
+      context.skip(obstacle !== undefined, obstacle);
+    });
+    afterAll(async () => {
+      if (folder) rmSync(folder, { recursive: true, force: true });
+      await gateway?.stop();
+      await node?.close();
+      await containerd?.stop();
+    });
+
+    it.each(["true", "false"])("exec, with WebSockets %s", async (value) => {
+      const environment = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: value };
+      const args = ["exec", "-i", "web", "--", "sh", "-c", "cat; exit 9"];
+      expect(await sluice.run(args, { input: "to busybox", environment })).toMatchObject({
+        exitCode: 9,
+        stdout: "to busybox",
+      });
+    });
+
+    it("cp of a file and a folder, both ways, over a network that cuts connections", async () => {
+      const port = Number(new URL(gateway.apiServerUrl).port);
+      const proxy = await startFaultProxy(port, { cutAfterBytes: 3_000_000, maxCuts: 12 });
+      try {
+        const kubeconfig = path.join(folder, "kubeconfig");
+        writeFileSync(
+          kubeconfig,
+          readFileSync(gateway.kubeconfig, "utf8").replaceAll(`:${port}`, `:${proxy.port}`),
+        );
+        const faulty = new Sluice({ KUBECONFIG: kubeconfig });
+        const file = path.join(folder, "file");
+        writeFileSync(file, randomBytes(8 * 1024 * 1024));
+        expect(await faulty.run(["cp", file, "web:/tmp/file"])).toMatchObject({ exitCode: 0, stderr: "" });
+        expect(await faulty.run(["cp", "web:/tmp/file", `${file}.back`])).toMatchObject({
+          exitCode: 0,
+          stderr: "",
+        });
+        expect(digest(`${file}.back`)).toBe(digest(file));
+
+        const tree = path.join(folder, "tree");
+        mkdirSync(tree);
+        for (let index = 0; index < 8; index += 1) {
+          writeFileSync(path.join(tree, `[${index}] *`), randomBytes(512 * 1024));
+        }
+        expect(await faulty.run(["cp", tree, "web:/tmp/tree"])).toMatchObject({ exitCode: 0, stderr: "" });
+        expect(await faulty.run(["cp", "web:/tmp/tree", `${tree}.back`])).toMatchObject({
+          exitCode: 0,
+          stderr: "",
+        });
+        for (let index = 0; index < 8; index += 1) {
+          const name = `[${index}] *`;
+          expect(digest(path.join(`${tree}.back`, name))).toBe(digest(path.join(tree, name)));
+        }
+        expect(proxy.cuts).toBeGreaterThan(3);
+      } finally {
+        await proxy.close();
+      }
+    });
+  });
+});

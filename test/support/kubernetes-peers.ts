@@ -1,0 +1,58 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { eventually } from "./eventually.ts";
+
+const module = path.resolve(import.meta.dirname, "../../bench/peers/kubernetes");
+
+/** Kubernetes' own streaming server, and its own handlers in front of it. Needs Go. */
+export class KubernetesPeers {
+  readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-kubernetes-"));
+  readonly #children: ChildProcess[] = [];
+  /** A kubelet: SPDY alone. */
+  serverPort = 0;
+  /** An API server's handlers: WebSocket v5 and tunnels. */
+  handlersPort = 0;
+
+  async start(): Promise<void> {
+    execFileSync("go", ["build", "-o", `${this.#folder}/`, "./kube-upstream", "./kube-proxy-go"], {
+      cwd: module,
+      stdio: "inherit",
+    });
+    this.serverPort = await freePort();
+    this.handlersPort = await freePort();
+    this.#spawn("kube-upstream", "-listen", `127.0.0.1:${this.serverPort}`);
+    const upstream = `http://127.0.0.1:${this.serverPort}`;
+    this.#spawn("kube-proxy-go", "-listen", `127.0.0.1:${this.handlersPort}`, "-upstream", upstream);
+    for (const port of [this.serverPort, this.handlersPort]) {
+      await eventually(
+        `port ${port} answers`,
+        async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).status > 0,
+      );
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const child of this.#children) {
+      child.kill("SIGKILL");
+      if (child.exitCode === null && child.signalCode === null) await once(child, "close");
+    }
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #spawn(name: string, ...args: string[]): void {
+    this.#children.push(spawn(path.join(this.#folder, name), args, { stdio: "ignore" }));
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
