@@ -102,10 +102,16 @@ export class SpdyConnection {
 
   /** Says GOAWAY after everything sent so far, and lets the peer read all of it. */
   finish(): void {
-    if (!this.#isOver) {
-      this.#isOver = true;
-      if (this.#socket.writable && !this.#session.isOver) this.#session.goAway();
-    }
+    if (!this.#isOver && this.#socket.writable && !this.#session.isOver) this.#session.goAway();
+    this.leave();
+  }
+
+  /**
+   * The same without a word: whoever this was done for is gone. containerd 2 ends the command of a connection that just ends, and lets it
+   * run on for ever behind a GOAWAY.
+   */
+  leave(): void {
+    this.#isOver = true;
     finishAndLinger(this.#socket, this.#options.lingerTimes, this.#options.clock);
   }
 

@@ -245,7 +245,7 @@ export class Translator implements StreamingSession {
     // What was accepted is still delivered: stdin ends after it, and the connection lingers until the node closes.
     this.#stdin?.finish();
     this.#over("client-gone", 200, end.isClean ? `the client closed with ${end.code}` : end.reason);
-    this.#spdy.finish();
+    this.#spdy.leave();
   }
 
   /** On a line of its own, to whoever sits at a terminal; output that is no terminal's stays as the command wrote it. */
@@ -272,7 +272,9 @@ export class Translator implements StreamingSession {
     this.#over(cause, code, message);
     this.#webSocket.sendMessage(CHANNEL.ERROR, status);
     this.#webSocket.close(CLOSE_NORMAL, "");
-    this.#spdy.finish();
+    // Cut by us, the command must not run on: see leave().
+    if (cause === "completed") this.#spdy.finish();
+    else this.#spdy.leave();
   }
 
   #over(cause: SessionEndCause, code: number, message: string): void {

@@ -283,7 +283,18 @@ describe("deadlines of a session", () => {
       code: 500,
     });
     expect(closeCode).toBe(1000);
-    await expect.poll(() => raw.frames.at(-1)?.type).toBe("GOAWAY");
+    await expect.poll(() => raw.sockets[0]?.readableEnded).toBe(true);
+    expect(raw.frames.map(({ type }) => type)).not.toContain("GOAWAY");
+  });
+
+  it("a client that is gone: stdin ends and so does the connection, without a GOAWAY that would let the command live", async () => {
+    const { authority, raw } = await startRaw();
+    const client = new V5Client(authority, "stdin=true&stdout=true");
+    await client.opened;
+    await expect.poll(() => raw.frames.length).toBe(3);
+    client.socket.terminate();
+    await expect.poll(() => raw.sockets[0]?.readableEnded).toBe(true);
+    expect(raw.frames.slice(3).map(({ type }) => type)).toEqual(["DATA"]);
   });
 
   it("stream creation: replies to all streams end the deadline", async () => {
