@@ -3,7 +3,9 @@ import type { Ingress, IngressAddress } from "./api/networking-objects.ts";
 import type { ObjectKind, Pod, PodStatus } from "./api/objects.ts";
 import { connectThroughProxy, proxyServerOf } from "./client/proxy-connection.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
+import { readManifestFiles } from "./cluster/manifest-files.ts";
 import { ManifestSource } from "./cluster/manifest-source.ts";
+import { parseManifests } from "./cluster/manifests.ts";
 import type { LiveApi } from "./config/cluster.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { GatewayContext } from "./gateway/context.ts";
@@ -15,7 +17,7 @@ import { LiveCluster } from "./kubernetes/live-cluster.ts";
 import { objectPath } from "./kubernetes/live-resources.ts";
 import { publishPodStatus } from "./kubernetes/publish-pod-status.ts";
 import type { Logger } from "./observability/logger.ts";
-import type { Metrics } from "./observability/metrics.ts";
+import { Metrics } from "./observability/metrics.ts";
 import { addressOfUrl } from "./upstream/endpoint-of-url.ts";
 import { HttpUpstream } from "./upstream/http-upstream.ts";
 import { UpstreamTls } from "./upstream/tls.ts";
@@ -62,6 +64,37 @@ export async function buildCluster(
     publishPodStatus: undefined,
     stop: () => manifests.stop(),
   };
+}
+
+/**
+ * What is where, for one look: all manifests, or of a live API only what is asked for. Throws ConfigurationError for files that are
+ * wrong, StatusError when the API cannot be asked.
+ */
+export async function lookAtCluster(
+  configuration: GatewayConfiguration,
+  ask: (live: Pick<LiveCluster, "lookUp" | "lookUpNode">) => Promise<void> | undefined,
+): Promise<ClusterStore> {
+  const store = new ClusterStore();
+  const { live: settings, manifests } = configuration.cluster;
+  if (settings === undefined) {
+    store.replaceAll(
+      parseManifests(await readManifestFiles(manifests), configuration.featureGates),
+      new Date(),
+    );
+    return store;
+  }
+  const { kubeconfig: file, context } = settings;
+  const kubeconfig = file === undefined ? await loadInCluster() : await loadKubeconfig(file, context);
+  const connect = connectorOf(kubeconfig);
+  const client = new ApiClient({ kubeconfig, dialTimeoutMs: configuration.timeouts.dialMs, connect });
+  const metrics = new Metrics({ withProcessMetrics: false }).cluster;
+  const logger = { info: () => {}, warn: () => {} };
+  try {
+    await ask(new LiveCluster({ client, store, kinds: [], metrics, logger }));
+    return store;
+  } finally {
+    client.close();
+  }
 }
 
 async function buildLive(

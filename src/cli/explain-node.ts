@@ -1,6 +1,4 @@
-import { ClusterStore } from "../cluster/cluster-store.ts";
-import { readManifestFiles } from "../cluster/manifest-files.ts";
-import { parseManifests } from "../cluster/manifests.ts";
+import { lookAtCluster } from "../build-cluster.ts";
 import { formatDuration } from "../config/duration.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { type DescribedNode, describeNode } from "../gateway/nodes/describe-nodes.ts";
@@ -16,11 +14,11 @@ export async function explainNode(
   configFile: string,
   admin: string | undefined,
 ): Promise<number> {
-  const { cluster, kubelet, featureGates } = await loadConfiguration(configFile);
+  const configuration = await loadConfiguration(configFile);
+  const { kubelet, featureGates } = configuration;
   let node: DescribedNode | undefined;
   if (admin === undefined) {
-    const store = new ClusterStore();
-    store.replaceAll(parseManifests(await readManifestFiles(cluster.manifests)), new Date());
+    const store = await lookAtCluster(configuration, (live) => live.lookUpNode(name));
     const found = store.getNode(name);
     const locate = {
       preferredAddressTypes: kubelet.preferredAddressTypes,

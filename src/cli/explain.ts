@@ -1,8 +1,6 @@
 import { StatusError } from "../api/status.ts";
-import { ClusterStore } from "../cluster/cluster-store.ts";
+import { lookAtCluster } from "../build-cluster.ts";
 import { locate } from "../cluster/locate.ts";
-import { readManifestFiles } from "../cluster/manifest-files.ts";
-import { parseManifests } from "../cluster/manifests.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { declaresWebSocket, modeOf } from "../gateway/nodes/streaming-mode.ts";
 import type { Subresource } from "../gateway/streaming-request.ts";
@@ -55,10 +53,10 @@ export async function run(args: string[]): Promise<number> {
     return await explainNode(nodeName, values.config, values.admin);
   }
   const { subresource, namespace, pod } = parseTarget(positionals);
-  const { cluster, kubelet, featureGates, policy } = await loadConfiguration(values.config);
-  const store = new ClusterStore();
-  store.replaceAll(parseManifests(await readManifestFiles(cluster.manifests), featureGates), new Date());
+  const configuration = await loadConfiguration(values.config);
+  const { kubelet, featureGates, policy } = configuration;
   try {
+    const store = await lookAtCluster(configuration, (live) => live.lookUp(namespace, pod));
     const request = { subresource, namespace, pod, container: values.container };
     const locateOptions = {
       preferredAddressTypes: kubelet.preferredAddressTypes,

@@ -94,6 +94,11 @@ export class LiveCluster {
     return isNodeKnown ? undefined : this.#readMissing(namespace, podName);
   }
 
+  /** Asks the API for a node that is not known. Rejects as ReadThrough does. */
+  async lookUpNode(name: string): Promise<void> {
+    if (this.#options.store.getNode(name) === undefined) await this.#readThrough.read("Node", "", name);
+  }
+
   async #readMissing(namespace: string, podName: string): Promise<void> {
     const { store } = this.#options;
     // A pod that was not yet placed may be by now.
