@@ -143,6 +143,7 @@ export async function startGateway(
     node: node && listeners.kubelet && { ...listeners.kubelet.runtime, runtime: node.runtime },
     store,
     publishStatus: cluster.publishPodStatus,
+    events: cluster.events,
     nodes,
     kubelet: gateway.kubelet,
     metrics,

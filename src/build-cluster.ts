@@ -11,6 +11,7 @@ import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { GatewayContext } from "./gateway/context.ts";
 import type { ApiServerUpstream } from "./gateway/forward-to-api-server.ts";
 import { ApiClient } from "./kubernetes/api-client.ts";
+import { EventRecorder } from "./kubernetes/event-recorder.ts";
 import { FeaturePublisher } from "./kubernetes/feature-publisher.ts";
 import { type Kubeconfig, loadInCluster, loadKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { LiveCluster } from "./kubernetes/live-cluster.ts";
@@ -40,6 +41,8 @@ export interface BuiltCluster {
     | undefined;
   /** Writes the status of a pod that is probed here to the live API; undefined where there is none. */
   readonly publishPodStatus: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
+  /** Writes Events to the live API; undefined where there is none. */
+  readonly events: Pick<EventRecorder, "record"> | undefined;
   stop(): Promise<void>;
 }
 
@@ -62,6 +65,7 @@ export async function buildCluster(
     apiServer: undefined,
     writeIngressStatus: undefined,
     publishPodStatus: undefined,
+    events: undefined,
     stop: () => manifests.stop(),
   };
 }
@@ -144,6 +148,10 @@ async function buildLive(
       });
     },
     publishPodStatus: (pod, status) => publishPodStatus(client, pod, status),
+    events: new EventRecorder({
+      client,
+      onFailure: (error) => logger.warn({ error }, "an Event could not be written"),
+    }),
     stop: async () => {
       publisher?.stop();
       await live.stop();

@@ -7,6 +7,7 @@ import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { UpstreamProbe } from "./config/upstream-probes.ts";
 import type { KubeletOptions } from "./gateway/context.ts";
 import type { KnownNodes } from "./gateway/nodes/known-nodes.ts";
+import type { EventRecorder } from "./kubernetes/event-recorder.ts";
 import { commandsIn, endContainer } from "./node/container-probes.ts";
 import type { CriRuntime } from "./node/cri-runtime.ts";
 import { PodStatuses } from "./node/pod-statuses.ts";
@@ -35,6 +36,8 @@ export interface ProbeParts {
   readonly store: ClusterStore;
   /** Writes to a live cluster, whose controllers see to the endpoints; absent: the store is all there is. */
   readonly publishStatus?: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
+  /** Where Events about containers go, whole; absent: only the log has them, summed up. */
+  readonly events?: Pick<EventRecorder, "record"> | undefined;
   readonly nodes: Pick<KnownNodes, "reportProbe">;
   readonly kubelet: KubeletOptions;
   readonly metrics: Metrics;
@@ -72,7 +75,7 @@ export async function buildProbes(
 
 function probePods(
   { podProbes, featureGates }: GatewayConfiguration,
-  { store, metrics, logger, node, publishStatus }: ProbeParts,
+  { store, metrics, logger, node, publishStatus, events }: ProbeParts,
   wheel: TimerWheel,
 ): () => void {
   const ours = new Set(podProbes.nodeNames);
@@ -91,8 +94,11 @@ function probePods(
     userAgentVersion: USER_AGENT_VERSION,
     series: (labels) => metrics.probes.series(labels),
     // The whole text quotes bodies and outputs, which no log may hold.
-    onEvent: ({ metadata: { namespace, name } }, container, { reason, summary }) =>
-      logger.warn({ namespace, pod: name, container, reason }, summary),
+    onEvent: (pod, container, event) => {
+      const { namespace, name } = pod.metadata;
+      logger.warn({ namespace, pod: name, container, reason: event.reason }, event.summary);
+      void events?.record(pod, container, event);
+    },
     onProblem: (what, error) => logger.error({ error }, what),
   });
   const statuses =
