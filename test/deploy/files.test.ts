@@ -53,6 +53,14 @@ describe("deploy/examples/gateway.yaml", () => {
   });
 });
 
+describe("deploy/examples/rbac.yaml", () => {
+  it("is what an API server takes", () => {
+    const name = "deploy/examples/rbac.yaml";
+    const objects = parseManifests([{ name, text: textOf(name) }]);
+    expect(objects.map(({ kind }) => kind)).toContain("ClusterRoleBinding");
+  });
+});
+
 describe("docs/limits.md", () => {
   const text = textOf("docs/limits.md");
   const { spdy, ...limits } = defaultLimits;
