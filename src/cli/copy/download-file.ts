@@ -11,6 +11,8 @@ import { inspect, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { withRetries } from "./retry.ts";
 
+/** What may wait for the disk: messages come in pieces of 32 KiB, and a write for each of them is most of the work. */
+const BUFFER_BYTES = 4 * 1024 * 1024;
 const READ_ALL = 'exec cat "$1"';
 const READ_FROM = 'exec tail -c +"$2" "$1"';
 
@@ -89,7 +91,7 @@ class Download {
     await this.#hash.moveTo(offset, partial);
     this.bytes = offset;
     this.#progress.moveTo(offset);
-    const file = createWriteStream(partial, { flags: offset === 0 ? "w" : "a" });
+    const file = createWriteStream(partial, { flags: offset === 0 ? "w" : "a", highWaterMark: BUFFER_BYTES });
     const meter = this.#meter();
     const written = pipeline(meter, file);
     // Its failure is the session's, which tells it.
@@ -157,6 +159,7 @@ class Download {
 
   #meter(): Transform {
     return new Transform({
+      highWaterMark: BUFFER_BYTES,
       transform: (chunk: Buffer, _encoding, done: TransformCallback) => {
         this.#account(chunk);
         done(null, chunk);

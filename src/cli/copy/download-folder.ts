@@ -15,6 +15,8 @@ import type { RemotePath } from "./remote-path.ts";
 import { remoteFailure, textInput } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
 
+/** What may wait for the disk. */
+const BUFFER_BYTES = 4 * 1024 * 1024;
 const PACK = 'cd "$1" && exec tar cf - .';
 const PACK_REST = 'cd "$1" && exec tar cf - -X /dev/stdin .';
 
@@ -90,7 +92,7 @@ class Unpacking {
       );
     });
     // What tar-stream makes is written and read as Node's streams are, without being of their classes.
-    const bytes = new PassThrough();
+    const bytes = new PassThrough({ highWaterMark: BUFFER_BYTES });
     const unpacked = pipeline(bytes, archive as unknown as Writable);
     unpacked.catch(() => {});
     // Also where the pipeline has let go of it already.
@@ -183,7 +185,7 @@ class Unpacking {
         done(null, chunk);
       },
     });
-    await pipeline(stream, meter, createWriteStream(target));
+    await pipeline(stream, meter, createWriteStream(target, { highWaterMark: BUFFER_BYTES }));
     if (!this.#hashes.has(name)) this.bytes += size;
     this.#hashes.set(name, hash.digest("hex"));
   }

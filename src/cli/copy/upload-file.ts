@@ -17,6 +17,7 @@ import { isInterruption, withRetries } from "./retry.ts";
  */
 const writer = (redirection: string): string =>
   `exec 3<&0; cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $!`;
+const READ_BYTES = 1024 * 1024;
 const WRITE = writer(">");
 const APPEND = writer(">>");
 /** Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. */
@@ -45,7 +46,7 @@ export async function uploadFile(
   const attempt = async (): Promise<void> => {
     const offset = await upload.offset(Number(before.size));
     await hash.moveTo(offset, source);
-    await upload.send(createReadStream(source, { start: offset }), offset);
+    await upload.send(createReadStream(source, { start: offset, highWaterMark: READ_BYTES }), offset);
   };
   try {
     await withRetries(attempt, {
@@ -132,6 +133,7 @@ class Upload {
 
   async send(source: Readable, offset: number): Promise<void> {
     const meter = new Transform({
+      highWaterMark: READ_BYTES,
       transform: (chunk: Buffer, _encoding, done: TransformCallback) => {
         this.#hash.update(chunk);
         this.#progress.advance(chunk.byteLength);
