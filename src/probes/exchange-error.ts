@@ -31,14 +31,16 @@ export function noteRoute(socket: Socket, address: string): void {
 }
 
 /**
- * What Go says when a socket breaks: `read tcp LOCAL->REMOTE: read: connection reset by peer` once it was connected. `address`
- * is what was dialled.
+ * What Go says when a socket breaks: `read tcp LOCAL->REMOTE: read: connection reset by peer` once it was connected, also where our
+ * writing saw it first: Go's readers report. `address` is what was dialled.
  */
 export function brokenText(error: Error, socket: Socket, address = ""): string {
   const { code, syscall } = error as NodeJS.ErrnoException;
   const route = routes.get(socket);
-  if (route === undefined || (syscall !== "read" && syscall !== "write"))
+  if (route === undefined || (syscall !== "read" && syscall !== "write")) {
     return goDialErrorText(error, address);
-  const reason = code === "ECONNRESET" ? "connection reset by peer" : (code ?? error.message).toLowerCase();
-  return `${syscall} tcp ${route}: ${syscall}: ${reason}`;
+  }
+  const isReset = code === "ECONNRESET" || code === "EPIPE";
+  const reason = isReset ? "connection reset by peer" : (code ?? error.message).toLowerCase();
+  return `read tcp ${route}: read: ${reason}`;
 }

@@ -73,11 +73,15 @@ async function ourAnswer(asked: ProberQuestion): Promise<string> {
 
 /**
  * Whether a broken connection shows as FIN or as RST is a race, nghttp2 does not say whether it ended inside a frame, and Go names
- * the name server that it asked.
+ * the name server that it asked. A server that speaks before it was asked anything loses Go the first words of its error.
  */
 function normal(result: string, output: string, error: string | undefined): string {
   const text = error === undefined ? output : `ERROR ${error}`;
   return `${result}: ${text}`
+    .replace(
+      "net/http: HTTP/1.x transport connection broken: malformed HTTP response",
+      "malformed HTTP response",
+    )
     .replace(/(?:(?:unexpected )?EOF|read tcp [^ ]+: read: connection reset by peer)$/, "BROKEN")
     .replace(/ on [\d.]+:53: /, ": ");
 }
@@ -99,16 +103,25 @@ describeReal("go", "the verdicts and texts of Kubernetes' own probers", () => {
     await Promise.all([...servers.values()].map((server) => server.close()));
   });
 
+  /** What differs is asked again, twice at most: servers that hang up are races, lost by either side now and then. */
   async function expectSame(asked: ReadonlyMap<string, ProberQuestion>): Promise<void> {
+    let differences = await differencesIn(asked);
+    for (let round = 0; round < 2 && differences.length > 0; round++) {
+      const again = new Set(differences.map(({ name }) => name));
+      differences = await differencesIn(new Map([...asked].filter(([name]) => again.has(name))));
+    }
+    expect(differences).toEqual([]);
+  }
+
+  async function differencesIn(asked: ReadonlyMap<string, ProberQuestion>) {
     const theirs = await go.ask([...asked.values()]);
     const ours = await Promise.all([...asked.values()].map(ourAnswer));
-    const differences = [...asked.keys()].flatMap((name, index) => {
+    return [...asked.keys()].flatMap((name, index) => {
       const { result = "", output = "", error } = theirs[index] ?? {};
       let kubernetes = normal(result, output, error);
       for (const [their, our] of WORDED_OTHERWISE) kubernetes = kubernetes.replace(their, our);
       return ours[index] === kubernetes ? [] : [{ name, kubernetes, sluice: ours[index] }];
     });
-    expect(differences).toEqual([]);
   }
 
   it.each(["http", "h2c", "grpc", "tcp"])("%s against servers that misbehave", async (kind) => {
