@@ -1,5 +1,4 @@
 import type { HealthCheck } from "./admin/health.ts";
-import type { Ingress, IngressAddress } from "./api/networking-objects.ts";
 import type { ObjectKind, Pod, PodStatus } from "./api/objects.ts";
 import { connectThroughProxy, proxyServerOf } from "./client/proxy-connection.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
@@ -15,7 +14,6 @@ import { EventRecorder } from "./kubernetes/event-recorder.ts";
 import { FeaturePublisher } from "./kubernetes/feature-publisher.ts";
 import { type Kubeconfig, loadInCluster, loadKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { LiveCluster } from "./kubernetes/live-cluster.ts";
-import { objectPath } from "./kubernetes/live-resources.ts";
 import { publishPodStatus } from "./kubernetes/publish-pod-status.ts";
 import type { Logger } from "./observability/logger.ts";
 import { Metrics } from "./observability/metrics.ts";
@@ -35,9 +33,15 @@ export interface BuiltCluster {
   readonly apiEndpoint: { readonly host: string; readonly port: number } | undefined;
   /** The live API as the server for everything that is not ours; undefined where manifests tell what is where. */
   readonly apiServer: (ApiServerUpstream & { close(): void }) | undefined;
-  /** Writes the status of an Ingress where it belongs; undefined where that is the store. */
-  readonly writeIngressStatus:
-    | ((ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>)
+  /** Where what is written belongs; undefined where that is the store. */
+  readonly live:
+    | {
+        readonly client: ApiClient;
+        /** Of the kubeconfig's context, or of the pod. */
+        readonly namespace: string;
+        /** Resolves when every kind was listed once. */
+        readonly known: Promise<void>;
+      }
     | undefined;
   /** Writes the status of a pod that is probed here to the live API; undefined where there is none. */
   readonly publishPodStatus: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
@@ -63,7 +67,7 @@ export async function buildCluster(
     readinessChecks: {},
     apiEndpoint: undefined,
     apiServer: undefined,
-    writeIngressStatus: undefined,
+    live: undefined,
     publishPodStatus: undefined,
     events: undefined,
     stop: () => manifests.stop(),
@@ -138,15 +142,7 @@ async function buildLive(
     apiServer: configuration.upstreamAPIServer
       ? undefined
       : forwardingTo(kubeconfig, client, settings, dialTimeoutMs),
-    writeIngressStatus: async ({ metadata: { namespace = "", name } }, addresses) => {
-      const json = { status: { loadBalancer: { ingress: addresses } } };
-      const path = `${objectPath("Ingress", namespace, name)}/status`;
-      await client.json({
-        method: "PATCH",
-        path,
-        body: { contentType: "application/merge-patch+json", json },
-      });
-    },
+    live: { client, namespace: kubeconfig.namespace, known: live.known },
     publishPodStatus: (pod, status) => publishPodStatus(client, pod, status),
     events: new EventRecorder({
       client,

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { BuiltCluster } from "./build-cluster.ts";
+import { buildIngressWriter } from "./build-ingress-writer.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { IngressListener } from "./config/ingress-listener.ts";
 import type { GatewayContext } from "./gateway/context.ts";
@@ -9,6 +10,7 @@ import { defaultCertificateOf } from "./ingress/certificates.ts";
 import { EndpointUpstream } from "./ingress/endpoint-upstream.ts";
 import type { IngressContext, StreamingGateway } from "./ingress/ingress-context.ts";
 import { createIngressServers, type IngressServers } from "./ingress/ingress-servers.ts";
+import { ProblemReporter } from "./ingress/problem-reporter.ts";
 import { RouteController } from "./ingress/route-controller.ts";
 import { ServiceBalancer } from "./ingress/service-balancer.ts";
 import { StatusPublisher } from "./ingress/status-publisher.ts";
@@ -33,28 +35,32 @@ export interface RunningIngress {
 export async function startIngress(
   listener: IngressListener,
   configuration: GatewayConfiguration,
-  { store, writeIngressStatus }: Pick<BuiltCluster, "store" | "writeIngressStatus">,
+  cluster: Pick<BuiltCluster, "store" | "live">,
   gateway: GatewayContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
   api: HttpServer,
   surroundings: Surroundings,
 ): Promise<RunningIngress> {
   const { logger } = gateway;
+  const { store } = cluster;
   const metrics = gateway.metrics.ingress;
   const defaultTls = await defaultTlsOf(listener);
-  const reported = new Set<string>();
+  const writer = buildIngressWriter(listener.leaderElection, cluster, logger);
   const publisher = new StatusPublisher({
     cluster: store,
     addresses: listener.publishedAddresses,
-    write:
-      writeIngressStatus ??
-      (async (ingress, addresses) => {
-        store.upsert({ ...ingress, status: { loadBalancer: { ingress: addresses } } });
-      }),
+    write: writer.writeStatus,
+    mayWrite: writer.mayWrite,
     onFailure: (ingress, error) =>
       logger.error(
         { ingress: ingress.metadata.name, error },
         "the status of an Ingress could not be written",
       ),
+  });
+  const reporter = new ProblemReporter({
+    log: ({ ingress: { metadata }, reason, message }) =>
+      logger.warn({ namespace: metadata.namespace ?? "default", ingress: metadata.name, reason }, message),
+    tell: writer.tellProblem,
+    mayTell: writer.mayWrite,
   });
   const controller = await RouteController.start({
     cluster: store,
@@ -63,16 +69,12 @@ export async function startIngress(
     onActive: ({ ingresses, problems }) => {
       metrics.routesReplaced(ingresses.length);
       publisher.publish(ingresses);
-      const present = new Set<string>();
-      for (const { ingress, reason, message } of problems) {
-        const { namespace = "default", name } = ingress.metadata;
-        const key = `${namespace}/${name} ${reason} ${message}`;
-        present.add(key);
-        if (!reported.has(key)) logger.warn({ namespace, ingress: name, reason }, message);
-      }
-      reported.clear();
-      for (const key of present) reported.add(key);
+      reporter.report(problems);
     },
+  });
+  writer.start(() => {
+    publisher.resume();
+    reporter.tellRest();
   });
   const balancer = new ServiceBalancer({
     cluster: store,
@@ -103,6 +105,7 @@ export async function startIngress(
       await stopServers(servers);
       await controller.stop();
       await publisher.stop();
+      await writer.stop();
       balancer.stop();
       for (const streaming of streamingGateways.values()) {
         if (streaming.type === "upstream") streaming.upstream.close();

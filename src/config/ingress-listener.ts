@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { checkNetwork } from "./address-list.ts";
 import { type ListenerTls, readCertificateFiles } from "./certificate-files.ts";
+import { type LeaderElectionSettings, readLeaderElection } from "./leader-election.ts";
 import type { Section } from "./section.ts";
 import { checkOrigin } from "./upstream-api-server.ts";
 import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
@@ -26,6 +27,8 @@ export interface IngressListener {
   readonly allowedEndpointAddresses: readonly string[];
   /** What backends of kind StreamingGateway may name. */
   readonly streamingGateways: readonly StreamingGatewayTarget[];
+  /** Read where a live API tells the routes. */
+  readonly leaderElection: LeaderElectionSettings;
 }
 
 export interface StreamingGatewayTarget {
@@ -53,6 +56,7 @@ export function readIngressListener(
     publishedAddresses: section.strings("publishedAddresses", [], checkPublished),
     allowedEndpointAddresses: section.strings("allowedEndpointAddresses", [], checkNetwork),
     streamingGateways: section.sections("streamingGateways").map(readTarget),
+    leaderElection: readLeaderElection(section.section("leaderElection")),
   };
   section.finish();
   return listener;

@@ -36,6 +36,17 @@ export class IngressClasses {
     const named = spec?.ingressClassName ?? this.#default;
     return named === undefined ? this.#options.servesWithoutClass : this.#ours.has(named);
   }
+
+  /** What to tell the owner of an Ingress that names two classes, where one of them is ours. */
+  conflictOf({ metadata, spec }: Ingress): string | undefined {
+    const annotated = metadata.annotations?.[LEGACY_CLASS_ANNOTATION];
+    const named = spec?.ingressClassName;
+    if (annotated === undefined || named === undefined || annotated === named) return undefined;
+    const isOurs = this.#ours.has(annotated) || annotated === this.#options.legacyClassName;
+    if (!isOurs && !this.#ours.has(named)) return undefined;
+    const [used, ignored] = [annotated, named].map((name) => JSON.stringify(name));
+    return `the annotation ${LEGACY_CLASS_ANNOTATION} says ${used} and is followed, spec.ingressClassName ${ignored} is not`;
+  }
 }
 
 /** The newest default class, the first by name among equals (the admission plugin DefaultIngressClass). */

@@ -106,8 +106,12 @@ export class RouteController {
     if (this.#isStopped) return;
     this.#table = compiled.table;
     this.#certificates = certificates.table;
+    const ambiguous = cluster.list("Ingress").flatMap((ingress) => {
+      const message = owned.conflictOf(ingress);
+      return message === undefined ? [] : [{ ingress, reason: "AmbiguousClass", message }];
+    });
     const tls = certificates.problems.map((problem) => ({ ...problem, reason: "InvalidCertificate" }));
-    onActive({ ingresses: compiled.ingresses, problems: [...compiled.problems, ...tls] });
+    onActive({ ingresses: compiled.ingresses, problems: [...compiled.problems, ...tls, ...ambiguous] });
   }
 }
 

@@ -2,7 +2,9 @@ import { isIP } from "node:net";
 import type { Ingress, IngressAddress } from "../api/networking-objects.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 
-/** Writes the status of one Ingress, or an empty one. Rejections are the publisher's to log; the next change tries again. */
+export const STATUS_RETRY_MS = 5_000;
+
+/** Writes the status of one Ingress, or an empty one. Rejections are the publisher's to log; it tries again. */
 export type WriteIngressStatus = (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;
 
 export interface StatusPublisherOptions {
@@ -10,6 +12,10 @@ export interface StatusPublisherOptions {
   /** IP addresses and host names. */
   readonly addresses: readonly string[];
   readonly write: WriteIngressStatus;
+  /** False while another replica writes. Asked again before each write. */
+  readonly mayWrite?: () => boolean;
+  /** After a failure all that is not as it should be is tried again. */
+  readonly retryMs?: number;
   onFailure(ingress: Ingress, error: unknown): void;
 }
 
@@ -22,6 +28,9 @@ export class StatusPublisher {
   readonly #addresses: readonly IngressAddress[];
   readonly #unsubscribe: () => void;
   #served: ReadonlySet<string> = new Set();
+  /** No longer served, and the address may still be there. */
+  readonly #revoked = new Set<string>();
+  #retry: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: StatusPublisherOptions) {
@@ -30,6 +39,9 @@ export class StatusPublisher {
       isIP(address) === 0 ? { hostname: address } : { ip: address },
     );
     this.#unsubscribe = options.cluster.subscribe(({ type, object }) => {
+      if (object.kind === "Ingress" && (type === "DELETED" || !this.#isPublished(object))) {
+        this.#revoked.delete(keyOf(object));
+      }
       // Somebody took our address away, or the object came back without it.
       if (object.kind === "Ingress" && type !== "DELETED" && this.#served.has(keyOf(object)))
         this.#publish(keyOf(object));
@@ -39,8 +51,15 @@ export class StatusPublisher {
   publish(served: readonly Ingress[]): void {
     const before = this.#served;
     this.#served = new Set(served.map(keyOf));
+    for (const key of before) if (!this.#served.has(key)) this.#revoked.add(key);
+    for (const key of this.#served) this.#revoked.delete(key);
+    this.resume();
+  }
+
+  /** Writes what another replica, or a failure, has left to do. */
+  resume(): void {
     for (const key of this.#served) this.#publish(key);
-    for (const key of before) if (!this.#served.has(key)) this.#takeBack(key);
+    for (const key of this.#revoked) this.#takeBack(key);
   }
 
   /** Resolves when all that was to be written is. */
@@ -53,6 +72,7 @@ export class StatusPublisher {
 
   async stop(): Promise<void> {
     this.#unsubscribe();
+    clearTimeout(this.#retry);
     await this.settled();
   }
 
@@ -72,14 +92,26 @@ export class StatusPublisher {
 
   /** One after the other: thousands of Ingresses are no reason to flood the API server. What is written is decided when its turn comes. */
   #queue(key: string, decide: (current: Ingress) => readonly IngressAddress[] | undefined): void {
-    const { cluster, write, onFailure } = this.#options;
+    const { cluster, write, mayWrite = () => true, onFailure } = this.#options;
+    if (!mayWrite()) return;
     this.#writing = this.#writing.then(async () => {
       const [namespace = "", name = ""] = key.split("/");
       const current = cluster.get("Ingress", namespace, name);
       const addresses = current && decide(current);
-      if (current === undefined || addresses === undefined) return;
-      await write(current, addresses).catch((error) => onFailure(current, error));
+      if (current === undefined || addresses === undefined || !mayWrite()) return;
+      await write(current, addresses).catch((error) => {
+        onFailure(current, error);
+        this.#retryLater();
+      });
     });
+  }
+
+  #retryLater(): void {
+    if (this.#retry !== undefined) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.resume();
+    }, this.#options.retryMs ?? STATUS_RETRY_MS).unref();
   }
 
   #isPublished({ status }: Ingress): boolean {

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/objects.ts";
 import type { ApiClient } from "./api-client.ts";
+import { EventBudget } from "./event-budget.ts";
 
 /** What happened to a container, as `kubectl describe pod` shows it. */
 export interface ContainerEvent {
@@ -15,10 +16,8 @@ export interface EventRecorderOptions {
   readonly nowMs?: () => number;
 }
 
-/** client-go's bounds: Events remembered, Events of one pod at once, and how often one more is let through. */
+/** client-go's bound: Events remembered. */
 const MAX_REMEMBERED = 4_096;
-const BURST = 25;
-const REFILL_MS = 300_000;
 /** The API server takes no more. */
 const MAX_MESSAGE_CHARACTERS = 1_024;
 
@@ -36,7 +35,7 @@ export class EventRecorder {
   /** By what they say, the longest unused first. */
   readonly #written = new Map<string, Written>();
   /** By pod uid. */
-  readonly #allowances = new Map<string, { tokens: number; atMs: number }>();
+  readonly #budget = new EventBudget();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -44,7 +43,7 @@ export class EventRecorder {
 
   async record(pod: Pod, containerName: string, event: ContainerEvent): Promise<void> {
     const { uid = "", namespace = "" } = pod.metadata;
-    if (!this.#mayWrite(uid)) return;
+    if (!this.#budget.take(uid, this.#nowMs())) return;
     const key = [uid, containerName, event.type, event.reason, event.message].join("\n");
     const known = this.#written.get(key);
     try {
@@ -97,16 +96,6 @@ export class EventRecorder {
       body: { contentType: "application/json", json },
     })) as { metadata?: { name?: string } };
     return answer.metadata?.name;
-  }
-
-  #mayWrite(uid: string): boolean {
-    const nowMs = this.#nowMs();
-    const { tokens, atMs } = this.#allowances.get(uid) ?? { tokens: BURST, atMs: nowMs };
-    const refilled = Math.min(BURST, tokens + (nowMs - atMs) / REFILL_MS);
-    this.#allowances.delete(uid);
-    this.#allowances.set(uid, { tokens: refilled >= 1 ? refilled - 1 : refilled, atMs: nowMs });
-    forgetOldest(this.#allowances);
-    return refilled >= 1;
   }
 
   #remember(key: string, written: Written): void {

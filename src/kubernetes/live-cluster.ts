@@ -33,12 +33,18 @@ export class LiveCluster {
   readonly #secretReflectors = new Set<Reflector>();
   readonly #readThrough: ReadThrough;
   readonly #startedMs = performance.now();
+  /** Resolves when each kind was listed once. */
+  readonly known: Promise<void>;
+  #tellKnown = (): void => {};
   #secrets: NamedSecrets | undefined;
   #isSyncTold = false;
 
   constructor(options: LiveClusterOptions) {
     const { client, store, kinds, metrics } = options;
     this.#options = options;
+    this.known = new Promise((resolve) => {
+      this.#tellKnown = resolve;
+    });
     this.#readThrough = new ReadThrough({
       client,
       found: (object) => store.upsert(projected(object)),
@@ -185,6 +191,7 @@ export class LiveCluster {
   #tellSync(): void {
     if (this.#isSyncTold || this.unsynced.length > 0) return;
     this.#isSyncTold = true;
+    this.#tellKnown();
     const tookMs = Math.round(performance.now() - this.#startedMs);
     this.#options.logger.info({ tookMs }, "the cluster is known");
   }

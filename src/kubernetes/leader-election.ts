@@ -1,0 +1,190 @@
+import { COORDINATION_API_VERSION, type Lease, type LeaseSpec } from "../api/service-objects.ts";
+import type { ApiClient } from "./api-client.ts";
+import { ApiError } from "./api-error.ts";
+import { collectionPath, objectPath } from "./live-resources.ts";
+
+export interface LeaderElectionOptions {
+  readonly client: Pick<ApiClient, "json">;
+  readonly namespace: string;
+  readonly name: string;
+  /** Of this process; no other may have it. */
+  readonly identity: string;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+  readonly onLeading: () => void;
+  readonly onLost: () => void;
+  readonly onFailure: (problem: string) => void;
+  readonly nowMs?: () => number;
+  readonly random?: () => number;
+}
+
+/** What a candidate last saw of the Lease, and when by its own clock. */
+interface Observation {
+  readonly lease: Lease;
+  readonly text: string;
+  readonly atMs: number;
+}
+
+/**
+ * One of several replicas leads, by a Lease that it renews (client-go's leaderelection, and its timing). Clocks of different machines
+ * are not compared: a Lease has run out when this process has seen it unchanged for as long as it says.
+ */
+export class LeaderElection {
+  readonly #options: LeaderElectionOptions;
+  readonly #nowMs: () => number;
+  readonly #stopping = new AbortController();
+  #observed: Observation | undefined;
+  #renewedMs = Number.NEGATIVE_INFINITY;
+  #wasLeading = false;
+  #isFailing = false;
+  #timer: NodeJS.Timeout | undefined;
+  #trying: Promise<void> | undefined;
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+  }
+
+  /** To be asked before every write: a process that stood still for a while has lost without hearing of it. */
+  get isLeading(): boolean {
+    return this.#nowMs() - this.#renewedMs < this.#options.renewDeadlineMs;
+  }
+
+  start(): void {
+    if (this.#trying !== undefined || this.#stopping.signal.aborted) return;
+    this.#trying = this.#try();
+  }
+
+  /** Resolves when the Lease, if ours, was given up, so that the next leader need not wait. To be called when nothing is written any more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    clearTimeout(this.#timer);
+    await this.#trying;
+    if (!this.isLeading || this.#observed === undefined) return;
+    this.#renewedMs = Number.NEGATIVE_INFINITY;
+    const { spec = {} } = this.#observed.lease;
+    await this.#put(this.#observed.lease, {
+      ...spec,
+      holderIdentity: "",
+      leaseDurationSeconds: 1,
+      renewTime: microTime(),
+    }).catch((error: Error) => this.#options.onFailure(error.message));
+  }
+
+  async #try(): Promise<void> {
+    const askedMs = this.#nowMs();
+    try {
+      if (await this.#acquireOrRenew()) {
+        // From before the request: the others may have seen it as early as that.
+        this.#renewedMs = askedMs;
+      }
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) this.#failed(error as Error);
+    }
+    this.#tellChange();
+    if (this.#stopping.signal.aborted) return;
+    const { retryPeriodMs, random = Math.random } = this.#options;
+    // Candidates do not come in step; the leader comes on time.
+    const waitMs = this.#wasLeading ? retryPeriodMs : retryPeriodMs * (1 + 0.2 * random());
+    this.#timer = setTimeout(() => {
+      this.#trying = this.#try();
+    }, waitMs).unref();
+  }
+
+  #tellChange(): void {
+    const { isLeading } = this;
+    if (isLeading === this.#wasLeading) return;
+    this.#wasLeading = isLeading;
+    if (isLeading) this.#options.onLeading();
+    else this.#options.onLost();
+  }
+
+  async #acquireOrRenew(): Promise<boolean> {
+    const { identity, leaseDurationMs } = this.#options;
+    const found = await this.#read();
+    const at = microTime();
+    const ours = { holderIdentity: identity, leaseDurationSeconds: leaseDurationMs / 1_000, renewTime: at };
+    if (found === undefined) {
+      return this.#written(this.#create({ ...ours, acquireTime: at, leaseTransitions: 0 }));
+    }
+    this.#observe(found);
+    const { holderIdentity = "", acquireTime = at, leaseTransitions = 0 } = found.spec ?? {};
+    if (holderIdentity === identity) {
+      return this.#written(this.#put(found, { ...ours, acquireTime, leaseTransitions }));
+    }
+    this.#renewedMs = Number.NEGATIVE_INFINITY;
+    if (holderIdentity !== "" && !this.#hasRunOut()) return false;
+    return this.#written(
+      this.#put(found, { ...ours, acquireTime: at, leaseTransitions: leaseTransitions + 1 }),
+    );
+  }
+
+  #observe(lease: Lease): void {
+    const text = JSON.stringify(lease.spec);
+    if (this.#observed?.text === text) {
+      this.#observed = { ...this.#observed, lease };
+    } else {
+      this.#observed = { lease, text, atMs: this.#nowMs() };
+    }
+  }
+
+  #hasRunOut(): boolean {
+    if (this.#observed === undefined) return false;
+    const { lease, atMs } = this.#observed;
+    const seconds = lease.spec?.leaseDurationSeconds ?? this.#options.leaseDurationMs / 1_000;
+    return this.#nowMs() - atMs >= seconds * 1_000;
+  }
+
+  /** False where another replica was faster. */
+  async #written(writing: Promise<unknown>): Promise<boolean> {
+    try {
+      this.#observe((await writing) as Lease);
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 409) return false;
+      throw error;
+    }
+  }
+
+  async #read(): Promise<Lease | undefined> {
+    const { namespace, name } = this.#options;
+    try {
+      return (await this.#ask({ path: objectPath("Lease", namespace, name) })) as Lease;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+
+  #create(spec: LeaseSpec): Promise<unknown> {
+    const { namespace, name } = this.#options;
+    const json = { apiVersion: COORDINATION_API_VERSION, kind: "Lease", metadata: { name, namespace }, spec };
+    const body = { contentType: "application/json", json };
+    return this.#ask({ method: "POST", path: collectionPath("Lease", namespace), body });
+  }
+
+  /** With the version that was read: of two who find it free one gets it. */
+  #put(lease: Lease, spec: LeaseSpec): Promise<unknown> {
+    const { namespace, name } = this.#options;
+    const body = { contentType: "application/json", json: { ...lease, spec } };
+    return this.#ask({ method: "PUT", path: objectPath("Lease", namespace, name), body });
+  }
+
+  /** No longer than half the deadline, so that a server that says nothing leaves time for another try. */
+  async #ask(request: Parameters<ApiClient["json"]>[0]): Promise<unknown> {
+    const { client, renewDeadlineMs } = this.#options;
+    return await client.json({ ...request, signal: AbortSignal.timeout(renewDeadlineMs / 2) });
+  }
+
+  #failed({ message }: Error): void {
+    if (!this.#isFailing) this.#options.onFailure(message);
+    this.#isFailing = true;
+  }
+}
+
+/** metav1.MicroTime. */
+function microTime(): string {
+  return new Date().toISOString().replace("Z", "000Z");
+}
