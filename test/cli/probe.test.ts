@@ -12,6 +12,7 @@ import { oneLine } from "../../src/cli/probe-report.ts";
 import { UsageError } from "../../src/cli/usage-error.ts";
 import { ConfigurationError } from "../../src/config/configuration-error.ts";
 import { closedPort } from "../support/misbehaving-servers.ts";
+import { Sluice } from "../support/sluice.ts";
 import { issueCertificate } from "../support/test-certificates.ts";
 
 let http: Server;
@@ -229,6 +230,15 @@ describe("sluice probe --watch", () => {
       expect.stringMatching(/5 \| Success \| 1\/1 Success \| ready/),
     ]);
     expect(code).toBe(0);
+  });
+
+  it("goes on as a program of its own, whose rounds are longer apart than anything else that it waits for", async () => {
+    statuses.push(200, 500, 500);
+    const url = `http://127.0.0.1:${portOf(http)}/`;
+    const args = ["probe", url, "--watch", "--period", "100ms", "--rounds", "3", "--failure-threshold", "2"];
+    const { exitCode, stdout } = await new Sluice({}).run(args);
+    expect(rowsOf(stdout)).toHaveLength(3);
+    expect(exitCode).toBe(1);
   });
 
   it("liveness: says where the kubelet restarts, and goes on with the next container", async () => {
