@@ -39,15 +39,26 @@ export async function explainNode(
   return node.problem !== undefined || isDead ? 1 : 0;
 }
 
-/** Asks a running gateway, over its admin listener, for what it holds of a node. Throws UsageError for what is no URL. */
+/** Asks a running gateway, over its admin listener, for what it holds of a node. Throws UsageError for what is none. */
 export async function askAdmin(admin: string, name: string): Promise<DescribedNode | undefined> {
   if (!URL.canParse(admin)) throw new UsageError(`--admin must be a URL, got ${JSON.stringify(admin)}`);
   const url = new URL("/debug/nodes", admin);
   url.searchParams.set("name", name);
-  const response = await fetch(url, { signal: AbortSignal.timeout(ADMIN_TIMEOUT_MS), redirect: "error" });
-  if (!response.ok) throw new Error(`${url.origin} answered ${response.status}`);
-  const [node] = (await response.json()) as DescribedNode[];
-  return node;
+  let response: Response;
+  try {
+    response = await fetch(url, { signal: AbortSignal.timeout(ADMIN_TIMEOUT_MS), redirect: "error" });
+  } catch (error) {
+    const { cause = error } = error as Error;
+    throw new UsageError(`--admin ${url.origin} does not answer: ${(cause as Error).message}`);
+  }
+  if (!response.ok)
+    throw new UsageError(`--admin ${url.origin} answered ${response.status}: is it an admin listener?`);
+  try {
+    const [node] = (await response.json()) as DescribedNode[];
+    return node;
+  } catch {
+    throw new UsageError(`--admin ${url.origin} answered no JSON: is it an admin listener?`);
+  }
 }
 
 function describe(node: DescribedNode, isRunning: boolean): string {

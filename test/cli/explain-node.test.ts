@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { startGateway } from "../../src/app.ts";
 import { run } from "../../src/cli/explain.ts";
+import { UsageError } from "../../src/cli/usage-error.ts";
 import { loadConfiguration } from "../../src/config/load-configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
+import { closedPort } from "../support/misbehaving-servers.ts";
 import { PLAIN_TOKEN, PlainGatewayFiles } from "../support/plain-gateway.ts";
 import { ScriptedKubelet } from "../support/scripted-kubelet.ts";
 import { V5Client } from "../support/v5-client.ts";
@@ -100,5 +102,20 @@ describe("sluice explain node/NAME --admin URL", () => {
       /\(WebSocket v5\) +translate +the node failed at the client's own protocol lately/,
     );
     expect(await explain(...args, "node/other")).toBe(1);
+  });
+
+  it("says in a line when nothing answers there, or something else does", async () => {
+    const explainBy = (admin: string) =>
+      explain("--config", gatewayFiles.configurationFile, "--admin", admin, "node/node");
+    const port = await closedPort();
+    await expect(explainBy(`http://127.0.0.1:${port}`)).rejects.toThrow(
+      new UsageError(
+        `--admin http://127.0.0.1:${port} does not answer: connect ECONNREFUSED 127.0.0.1:${port}`,
+      ),
+    );
+    const { origin } = new URL(gateway.apiServerUrl);
+    await expect(explainBy(origin)).rejects.toThrow(
+      new UsageError(`--admin ${origin} answered 401: is it an admin listener?`),
+    );
   });
 });
