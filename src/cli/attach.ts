@@ -26,10 +26,14 @@ export async function run(args: string[]): Promise<number> {
   const connection = await openConnection(values);
   const found = await findContainer(connection, positionals[0], values.container, values.quiet === true);
   if (typeof found === "number") return found;
+  // The terminal is the container's: a node refuses to be asked for another kind of stream than the main process has.
+  if (values.tty === true && !found.hasTerminal && values.quiet !== true) {
+    process.stderr.write(`error: Unable to use a TTY - container ${found.container} did not allocate one\n`);
+  }
   return runCommandSession(connection, {
     path: attachPath(found),
     stdin: values.stdin === true,
-    tty: values.tty === true,
+    tty: found.hasTerminal,
     isAttach: true,
     isQuiet: values.quiet === true,
     escapeCharacter,

@@ -112,6 +112,15 @@ describe("with a terminal", () => {
     return { child, exitCode, seen };
   }
 
+  it("stays the user's own where the container that is attached to has none, so that Ctrl-C ends the session", async () => {
+    const { child, exitCode, seen } = terminal(["attach", "-it", "web"]);
+    await seen("error: Unable to use a TTY - container main did not allocate one");
+    child.write("a line\r");
+    await seen("a line", 2);
+    child.write("\u0003");
+    await exitCode;
+  });
+
   it("is raw, has its size, follows it, passes Ctrl-C on, and ends with the command's code", async () => {
     const { child, exitCode, seen } = terminal(["exec", "-it", "web", "--", "sh"]);
     await seen(/[$#] /);

@@ -28,13 +28,19 @@ export function escapeOf(text: string | undefined): string {
   throw new UsageError(`--escape-char ${text}: must be one character, or "none"`);
 }
 
+/** A container that was found, in a pod. */
+export interface FoundContainer extends PodReference {
+  /** Whether its main process has a terminal. */
+  readonly hasTerminal: boolean;
+}
+
 /** The container that a command is for; what is in the way is said on stderr, and its exit code is the answer. */
 export async function findContainer(
   { target, namespace }: ClientConnection,
   resource: string | undefined,
   containerName: string | undefined,
   isQuiet: boolean,
-): Promise<PodReference | number> {
+): Promise<FoundContainer | number> {
   const source = new PodSource(target, namespace, parseResource(resource));
   let pod: PodObject | undefined;
   try {
@@ -48,9 +54,14 @@ export async function findContainer(
         `cannot exec into a container in a completed pod; current phase is ${phase}`,
       );
     }
-    const { name, notice } = containerOf(pod, containerName);
+    const { container, notice } = containerOf(pod, containerName);
     if (notice !== undefined && !isQuiet) process.stderr.write(`${notice}\n`);
-    return { namespace, pod: pod.metadata.name, container: name };
+    return {
+      namespace,
+      pod: pod.metadata.name,
+      container: container.name,
+      hasTerminal: container.tty === true,
+    };
   } catch (error) {
     if (error instanceof ConnectError) return reportError(error);
     process.stderr.write(`error: ${(error as Error).message}\n`);

@@ -21,6 +21,8 @@ export interface PodObject {
 
 interface ContainerObject {
   readonly name: string;
+  /** Whether its main process has a terminal. */
+  readonly tty?: boolean;
   readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[];
 }
 
@@ -151,16 +153,19 @@ export function usablePods(pods: readonly PodObject[], isOnePod: boolean): reado
 }
 
 /** kubectl's choice of a container: the named one, the annotated one, the first. */
-export function containerOf(pod: PodObject, name: string | undefined): { name: string; notice?: string } {
+export function containerOf(
+  pod: PodObject,
+  name: string | undefined,
+): { container: ContainerObject; notice?: string } {
   const { containers, initContainers = [] } = pod.spec;
   if (name !== undefined) {
-    const isKnown = [...containers, ...initContainers].some((container) => container.name === name);
-    if (isKnown) return { name };
+    const named = [...containers, ...initContainers].find((container) => container.name === name);
+    if (named !== undefined) return { container: named };
     throw new ConnectError("http", `container ${name} not found in pod ${pod.metadata.name}`);
   }
   const annotated = pod.metadata.annotations?.["kubectl.kubernetes.io/default-container"];
-  if (annotated !== undefined && containers.some((container) => container.name === annotated))
-    return { name: annotated };
+  const marked = containers.find((container) => container.name === annotated);
+  if (marked !== undefined) return { container: marked };
   const [first] = containers;
   if (first === undefined) throw new ConnectError("http", `pod ${pod.metadata.name} has no container`);
   const all = [
@@ -168,7 +173,7 @@ export function containerOf(pod: PodObject, name: string | undefined): { name: s
     ...initContainers.map((container) => `${container.name} (init)`),
   ];
   return {
-    name: first.name,
+    container: first,
     ...(all.length > 1 && { notice: `Defaulted container "${first.name}" out of: ${all.join(", ")}` }),
   };
 }

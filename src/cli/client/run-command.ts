@@ -43,7 +43,7 @@ export async function runCommandSession(
 ): Promise<number> {
   const hasTerminal = process.stdin instanceof ReadStream && process.stdin.isTTY;
   const tty = session.tty && hasTerminal && session.stdin;
-  if (session.tty && !tty) process.stderr.write(NOT_A_TERMINAL);
+  if (session.tty && session.stdin && !tty && !session.isQuiet) process.stderr.write(NOT_A_TERMINAL);
   const ended = new AbortController();
   const restore = tty ? enterRawMode(process.stdin as ReadStream) : () => {};
   const input = inputOf(session, tty, () => ended.abort());
