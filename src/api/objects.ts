@@ -3,7 +3,7 @@ import type { NetworkingObject } from "./networking-objects.ts";
 import type { Extensible, ObjectMeta } from "./object-meta.ts";
 import type { Lifecycle, Probe } from "./probe-objects.ts";
 import type { RbacObject } from "./rbac-objects.ts";
-import type { ServiceObject } from "./service-objects.ts";
+import type { Service, ServiceObject } from "./service-objects.ts";
 
 export type { ObjectMeta } from "./object-meta.ts";
 
@@ -107,10 +107,10 @@ export interface Namespace extends Extensible {
   readonly status?: Extensible & { readonly phase?: string };
 }
 
-/** What the read-only API gives out. */
-export type ServedObject = Pod | Node | Namespace;
+/** What the read-only API gives out: never a Secret. */
+export type ServedObject = Pod | Node | Namespace | Service | NetworkingObject;
 
-export type KubernetesObject = ServedObject | RbacObject | ServiceObject | NetworkingObject;
+export type KubernetesObject = Pod | Node | Namespace | RbacObject | ServiceObject | NetworkingObject;
 
 export type ObjectKind = KubernetesObject["kind"];
 

@@ -4,7 +4,7 @@ import { type ApiAnswer, type ApiRequest, jsonAnswer, statusAnswer, textAnswer }
 import { answerCoreResources, answerCoreVersions, answerGroups } from "./discovery.ts";
 import { answerGroupPath, apiGroups } from "./group-discovery.ts";
 import type { ObjectSource } from "./object-source.ts";
-import { resources } from "./resources.ts";
+import { qualifiedNameOf, resourcesOf } from "./resources.ts";
 import { reviewAt } from "./review-resources.ts";
 import { type ServerVersion, versionInfo } from "./version-info.ts";
 
@@ -16,8 +16,8 @@ export interface ReadOnlyApiOptions {
 }
 
 /**
- * Answers what kubectl asks of an API server before and besides streaming: versions, discovery, health, and reading pods, nodes and
- * namespaces. Every request gets its answer here, errors as Status, except the streaming subresources, for which undefined is
+ * Answers what kubectl asks of an API server before and besides streaming: versions, discovery, health, and reading what is
+ * where. Every request gets its answer here, errors as Status, except the streaming subresources, for which undefined is
  * returned: they are the gateway's. Who may ask is decided before.
  */
 export function answerApiRequest(
@@ -51,7 +51,7 @@ function answer(
   if (review !== undefined) throw methodNotAllowed(method, review.name);
   const resourcePath = parseResourcePath(path);
   if (resourcePath === undefined) throw unknownPath();
-  if (!isRead) throw methodNotAllowed(method, resourcePath.resource.name, resourcePath.name);
+  if (!isRead) throw methodNotAllowed(method, qualifiedNameOf(resourcePath.resource), resourcePath.name);
   return answerResource(resourcePath, { source, query, accept, now: options.now });
 }
 
@@ -80,15 +80,17 @@ const fixedAnswers: Readonly<Record<string, (accept: string, options: ReadOnlyAp
       : textAnswer(500, "[-]shutdown failed: reason withheld\nreadyz check failed\n"),
 };
 
-/** `/api/v1/pods`, `/api/v1/nodes/worker`, `/api/v1/namespaces/default/pods/web`. */
+/** `/api/v1/pods`, `/api/v1/nodes/worker`, `/apis/networking.k8s.io/v1/namespaces/default/ingresses/web`. */
 function parseResourcePath(path: string): ResourcePath | undefined {
-  const segments = segmentsOf(path);
-  if (segments === undefined || segments[0] !== "api" || segments[1] !== "v1") return undefined;
-  const [first, second, third, fourth, ...more] = segments.slice(2);
+  const [root, ...segments] = segmentsOf(path) ?? [];
+  const [group, version, ...rest] =
+    root === "api" ? ["", ...segments] : root === "apis" && segments[0] !== "" ? segments : [];
+  if (group === undefined || version === undefined) return undefined;
+  const [first, second, third, fourth, ...more] = rest;
   if (more.length > 0) return undefined;
   const isInNamespace = first === "namespaces" && third !== undefined;
   const resourceName = isInNamespace ? third : first;
-  const resource = resources.find(({ name }) => name === resourceName);
+  const resource = resourcesOf(group, version).find(({ name }) => name === resourceName);
   if (resource === undefined || (isInNamespace && !resource.isNamespaced)) return undefined;
   if (isInNamespace) return { resource, namespace: second, name: fourth };
   // `/api/v1/pods/web` names a pod of no namespace; only collections span them all.

@@ -7,10 +7,10 @@ import { parseLabelSelector } from "./label-selector.ts";
 import { pageOf } from "./list-page.ts";
 import { negotiate } from "./negotiate.ts";
 import type { ObjectSource } from "./object-source.ts";
-import type { Resource } from "./resources.ts";
+import { groupVersionOf, qualifiedNameOf, type Resource } from "./resources.ts";
 import { includeObjectOf, tableForms, tableOf } from "./table.ts";
 
-/** A path below `/api/v1`, taken apart. */
+/** A path below `/api/v1` or `/apis/GROUP/VERSION`, taken apart. */
 export interface ResourcePath {
   readonly resource: Resource;
   /** Undefined: every namespace, or a resource that has none. */
@@ -38,11 +38,11 @@ export function answerResource(path: ResourcePath, context: ReadContext): ApiAns
       query,
       isWatched,
       present: (object) => present.one(object),
-      listMatching: () => path.resource.list(source, path.namespace).filter(isWatched),
+      listMatching: () => source.list(path.resource.kind, path.namespace).filter(isWatched),
     });
   }
   if (path.name !== undefined) return jsonAnswer(present.one(requireObject(path, source)));
-  const matching = path.resource.list(source, path.namespace).filter(matcherOf(path, query));
+  const matching = source.list(path.resource.kind, path.namespace).filter(matcherOf(path, query));
   const { objects, metadata } = pageOf(matching, source.resourceVersion, query);
   return jsonAnswer(present.list(objects, metadata));
 }
@@ -56,8 +56,8 @@ function requireObject(
   { resource, namespace = "", name = "" }: ResourcePath,
   source: ObjectSource,
 ): KubernetesObject {
-  const object = resource.get(source, namespace, name);
-  if (object === undefined) throw notFound(resource.name, name);
+  const object = source.get(resource.kind, namespace, name);
+  if (object === undefined) throw notFound(qualifiedNameOf(resource), name);
   return object;
 }
 
@@ -79,14 +79,15 @@ interface Presenter {
 }
 
 /** Plain objects or Tables, as the client's Accept says. */
-function presenterOf({ kind }: Resource, { accept, query, now }: ReadContext): Presenter {
+function presenterOf(resource: Resource, { accept, query, now }: ReadContext): Presenter {
+  const { kind } = resource;
   const form = negotiate(accept, tableForms);
   if (form === undefined) {
     return {
       one: (object) => object,
       list: (objects, metadata) => ({
         kind: `${kind}List`,
-        apiVersion: "v1",
+        apiVersion: groupVersionOf(resource),
         metadata,
         // The list says what its items are.
         items: objects.map(({ kind: _kind, apiVersion: _apiVersion, ...item }) => item),

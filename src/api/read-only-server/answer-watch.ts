@@ -4,7 +4,7 @@ import type { ApiAnswer } from "./api-answer.ts";
 import type { ObjectMatcher } from "./field-selector.ts";
 import { parseCount } from "./list-page.ts";
 import type { ObjectSource } from "./object-source.ts";
-import type { Resource } from "./resources.ts";
+import { groupVersionOf, type Resource } from "./resources.ts";
 import { tooOld, WatchStream } from "./watch-stream.ts";
 
 /** kube-apiserver ends watches that ask for no time after 30 to 60 minutes; clients begin anew. */
@@ -70,10 +70,13 @@ function sendsInitialEventsOf(query: URLSearchParams): boolean | undefined {
   return value !== "0" && value.toLowerCase() !== "false";
 }
 
-function endOfInitialEvents({ kind }: Resource, source: ObjectSource): unknown {
+function endOfInitialEvents(resource: Resource, source: ObjectSource): unknown {
   const metadata = {
     resourceVersion: String(source.resourceVersion),
     annotations: { "k8s.io/initial-events-end": "true" },
   };
-  return { type: "BOOKMARK", object: { kind, apiVersion: "v1", metadata } };
+  return {
+    type: "BOOKMARK",
+    object: { kind: resource.kind, apiVersion: groupVersionOf(resource), metadata },
+  };
 }

@@ -1,5 +1,6 @@
 import type { KubernetesObject, Namespace, Node, Pod, ServedObject } from "../objects.ts";
 import { ageOf } from "./human-duration.ts";
+import { ingressCells, ingressClassCells, serviceCells } from "./networking-columns.ts";
 import { summarisePod } from "./pod-status.ts";
 
 /** A column of a Table; `isWide`: shown with `-o wide` only. */
@@ -49,6 +50,29 @@ const columnsOfKind: Readonly<Record<ServedObject["kind"], readonly Column[]>> =
     },
   ],
   Namespace: [name, { name: "Status", description: "The status of the namespace" }, age],
+  Service: [
+    name,
+    { name: "Type", description: "How the Service is reached." },
+    { name: "Cluster-IP", description: "The first of its addresses within the cluster." },
+    { name: "External-IP", description: "Where it is reached from outside." },
+    { name: "Port(s)", description: "The ports, with those of the nodes." },
+    age,
+    { name: "Selector", description: "The labels of the pods behind it.", isWide: true },
+  ],
+  Ingress: [
+    name,
+    { name: "Class", description: "The IngressClass that says who serves it." },
+    { name: "Hosts", description: "Hosts of its rules." },
+    { name: "Address", description: "Where it is exposed, once it is." },
+    { name: "Ports", description: "Ports that it is served on; 443 where it names certificates." },
+    age,
+  ],
+  IngressClass: [
+    name,
+    { name: "Controller", description: "Who serves the class." },
+    { name: "Parameters", description: "The object with further settings." },
+    age,
+  ],
 };
 
 export function columnsOf(kind: ServedObject["kind"]): readonly Column[] {
@@ -64,6 +88,12 @@ export function cellsOf(object: KubernetesObject, now: Date): readonly string[] 
       return nodeCells(object, now);
     case "Namespace":
       return namespaceCells(object, now);
+    case "Service":
+      return serviceCells(object, now);
+    case "Ingress":
+      return ingressCells(object, now);
+    case "IngressClass":
+      return ingressClassCells(object, now);
     default:
       // RBAC objects are read, but not served.
       return [object.metadata.name];

@@ -1,7 +1,8 @@
 import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
 import { aggregatedGroups, apiGroups } from "./group-discovery.ts";
 import { negotiate, type Representation } from "./negotiate.ts";
-import { READ_VERBS, type Resource, resources } from "./resources.ts";
+import { aggregatedResource, resourceEntries } from "./resource-entries.ts";
+import { resourcesOf } from "./resources.ts";
 
 const AGGREGATED_GROUP = "apidiscovery.k8s.io";
 const aggregatedForms: readonly Representation[] = ["v2", "v2beta1"].map((version) => ({
@@ -31,28 +32,11 @@ export function answerGroups(accept: string): ApiAnswer {
 /** `/api/v1`. */
 export function answerCoreResources(accept: string): ApiAnswer {
   negotiate(accept);
-  return jsonAnswer({ kind: "APIResourceList", groupVersion: "v1", resources: resources.flatMap(entriesOf) });
-}
-
-function entriesOf(resource: Resource): unknown[] {
-  const { name, singularName, kind, isNamespaced, shortNames, categories, subresources } = resource;
-  const own = {
-    name,
-    singularName,
-    namespaced: isNamespaced,
-    kind,
-    verbs: READ_VERBS,
-    shortNames,
-    categories,
-  };
-  const below = subresources.map((subresource) => ({
-    name: `${name}/${subresource.name}`,
-    singularName: "",
-    namespaced: isNamespaced,
-    kind: subresource.kind,
-    verbs: subresource.verbs,
-  }));
-  return [own, ...below];
+  return jsonAnswer({
+    kind: "APIResourceList",
+    groupVersion: "v1",
+    resources: resourcesOf("", "v1").flatMap(resourceEntries),
+  });
 }
 
 /** client-go takes the aggregated form only when Content-Type names it with all three parameters. */
@@ -66,24 +50,8 @@ function aggregatedAnswer({ as, group, version }: Representation, items: readonl
 function coreGroup(): unknown {
   return {
     metadata: { creationTimestamp: null },
-    versions: [{ version: "v1", resources: resources.map(aggregatedEntry), freshness: "Current" }],
-  };
-}
-
-function aggregatedEntry(resource: Resource): unknown {
-  const { name, singularName, kind, isNamespaced, shortNames, categories, subresources } = resource;
-  return {
-    resource: name,
-    responseKind: { group: "", version: "v1", kind },
-    scope: isNamespaced ? "Namespaced" : "Cluster",
-    singularResource: singularName,
-    verbs: READ_VERBS,
-    shortNames,
-    categories,
-    subresources: subresources.map((subresource) => ({
-      subresource: subresource.name,
-      responseKind: { group: "", version: "v1", kind: subresource.kind },
-      verbs: subresource.verbs,
-    })),
+    versions: [
+      { version: "v1", resources: resourcesOf("", "v1").map(aggregatedResource), freshness: "Current" },
+    ],
   };
 }

@@ -1,6 +1,8 @@
 import { type ApiAnswer, jsonAnswer } from "./api-answer.ts";
 import { negotiate } from "./negotiate.ts";
-import { type ReviewResource, reviewGroups, reviewsOf } from "./review-resources.ts";
+import { aggregatedResource, resourceEntries } from "./resource-entries.ts";
+import { resources, resourcesOf } from "./resources.ts";
+import { type ReviewResource, reviewResources, reviewsOf } from "./review-resources.ts";
 
 const REVIEW_VERBS = ["create"];
 
@@ -12,7 +14,7 @@ interface ApiGroup {
 
 /** `metav1.APIGroup` of every group besides the core one. */
 export function apiGroups(): ApiGroup[] {
-  return Array.from(reviewGroups(), ([name, versions]) => {
+  return Array.from(servedGroups(), ([name, versions]) => {
     const entries = versions.map((version) => ({ groupVersion: `${name}/${version}`, version }));
     return { name, versions: entries, preferredVersion: entries[0] };
   });
@@ -20,11 +22,14 @@ export function apiGroups(): ApiGroup[] {
 
 /** The same as items of an `APIGroupDiscoveryList`. */
 export function aggregatedGroups(): unknown[] {
-  return Array.from(reviewGroups(), ([name, versions]) => ({
+  return Array.from(servedGroups(), ([name, versions]) => ({
     metadata: { name, creationTimestamp: null },
     versions: versions.map((version) => ({
       version,
-      resources: reviewsOf(name, version).map(aggregatedEntry),
+      resources: [
+        ...reviewsOf(name, version).map(aggregatedEntry),
+        ...resourcesOf(name, version).map(aggregatedResource),
+      ],
       freshness: "Current",
     })),
   }));
@@ -41,20 +46,36 @@ export function answerGroupPath(path: string, accept: string): ApiAnswer | undef
     return jsonAnswer({ kind: "APIGroup", apiVersion: "v1", ...found });
   }
   const reviews = reviewsOf(group, version);
-  if (reviews.length === 0) return undefined;
+  const readable = resourcesOf(group, version);
+  if (group === "" || reviews.length + readable.length === 0) return undefined;
   negotiate(accept);
   return jsonAnswer({
     kind: "APIResourceList",
     apiVersion: "v1",
     groupVersion: `${group}/${version}`,
-    resources: reviews.map(({ name, kind }) => ({
-      name,
-      singularName: kind.toLowerCase(),
-      namespaced: false,
-      kind,
-      verbs: REVIEW_VERBS,
-    })),
+    resources: [
+      ...reviews.map(({ name, kind }) => ({
+        name,
+        singularName: kind.toLowerCase(),
+        namespaced: false,
+        kind,
+        verbs: REVIEW_VERBS,
+      })),
+      ...readable.flatMap(resourceEntries),
+    ],
   });
+}
+
+/** The groups besides the core one, with their versions, the preferred first. */
+function servedGroups(): ReadonlyMap<string, readonly string[]> {
+  const versionsOf = new Map<string, string[]>();
+  for (const { group, version } of [...reviewResources, ...resources]) {
+    if (group === "") continue;
+    const versions = versionsOf.get(group) ?? [];
+    if (!versions.includes(version)) versions.push(version);
+    versionsOf.set(group, versions);
+  }
+  return versionsOf;
 }
 
 function aggregatedEntry({ group, version, name, kind }: ReviewResource): unknown {

@@ -1,13 +1,14 @@
-import type { Namespace, Node, ObjectChange, Pod } from "../objects.ts";
+import type { ObjectChange, ObjectOfKind, ServedObject } from "../objects.ts";
 
 /** What the read-only API shows. Answers come from memory. */
 export interface ObjectSource {
-  getPod(namespace: string, name: string): Pod | undefined;
-  getNode(name: string): Node | undefined;
-  getNamespace(name: string): Namespace | undefined;
-  listPods(namespace?: string): readonly Pod[];
-  listNodes(): readonly Node[];
-  listNamespaces(): readonly Namespace[];
+  /** The namespace of a kind that has none is "". */
+  get<Kind extends ServedObject["kind"]>(
+    kind: Kind,
+    namespace: string,
+    name: string,
+  ): ObjectOfKind<Kind> | undefined;
+  list<Kind extends ServedObject["kind"]>(kind: Kind, namespace?: string): readonly ObjectOfKind<Kind>[];
   readonly resourceVersion: number;
   subscribe(listener: () => void): () => void;
   /** Undefined when some of the changes since are no longer remembered. */

@@ -1,19 +1,18 @@
+import { NETWORKING_API_VERSION } from "../networking-objects.ts";
 import type { KubernetesObject, ServedObject } from "../objects.ts";
-import type { ObjectSource } from "./object-source.ts";
-
-export type ResourceName = "pods" | "nodes" | "namespaces";
 
 /** One row per resource that is served; discovery, routing and listing read nothing else. */
 export interface Resource {
-  readonly name: ResourceName;
+  /** Empty: the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly name: string;
   readonly singularName: string;
   readonly kind: ServedObject["kind"];
   readonly isNamespaced: boolean;
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
   readonly subresources: readonly Subresource[];
-  get(source: ObjectSource, namespace: string, name: string): KubernetesObject | undefined;
-  list(source: ObjectSource, namespace: string | undefined): readonly KubernetesObject[];
   /** Values that a field selector may ask for, besides name and namespace. */
   readonly selectableFields: Readonly<Record<string, (object: KubernetesObject) => unknown>>;
 }
@@ -33,30 +32,33 @@ const field =
   (object: KubernetesObject): unknown =>
     path.reduce<unknown>((value, part) => (value as Record<string, unknown> | undefined)?.[part], object);
 
+const CORE = { group: "", version: "v1" };
+const [NETWORKING_GROUP = "", NETWORKING_VERSION = ""] = NETWORKING_API_VERSION.split("/");
+const NETWORKING = { group: NETWORKING_GROUP, version: NETWORKING_VERSION };
+
 export const resources: readonly Resource[] = [
   {
+    ...CORE,
     name: "namespaces",
     singularName: "namespace",
     kind: "Namespace",
     isNamespaced: false,
     shortNames: ["ns"],
     subresources: [],
-    get: (source, _, name) => source.getNamespace(name),
-    list: (source) => source.listNamespaces(),
     selectableFields: { "status.phase": field("status", "phase") },
   },
   {
+    ...CORE,
     name: "nodes",
     singularName: "node",
     kind: "Node",
     isNamespaced: false,
     shortNames: ["no"],
     subresources: [],
-    get: (source, _, name) => source.getNode(name),
-    list: (source) => source.listNodes(),
     selectableFields: { "spec.unschedulable": (object) => field("spec", "unschedulable")(object) ?? false },
   },
   {
+    ...CORE,
     name: "pods",
     singularName: "pod",
     kind: "Pod",
@@ -68,8 +70,6 @@ export const resources: readonly Resource[] = [
       { name: "exec", kind: "PodExecOptions", verbs: STREAM_VERBS },
       { name: "portforward", kind: "PodPortForwardOptions", verbs: STREAM_VERBS },
     ],
-    get: (source, namespace, name) => source.getPod(namespace, name),
-    list: (source, namespace) => source.listPods(namespace),
     selectableFields: {
       "spec.nodeName": field("spec", "nodeName"),
       "spec.restartPolicy": field("spec", "restartPolicy"),
@@ -81,4 +81,49 @@ export const resources: readonly Resource[] = [
       "status.nominatedNodeName": field("status", "nominatedNodeName"),
     },
   },
+  {
+    ...CORE,
+    name: "services",
+    singularName: "service",
+    kind: "Service",
+    isNamespaced: true,
+    shortNames: ["svc"],
+    categories: ["all"],
+    subresources: [],
+    selectableFields: { "spec.clusterIP": field("spec", "clusterIP"), "spec.type": field("spec", "type") },
+  },
+  {
+    ...NETWORKING,
+    name: "ingressclasses",
+    singularName: "ingressclass",
+    kind: "IngressClass",
+    isNamespaced: false,
+    shortNames: [],
+    subresources: [],
+    selectableFields: {},
+  },
+  {
+    ...NETWORKING,
+    name: "ingresses",
+    singularName: "ingress",
+    kind: "Ingress",
+    isNamespaced: true,
+    shortNames: ["ing"],
+    subresources: [],
+    selectableFields: {},
+  },
 ];
+
+/** `v1`, `networking.k8s.io/v1`. */
+export function groupVersionOf({ group, version }: Pick<Resource, "group" | "version">): string {
+  return group === "" ? version : `${group}/${version}`;
+}
+
+/** `pods`, `ingresses.networking.k8s.io`: how messages name it. */
+export function qualifiedNameOf({ name, group }: Resource): string {
+  return group === "" ? name : `${name}.${group}`;
+}
+
+export function resourcesOf(group: string, version: string): readonly Resource[] {
+  return resources.filter((resource) => resource.group === group && resource.version === version);
+}

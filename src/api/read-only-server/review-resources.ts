@@ -42,17 +42,6 @@ export function reviewAt(path: string): ReviewResource | undefined {
   return reviewResources.find(({ group, version, name }) => path === `/apis/${group}/${version}/${name}`);
 }
 
-/** The groups with their versions, the preferred first. */
-export function reviewGroups(): ReadonlyMap<string, readonly string[]> {
-  const versionsOf = new Map<string, string[]>();
-  for (const { group, version } of reviewResources) {
-    const versions = versionsOf.get(group) ?? [];
-    if (!versions.includes(version)) versions.push(version);
-    versionsOf.set(group, versions);
-  }
-  return versionsOf;
-}
-
 /** The resources of one group and version. */
 export function reviewsOf(group: string, version: string): readonly ReviewResource[] {
   return reviewResources.filter((review) => review.group === group && review.version === version);

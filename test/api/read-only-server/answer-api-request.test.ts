@@ -65,6 +65,22 @@ describe("discovery", () => {
             },
           ],
         },
+        {
+          metadata: { name: "networking.k8s.io" },
+          versions: [
+            {
+              version: "v1",
+              resources: [
+                {
+                  resource: "ingressclasses",
+                  scope: "Cluster",
+                  responseKind: { group: "networking.k8s.io", version: "v1", kind: "IngressClass" },
+                },
+                { resource: "ingresses", scope: "Namespaced", shortNames: ["ing"] },
+              ],
+            },
+          ],
+        },
       ],
     });
   });
@@ -76,7 +92,7 @@ describe("discovery", () => {
     expect(ask("/apis").json).toMatchObject({
       kind: "APIGroupList",
       apiVersion: "v1",
-      groups: [{ name: "authentication.k8s.io" }, group],
+      groups: [{ name: "authentication.k8s.io" }, group, { name: "networking.k8s.io" }],
     });
     expect(ask("/apis/authorization.k8s.io").json).toEqual({ kind: "APIGroup", apiVersion: "v1", ...group });
     expect(ask("/apis/authorization.k8s.io/v1").json).toMatchObject({
@@ -94,6 +110,11 @@ describe("discovery", () => {
       "pods/attach",
       "pods/exec",
       "pods/portforward",
+      "services",
+    ]);
+    expect(ask("/apis/networking.k8s.io/v1").json.resources).toMatchObject([
+      { name: "ingressclasses", namespaced: false, verbs: ["get", "list", "watch"] },
+      { name: "ingresses", namespaced: true, verbs: ["get", "list", "watch"] },
     ]);
     expect(ask("/").json.paths).toContain("/api/v1");
   });
@@ -189,7 +210,7 @@ describe("what cannot be answered", () => {
       404,
       "the server could not find the requested resource",
     ],
-    ["GET", "/api/v1/services", 404, "the server could not find the requested resource"],
+    ["GET", "/api/v1/secrets", 404, "the server could not find the requested resource"],
     ["GET", "/api/v1/namespaces/default/nodes", 404, "the server could not find the requested resource"],
     ["GET", "/api/v1/pods/web", 404, "the server could not find the requested resource"],
     ["GET", "/api/v1/nodes/a/b", 404, "the server could not find the requested resource"],

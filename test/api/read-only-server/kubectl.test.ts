@@ -81,9 +81,12 @@ describeReal("kubectl", "the read-only API, asked by real kubectls", () => {
           ["namespaces", "ns", "Namespace"],
           ["nodes", "no", "Node"],
           ["pods", "po", "Pod"],
+          ["services", "svc", "Service"],
           ["selfsubjectreviews", "authentication.k8s.io/v1", "SelfSubjectReview"],
           ["selfsubjectaccessreviews", "authorization.k8s.io/v1", "SelfSubjectAccessReview"],
           ["selfsubjectrulesreviews", "authorization.k8s.io/v1", "SelfSubjectRulesReview"],
+          ["ingressclasses", "networking.k8s.io/v1", "IngressClass"],
+          ["ingresses", "ing", "Ingress"],
         ]);
         expect((await runner.run(["version"])).stdout).toContain("v1.36.0+sluice");
         expect(await output("describe", "pod", "web")).toMatch(

@@ -64,7 +64,7 @@ function tablePresenter(resource: Resource, query: URLSearchParams, accept: stri
   if (form === undefined) return undefined;
   const options = { form, includeObject: includeObjectOf(query), now: new Date() };
   return (objects: readonly ApiObject[], metadata: Readonly<Record<string, unknown>>): unknown => {
-    if (/^(?:Pod|Node|Namespace)$/.test(resource.kind)) {
+    if (/^(?:Pod|Node|Namespace|Service|Ingress|IngressClass)$/.test(resource.kind)) {
       return tableOf(
         resource.kind as ServedObject["kind"],
         objects as readonly ServedObject[],
