@@ -95,6 +95,13 @@ const PROGRAMS: Readonly<
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
 };
 
+/** Where a part that is one program is, inside its `describeReal`. */
+export function programOf(part: keyof typeof PROGRAMS): string {
+  const found = findProgram(...PROGRAMS[part]);
+  if (found === undefined) throw new Error(`${part} is not installed`);
+  return found.path;
+}
+
 function versionsOf(part: RealPart): readonly string[] {
   if (part === "kubectl") return findKubectls().map((kubectl) => kubectl.version);
   if (part === "containerd") return findContainerds().map((containerd) => containerd.version);
