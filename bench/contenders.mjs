@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { hasGo } from "./peer-programs.mjs";
 import { writeGatewayFiles } from "./peers/gateway-files.mjs";
-import { accepting, freePort, startProgram } from "./processes.mjs";
+import { accepting, freePort, startNginx, startProgram } from "./processes.mjs";
 
 const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
 const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
@@ -97,16 +97,7 @@ stream {
 }
 `,
   );
-  const child = startProgram("nginx", [
-    "-c",
-    file,
-    "-p",
-    folder,
-    "-e",
-    "stderr",
-    "-g",
-    "daemon off; master_process off;",
-  ]);
+  const child = startNginx(file, folder);
   await accepting(port, child);
   return { child, port };
 };

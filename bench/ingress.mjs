@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import autocannon from "autocannon";
 import { machine } from "./machine.mjs";
-import { accepting, freePort, lineOf, processTree, startProgram, stop } from "./processes.mjs";
+import { accepting, freePort, lineOf, processTree, startNginx, startProgram, stop } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
@@ -95,16 +95,7 @@ http { access_log off; client_body_temp_path ${folder}/b; proxy_temp_path ${fold
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_buffering off; } } }
 `,
     );
-    return startProgram("nginx", [
-      "-c",
-      file,
-      "-p",
-      folder,
-      "-e",
-      "stderr",
-      "-g",
-      "daemon off; master_process off;",
-    ]);
+    return startNginx(file, folder);
   },
   haproxy: async (port) => {
     const file = path.join(folder, "haproxy.cfg");

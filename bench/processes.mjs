@@ -27,6 +27,12 @@ export function startProgram(command, args, { env = process.env } = {}) {
   return child;
 }
 
+/** nginx as one process in the foreground; `folder` is for what it writes. */
+export function startNginx(file, folder) {
+  const settings = "daemon off; master_process off;";
+  return startProgram("nginx", ["-c", file, "-p", folder, "-e", "stderr", "-g", settings]);
+}
+
 /** Resolves with what the pattern's first group matches on the program's stdout. */
 export function lineOf(child, pattern) {
   return new Promise((resolve, reject) => {

@@ -1,7 +1,5 @@
 import { DEFAULT_CLASS_ANNOTATION, type Ingress, type IngressClass } from "../api/networking-objects.ts";
 
-/** The controller that an IngressClass names when it is ours. */
-export const CONTROLLER_NAME = "sluice.dev/ingress-controller";
 export const LEGACY_CLASS_ANNOTATION = "kubernetes.io/ingress.class";
 
 export interface ClassOptions {

@@ -1,24 +1,6 @@
-/** gRPC's status codes in Go's names, which the kubelet shows. */
-const CODE_NAMES = [
-  "OK",
-  "Canceled",
-  "Unknown",
-  "InvalidArgument",
-  "DeadlineExceeded",
-  "NotFound",
-  "AlreadyExists",
-  "PermissionDenied",
-  "ResourceExhausted",
-  "FailedPrecondition",
-  "Aborted",
-  "OutOfRange",
-  "Unimplemented",
-  "Internal",
-  "Unavailable",
-  "DataLoss",
-  "Unauthenticated",
-] as const;
-export type RuntimeErrorCode = Exclude<(typeof CODE_NAMES)[number], "OK">;
+import { GRPC_CODE_NAMES } from "../upstream/grpc-code-names.ts";
+
+export type RuntimeErrorCode = Exclude<(typeof GRPC_CODE_NAMES)[number], "OK">;
 
 /**
  * A call to the container runtime that failed. The message is worded as the kubelet shows it; it holds the runtime's own words,
@@ -33,7 +15,7 @@ export class RuntimeError extends Error {
   readonly details: string;
 
   constructor(method: string, code: number, details: string, options?: ErrorOptions) {
-    const name = CODE_NAMES[code];
+    const name = GRPC_CODE_NAMES[code];
     const known = name === undefined || name === "OK" ? "Unknown" : name;
     super(`rpc error: code = ${known} desc = ${details}`, options);
     this.code = known;

@@ -1,32 +1,13 @@
 import { STATUS_CODES } from "node:http";
 import { constants } from "node:http2";
 import { goQuote } from "../../api/go-json.ts";
+import { GRPC_CODE_NAMES } from "../../upstream/grpc-code-names.ts";
 import { codeName } from "../http/exchange-http2.ts";
 
 export interface GrpcStatus {
   readonly code: number;
   readonly message: string;
 }
-
-const GRPC_CODE_NAMES = [
-  "OK",
-  "Canceled",
-  "Unknown",
-  "InvalidArgument",
-  "DeadlineExceeded",
-  "NotFound",
-  "AlreadyExists",
-  "PermissionDenied",
-  "ResourceExhausted",
-  "FailedPrecondition",
-  "Aborted",
-  "OutOfRange",
-  "Unimplemented",
-  "Internal",
-  "Unavailable",
-  "DataLoss",
-  "Unauthenticated",
-] as const;
 
 export const OK = 0;
 export const CANCELED = 1;
