@@ -36,10 +36,12 @@ export function httpSummary({
 }: HttpLoadReport): string {
   const statuses = Object.entries(byStatus).map(([status, times]) => `${status}: ${times}`);
   const { p50Us, p90Us, p99Us, p999Us, maxUs } = latency;
+  // autocannon counts whole milliseconds.
+  const time = (us: number): string => (us === 0 ? "< 1 ms" : duration(us));
   return `ran ${seconds} s
 requests   ${requests} (${perSecond.toFixed(0)}/s), ${size(bytes)}
 answers    ${statuses.join(", ") || "none"}
 errors     ${errors}, of them time-outs ${timeouts}
-latency    p50 ${duration(p50Us)}  p90 ${duration(p90Us)}  p99 ${duration(p99Us)}  p99.9 ${duration(p999Us)}  max ${duration(maxUs)}
+latency    p50 ${time(p50Us)}  p90 ${time(p90Us)}  p99 ${time(p99Us)}  p99.9 ${time(p999Us)}  max ${time(maxUs)}
 `;
 }

@@ -19,17 +19,9 @@ export function summaryText(report: LoadReport): string {
     `sessions   ${sessions.started} started, ${sessions.finished} finished, ${sessions.failed} failed`,
     `sent       ${size(bytes.sent)} (${size(rate(bytes.sent))}/s), ${messages.sent} messages (${rate(messages.sent).toFixed(0)}/s)`,
     `received   ${size(bytes.received)} (${size(rate(bytes.received))}/s), ${messages.received} messages back`,
-    `verified   ${VERIFIED[report.plan.verification]}`,
+    `verified   ${bytes.received === 0 ? "nothing, for nothing came back" : VERIFIED[report.plan.verification]}`,
     "",
-    `latency       ${["count", "p50", "p90", "p99", "p99.9", "max"].map((head) => head.padStart(10)).join("")}`,
-    ...(Object.keys(NAMES) as LatencyName[])
-      .filter((name) => report.latencies[name].count > 0)
-      .map((name) => {
-        const { count, p50Us, p90Us, p99Us, p999Us, maxUs } = report.latencies[name];
-        const times = [p50Us, p90Us, p99Us, p999Us, maxUs].map((us) => duration(us).padStart(10));
-        return `${NAMES[name].padEnd(14)}${String(count).padStart(10)}${times.join("")}`;
-      }),
-    "",
+    ...latencyLines(report.latencies),
     ...(errors.length === 0 ? ["no errors"] : ["errors by leg and kind"]),
     ...errors.map(
       ({ leg, kind, count, message }) =>
@@ -39,6 +31,22 @@ export function summaryText(report: LoadReport): string {
     generatorText(generator),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** A table, and the empty line behind it. Without a figure there is none. */
+function latencyLines(latencies: LoadReport["latencies"]): string[] {
+  const measured = (Object.keys(NAMES) as LatencyName[]).filter((name) => latencies[name].count > 0);
+  if (measured.length === 0) return [];
+  const heads = ["count", "p50", "p90", "p99", "p99.9", "max"];
+  return [
+    `latency       ${heads.map((head) => head.padStart(10)).join("")}`,
+    ...measured.map((name) => {
+      const { count, p50Us, p90Us, p99Us, p999Us, maxUs } = latencies[name];
+      const times = [p50Us, p90Us, p99Us, p999Us, maxUs].map((us) => duration(us).padStart(10));
+      return `${NAMES[name].padEnd(14)}${String(count).padStart(10)}${times.join("")}`;
+    }),
+    "",
+  ];
 }
 
 const VERIFIED = {
