@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -41,6 +42,10 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     process.stdout.write(usage());
     return name === undefined ? 2 : 0;
   }
+  if (name === "version" || name === "--version") {
+    process.stdout.write(`sluice ${ownVersion()}, Node ${process.version}\n`);
+    return 0;
+  }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) {
     process.stderr.write(`sluice: unknown command ${JSON.stringify(name)}\n\n${usage()}`);
@@ -56,7 +61,13 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   }
 }
 
+/** The package looked up by its own name: source and dist lie at different depths below package.json. */
+function ownVersion(): string {
+  const { version } = createRequire(import.meta.url)("sluice/package.json") as { version: string };
+  return version;
+}
+
 function usage(): string {
   const lines = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(14)}${summary}\n`);
-  return `usage: sluice COMMAND [flags]\n\n${lines.join("")}\nsluice COMMAND --help tells the flags of a command.\n`;
+  return `usage: sluice COMMAND [flags]\n\n${lines.join("")}\nsluice COMMAND --help tells the flags of a command, sluice --version the version.\n`;
 }
