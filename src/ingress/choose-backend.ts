@@ -18,6 +18,7 @@ export interface ChosenUpstream {
   readonly target: string;
   readonly appProtocol: string | undefined;
   readonly responseTimeoutMs: number | undefined;
+  readonly bodyTimeoutMs: number | undefined;
   readonly tunnelIdleTimeoutMs: number;
   /** Streaming legs follow no redirect and hand none on. */
   readonly rejectRedirects: boolean;
@@ -59,6 +60,7 @@ export function chooseBackend(
     target: request.target,
     appProtocol: turn.appProtocol,
     responseTimeoutMs: options.responseTimeoutMs,
+    bodyTimeoutMs: options.bodyTimeoutMs,
     tunnelIdleTimeoutMs: options.tunnelIdleTimeoutMs,
     rejectRedirects: false,
     next: () => {
@@ -87,6 +89,7 @@ function streamingBackend(
     appProtocol: undefined,
     // A watch may be silent for as long as nothing changes.
     responseTimeoutMs: undefined,
+    bodyTimeoutMs: undefined,
     tunnelIdleTimeoutMs: DEFAULT_TUNNEL_IDLE_TIMEOUT_MS,
     rejectRedirects: true,
     next: () => undefined,

@@ -65,6 +65,7 @@ async function forward(
     editHeaders: (headers: HeaderList) => forwardedHeaders(headers, request, exchange, context),
     editResponseHeaders,
     responseHeaderTimeoutMs: chosen.responseTimeoutMs,
+    bodySilenceTimeoutMs: chosen.bodyTimeoutMs,
     respondError: (error: UpstreamError) => {
       const { status, message } = upstreamProblem(error);
       code = status;

@@ -16,6 +16,7 @@ const REASONS: Readonly<Record<number, string>> = {
   308: "Permanent Redirect",
   400: "Bad Request",
   404: "Not Found",
+  408: "Request Timeout",
   429: "Too Many Requests",
   500: "Internal Server Error",
   501: "Not Implemented",
@@ -85,6 +86,8 @@ export function upstreamProblem({ code }: UpstreamError): { status: number; mess
     case "invalid-request":
     case "upgrade-refused":
       return { status: 400, message: "the request can not be forwarded" };
+    case "request-timeout":
+      return { status: 408, message: "the request's body did not come in time" };
     case "dial-failed":
       return { status: 502, message: "no endpoint of the service could be reached" };
     default:

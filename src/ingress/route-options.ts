@@ -4,6 +4,8 @@ import type { Ingress } from "../api/networking-objects.ts";
 export interface RouteOptions {
   /** From the request being sent to the response's head, in milliseconds. */
   readonly responseTimeoutMs: number;
+  /** So long may a client send nothing of a body whose length it has declared, in milliseconds. */
+  readonly bodyTimeoutMs: number;
   /** A tunnel (an upgraded connection) that is silent for this long is ended, in milliseconds; 0: never. */
   readonly tunnelIdleTimeoutMs: number;
   /** Answer plain HTTP by 308 to https. */
@@ -11,10 +13,12 @@ export interface RouteOptions {
 }
 
 export const RESPONSE_TIMEOUT_ANNOTATION = "sluice.dev/response-timeout-seconds";
+export const BODY_TIMEOUT_ANNOTATION = "sluice.dev/body-timeout-seconds";
 export const TUNNEL_IDLE_TIMEOUT_ANNOTATION = "sluice.dev/tunnel-idle-timeout-seconds";
 export const TLS_REDIRECT_ANNOTATION = "sluice.dev/tls-redirect";
 
 export const DEFAULT_RESPONSE_TIMEOUT_MS = 60_000;
+export const DEFAULT_BODY_TIMEOUT_MS = 60_000;
 /** Shells are left open over lunch: nothing shorter is accepted, whatever an annotation says (nginx's 60 s cut them). */
 export const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
 export const DEFAULT_TUNNEL_IDLE_TIMEOUT_MS = 4 * MIN_TUNNEL_IDLE_TIMEOUT_MS;
@@ -45,6 +49,7 @@ export function routeOptionsOf({ metadata }: Ingress): ReadOptions {
   }
   const options = {
     responseTimeoutMs: milliseconds(RESPONSE_TIMEOUT_ANNOTATION, DEFAULT_RESPONSE_TIMEOUT_MS, 1000),
+    bodyTimeoutMs: milliseconds(BODY_TIMEOUT_ANNOTATION, DEFAULT_BODY_TIMEOUT_MS, 1000),
     tunnelIdleTimeoutMs: milliseconds(
       TUNNEL_IDLE_TIMEOUT_ANNOTATION,
       DEFAULT_TUNNEL_IDLE_TIMEOUT_MS,

@@ -12,6 +12,7 @@ import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
 import { Http1Downstream } from "./http1-downstream.ts";
+import { watchForSilence } from "./silent-body.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 export interface ForwardOptions {
@@ -28,6 +29,8 @@ export interface ForwardOptions {
   readonly rejectRedirects?: boolean | undefined;
   /** From the request being sent, body included, to the response's head. Absent: no limit, as a watch may need. */
   readonly responseHeaderTimeoutMs?: number | undefined;
+  /** So long may a client keep a body of declared length to itself before there is an answer. Absent: no limit. */
+  readonly bodySilenceTimeoutMs?: number | undefined;
 }
 
 export interface ForwardHttpOptions extends ForwardOptions {
@@ -86,6 +89,7 @@ class HttpExchange {
   #upstream: HttpUpstream;
   #upstreamRequest: ClientRequest | undefined;
   #headerTimer: NodeJS.Timeout | undefined;
+  #unwatchBody = (): void => {};
   #hasFailed = false;
   #isRetry = false;
   #isBodyTaken = false;
@@ -152,11 +156,24 @@ class HttpExchange {
       upstreamRequest.addTrailers(trailersToForward(downstream.trailers) as [string, string][]);
       upstreamRequest.end();
     });
+    if (this.#options.expectsContinue !== true) this.#watchBody();
+  }
+
+  /** A body without a declared length may be one half of a conversation, where silence is no fault. */
+  #watchBody(): void {
+    const downstream = this.#downstream;
+    const { bodySilenceTimeoutMs } = this.#options;
+    if (bodySilenceTimeoutMs === undefined || downstream.isChunked || downstream.isBodyComplete) return;
+    this.#unwatchBody = watchForSilence(downstream.body, bodySilenceTimeoutMs, () => {
+      if (downstream.hasResponded) return;
+      this.#fail(new UpstreamError("request-timeout", "the request's body did not come"));
+    });
   }
 
   #continue(): void {
     if (this.#options.expectsContinue === true && !this.#downstream.hasResponded) {
       this.#downstream.sendContinue();
+      this.#watchBody();
     }
   }
 
@@ -261,6 +278,7 @@ class HttpExchange {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     clearTimeout(this.#headerTimer);
+    this.#unwatchBody();
     this.#upstreamRequest?.destroy();
     if (!this.#downstream.isBodyComplete) this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
     if (this.#downstream.hasResponded) this.#downstream.abort();
@@ -269,6 +287,7 @@ class HttpExchange {
 
   clientGone(): void {
     clearTimeout(this.#headerTimer);
+    this.#unwatchBody();
     if (this.#downstream.isFinished) return;
     this.#hasFailed = true;
     this.#upstreamRequest?.destroy();

@@ -17,6 +17,7 @@ import type { HttpDownstream } from "./http-downstream.ts";
 import { UNREAD_BODY_LINGER_MS } from "./http-forwarder.ts";
 import { http2Headers } from "./http2-downstream.ts";
 import type { Http2Upstream } from "./http2-upstream.ts";
+import { watchForSilence } from "./silent-body.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 export interface ForwardOverHttp2Options {
@@ -26,6 +27,8 @@ export interface ForwardOverHttp2Options {
   editHeaders(headers: HeaderList): HeaderList;
   editResponseHeaders(headers: HeaderList, status: number): HeaderList;
   readonly responseHeaderTimeoutMs: number | undefined;
+  /** As in ForwardOptions. */
+  readonly bodySilenceTimeoutMs: number | undefined;
   /** Nothing has been sent to the client yet. */
   respondError(error: UpstreamError): void;
   /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
@@ -106,11 +109,26 @@ function exchange(
   downstream.onClose(() => {
     if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
   });
-  if (downstream.hasBody) sendBody(downstream, stream);
+  if (downstream.hasBody)
+    sendBody(downstream, stream, options.bodySilenceTimeoutMs, () => {
+      failure = new UpstreamError("request-timeout", "the request's body did not come");
+      stream.close(constants.NGHTTP2_CANCEL);
+    });
 }
 
-function sendBody(downstream: HttpDownstream, stream: ClientHttp2Stream): void {
+function sendBody(
+  downstream: HttpDownstream,
+  stream: ClientHttp2Stream,
+  silenceTimeoutMs: number | undefined,
+  onSilent: () => void,
+): void {
   downstream.body.pipe(stream, { end: false });
+  if (silenceTimeoutMs !== undefined && !downstream.isChunked) {
+    const unwatch = watchForSilence(downstream.body, silenceTimeoutMs, () => {
+      if (!downstream.hasResponded) onSilent();
+    });
+    stream.once("close", unwatch);
+  }
   downstream.body.once("end", () => {
     if (!stream.writableEnded) stream.end();
   });

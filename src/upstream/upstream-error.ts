@@ -3,6 +3,7 @@ export type UpstreamErrorCode =
   | "aborted"
   | "invalid-request"
   | "dial-failed"
+  | "request-timeout"
   | "closed-before-response"
   | "response-timeout"
   | "response-head-too-large"

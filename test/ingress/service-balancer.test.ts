@@ -13,7 +13,7 @@ function route(port: number | string = 80): ServiceRoute {
     namespace: "default",
     service: "app",
     port,
-    options: { responseTimeoutMs: 1, tunnelIdleTimeoutMs: 1, redirectsToTls: false },
+    options: { responseTimeoutMs: 1, bodyTimeoutMs: 1, tunnelIdleTimeoutMs: 1, redirectsToTls: false },
   };
 }
 
