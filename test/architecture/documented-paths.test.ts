@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { repositoryRoot } from "./source-files.ts";
@@ -22,6 +22,28 @@ describe("ARCHITECTURE.md", () => {
     expect(namedPaths(text)).toEqual(["src/gateway/plan.ts", "protocols/", "README.md"]);
   });
 });
+
+describe("documents", () => {
+  const documents = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", ...markdownIn("docs")];
+
+  it.each(
+    documents.filter((name) => existsSync(path.join(repositoryRoot, name))),
+  )("%s links to files that exist", (name) => {
+    const file = path.join(repositoryRoot, name);
+    const links = Array.from(
+      readFileSync(file, "utf8").matchAll(/\]\(([^)#\s]+)/g),
+      ([, link]) => link ?? "",
+    );
+    const local = links.filter((link) => !/^[a-z]+:/.test(link));
+    expect(local.filter((link) => !existsSync(path.join(path.dirname(file), link)))).toEqual([]);
+  });
+});
+
+function markdownIn(folder: string): string[] {
+  return readdirSync(path.join(repositoryRoot, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => path.join(folder, name));
+}
 
 function namedPaths(markdown: string): string[] {
   const words = Array.from(markdown.matchAll(/`([^`\n]+)`/g), ([, word]) => word ?? "");
