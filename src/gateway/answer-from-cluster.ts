@@ -13,6 +13,7 @@ import { identify } from "./identify.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 import { readReview } from "./request-body.ts";
+import { roomOrNobody } from "./response-room.ts";
 import type { OtherRequests } from "./server.ts";
 
 /** What Kubernetes' role system:public-info-viewer lets everybody read, authenticated or not. */
@@ -95,18 +96,6 @@ async function send({ status, headers, body }: ApiAnswer, response: ServerRespon
     if (!response.write(value)) await roomOrNobody(response);
   }
   response.end();
-}
-
-/** Resolves when the client has taken what was written, or is gone. Leaves no listener behind. */
-function roomOrNobody(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return Promise.resolve();
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      response.off("drain", settle).off("close", settle);
-      resolve();
-    };
-    response.on("drain", settle).on("close", settle);
-  });
 }
 
 /** Go's name of the machine's architecture, as Kubernetes reports it. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { roomOrNobody } from "../gateway/response-room.ts";
 import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "./cri-runtime.ts";
 import type { KubeletPath } from "./kubelet-path.ts";
 import { type LogOptions, parseLogOptions } from "./logs/log-options.ts";
@@ -80,16 +81,4 @@ function unreadable({ id }: RuntimeContainer, cause: unknown): Error {
   const refusal = textRefusal(400, `unable to retrieve container logs for containerd://${id}`);
   refusal.cause = cause;
   return refusal;
-}
-
-/** Resolves when the client has taken what was written, or is gone. */
-function roomOrNobody(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return Promise.resolve();
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      response.off("drain", settle).off("close", settle);
-      resolve();
-    };
-    response.on("drain", settle).on("close", settle);
-  });
 }
