@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { dial as dialUpstream } from "../upstream/dial.ts";
 import { flatHeaders } from "../upstream/header-list.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import { wholeBody } from "../upstream/whole-body.ts";
 import { ConnectError } from "./connect-error.ts";
 import { connectThroughProxy } from "./proxy-connection.ts";
 import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";
@@ -71,18 +72,8 @@ function exchange(
     // A proxy's socket is paused; Node's client takes it for one that flows.
     request.on("socket", () => socket.resume());
     request.on("response", (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on("data", (chunk: Buffer) => {
-        bytes += chunk.byteLength;
-        chunks.push(chunk);
-        if (bytes > MAX_OBJECT_BYTES) response.destroy(new Error("the answer is too large"));
-      });
-      response.on("error", reject);
-      response.on("end", () => {
-        const { statusCode: status = 0, statusMessage: statusText = "" } = response;
-        resolve({ status, statusText, body: Buffer.concat(chunks) });
-      });
+      const { statusCode: status = 0, statusMessage: statusText = "" } = response;
+      wholeBody(response, MAX_OBJECT_BYTES).then((body) => resolve({ status, statusText, body }), reject);
     });
     request.end();
   });

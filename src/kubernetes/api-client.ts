@@ -4,7 +4,8 @@ import { joinHostPort } from "../upstream/go-dial-error.ts";
 import { flatHeaders, type HeaderLine, type HeaderList } from "../upstream/header-list.ts";
 import { HttpUpstream } from "../upstream/http-upstream.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../upstream/tls.ts";
-import { AnswerTooLargeError, ApiError, MalformedAnswerError } from "./api-error.ts";
+import { wholeBody } from "../upstream/whole-body.ts";
+import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import type { Kubeconfig } from "./kubeconfig.ts";
 
 /** A page of 500 large objects fits. */
@@ -125,16 +126,4 @@ export class ApiClient {
       request.end(payload);
     });
   }
-}
-
-async function wholeBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes)
-      throw new AnswerTooLargeError(`the API server's answer has more than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

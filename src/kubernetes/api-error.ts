@@ -35,11 +35,6 @@ export class ApiError extends Error {
   }
 }
 
-/** An answer longer than what we are ready to hold. */
-export class AnswerTooLargeError extends Error {
-  override readonly name = "AnswerTooLargeError";
-}
-
 /** An answer that is no JSON, or not of the form that was asked for. */
 export class MalformedAnswerError extends Error {
   override readonly name = "MalformedAnswerError";

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import type { KubernetesObject } from "../api/objects.ts";
+import { AnswerTooLargeError } from "../upstream/whole-body.ts";
 import type { ApiClient } from "./api-client.ts";
-import { AnswerTooLargeError, ApiError, MalformedAnswerError } from "./api-error.ts";
+import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import { Backoff } from "./backoff.ts";
 import { eventLines, type WatchEvent } from "./event-lines.ts";
 

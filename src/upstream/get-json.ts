@@ -1,5 +1,5 @@
 import { request as sendRequest } from "node:https";
-import { MAX_JSON_ANSWER_BYTES } from "./post-json.ts";
+import { type JsonAnswer, readJsonAnswer } from "./post-json.ts";
 
 export interface JsonGetOptions {
   /** Authorities that may have signed the server's certificate, PEM; absent: the ones Node ships. */
@@ -12,10 +12,7 @@ export interface JsonGetOptions {
  * Fetches a JSON document over https on a connection of its own; the certificate is verified, no redirect is followed.
  * Rejects when there is no whole answer in time or it is longer than MAX_JSON_ANSWER_BYTES.
  */
-export function getJson(
-  url: string,
-  { ca, timeoutMs }: JsonGetOptions,
-): Promise<{ readonly status: number; readonly body: unknown }> {
+export function getJson(url: string, { ca, timeoutMs }: JsonGetOptions): Promise<JsonAnswer> {
   return new Promise((resolve, reject) => {
     const request = sendRequest(url, {
       agent: false,
@@ -26,26 +23,7 @@ export function getJson(
     const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
     request.on("close", () => clearTimeout(timer));
     request.on("error", reject);
-    request.on("response", (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on("data", (chunk: Buffer) => {
-        bytes += chunk.byteLength;
-        chunks.push(chunk);
-        if (bytes > MAX_JSON_ANSWER_BYTES) request.destroy(new Error("the answer is too large"));
-      });
-      response.on("error", reject);
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: parsed(chunks) }));
-    });
+    request.on("response", (response) => readJsonAnswer(response).then(resolve, reject));
     request.end();
   });
-}
-
-/** Undefined when it is no JSON. */
-function parsed(chunks: readonly Buffer[]): unknown {
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

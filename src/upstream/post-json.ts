@@ -1,6 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request as sendRequest } from "node:http";
 import { joinHostPort } from "./go-dial-error.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
+import { wholeBody } from "./whole-body.ts";
 
 export interface JsonPost {
   /** With query, if any. */
@@ -65,29 +66,15 @@ function exchange(
       if (request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE")) resolve("stale");
       else reject(error);
     });
-    request.on("response", (response: IncomingMessage) => readAnswer(request, response, resolve, reject));
+    request.on("response", (response) => readJsonAnswer(response).then(resolve, reject));
     request.end(body);
   });
 }
 
-function readAnswer(
-  request: ClientRequest,
-  response: IncomingMessage,
-  resolve: (answer: JsonAnswer) => void,
-  reject: (error: Error) => void,
-): void {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  response.on("data", (chunk: Buffer) => {
-    bytes += chunk.byteLength;
-    chunks.push(chunk);
-    if (bytes > MAX_JSON_ANSWER_BYTES) request.destroy(new Error("the answer is too large"));
-  });
-  response.on("end", () =>
-    resolve({ status: response.statusCode ?? 0, body: parsed(Buffer.concat(chunks)) }),
-  );
-  // Broken off, or given up for its size or time.
-  response.on("error", reject);
+/** Rejects when it breaks off, or is longer than MAX_JSON_ANSWER_BYTES. */
+export async function readJsonAnswer(response: IncomingMessage): Promise<JsonAnswer> {
+  const body = await wholeBody(response, MAX_JSON_ANSWER_BYTES);
+  return { status: response.statusCode ?? 0, body: parsed(body) };
 }
 
 function parsed(body: Buffer): unknown {

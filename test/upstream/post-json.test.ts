@@ -63,7 +63,7 @@ describe("postJson", () => {
         response.on("drain", more).on("error", () => {});
         more();
       }) as RequestListener,
-      /too large|aborted|no answer/,
+      /has more than 1048576 bytes|aborted|no answer/,
     ],
   ])("rejects: %s, and tells no token", async (_, listener, message) => {
     const peer = await start(listener);
