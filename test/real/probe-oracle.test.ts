@@ -72,7 +72,7 @@ async function ourAnswer(asked: ProberQuestion): Promise<string> {
 }
 
 /**
- * Whether a broken connection shows as FIN or as RST is a race, nghttp2 does not say whether it ended inside a frame, and Go names
+ * Whether a broken connection shows as FIN or as RST, to a read or to a write, is a race, nghttp2 does not say whether it ended inside a frame, and Go names
  * the name server that it asked. A server that speaks before it was asked anything loses Go the first words of its error.
  */
 function normal(result: string, output: string, error: string | undefined): string {
@@ -82,7 +82,10 @@ function normal(result: string, output: string, error: string | undefined): stri
       "net/http: HTTP/1.x transport connection broken: malformed HTTP response",
       "malformed HTTP response",
     )
-    .replace(/(?:(?:unexpected )?EOF|read tcp [^ ]+: read: connection reset by peer)$/, "BROKEN")
+    .replace(
+      /(?:(?:unexpected )?EOF|(?:read|write) tcp [^ ]+: (?:read|write): (?:connection reset by peer|broken pipe))$/,
+      "BROKEN",
+    )
     .replace(/ on [\d.]+:53: /, ": ");
 }
 
