@@ -106,6 +106,9 @@ function electionBy(
   };
 }
 
+/** Of one write of a status; a shutdown waits no longer for it. */
+const STATUS_TIMEOUT_MS = 10_000;
+
 async function patchStatus(
   client: ApiClient,
   { metadata: { namespace = "", name } }: Ingress,
@@ -117,5 +120,6 @@ async function patchStatus(
     method: "PATCH",
     path,
     body: { contentType: "application/merge-patch+json", json },
+    signal: AbortSignal.timeout(STATUS_TIMEOUT_MS),
   });
 }

@@ -31,6 +31,7 @@ export class StatusPublisher {
   /** No longer served, and the address may still be there. */
   readonly #revoked = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
+  #isStopped = false;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: StatusPublisherOptions) {
@@ -70,7 +71,9 @@ export class StatusPublisher {
     }
   }
 
+  /** What is being written is waited for, what was to be written is left: the next leader, or the next start, does it. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#unsubscribe();
     clearTimeout(this.#retry);
     await this.settled();
@@ -95,6 +98,7 @@ export class StatusPublisher {
     const { cluster, write, mayWrite = () => true, onFailure } = this.#options;
     if (!mayWrite()) return;
     this.#writing = this.#writing.then(async () => {
+      if (this.#isStopped) return;
       const [namespace = "", name = ""] = key.split("/");
       const current = cluster.get("Ingress", namespace, name);
       const addresses = current && decide(current);
@@ -107,7 +111,7 @@ export class StatusPublisher {
   }
 
   #retryLater(): void {
-    if (this.#retry !== undefined) return;
+    if (this.#retry !== undefined || this.#isStopped) return;
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       this.resume();

@@ -127,6 +127,24 @@ describe("several front doors on one live API", () => {
   });
 });
 
+describe("a live API that says nothing", () => {
+  it("does not hold up the shutdown with all that was to be written", async () => {
+    const server = await liveServer();
+    const { door, stop } = await doorAt(server, "192.0.2.1");
+    await eventually("a leader", () => holderOf(server));
+    server.faults.add({ delayMs: 200 }, { times: 1_000, on: ({ method }) => method === "PATCH" });
+    door.write(
+      Array.from({ length: 300 }, (_, index) =>
+        ingressObject(`web-${index}`, { rules: [rule(`web-${index}`)] }),
+      ),
+    );
+    await eventually("a first write", () => server.faults.inflicted > 0);
+    await stop();
+    expect(server.faults.inflicted).toBeLessThan(100);
+    expect(holderOf(server)).toBe("");
+  });
+});
+
 describe("Events of rules that are not served as written", () => {
   it("are told once each, by one replica, of the Ingress that has the rule", async () => {
     const server = await liveServer();
