@@ -37,9 +37,6 @@ export interface ListenerOptions {
   readonly tls?: ServingTls | undefined;
 }
 
-/** Largest burst a client may send before it is answered; more waits in the kernel. */
-const MAX_EARLY_BYTES = 64 * 1024;
-
 const MAX_HANDSHAKE_CHECK_MS = 5_000;
 
 /** A listener for HTTP/1.1 requests and upgrades, with every bound that clients meet before they are known. Not yet listening. */
@@ -111,7 +108,7 @@ async function answerUpgrade(
   gateway: GatewayContext,
   routes: ListenerRoutes,
 ): Promise<void> {
-  const client = new PendingClient(socket, head, MAX_EARLY_BYTES);
+  const client = new PendingClient(socket, head);
   const answerContext = { clock: gateway.clock, lingerTimes: gateway.timeouts };
   let trail: AuditTrail | undefined;
   try {

@@ -1,21 +1,22 @@
 import type { Duplex } from "node:stream";
 import type { Leg } from "../streaming/leg.ts";
 
+/** Largest burst a client may send before it is answered; more waits in the kernel. */
+const MAX_EARLY_BYTES = 64 * 1024;
+
 /**
  * A client that asked for an upgrade and has not been answered. Watches whether it is still there, and keeps the few
  * bytes that it may send early: nothing is lost, and nobody is dialled for a client that left.
  */
 export class PendingClient {
   readonly socket: Duplex;
-  readonly #maxEarlyBytes: number;
   readonly #abort = new AbortController();
   readonly #early: Uint8Array[] = [];
   #earlyBytes = 0;
 
   /** `head` is what the HTTP parser had read beyond the request. */
-  constructor(socket: Duplex, head: Uint8Array, maxEarlyBytes: number) {
+  constructor(socket: Duplex, head: Uint8Array) {
     this.socket = socket;
-    this.#maxEarlyBytes = maxEarlyBytes;
     // A client that half-closes may still be owed its output. HTTPS servers do not allow it by themselves.
     socket.allowHalfOpen = true;
     if (head.byteLength > 0) this.#keep(head);
@@ -43,7 +44,7 @@ export class PendingClient {
   readonly #keep = (chunk: Uint8Array): void => {
     this.#early.push(chunk);
     this.#earlyBytes += chunk.byteLength;
-    if (this.#earlyBytes >= this.#maxEarlyBytes) this.socket.pause();
+    if (this.#earlyBytes >= MAX_EARLY_BYTES) this.socket.pause();
   };
 
   readonly #gone = (): void => {

@@ -13,9 +13,6 @@ import { type IngressAnswer, ingressAnswer, upstreamProblem } from "./ingress-an
 import type { IngressContext } from "./ingress-context.ts";
 import { type IngressRequest, readIngressRequest } from "./ingress-request.ts";
 
-/** Largest burst a client may send before it is answered; more waits in the kernel. */
-const MAX_EARLY_BYTES = 64 * 1024;
-
 /** One request to switch protocols over HTTP/1.1: WebSocket, SPDY, or whatever `Upgrade` names. Never rejects. */
 export async function forwardUpgradeRequest(
   request: IncomingMessage,
@@ -43,7 +40,7 @@ export async function forwardUpgradeRequest(
     request.url = chosen.target;
     return chosen.gateway.handleUpgrade(request, socket, head);
   }
-  const client = new PendingClient(socket, head, MAX_EARLY_BYTES);
+  const client = new PendingClient(socket, head);
   try {
     await switchProtocols(client, { request: read, headers, origin, chosen, context });
     context.metrics.upgradeAnswered("http/1.1", 101);

@@ -192,6 +192,11 @@ describe("forwarded addresses", () => {
     const headers: [string, string][] = said === undefined ? [] : [["X-Forwarded-For", said]];
     expect(rules.sourceAddressesOf(headers, peer)).toEqual(expected);
   });
+
+  it("are no more hops than a request makes", () => {
+    const said = Array.from({ length: 10_000 }, () => "10.0.0.1").join(", ");
+    expect(rules.sourceAddressesOf([["X-Forwarded-For", said]], "10.0.0.1")).toHaveLength(1 + 32);
+  });
 });
 
 describe("a node's address", () => {

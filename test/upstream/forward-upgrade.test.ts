@@ -62,7 +62,7 @@ async function start(onConnection: (socket: Socket) => void): Promise<UpgradePai
   const server: Server = createServer();
   server.on("connection", (socket) => sockets.add(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const client = new PendingClient(socket, head, 64 * 1024);
+    const client = new PendingClient(socket, head);
     forwardUpgrade(client, {
       endpoint: { host: "127.0.0.1", port: node.port },
       method: request.method ?? "GET",

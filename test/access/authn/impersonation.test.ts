@@ -166,6 +166,13 @@ describe("impersonation", () => {
     expect(answer.message).toContain("without impersonating a user");
   });
 
+  it("takes no more keys than anybody sends", async () => {
+    const lines: Lines = Array.from({ length: 101 }, (_, key) => [`Impersonate-Extra-k${key}`, "v"]);
+    const everything: Authorizer = { authorize: () => Promise.resolve({ decision: "allow", reason: "" }) };
+    const user = await impersonate(ANN, [["Impersonate-User", "bob"], ...lines], everything);
+    expect(Object.keys(user.extra ?? {})).toHaveLength(100);
+  });
+
   it("is refused when the authorizer fails, or the headers are too many", async () => {
     const failing: Authorizer = { authorize: () => Promise.reject(new Error("down at 10.0.0.7")) };
     const error = await impersonate(ANN, [["Impersonate-User", "bob"]], failing).catch(
