@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, rmdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { SelfSignedCertificate } from "../standin/index.ts";
 
@@ -69,10 +69,10 @@ export class DemoFolder {
     await this.#write("kubeconfig", kubeconfigText(apiServerUrl, authority, token));
   }
 
-  /** Leaves nothing behind. */
+  /** Leaves nothing of ours behind, and everything that somebody else has put there meanwhile. */
   async remove(): Promise<void> {
     for (const file of this.#written) await rm(file, { force: true });
-    if (this.#isOurs) await rm(this.path, { recursive: true, force: true });
+    if (this.#isOurs) await rmdir(this.path).catch(ignoreOthersFiles);
   }
 
   async #write(name: string, text: string): Promise<void> {
@@ -80,6 +80,11 @@ export class DemoFolder {
     this.#written.push(file);
     await writeFile(file, text, { mode: OWNER_ONLY });
   }
+}
+
+function ignoreOthersFiles(error: NodeJS.ErrnoException): void {
+  // Some systems say EEXIST; a folder that is gone already needs nothing.
+  if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes(error.code ?? "")) throw error;
 }
 
 export function randomToken(): string {
