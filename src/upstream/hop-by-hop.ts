@@ -1,7 +1,7 @@
 import { type HeaderLine, type HeaderList, headerTokens, withoutHeaders } from "./header-list.ts";
 
 /** Lines that describe one connection (RFC 9110 section 7.6.1), with the historical Proxy-Connection and Keep-Alive. */
-const HOP_BY_HOP = [
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-authenticate",
@@ -10,7 +10,7 @@ const HOP_BY_HOP = [
   "te",
   "transfer-encoding",
   "upgrade",
-];
+]);
 
 // Naming one of these in Connection would take the message's target or its end away from the next reader.
 const NEVER_NOMINATED = ["host", "content-length"];
@@ -21,8 +21,11 @@ const NEVER_NOMINATED = ["host", "content-length"];
  * CVE-2022-23652). `Trailer` stays, for trailers are forwarded; `TE` becomes `TE: trailers` where that was accepted.
  */
 export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
-  const nominated = headerTokens(headers, "connection").filter((name) => !NEVER_NOMINATED.includes(name));
-  const kept = withoutHeaders(headers, [...HOP_BY_HOP, ...nominated]);
+  const nominated = headerTokens(headers, "connection").filter(
+    (name) => !HOP_BY_HOP.has(name) && !NEVER_NOMINATED.includes(name),
+  );
+  const unwanted = nominated.length === 0 ? HOP_BY_HOP : new Set([...HOP_BY_HOP, ...nominated]);
+  const kept = withoutHeaders(headers, unwanted);
   const acceptsTrailers = headerTokens(headers, "te").some(
     (coding) => coding.split(";")[0]?.trim() === "trailers",
   );
@@ -39,7 +42,7 @@ export function upgradeHeaders(headers: HeaderList, protocol: string): HeaderLin
 }
 
 // RFC 9110 section 6.5.1: what frames, routes or authenticates a message can not come after its body.
-const NEVER_IN_TRAILERS = [
+const NEVER_IN_TRAILERS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   "authorization",
   "content-encoding",
@@ -50,7 +53,7 @@ const NEVER_IN_TRAILERS = [
   "host",
   "set-cookie",
   "trailer",
-];
+]);
 
 export function trailersToForward(trailers: HeaderList): HeaderLine[] {
   return withoutHeaders(trailers, NEVER_IN_TRAILERS);

@@ -109,7 +109,7 @@ export class Http1Downstream implements HttpDownstream {
   }
 
   finish(trailers: HeaderList): void {
-    this.#response.addTrailers(trailers as [string, string][]);
+    if (trailers.length > 0) this.#response.addTrailers(trailers as [string, string][]);
     this.#response.end();
   }
 
