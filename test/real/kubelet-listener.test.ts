@@ -15,6 +15,8 @@ import { pathTakenBy } from "../support/taken-path.ts";
 import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
 import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
+/** Every kubectl of the sample with every containerd, and 256 MiB each way, instead of a choice of them. */
+const isWhole = process.env.SLUICE_SOAK === "1";
 const MIB = 1024 * 1024;
 const checks = [
   { name: "exec", run: checkExec, webSocketSince: 30, plan: "translate" },
@@ -54,7 +56,9 @@ describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubele
       afterAll(() => gateway?.stop());
 
       // The installed daemon meets every kind of kubectl; the others differ in the daemon alone.
-      describe.each(kubectlSample().slice(binaries.isInstalled ? 0 : -1))("kubectl $version", (kubectl) => {
+      describe.each(
+        kubectlSample().slice(binaries.isInstalled || isWhole ? 0 : -1),
+      )("kubectl $version", (kubectl) => {
         let runner: KubectlRunner;
         beforeAll(() => {
           if (gateway) runner = new KubectlRunner(kubectl, { kubeconfig: gateway.kubeconfig });
@@ -78,7 +82,7 @@ describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubele
           await checkCopy(
             runner,
             webPod,
-            (binaries.isInstalled && legs === "two processes" ? 256 : 16) * MIB,
+            (isWhole || (binaries.isInstalled && legs === "two processes") ? 256 : 16) * MIB,
           );
         });
 
