@@ -12,7 +12,7 @@ import { Tunnel } from "../streaming/tunnel.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import { encodeResponseHead } from "./answer.ts";
 import type { AskedNode } from "./ask-node.ts";
-import type { GatewayContext } from "./context.ts";
+import type { SessionRunContext } from "./context.ts";
 import { chosenStreamProtocol, type SwitchedUpgrade } from "./dial-node.ts";
 import { isRuntimeUnreached } from "./nodes/refused-path.ts";
 import { planAfter, webSocketPathOf } from "./plan.ts";
@@ -31,7 +31,7 @@ export type AgreedNode = AskedNode & { readonly response: SwitchedUpgrade };
 /** Throws a StatusError, and closes the node's connection, when the node chose something that cannot be carried. */
 export function carrierFor(
   { prepared, handshake, kubeletRequest, response }: AgreedNode,
-  gateway: GatewayContext,
+  gateway: SessionRunContext,
 ): Carrier {
   const { limits } = gateway;
   const upstream: Leg = { socket: response.socket, head: response.head };
@@ -93,7 +93,7 @@ export function carrierFor(
 function guardFor(
   { request }: PreparedStreaming,
   response: SwitchedUpgrade,
-  { limits }: GatewayContext,
+  { limits }: SessionRunContext,
 ): StatusGuard | undefined {
   if (request.offer.transport !== "spdy" || request.subresource === "portforward") return undefined;
   return new StatusGuard(headerValue(response.rawHeaders, "x-stream-protocol-version") ?? "", limits.spdy);
@@ -102,7 +102,7 @@ function guardFor(
 /** A kubelet that took v5 has not yet reached its runtime: its first word tells (docs/node-capability.md). */
 function firstWordWatchFor(
   { plan, request, target }: PreparedStreaming,
-  { nodes, logger }: GatewayContext,
+  { nodes, logger }: SessionRunContext,
 ): FirstWordWatch | undefined {
   if (planAfter(plan, request.subresource) === undefined) return undefined;
   const path = webSocketPathOf(request.subresource);
@@ -124,6 +124,6 @@ function firstWordWatchFor(
   });
 }
 
-function portGuardFor({ policy }: PreparedStreaming, { limits }: GatewayContext): PortGuard | undefined {
+function portGuardFor({ policy }: PreparedStreaming, { limits }: SessionRunContext): PortGuard | undefined {
   return policy.portRefusal && new PortGuard(policy.portRefusal, limits.spdy);
 }

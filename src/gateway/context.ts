@@ -46,6 +46,18 @@ export interface GatewayContext {
   readonly logger: Logger;
 }
 
+/** What a listener needs, whatever it serves. */
+export type ListenerContext = Pick<
+  GatewayContext,
+  "audit" | "clock" | "edge" | "limits" | "logger" | "metrics" | "timeouts"
+>;
+
+/** What runs a session that was decided on, whoever decided. */
+export type SessionRunContext = Pick<
+  GatewayContext,
+  "bandwidth" | "clock" | "limits" | "logger" | "metrics" | "nodes" | "policy" | "sessions" | "timeouts"
+>;
+
 /** The configured rules, and the counts that its limits are about. */
 export interface GatewayPolicy {
   readonly rules: readonly PolicyRule[];

@@ -56,7 +56,7 @@ export async function requestSession(
   endpoint: UpstreamEndpoint,
   { method, path, headers, upgrade }: KubeletRequest,
   signal: AbortSignal,
-  { limits, timeouts }: GatewayContext,
+  { limits, timeouts }: Pick<GatewayContext, "limits" | "timeouts">,
   connect?: UpgradeRequest["connect"],
 ): Promise<UpgradeResponse> {
   const response = await requestUpgrade({

@@ -14,7 +14,7 @@ import type { AnswerContext } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
 import { HandshakeRefusal } from "./client-handshake.ts";
 import { capConnections } from "./connection-cap.ts";
-import type { GatewayContext } from "./context.ts";
+import type { ListenerContext } from "./context.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PendingClient } from "./pending-client.ts";
@@ -41,7 +41,7 @@ const MAX_HANDSHAKE_CHECK_MS = 5_000;
 
 /** A listener for HTTP/1.1 requests and upgrades, with every bound that clients meet before they are known. Not yet listening. */
 export function createListener(
-  gateway: GatewayContext,
+  gateway: ListenerContext,
   routes: ListenerRoutes,
   options: ListenerOptions,
 ): Server {
@@ -84,7 +84,7 @@ export function createListener(
 async function answerRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  gateway: GatewayContext,
+  gateway: ListenerContext,
   routes: ListenerRoutes,
 ): Promise<void> {
   let trail: AuditTrail | undefined;
@@ -105,7 +105,7 @@ async function answerUpgrade(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  gateway: GatewayContext,
+  gateway: ListenerContext,
   routes: ListenerRoutes,
 ): Promise<void> {
   const client = new PendingClient(socket, head);
@@ -133,14 +133,14 @@ async function answerUpgrade(
 }
 
 /** An error that is no answer is a fault of ours: logged whole, told without details. */
-function statusErrorOf(error: unknown, gateway: GatewayContext): StatusError {
+function statusErrorOf(error: unknown, gateway: ListenerContext): StatusError {
   if (error instanceof StatusError) return error;
   gateway.logger.error({ error }, "a request failed unexpectedly");
   return internalError("the gateway failed to handle the request");
 }
 
 /** Throws StatusError 403 for web pages that may not open sessions with what their browser adds. */
-function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: GatewayContext): void {
+function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: ListenerContext): void {
   const refusal = edge.originRefusal(incoming);
   if (refusal === undefined) return;
   metrics.access.connectionRefused("origin");
@@ -149,7 +149,7 @@ function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: Ga
 
 function incomingOf(
   request: IncomingMessage,
-  { edge, audit, limits }: GatewayContext,
+  { edge, audit, limits }: ListenerContext,
   routes: ListenerRoutes,
 ): IncomingStreaming {
   const target = request.url ?? "/";

@@ -3,7 +3,7 @@ import { withReusedReads } from "../streaming/accepted-socket.ts";
 import type { AskedNode } from "./ask-node.ts";
 import { carrierFor } from "./carry.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
-import type { GatewayContext } from "./context.ts";
+import type { SessionRunContext } from "./context.ts";
 import { passRefusalOn } from "./node-refusal.ts";
 import type { PendingClient } from "./pending-client.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
@@ -29,7 +29,7 @@ export interface DecidedSession {
 export async function runSession(
   { prepared, startedMs, trail, ask }: DecidedSession,
   client: PendingClient,
-  gateway: GatewayContext,
+  gateway: SessionRunContext,
 ): Promise<void> {
   const record = new SessionRecord(prepared, startedMs, gateway, trail);
   try {

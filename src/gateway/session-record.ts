@@ -4,7 +4,7 @@ import { StatusError } from "../api/status.ts";
 import type { SessionContext, SessionReport, StreamingSession } from "../streaming/session.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { timesOf } from "./apply-policy.ts";
-import type { GatewayContext } from "./context.ts";
+import type { SessionRunContext } from "./context.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 import type { SessionInfo } from "./sessions.ts";
 
@@ -14,14 +14,19 @@ import type { SessionInfo } from "./sessions.ts";
  */
 export class SessionRecord {
   #prepared: PreparedStreaming;
-  readonly #gateway: GatewayContext;
+  readonly #gateway: SessionRunContext;
   #info: SessionInfo;
   readonly #startedMs: number;
   readonly #trail: AuditTrail | undefined;
   #giveBack: (() => void) | undefined;
   #isOver = false;
 
-  constructor(prepared: PreparedStreaming, startedMs: number, gateway: GatewayContext, trail?: AuditTrail) {
+  constructor(
+    prepared: PreparedStreaming,
+    startedMs: number,
+    gateway: SessionRunContext,
+    trail?: AuditTrail,
+  ) {
     this.#trail = trail;
     const { request, target, user, plan } = prepared;
     this.#prepared = prepared;

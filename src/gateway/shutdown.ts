@@ -11,7 +11,7 @@ const FLUSH_MS = 2_000;
  * the while; when the last session is over no more are taken, and those in flight have what is left of the grace period.
  */
 export async function drainGateway(
-  { sessions, timeouts, clock, logger }: GatewayContext,
+  { sessions, timeouts, clock, logger }: Pick<GatewayContext, "sessions" | "timeouts" | "clock" | "logger">,
   plainRequests: PlainRequests,
 ): Promise<void> {
   const startedMs = clock.now();
