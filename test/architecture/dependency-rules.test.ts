@@ -11,6 +11,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   "protocols/bytes": ["protocols"],
   "protocols/spdy": ["protocols", "protocols/bytes"],
   "protocols/websocket": ["protocols", "protocols/bytes"],
+  "protocols/http1": ["protocols"],
   "protocols/remotecommand": ["protocols", "protocols/bytes", "protocols/spdy", "protocols/websocket"],
   "protocols/portforward": ["protocols", "protocols/bytes", "protocols/spdy", "protocols/websocket"],
   "src/config": [],

@@ -1,0 +1,117 @@
+import { ProtocolError } from "../protocol-error.ts";
+import { isFieldCharacter } from "./field-lines.ts";
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SEMICOLON = 0x3b;
+// 2^52 bytes: lengths stay exact.
+const MAX_SIZE_DIGITS = 13;
+
+type Place = "size" | "padding" | "extension" | "size-end" | "data" | "data-cr" | "data-lf" | "trailers";
+
+/** Takes the payload of a chunked body (RFC 9112 section 7.1). */
+export interface ChunkSink<Chunk extends Uint8Array> {
+  onBody(part: Chunk): void;
+}
+
+/**
+ * The chunks of one body up to the line of the last one; trailers are another's. Lines must end in CRLF here: there is no old server to
+ * be kind to, and lenient readers of chunks have been the door of smuggling. Extensions are skipped.
+ */
+export class ChunkedBody<Chunk extends Uint8Array> {
+  readonly #maxLineBytes: number;
+  #place: Place = "size";
+  #bytesLeft = 0;
+  #digits = 0;
+  #lineBytes = 0;
+
+  constructor(maxLineBytes: number) {
+    this.#maxLineBytes = maxLineBytes;
+  }
+
+  start(): void {
+    this.#startLine();
+  }
+
+  /** The last chunk's line has been read: what follows are the trailers, or the empty line in their place. */
+  get isAtTrailers(): boolean {
+    return this.#place === "trailers";
+  }
+
+  /** Returns the index behind what it took. Throws ProtocolError "malformed-message". */
+  push(chunk: Chunk, from: number, sink: ChunkSink<Chunk>): number {
+    let at = from;
+    while (at < chunk.length && this.#place !== "trailers") {
+      if (this.#place !== "data") {
+        this.#take(chunk[at++] as number);
+        continue;
+      }
+      const end = Math.min(chunk.length, at + this.#bytesLeft);
+      this.#bytesLeft -= end - at;
+      if (this.#bytesLeft === 0) this.#place = "data-cr";
+      const part = at === 0 && end === chunk.length ? chunk : (chunk.subarray(at, end) as Chunk);
+      at = end;
+      sink.onBody(part);
+    }
+    return at;
+  }
+
+  #take(byte: number): void {
+    if (this.#place === "data-cr") this.#expect(byte, CR, "data-lf");
+    else if (this.#place === "data-lf") {
+      this.#expect(byte, LF, "size");
+      this.#startLine();
+    } else this.#takeOfLine(byte);
+  }
+
+  #takeOfLine(byte: number): void {
+    if (++this.#lineBytes > this.#maxLineBytes) throw malformed("chunk line too long");
+    if (this.#place === "size-end") {
+      this.#expect(byte, LF, this.#bytesLeft === 0 ? "trailers" : "data");
+      return;
+    }
+    const digit = this.#place === "size" ? hexDigit(byte) : -1;
+    if (digit >= 0) {
+      if (++this.#digits > MAX_SIZE_DIGITS) throw malformed("invalid byte in chunk length");
+      this.#bytesLeft = this.#bytesLeft * 16 + digit;
+      return;
+    }
+    if (this.#digits === 0) throw malformed("invalid byte in chunk length");
+    this.#place = this.#behindSize(byte);
+  }
+
+  #behindSize(byte: number): Place {
+    if (byte === CR) return "size-end";
+    if (this.#place === "extension") {
+      if (!isFieldCharacter(byte)) throw malformed("a control character in a chunk extension");
+      return "extension";
+    }
+    if (byte === SEMICOLON) return "extension";
+    // Some servers pad sizes to a fixed width.
+    if (byte === 0x20 || byte === 0x09) return "padding";
+    throw malformed("invalid byte in chunk length");
+  }
+
+  #expect(byte: number, wanted: number, next: Place): void {
+    if (byte !== wanted) throw malformed("malformed chunked encoding");
+    this.#place = next;
+  }
+
+  #startLine(): void {
+    this.#place = "size";
+    this.#bytesLeft = 0;
+    this.#digits = 0;
+    this.#lineBytes = 0;
+  }
+}
+
+/** -1 for what is none. */
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1;
+}
+
+function malformed(text: string): ProtocolError {
+  return new ProtocolError("malformed-message", text);
+}

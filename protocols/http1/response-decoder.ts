@@ -1,0 +1,144 @@
+import { ChunkedBody } from "./chunked-body.ts";
+import { type FieldLines, parseFieldLines } from "./field-lines.ts";
+import { latin1Text, type TextOf } from "./latin1.ts";
+import { defaultHttp1Limits, type Http1Limits } from "./limits.ts";
+import { deliveryOf, type ResponseDelivery } from "./response-framing.ts";
+import { parseResponseHead, type ResponseHead } from "./response-head.ts";
+import { SectionReader } from "./section-reader.ts";
+
+/** Is told of a response as it comes. What it throws ends the decoder. */
+export interface ResponseHandler<Chunk extends Uint8Array = Uint8Array> {
+  /** A 1xx response other than 101, before the final one. */
+  onInterim(head: ResponseHead): void;
+  /** The final response. 101 is one: what follows it on the connection is no HTTP, and `push` leaves it alone. */
+  onHead(head: ResponseHead, delivery: ResponseDelivery): void;
+  /** A part of the body as it was read: a slice of the pushed chunk, never empty. */
+  onBody(part: Chunk): void;
+  /** The response is whole. */
+  onEnd(trailers: FieldLines): void;
+}
+
+export interface ResponseDecoderOptions<Chunk extends Uint8Array = Uint8Array> {
+  readonly limits?: Http1Limits | undefined;
+  /** Turns bytes into text, one character each; absent: in plain ECMAScript. */
+  readonly textOf?: TextOf<Chunk> | undefined;
+}
+
+const NO_LINES: FieldLines = [];
+
+type State = "idle" | "head" | "length" | "chunked" | "trailers" | "until-close" | "failed";
+
+/**
+ * Reads the responses of one HTTP/1.x connection, one after the other, from chunks cut anywhere. The body is never assembled. A response
+ * whose end two readers could disagree on is refused; so is what is no HTTP/1.
+ */
+export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
+  readonly #handler: ResponseHandler<Chunk>;
+  readonly #limits: Http1Limits;
+  readonly #section: SectionReader<Chunk>;
+  readonly #chunks: ChunkedBody<Chunk>;
+  #state: State = "idle";
+  #method = "GET";
+  #bytesLeft = 0;
+  #hasFinished = false;
+
+  constructor(handler: ResponseHandler<Chunk>, options: ResponseDecoderOptions<Chunk> = {}) {
+    this.#handler = handler;
+    this.#limits = options.limits ?? defaultHttp1Limits;
+    this.#section = new SectionReader(options.textOf ?? latin1Text);
+    this.#chunks = new ChunkedBody(this.#limits.maxChunkLineBytes);
+  }
+
+  /** The next response answers a request of this method, of which HEAD alone matters. To be called when the one before is whole. */
+  expect(method: string): void {
+    this.#method = method;
+    this.#state = "head";
+    this.#section.allow(this.#limits.maxHeadBytes);
+  }
+
+  /** No response is expected: the last one is whole, or none has been expected yet. */
+  get isIdle(): boolean {
+    return this.#state === "idle";
+  }
+
+  /**
+   * Returns the index behind the bytes of the expected response: fewer than the chunk has when something follows it that nobody asked for.
+   * Throws ProtocolError "malformed-message", "header-block-too-large" or "too-many-headers"; the decoder is finished then.
+   */
+  push(chunk: Chunk): number {
+    try {
+      let at = 0;
+      // Not beyond the end, even where the handler expects the next one there already: bytes that came too early answer nothing.
+      this.#hasFinished = this.#state === "idle";
+      while (at < chunk.length && !this.#hasFinished) at = this.#step(chunk, at);
+      return at;
+    } catch (error) {
+      this.#state = "failed";
+      throw error;
+    }
+  }
+
+  /** The connection has ended. True when the response that was expected is whole with that, or none was. */
+  end(): boolean {
+    if (this.#state === "until-close") this.#finish(NO_LINES);
+    return this.#state === "idle";
+  }
+
+  #step(chunk: Chunk, at: number): number {
+    switch (this.#state) {
+      case "head":
+      case "trailers":
+        return this.#readSection(chunk, at);
+      case "chunked": {
+        const next = this.#chunks.push(chunk, at, this.#handler);
+        if (this.#chunks.isAtTrailers) {
+          this.#state = "trailers";
+          this.#section.allow(this.#limits.maxHeadBytes);
+        }
+        return next;
+      }
+      case "length":
+      case "until-close":
+        return this.#readBody(chunk, at);
+      default:
+        throw new Error("the decoder has failed before");
+    }
+  }
+
+  #readSection(chunk: Chunk, at: number): number {
+    const next = this.#section.push(chunk, at);
+    const { text } = this.#section;
+    if (text === undefined) return next;
+    if (this.#state === "trailers") this.#finish(parseFieldLines(text, 0, this.#limits.maxHeaders));
+    else this.#takeHead(parseResponseHead(text, this.#limits.maxHeaders));
+    return next;
+  }
+
+  #takeHead(head: ResponseHead): void {
+    if (head.status < 200 && head.status !== 101) {
+      this.#handler.onInterim(head);
+      return;
+    }
+    const delivery = deliveryOf(this.#method, head);
+    const { framing } = delivery;
+    if (framing === "chunked") this.#chunks.start();
+    this.#bytesLeft = typeof framing === "number" ? framing : Number.POSITIVE_INFINITY;
+    this.#state = typeof framing === "number" ? "length" : framing;
+    this.#handler.onHead(head, delivery);
+    if (this.#bytesLeft === 0) this.#finish(NO_LINES);
+  }
+
+  #readBody(chunk: Chunk, at: number): number {
+    const end = Math.min(chunk.length, at + this.#bytesLeft);
+    this.#bytesLeft -= end - at;
+    this.#handler.onBody(at === 0 && end === chunk.length ? chunk : (chunk.subarray(at, end) as Chunk));
+    if (this.#bytesLeft === 0) this.#finish(NO_LINES);
+    return end;
+  }
+
+  #finish(trailers: FieldLines): void {
+    this.#state = "idle";
+    this.#hasFinished = true;
+    this.#handler.onEnd(trailers);
+  }
+}

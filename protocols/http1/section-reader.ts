@@ -1,0 +1,86 @@
+import { ProtocolError } from "../protocol-error.ts";
+import { latin1Text, type TextOf } from "./latin1.ts";
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+/**
+ * Collects lines up to and including an empty one: a head, or trailers. Looks at every byte once, wherever the chunks are cut.
+ * Lines end in CRLF or LF (RFC 9112 section 2.2); a CR anywhere else is refused, as is NUL.
+ */
+export class SectionReader<Chunk extends Uint8Array> {
+  readonly #textOf: TextOf<Chunk>;
+  #bytesLeft = 0;
+  /** What came in earlier chunks. */
+  #earlier = "";
+  /** Of the line that is being read, without its CR. */
+  #lineBytes = 0;
+  #isAfterCr = false;
+  #text: string | undefined;
+
+  constructor(textOf: TextOf<Chunk> = latin1Text) {
+    this.#textOf = textOf;
+  }
+
+  /** A new budget for all sections until the next call. */
+  allow(maxBytes: number): void {
+    this.#bytesLeft = maxBytes;
+  }
+
+  /** Is a section half read? */
+  get isInside(): boolean {
+    return this.#earlier !== "";
+  }
+
+  /** The section that `push` has completed, every line with its end, the empty one included. */
+  get text(): string | undefined {
+    return this.#text;
+  }
+
+  /** Reads from `at`; returns the index behind what it took. Throws ProtocolError "header-block-too-large" or "malformed-message". */
+  push(chunk: Chunk, at: number): number {
+    this.#text = undefined;
+    const limit = Math.min(chunk.length, at + this.#bytesLeft);
+    const end = this.#endOfSection(chunk, at, limit);
+    if (end === -1 && limit < chunk.length) {
+      throw new ProtocolError("header-block-too-large", "header size limit exceeded");
+    }
+    const behind = end === -1 ? chunk.length : end;
+    this.#bytesLeft -= behind - at;
+    const text = this.#textOf(chunk, at, behind);
+    if (end === -1) {
+      this.#earlier += text;
+    } else {
+      this.#text = this.#earlier === "" ? text : this.#earlier + text;
+      this.#earlier = "";
+    }
+    return behind;
+  }
+
+  /** Index behind the empty line, -1 when it is not there. */
+  #endOfSection(chunk: Chunk, start: number, limit: number): number {
+    let lineBytes = this.#lineBytes;
+    let isAfterCr = this.#isAfterCr;
+    for (let at = start; at < limit; at++) {
+      const byte = chunk[at] as number;
+      if (byte === LF) {
+        isAfterCr = false;
+        if (lineBytes === 0) {
+          this.#lineBytes = 0;
+          this.#isAfterCr = false;
+          return at + 1;
+        }
+        lineBytes = 0;
+      } else if (isAfterCr || byte === 0) {
+        throw new ProtocolError("malformed-message", isAfterCr ? "bare CR in a header" : "NUL in a header");
+      } else if (byte === CR) {
+        isAfterCr = true;
+      } else {
+        lineBytes++;
+      }
+    }
+    this.#lineBytes = lineBytes;
+    this.#isAfterCr = isAfterCr;
+    return -1;
+  }
+}
