@@ -1,5 +1,3 @@
-import type { Server } from "node:http";
-import type { Socket } from "node:net";
 import { createAdminServer } from "./admin/admin-server.ts";
 import { buildAudit } from "./build-audit.ts";
 import { buildAuthenticator } from "./build-authenticator.ts";
@@ -9,6 +7,7 @@ import { type RunningIngress, startIngress } from "./build-ingress.ts";
 import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
 import { buildKubeletListener } from "./build-kubelet-listener.ts";
 import { buildProbes } from "./build-probes.ts";
+import { closerOf, closeServer } from "./close-server.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
 import type { GatewayContext } from "./gateway/context.ts";
@@ -190,7 +189,7 @@ export async function startGateway(
       await cluster.stop();
       apiServerUpstream?.close();
       node?.stop();
-      await Promise.all([closeApi(), closeNode?.(), close(admin)]);
+      await Promise.all([closeApi(), closeNode?.(), closeServer(admin)]);
       // Connections to nodes may still wait for a peer that does not close.
       clock.expireAll();
       await auditing.stop();
@@ -205,25 +204,4 @@ async function upstreamApiServerOf({ upstreamAPIServer, timeouts }: GatewayConfi
   const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs });
   const impersonates = upstreamAPIServer.clientCertificateFile !== undefined;
   return { upstream, impersonates, close: () => upstream.close() };
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
-}
-
-/** Like `close`, for a server whose connections may have been upgraded: Node lets those go, and waits for them for ever. */
-function closerOf(server: Server): () => Promise<void> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
-  return () => {
-    const closed = close(server);
-    for (const socket of sockets) socket.destroy();
-    return closed;
-  };
 }

@@ -23,6 +23,10 @@ const commands: Readonly<Record<string, Command>> = {
   attach: { summary: "the main process of a container", load: () => import("./attach.ts") },
   "port-forward": { summary: "local ports to pods and services", load: () => import("./port-forward.ts") },
   cp: { summary: "files and folders to and from containers", load: () => import("./cp.ts") },
+  agent: {
+    summary: "a local address that any kubectl may use and that speaks WebSocket onward",
+    load: () => import("./agent.ts"),
+  },
   explain: { summary: "how a request would travel, and why", load: () => import("./explain.ts") },
   "check-config": {
     summary: "validate a configuration or Kubernetes manifests",

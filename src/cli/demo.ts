@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { startGateway } from "../app.ts";
@@ -10,7 +9,7 @@ import { formatResults, runSelfCheck } from "../demo/self-check.ts";
 import { createSelfSignedCertificate } from "../standin/index.ts";
 import { UpstreamTls } from "../upstream/tls.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
-import { UsageError } from "./usage-error.ts";
+import { parseListenPort, requireLoopback } from "./loopback.ts";
 
 const HELP = helpText("sluice demo [flags]", [
   [
@@ -38,12 +37,12 @@ export async function run(args: string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  requireLoopback(values.address);
+  requireLoopback(values.address, "the demo runs commands on this machine");
   const stopped = terminationSignal();
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
   const folder = await DemoFolder.open(values.dir ?? (temporary as string));
   try {
-    return await runIn(folder, values.address, parsePort(values.port), values.once, stopped);
+    return await runIn(folder, values.address, parseListenPort(values.port), values.once, stopped);
   } finally {
     await folder.remove();
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
@@ -98,21 +97,6 @@ async function runIn(
   } finally {
     await cluster.close();
   }
-}
-
-function requireLoopback(address: string): void {
-  const isLoopback =
-    address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
-  if (isLoopback) return;
-  throw new UsageError(
-    `--address ${address}: the demo runs commands on this machine, so it listens on loopback only (127.0.0.1, ::1)`,
-  );
-}
-
-function parsePort(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new UsageError(`--port ${text}: must be a port between 0 (any free one) and 65535`);
 }
 
 function instructions(folder: DemoFolder, adminUrl: string): string {

@@ -10,10 +10,11 @@ export function parseFlags<T extends ParseArgsConfig>(config: T): ReturnType<typ
   }
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
-export function terminationSignal(): Promise<NodeJS.Signals> {
+/** Resolves at the first of them; a second one ends the process at once. */
+export function terminationSignal(
+  signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"],
+): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    const signals = ["SIGTERM", "SIGINT"] as const;
     const onSignal = (signal: NodeJS.Signals): void => {
       for (const name of signals) process.off(name, onSignal);
       resolve(signal);

@@ -53,19 +53,19 @@ export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify
 export async function connectThroughProxy(
   proxy: ProxyServer,
   endpoint: UpstreamEndpoint,
-  { dialTimeoutMs, signal }: DialOptions,
+  { dialTimeoutMs, signal, allowHalfOpen }: DialOptions,
 ): Promise<Socket> {
-  const socket = await askProxy(proxy, endpoint, { dialTimeoutMs, signal });
+  const socket = await askProxy(proxy, endpoint, { dialTimeoutMs, signal, allowHalfOpen });
   return await secureSocket(socket, endpoint, { dialTimeoutMs, signal });
 }
 
 async function askProxy(
   proxy: ProxyServer,
   endpoint: UpstreamEndpoint,
-  { dialTimeoutMs, signal }: DialOptions,
+  { dialTimeoutMs, signal, allowHalfOpen }: DialOptions,
 ): Promise<Socket> {
   try {
-    const socket = await dial(proxy.endpoint, { dialTimeoutMs, signal });
+    const socket = await dial(proxy.endpoint, { dialTimeoutMs, signal, allowHalfOpen });
     const { head, rest } = await exchangeHeads(socket, connectRequest(proxy, endpoint), {
       endpoint: proxy.endpoint,
       responseHeaderTimeoutMs: dialTimeoutMs,

@@ -108,7 +108,8 @@ async function ownLines(
   }
 }
 
-function forwardingError(error: UpstreamError): StatusError {
+/** What the caller is told of an API server that gave no answer. */
+export function forwardingError(error: UpstreamError): StatusError {
   if (error.code === "upgrade-refused" || error.code === "invalid-request") return badRequest(error.message);
   if (error.code === "dial-failed")
     return serviceUnavailable(`error trying to reach the API server: ${error.message}`);

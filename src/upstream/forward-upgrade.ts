@@ -5,7 +5,7 @@ import { copyRefusal } from "./copy-refusal.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
 import { type HeaderList, hasHeader, headerTokens, headerValues } from "./header-list.ts";
 import { upgradeHeaders } from "./hop-by-hop.ts";
-import { isSwitchedTo, requestUpgrade } from "./upgrade-request.ts";
+import { isSwitchedTo, requestUpgrade, type UpgradeRequest } from "./upgrade-request.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 /** A socket of an 'upgrade' event that has not been answered, watched for the client leaving. */
@@ -31,6 +31,8 @@ export interface ForwardUpgradeOptions {
   readonly dialTimeoutMs?: number | undefined;
   readonly responseHeaderTimeoutMs?: number | undefined;
   readonly maxResponseHeadBytes?: number | undefined;
+  /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
+  readonly connect?: UpgradeRequest["connect"];
   /** Carries the bytes once both sides have switched and the client has its 101. Both sockets are paused: resume them. */
   carry(downstream: Leg, upstream: Leg): void;
 }
@@ -57,6 +59,7 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
     dialTimeoutMs,
     responseHeaderTimeoutMs,
     maxResponseHeadBytes,
+    connect: options.connect,
     signal: client.signal,
   });
   if (response.kind === "refused") {

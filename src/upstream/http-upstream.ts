@@ -63,7 +63,11 @@ class DialingAgent extends Agent {
   ): undefined {
     // Not half-open: the pool must see at once that the upstream has closed an idle connection.
     this.#connect(this.#endpoint, { dialTimeoutMs: this.#dialTimeoutMs, allowHalfOpen: false }).then(
-      (socket: Socket) => callback?.(null, socket),
+      (socket: Socket) => {
+        // A proxy's answer was read from it, and it was paused then; Node's client reads only what flows.
+        if (socket.isPaused()) socket.resume();
+        callback?.(null, socket);
+      },
       (error: Error) => callback?.(error, undefined as unknown as Duplex),
     );
     return undefined;

@@ -71,6 +71,8 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
     "src/observability",
   ],
   "src/client": ["protocols/*", "src/streaming", "src/upstream", "src/api", "src/config", "src/kubernetes"],
+  // The gateway's own listener, forwarding and carriers, before one API server that the user's kubeconfig names.
+  "src/agent": ["src/gateway", "src/upstream", "src/client", "src/kubernetes", "src/access", "src/api"],
   "src/load": ["protocols/*", "src/streaming", "src/upstream", "src/api", "src/config", "src/client"],
   "src/standin": ["protocols/*", "src/streaming", "src/api", "src/config"],
   // Several processes as one gateway: links, hand-over, replacement.

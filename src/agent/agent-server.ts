@@ -1,0 +1,45 @@
+import type { Server } from "node:http";
+import type { UserInfo } from "../access/authn/authenticator.ts";
+import { requestAttributes } from "../access/authz/request-attributes.ts";
+import { unauthorized } from "../api/status.ts";
+import { refuseUpgrade } from "../gateway/answer.ts";
+import type { IncomingStreaming } from "../gateway/incoming-request.ts";
+import { createListener, type ListenerOptions } from "../gateway/listener.ts";
+import { matchStreamingPath } from "../gateway/streaming-request.ts";
+import { writeStatus } from "../gateway/write-status.ts";
+import type { AgentContext } from "./agent-context.ts";
+import { forwardOtherUpgrade, forwardRequest } from "./forward.ts";
+import { serveSession } from "./serve-session.ts";
+
+/** The agent's listener: whoever bears its token is the user of the kubeconfig. Not yet listening. */
+export function createAgentServer(agent: AgentContext, options: ListenerOptions): Server {
+  return createListener(
+    agent,
+    {
+      async handleRequest(incoming, request, response) {
+        await requireToken(incoming, agent);
+        await forwardRequest(incoming, request, response, agent);
+      },
+      async handleUpgrade(incoming, request, client) {
+        const user = await requireToken(incoming, agent);
+        const path = matchStreamingPath(incoming.url.pathname);
+        if (path === undefined) return await forwardOtherUpgrade(incoming, request, client, agent);
+        await serveSession(path, request.url ?? "/", user, incoming, client, agent);
+      },
+      refuse: (response, refusal) => writeStatus(response, refusal.status),
+      refuseUpgrade,
+      attributesOf: (user, { method, url }) =>
+        requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),
+      isLongRunning: ({ pathname }) => matchStreamingPath(pathname) !== undefined,
+    },
+    options,
+  );
+}
+
+/** Throws StatusError 401. */
+async function requireToken(incoming: IncomingStreaming, agent: AgentContext): Promise<UserInfo> {
+  const user = await agent.authenticator.authenticate(incoming);
+  if (user !== undefined) return user;
+  agent.note(`refused: ${incoming.method} without the agent's token from ${incoming.remoteAddress}`);
+  throw unauthorized();
+}

@@ -1,0 +1,93 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type StatusError, serviceUnavailable } from "../api/status.ts";
+import { ConnectError } from "../client/index.ts";
+import { carryForwarded } from "../gateway/carry-forwarded.ts";
+import { forwardingError } from "../gateway/forward-to-api-server.ts";
+import type { IncomingStreaming } from "../gateway/incoming-request.ts";
+import type { PendingClient } from "../gateway/pending-client.ts";
+import { writeStatus } from "../gateway/write-status.ts";
+import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
+import type { HeaderList } from "../upstream/header-list.ts";
+import { forwardHttp } from "../upstream/http-forwarder.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import type { AgentContext } from "./agent-context.ts";
+import { inUsersName } from "./user-headers.ts";
+
+/** A request that is no upgrade: bodies, watches and followed logs stream both ways. */
+export async function forwardRequest(
+  { method }: IncomingStreaming,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { upstream, clock }: AgentContext,
+): Promise<void> {
+  const credentials = await upstream.credentials();
+  const path = upstream.pathOf(request.url ?? "/");
+  const startedMs = clock.now();
+  await forwardHttp(request, response, {
+    upstream: upstream.http,
+    path,
+    editHeaders: (headers) => {
+      const lines = inUsersName(headers, { credentials, authority: upstream.authority });
+      upstream.trace.request?.(method, upstream.origin + path, lines);
+      return lines;
+    },
+    editResponseHeaders: (headers, status) => {
+      upstream.trace.response?.(status, STATUS_CODES[status] ?? "", headers, clock.now() - startedMs);
+      // The client is told; what it asks next goes out with what files and plugins say then.
+      if (status === 401) upstream.forgetCredentials();
+      return headers;
+    },
+    respondError: (error, failed) => writeStatus(failed, unreachedError(error).status),
+  });
+}
+
+/** An upgrade that is no exec, attach or port-forward of a pod, as it is: to a pod's or a service's own server. */
+export async function forwardOtherUpgrade(
+  incoming: IncomingStreaming,
+  request: IncomingMessage,
+  client: PendingClient,
+  agent: AgentContext,
+): Promise<void> {
+  const { upstream, timeouts, limits } = agent;
+  const credentials = await upstream.credentials();
+  const path = upstream.pathOf(request.url ?? "/");
+  const giveBack = agent.sessions.admit();
+  let isCarried = false;
+  try {
+    await forwardUpgrade(client, {
+      endpoint: upstream.endpoint,
+      connect: (options) => upstream.connect(upstream.endpoint, options),
+      method: incoming.method,
+      path,
+      headers: incoming.headers,
+      editHeaders: (headers: HeaderList) => {
+        const lines = inUsersName(headers, { credentials, authority: upstream.authority });
+        upstream.trace.request?.(incoming.method, upstream.origin + path, lines);
+        return lines;
+      },
+      dialTimeoutMs: timeouts.dialMs,
+      responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+      maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
+      carry: (downstream, answered) => {
+        isCarried = true;
+        carryForwarded(downstream, answered, agent, giveBack);
+      },
+    });
+  } catch (error) {
+    throw unansweredError(error);
+  } finally {
+    if (!isCarried) giveBack();
+  }
+}
+
+/** What the client is told of an upstream that gave no answer: a StatusError, or the error itself where nobody is left to be told. */
+export function unansweredError(error: unknown): unknown {
+  if (error instanceof UpstreamError && error.code !== "aborted") return unreachedError(error);
+  if (error instanceof ConnectError) return unreachedError(error);
+  return error;
+}
+
+function unreachedError(error: UpstreamError | ConnectError): StatusError {
+  if (error instanceof UpstreamError) return forwardingError(error);
+  return serviceUnavailable(`error trying to reach the API server: ${error.message}`);
+}

@@ -1,0 +1,119 @@
+import {
+  AgentKubeconfig,
+  type KubeconfigPlace,
+  KubeconfigTakenError,
+  randomToken,
+} from "../agent/agent-kubeconfig.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
+import { createLogger } from "../observability/logger.ts";
+import { createSelfSignedCertificate } from "../standin/index.ts";
+import { type RunningAgent, startAgent } from "../start-agent.ts";
+import { type Verbosity, verbosityOf } from "./client/verbosity.ts";
+import { helpText, parseFlags, terminationSignal } from "./flags.ts";
+import { parseListenPort, requireLoopback } from "./loopback.ts";
+import { UsageError } from "./usage-error.ts";
+
+const HELP = helpText("sluice agent [flags]", [
+  ["--kubeconfig FILE", "absent: $KUBECONFIG, then ~/.kube/config, then the pod's own service account"],
+  ["--context NAME", "a context of the kubeconfig"],
+  ["--address ADDR", "loopback address to listen on (127.0.0.1)"],
+  ["--port PORT", "0 is any free one (0)"],
+  ["--write-kubeconfig FILE", "where clients find the agent; a file of somebody else's is not replaced"],
+  ["--dir DIR", "the same as DIR/kubeconfig; with neither, a temporary folder"],
+  ["--admin-port PORT", "health, sessions and metrics on 127.0.0.1, for everybody there; absent: nowhere"],
+  ["-v LEVEL", "4 shows fallbacks, 6 requests to the API server, 7 their headers, 8 those of answers, too"],
+]);
+
+/** Until SIGTERM, Ctrl-C or the end of the terminal: a local address for clients of any age. */
+export async function run(args: string[]): Promise<number> {
+  const { values } = parseFlags({
+    args,
+    options: {
+      kubeconfig: { type: "string" },
+      context: { type: "string" },
+      address: { type: "string", default: "127.0.0.1" },
+      port: { type: "string", default: "0" },
+      "write-kubeconfig": { type: "string" },
+      dir: { type: "string" },
+      "admin-port": { type: "string" },
+      v: { type: "string", short: "v" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  requireLoopback(values.address, "whoever has the agent's token has the rights of your kubeconfig");
+  const place = { file: values["write-kubeconfig"], folder: values.dir };
+  if (place.file !== undefined && place.folder !== undefined) {
+    throw new UsageError("--dir and --write-kubeconfig exclude each other");
+  }
+  const adminPort = values["admin-port"];
+  const admin = adminPort === undefined ? undefined : parseListenPort(adminPort, "--admin-port");
+  const port = parseListenPort(values.port);
+  const verbosity = verbosityOf(values.v);
+  const stopped = terminationSignal(["SIGTERM", "SIGINT", "SIGHUP"]);
+  try {
+    return await serve({ ...values, port, admin, place, verbosity }, stopped);
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof ConfigurationError) throw error;
+    if (error instanceof KubeconfigTakenError) throw new UsageError(error.message);
+    // What the system says of ports and files, and plugins of credentials; no secret is in it.
+    process.stderr.write(`sluice agent: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+}
+
+interface AgentFlags {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly address: string;
+  readonly port: number;
+  readonly admin: number | undefined;
+  readonly place: KubeconfigPlace;
+  readonly verbosity: Verbosity;
+}
+
+async function serve(flags: AgentFlags, stopped: Promise<NodeJS.Signals>): Promise<number> {
+  const { place, port, admin, verbosity } = flags;
+  const kubeconfig = await loadKubeconfig(flags.kubeconfig, flags.context);
+  const address = flags.address === "localhost" ? "127.0.0.1" : flags.address;
+  const { certPem: cert, keyPem: key } = await createSelfSignedCertificate([address], "sluice-agent");
+  const token = randomToken();
+  const agent = await startAgent({
+    kubeconfig,
+    listen: { address, port },
+    admin: admin === undefined ? undefined : { address: "127.0.0.1", port: admin },
+    tls: { cert, key },
+    token,
+    logger: createLogger({ level: "error" }),
+    trace: verbosity.trace,
+    note: verbosity.note,
+  });
+  try {
+    const access = { server: agent.url, authority: cert, token, namespace: kubeconfig.namespace };
+    return await serveUntil(stopped, agent, await AgentKubeconfig.write(place, access), verbosity);
+  } finally {
+    await agent.shutDown();
+  }
+}
+
+async function serveUntil(
+  stopped: Promise<NodeJS.Signals>,
+  agent: RunningAgent,
+  kubeconfig: AgentKubeconfig,
+  verbosity: Verbosity,
+): Promise<number> {
+  try {
+    process.stdout.write(`ready ${kubeconfig.file}\n`);
+    if (agent.adminUrl !== undefined)
+      process.stderr.write(`sessions, health and metrics: ${agent.adminUrl}\n`);
+    verbosity.note(`${await stopped}: ending`);
+    return 0;
+  } finally {
+    // Before sessions end: a second signal ends the process at once.
+    await kubeconfig.remove();
+  }
+}

@@ -1,0 +1,137 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import { Agent, request as sendRequest } from "node:https";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { WebSocket } from "ws";
+import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
+import { createLogger } from "../../src/observability/logger.ts";
+import { createSelfSignedCertificate } from "../../src/standin/index.ts";
+import { type RunningAgent, startAgent } from "../../src/start-agent.ts";
+import { collect } from "./kubectl.ts";
+
+export const AGENT_TOKEN = "the-agents-own-token";
+export const USER_TOKEN = "the-users-secret-token";
+
+export interface TestAgentOptions {
+  /** The API server's, with a path or not. */
+  readonly server: string;
+  /** Of the kubeconfig's user; a token unless said otherwise. */
+  readonly user?: object;
+  /** More of the kubeconfig's cluster. */
+  readonly cluster?: object;
+}
+
+export interface AgentAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface AgentRequest {
+  readonly method?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string;
+}
+
+const certificate = createSelfSignedCertificate();
+
+/** An agent in this process. */
+export class TestAgent {
+  readonly #agent: RunningAgent;
+  readonly #folder: string;
+  readonly #tls: Agent;
+  /** Everything that it told: notes, traced requests and answers, log lines. */
+  readonly told: string[];
+
+  private constructor(agent: RunningAgent, folder: string, ca: string, told: string[]) {
+    this.#agent = agent;
+    this.#folder = folder;
+    this.#tls = new Agent({ ca, keepAlive: false });
+    this.told = told;
+  }
+
+  static async start({
+    server,
+    user = { token: USER_TOKEN },
+    cluster,
+  }: TestAgentOptions): Promise<TestAgent> {
+    const folder = mkdtempSync(path.join(tmpdir(), "sluice-agent-test-"));
+    const file = path.join(folder, "config");
+    const config = {
+      "current-context": "c",
+      contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+      clusters: [{ name: "c", cluster: { server, ...cluster } }],
+      users: [{ name: "u", user }],
+    };
+    writeFileSync(file, JSON.stringify(config));
+    const { certPem: cert, keyPem: key } = await certificate;
+    const told: string[] = [];
+    const agent = await startAgent({
+      kubeconfig: await loadKubeconfig(file),
+      listen: { address: "127.0.0.1", port: 0 },
+      tls: { cert, key },
+      token: AGENT_TOKEN,
+      timeouts: { lingerIdleMs: 500 },
+      logger: createLogger({ level: "debug", destination: { write: (line) => void told.push(line) } }),
+      trace: {
+        request: (method, url) => void told.push(`${method} ${url}`),
+        response: (status) => void told.push(`answered ${status}`),
+      },
+      note: (text) => void told.push(text),
+    });
+    return new TestAgent(agent, folder, cert, told);
+  }
+
+  get url(): URL {
+    return new URL(this.#agent.url);
+  }
+
+  async metric(name: string): Promise<string[]> {
+    return (await this.#agent.metrics.expose()).split("\n").filter((line) => line.startsWith(name));
+  }
+
+  /** A request with the agent's token, unless `headers` has another Authorization; the whole answer. */
+  async fetch(target: string, options: AgentRequest = {}): Promise<AgentAnswer> {
+    const response = await this.open(target, options);
+    const body = collect(response);
+    await once(response, "end");
+    return { status: response.statusCode ?? 0, headers: response.headers, body: body() };
+  }
+
+  /** The same, with the body yet to come. */
+  open(
+    target: string,
+    { method = "GET", headers = {}, body = "" }: AgentRequest = {},
+  ): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const lines = { Authorization: `Bearer ${AGENT_TOKEN}`, ...headers };
+      const request = sendRequest(
+        new URL(target, this.url),
+        { agent: this.#tls, method, headers: lines },
+        resolve,
+      );
+      request.on("error", reject);
+      request.on("upgrade", (_response, socket) => {
+        socket.destroy();
+        reject(new Error("switched"));
+      });
+      request.end(body);
+    });
+  }
+
+  /** A WebSocket client of another hand. */
+  webSocket(target: string, protocols: string | string[], headers: Record<string, string> = {}): WebSocket {
+    return new WebSocket(new URL(target, this.url.href.replace("https:", "wss:")), protocols, {
+      agent: this.#tls,
+      headers: { Authorization: `Bearer ${AGENT_TOKEN}`, ...headers },
+      perMessageDeflate: false,
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#agent.shutDown();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
