@@ -1,4 +1,3 @@
-import { randomFillSync } from "node:crypto";
 import type { Socket } from "node:net";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import {
@@ -12,6 +11,7 @@ import {
   WebSocketFrameDecoder,
   writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
+import { nextMaskKey } from "../streaming/mask-keys.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import type { SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
@@ -211,16 +211,4 @@ export class ClientWebSocket {
     socket.once("close", () => clearTimeout(timer));
     socket.unref().resume();
   }
-}
-
-const maskKeys = new Uint32Array(256);
-let usedMaskKeys = maskKeys.length;
-
-/** Unpredictable (RFC 6455 section 5.3); drawn in batches, for a call of the random source costs more than a small frame. */
-function nextMaskKey(): number {
-  if (usedMaskKeys === maskKeys.length) {
-    randomFillSync(maskKeys);
-    usedMaskKeys = 0;
-  }
-  return maskKeys[usedMaskKeys++] as number;
 }

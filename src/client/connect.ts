@@ -1,8 +1,6 @@
-import { createHash, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
-import { ACCEPT_GUID, checkClientHandshake, upgradeFailureText } from "../../protocols/websocket/index.ts";
+import { upgradeFailureText } from "../../protocols/websocket/index.ts";
 import {
-  flatHeaders,
   type HeaderLine,
   type HeaderList,
   headerValue,
@@ -17,6 +15,12 @@ import {
   type UpgradeResponse,
 } from "../upstream/upgrade-request.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import {
+  checkWebSocketAnswer,
+  newWebSocketRequest,
+  type WebSocketRequest,
+  webSocketRequestLines,
+} from "../upstream/websocket-request.ts";
 import { ConnectError, type ConnectLeg } from "./connect-error.ts";
 import { connectThroughProxy } from "./proxy-connection.ts";
 import { apiStatusIn, printable, quotedRefusal, readRefusal } from "./refusal.ts";
@@ -56,13 +60,16 @@ export interface UpgradedConnection {
  * Throws ConnectError, which says what failed; no socket is left then.
  */
 export async function dial(target: Target, request: DialRequest): Promise<UpgradedConnection> {
-  const key = randomBytes(16).toString("base64");
-  const headers = [...(await target.headers()), ...(request.headers ?? []), ...upgradeLines(request, key)];
+  const webSocket = newWebSocketRequest(request.protocols);
+  const headers = [
+    ...(await target.headers()),
+    ...(request.headers ?? []),
+    ...upgradeLines(request, webSocket),
+  ];
   const response = await send(target, request, [["Host", target.url.host], ...headers]);
   if (response.kind === "refused") throw await refusalError(request, response);
   try {
-    const protocol =
-      request.transport === "spdy" ? checkSpdy(response) : checkWebSocket(response, request, key);
+    const protocol = request.transport === "spdy" ? checkSpdy(response) : checkWebSocket(response, webSocket);
     const { socket, head, rawHeaders: responseHeaders } = response;
     return { socket, head, transport: request.transport, protocol, responseHeaders };
   } catch (error) {
@@ -71,18 +78,12 @@ export async function dial(target: Target, request: DialRequest): Promise<Upgrad
   }
 }
 
-function upgradeLines({ transport, protocols }: DialRequest, key: string): HeaderLine[] {
+function upgradeLines({ transport, protocols }: DialRequest, webSocket: WebSocketRequest): HeaderLine[] {
   if (transport === "spdy") {
     const versions = protocols.map((version): HeaderLine => ["X-Stream-Protocol-Version", version]);
     return [["Connection", "Upgrade"], ["Upgrade", "SPDY/3.1"], ...versions];
   }
-  return [
-    ["Connection", "Upgrade"],
-    ["Upgrade", "websocket"],
-    ["Sec-WebSocket-Version", "13"],
-    ["Sec-WebSocket-Key", key],
-    ...(protocols.length === 0 ? [] : [["Sec-WebSocket-Protocol", protocols.join(", ")] as const]),
-  ];
+  return [["Connection", "Upgrade"], ["Upgrade", "websocket"], ...webSocketRequestLines(webSocket)];
 }
 
 async function send(target: Target, request: DialRequest, headers: HeaderList): Promise<UpgradeResponse> {
@@ -137,15 +138,8 @@ function checkSpdy(response: SwitchedUpgrade): string {
   return headerValue(response.rawHeaders, "X-Stream-Protocol-Version")?.trim() ?? "";
 }
 
-function checkWebSocket(response: SwitchedUpgrade, { protocols }: DialRequest, key: string): string {
-  const accept = createHash("sha1")
-    .update(key + ACCEPT_GUID)
-    .digest("base64");
-  const { statusMessage: statusText, rawHeaders } = response;
-  const handshake = checkClientHandshake(
-    { status: 101, statusText, rawHeaders: flatHeaders(rawHeaders) },
-    { accept, protocols },
-  );
+function checkWebSocket(response: SwitchedUpgrade, webSocket: WebSocketRequest): string {
+  const handshake = checkWebSocketAnswer(response, webSocket);
   if (handshake.ok) return handshake.subprotocol;
   const text = upgradeFailureText(printable(handshake.message));
   throw new ConnectError("handshake", text, { httpStatus: 101 });

@@ -2,9 +2,10 @@ import { notAmong, type Section } from "./section.ts";
 
 /**
  * Which WebSocket requests pass through to a node. `auto`: where it declares ExtendWebSocketsToKubelet. `websocket`: as if it declared
- * it, for kubelets that have the feature and no longer say so. `spdy`: never.
+ * it, for kubelets that have the feature and no longer say so. `spdy`: never. `websocket-only`: nothing but WebSocket v5 and the tunnel
+ * reaches the node, so that every other request is bridged onto them.
  */
-export const STREAMING_MODES = ["auto", "websocket", "spdy"] as const;
+export const STREAMING_MODES = ["auto", "websocket", "spdy", "websocket-only"] as const;
 export type StreamingMode = (typeof STREAMING_MODES)[number];
 
 /** What a node's annotation of this name holds: a StreamingMode. */

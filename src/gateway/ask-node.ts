@@ -79,7 +79,9 @@ async function attempt(
 ): Promise<AskedNode> {
   const { request, target, plan } = prepared;
   const handshake = checkClientHandshake(prepared);
-  const kubeletRequest = kubeletRequestFor(request, kubeletPath(request, target.container), plan);
+  // Legacy port-forward alone names its ports in the URL, and a bridge does not speak it to the node.
+  const asked = plan.kind === "bridge" ? { ...request, ports: [] } : request;
+  const kubeletRequest = kubeletRequestFor(request, kubeletPath(asked, target.container), plan);
   const response = await dialNode(prepared, kubeletRequest, signal, gateway);
   return { prepared, handshake, kubeletRequest, response };
 }

@@ -12,6 +12,7 @@ import { Tunnel } from "../streaming/tunnel.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import { encodeResponseHead } from "./answer.ts";
 import type { AskedNode } from "./ask-node.ts";
+import { startBridge } from "./carry-bridge.ts";
 import type { SessionRunContext } from "./context.ts";
 import { chosenStreamProtocol, type SwitchedUpgrade } from "./dial-node.ts";
 import { isRuntimeUnreached } from "./nodes/refused-path.ts";
@@ -68,6 +69,20 @@ export function carrierFor(
               maxQueuedBytes: limits.stalledPeerBufferBytes,
             },
             context,
+          ),
+      };
+    }
+    case "bridge": {
+      const { protocol } = handshake;
+      return {
+        head: handshake.switchTo(protocol),
+        start: (downstream, context) =>
+          startBridge(
+            { request: prepared.request, protocol, webSocketLimits, ports: portGuardFor(prepared, gateway) },
+            downstream,
+            upstream,
+            context,
+            limits,
           ),
       };
     }

@@ -1,27 +1,27 @@
-import { createHash } from "node:crypto";
 import type { Duplex } from "node:stream";
-import {
-  ACCEPT_GUID,
-  checkServerHandshake,
-  encodeSwitchingProtocols,
-} from "../../protocols/websocket/index.ts";
-import { flatHeaders } from "../upstream/header-list.ts";
-import { type AnswerContext, answerAndClose } from "./answer.ts";
+import { checkServerHandshake, encodeSwitchingProtocols } from "../../protocols/websocket/index.ts";
+import { flatHeaders, type HeaderList } from "../upstream/header-list.ts";
+import { acceptValueOf } from "../upstream/websocket-request.ts";
+import { type AnswerContext, answerAndClose, encodeResponseHead } from "./answer.ts";
+import { bridgedProtocolOf } from "./bridge-offer.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A client whose upgrade request can be answered with a 101. */
 export interface ClientHandshake {
-  /** The head of the 101 that chooses this subprotocol. Only for WebSocket clients whose protocol ends here. */
-  switchTo(subprotocol: string): Uint8Array;
+  /** What a client that is bridged speaks from here on; "" for a WebSocket without a subprotocol. */
+  readonly protocol: string;
+  /** The head of the 101 that chooses this protocol. Only for clients whose protocol ends here. */
+  switchTo(protocol: string): Uint8Array;
 }
 
-/** The WebSocket request itself is wrong. Answered in plain text, as Go's x/net server answers it. */
+/** The upgrade request itself is wrong. Answered in plain text, as Go's servers answer it. */
 export class HandshakeRefusal extends Error {
   override readonly name = "HandshakeRefusal";
   readonly status: number;
-  readonly #headers: readonly (readonly [string, string])[];
+  readonly #headers: HeaderList;
 
-  constructor(status: number, headers: readonly (readonly [string, string])[], body: string) {
+  constructor(status: number, headers: HeaderList, body: string) {
     super(body);
     this.status = status;
     this.#headers = headers;
@@ -38,21 +38,33 @@ export class HandshakeRefusal extends Error {
  * Throws HandshakeRefusal.
  */
 export function checkClientHandshake({ plan, request }: PreparedStreaming): ClientHandshake {
-  if (plan.kind === "pass-through") return { switchTo: unanswerable };
+  if (plan.kind === "pass-through") return { protocol: "", switchTo: unanswerable };
+  const protocol = plan.kind === "bridge" ? bridgedProtocol(request) : "";
+  if (request.offer.transport === "spdy") return { protocol, switchTo: switchToSpdy };
   const handshake = checkServerHandshake({
     method: request.method,
     rawHeaders: flatHeaders(request.headers),
   });
   if (!handshake.ok) throw new HandshakeRefusal(handshake.status, handshake.headers, handshake.body);
   return {
+    protocol,
     switchTo: (subprotocol) => encodeSwitchingProtocols(acceptValueOf(handshake.key), subprotocol),
   };
 }
 
-function acceptValueOf(key: string): string {
-  return createHash("sha1")
-    .update(key + ACCEPT_GUID)
-    .digest("base64");
+function bridgedProtocol(request: StreamingRequest): string {
+  const bridged = bridgedProtocolOf(request);
+  if (bridged.ok) return bridged.protocol;
+  throw new HandshakeRefusal(bridged.status, bridged.headers, bridged.body);
+}
+
+function switchToSpdy(protocol: string): Uint8Array {
+  const head = encodeResponseHead(101, [
+    ["Connection", "Upgrade"],
+    ["Upgrade", "SPDY/3.1"],
+    ["X-Stream-Protocol-Version", protocol],
+  ]);
+  return Buffer.from(head, "latin1");
 }
 
 function unanswerable(): never {

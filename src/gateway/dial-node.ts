@@ -11,6 +11,7 @@ import {
   type UpgradeResponse,
 } from "../upstream/upgrade-request.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import { checkWebSocketAnswer } from "../upstream/websocket-request.ts";
 import type { GatewayContext, KubeletOptions } from "./context.ts";
 import type { KubeletRequest } from "./kubelet-request.ts";
 import type { DialTicket } from "./nodes/known-nodes.ts";
@@ -50,11 +51,12 @@ export async function dialNode(
 
 /**
  * Asks whoever is there for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
- * laid behind a validated 101 (CVE-2018-1002105). `connect`: how, where that is not directly. Throws UpstreamError.
+ * laid behind a validated 101 (CVE-2018-1002105); where the WebSocket is our own, its whole handshake is judged. `connect`: how, where
+ * that is not directly. Throws UpstreamError.
  */
 export async function requestSession(
   endpoint: UpstreamEndpoint,
-  { method, path, headers, upgrade }: KubeletRequest,
+  { method, path, headers, upgrade, webSocket }: KubeletRequest,
   signal: AbortSignal,
   { limits, timeouts }: Pick<GatewayContext, "limits" | "timeouts">,
   connect?: UpgradeRequest["connect"],
@@ -73,6 +75,13 @@ export async function requestSession(
   if (response.kind === "switched" && !isSwitchedTo(response, upgrade)) {
     response.socket.destroy();
     throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
+  }
+  if (response.kind === "switched" && webSocket !== undefined) {
+    const handshake = checkWebSocketAnswer(response, webSocket);
+    if (!handshake.ok) {
+      response.socket.destroy();
+      throw new UpstreamError("upgrade-mismatch", `unable to upgrade: ${handshake.message}`);
+    }
   }
   return response;
 }

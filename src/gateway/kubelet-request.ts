@@ -2,6 +2,12 @@ import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import { withForwardedFor } from "../upstream/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withoutHeaders } from "../upstream/header-list.ts";
 import { withoutHopByHop } from "../upstream/hop-by-hop.ts";
+import {
+  newWebSocketRequest,
+  type WebSocketRequest,
+  webSocketRequestLines,
+} from "../upstream/websocket-request.ts";
+import { upstreamProtocolOf } from "./bridge-offer.ts";
 import { withoutIdentity } from "./identity-headers.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
@@ -14,6 +20,8 @@ export interface KubeletRequest {
   readonly headers: HeaderList;
   /** What a good 101 switches to. */
   readonly upgrade: "websocket" | "SPDY/3.1";
+  /** Where we are the client of a WebSocket ourselves: what its answer is judged by. */
+  readonly webSocket?: WebSocketRequest | undefined;
 }
 
 /** v1 is never offered: its failures are lost (a Go client takes them for exit code 0). No SPDY server speaks v5. */
@@ -21,8 +29,8 @@ const SPDY_VERSIONS_OFFERED = ["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.cha
 
 /** They are about the client's own connection. Extensions do not travel: compression would change bytes that are relayed. */
 const CLIENT_ONLY_HEADERS = ["host", "content-length", "sec-websocket-extensions", "sluice-reason"];
-/** What a tunnel's request says itself in their place. Versions that the client wrote would be offered in our name. */
-const TUNNEL_REPLACED_HEADERS = [
+/** What our own request says in their place. Versions that the client wrote would be offered in our name. */
+const REPLACED_HEADERS = [
   "sec-websocket-protocol",
   "sec-websocket-key",
   "sec-websocket-version",
@@ -41,13 +49,24 @@ export function kubeletRequestFor(request: StreamingRequest, path: string, plan:
       };
     case "tunnel": {
       const offered = request.offer.transport === "websocket" ? tunnelOffers(request.offer.protocols) : [];
-      const forwarded = withoutHeaders(forwardedHeaders(request), TUNNEL_REPLACED_HEADERS);
+      const forwarded = withoutHeaders(forwardedHeaders(request), REPLACED_HEADERS);
       const protocols = [...new Set(offered.map(({ spdyProtocol }) => spdyProtocol))];
       return {
         method: "POST",
         path,
         upgrade: "SPDY/3.1",
         headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols(protocols), ...forwarded],
+      };
+    }
+    case "bridge": {
+      const webSocket = newWebSocketRequest([upstreamProtocolOf(request.subresource)]);
+      const forwarded = withoutHeaders(forwardedHeaders(request), REPLACED_HEADERS);
+      return {
+        method: "GET",
+        path,
+        upgrade: "websocket",
+        webSocket,
+        headers: [...upgradeHeaders("websocket"), ...webSocketRequestLines(webSocket), ...forwarded],
       };
     }
     case "pass-through": {

@@ -6,7 +6,7 @@ import type { Plan } from "./plan.ts";
 
 /**
  * Gives a node's refusal (400 or more) to the client. What passes through, or is tunnelled, gets the node's own answer;
- * what would have been translated gets a Status, because the client asked an API server and not a kubelet: client-go
+ * what would have been translated or bridged gets a Status, because the client asked an API server and not a kubelet: client-go
  * shows a Status' message and anything else raw.
  */
 export async function passRefusalOn(
@@ -15,7 +15,8 @@ export async function passRefusalOn(
   client: PendingClient,
   maxBodyBytes: number,
 ): Promise<void> {
-  if (plan.kind === "translate") throw statusErrorOf(refused.status, await textOf(refused, maxBodyBytes));
+  if (plan.kind === "translate" || plan.kind === "bridge")
+    throw statusErrorOf(refused.status, await textOf(refused, maxBodyBytes));
   const { socket } = client.release();
   await copyRefusal(refused, socket);
 }

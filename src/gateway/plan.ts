@@ -12,7 +12,7 @@ export interface PlanGates {
 
 /** How the bytes of a session travel, and why. `reason` is data: `sluice explain`, logs and tests print it. */
 export interface Plan {
-  readonly kind: "pass-through" | "translate" | "tunnel";
+  readonly kind: "pass-through" | "translate" | "tunnel" | "bridge";
   readonly reason: PlanReason;
 }
 
@@ -31,6 +31,12 @@ export const PLAN_REASONS = {
   "client-speaks-spdy": "the client speaks SPDY, as every node does",
   "runtime-speaks-it":
     "the client's older WebSocket protocol is one that container runtimes speak themselves",
+  "only-websocket-passes":
+    "nothing but WebSocket reaches the upstream, and the client speaks the form of it that does",
+  "spdy-over-websocket-hop":
+    "nothing but WebSocket reaches the upstream, so SPDY ends here and WebSocket v5, or the tunnel, goes on",
+  "older-websocket-over-hop":
+    "nothing but WebSocket v5 and the tunnel reaches the upstream, so the client's older protocol ends here and they go on",
   "gate-off": "the feature gate for this path is off, so nothing is translated",
 } as const;
 
@@ -51,6 +57,7 @@ export function planFor(
   node: NodeCapability,
   gates: PlanGates,
 ): Plan {
+  if (node.mode === "websocket-only") return planForWebSocketOnly(subresource, offer);
   if (offer.transport !== "websocket") return CLIENT_SPEAKS_SPDY;
   if (!wantsNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
 
@@ -60,9 +67,8 @@ export function planFor(
   if (!gates.ExtendWebSocketsToKubelet) return overSpdy(subresource, "node-speaks-spdy-only");
   if (node.mode === "spdy") return overSpdy(subresource, "node-held-to-spdy");
   if (node.mode === "auto" && !node.declaresWebSocket) return overSpdy(subresource, "node-speaks-spdy-only");
-  // KEP-4006's text names the tunnel v2.portforward.k8s.io; kubelets only ever knew the name that shipped.
-  const isKnownToNode = subresource !== "portforward" || offer.protocols.some(isShippedTunnelName);
-  if (!isKnownToNode) return { kind: "tunnel", reason: "node-knows-other-name" };
+  if (!isKnownToNodes(subresource, offer.protocols))
+    return { kind: "tunnel", reason: "node-knows-other-name" };
   if (node.avoidedPaths.includes(webSocketPathOf(subresource))) {
     return overSpdy(subresource, "node-failed-at-websocket");
   }
@@ -93,6 +99,19 @@ export function planForRuntime(
   return overSpdy(subresource, "runtime-speaks-spdy");
 }
 
+/**
+ * The same decision where nothing but WebSocket v5 and the tunnel reaches the upstream: an L7 hop that refuses SPDY stands before it. No
+ * gate can make another way of it. Pure.
+ */
+export function planForWebSocketOnly(subresource: Subresource, offer: ClientOffer): Plan {
+  if (offer.transport !== "websocket") return { kind: "bridge", reason: "spdy-over-websocket-hop" };
+  if (!wantsNewProtocol(subresource, offer.protocols))
+    return { kind: "bridge", reason: "older-websocket-over-hop" };
+  return isKnownToNodes(subresource, offer.protocols)
+    ? { kind: "pass-through", reason: "only-websocket-passes" }
+    : { kind: "bridge", reason: "node-knows-other-name" };
+}
+
 const CLIENT_SPEAKS_SPDY: Plan = { kind: "pass-through", reason: "client-speaks-spdy" };
 const RUNTIME_SPEAKS_IT: Plan = { kind: "pass-through", reason: "runtime-speaks-it" };
 
@@ -101,6 +120,11 @@ function wantsNewProtocol(subresource: Subresource, protocols: readonly string[]
   return subresource === "portforward"
     ? tunnelOffers(protocols).length > 0
     : protocols.includes("v5.channel.k8s.io");
+}
+
+/** KEP-4006's text names the tunnel v2.portforward.k8s.io; kubelets only ever knew the name that shipped. */
+function isKnownToNodes(subresource: Subresource, protocols: readonly string[]): boolean {
+  return subresource !== "portforward" || protocols.some(isShippedTunnelName);
 }
 
 function overSpdy(subresource: Subresource, reason: PlanReason): Plan {

@@ -2,7 +2,7 @@
 export const SUBRESOURCES = ["exec", "attach", "portforward"] as const;
 export type SubresourceLabel = (typeof SUBRESOURCES)[number];
 
-export const PLAN_KINDS = ["pass-through", "translate", "tunnel"] as const;
+export const PLAN_KINDS = ["pass-through", "translate", "tunnel", "bridge"] as const;
 export type PlanKindLabel = (typeof PLAN_KINDS)[number];
 
 export const END_CAUSES = [
@@ -49,6 +49,7 @@ const NEW_WEBSOCKET_REASONS: ReadonlySet<string> = new Set([
   "node-speaks-spdy-only",
   "runtime-speaks-spdy",
   "node-knows-other-name",
+  "only-websocket-passes",
   "gate-off",
 ]);
 

@@ -10,6 +10,7 @@ export function openWebSocket(
   context: ServingContext,
 ): WebSocketConnection {
   return new WebSocketConnection(socket, handler, {
+    role: "server",
     limits: defaultWebSocketLimits,
     lingerTimes: context.limits,
     clock: context.clock,

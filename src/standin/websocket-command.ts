@@ -7,8 +7,8 @@ import {
   ResizeDecoder,
   specOf,
 } from "../../protocols/remotecommand/index.ts";
+import { sendChannelMessage } from "../streaming/channel-message.ts";
 import type { WebSocketConnection } from "../streaming/websocket-connection.ts";
-import { sendChannelMessage } from "./channel-sender.ts";
 import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
 import type { CommandService } from "./command-service.ts";

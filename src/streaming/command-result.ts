@@ -1,5 +1,4 @@
 import {
-  type CommandStatus,
   encodeStatus,
   exitCodeStatus,
   internalErrorStatus,
@@ -61,8 +60,9 @@ export class CommandResult {
     this.#isOrderly = isOrderly;
   }
 
-  conclude(): Conclusion {
-    if (this.#isOversized) return failed("upstream-failed", "the node sent a status that is too large");
+  /** `unsaid`: how the upstream ended, where it did so without a status. */
+  conclude(unsaid: string = "the node ended the session without a status"): Conclusion {
+    if (this.#isOversized) return failedBy("upstream-failed", "the node sent a status that is too large");
     const bytes = this.#bytes();
     // Up to v3 success is an empty error stream; only its orderly end tells it from a node that died.
     if (this.#isText && bytes.byteLength === 0 && this.#isOrderly)
@@ -71,7 +71,7 @@ export class CommandResult {
     switch (outcome.type) {
       case "success":
         if (!this.#isText) return completed(bytes);
-        return failed("upstream-lost", "the node ended the session without a status");
+        return failedBy("upstream-lost", unsaid);
       case "exit":
         return completed(
           this.#isText
@@ -90,14 +90,8 @@ export class CommandResult {
         };
       }
       default:
-        return failed("upstream-lost", "the node ended the session without a status");
+        return failedBy("upstream-lost", unsaid);
     }
-  }
-
-  /** The Status of a session that the gateway itself ends. */
-  static failure(message: string): { status: Uint8Array } {
-    const status: CommandStatus = internalErrorStatus(message);
-    return { status: encodeStatus(status) };
   }
 
   get #isText(): boolean {
@@ -120,6 +114,7 @@ function completed(status: Uint8Array): Conclusion {
   return { status, cause: "completed", code: 200, message: "the command ended" };
 }
 
-function failed(cause: SessionEndCause, message: string): Conclusion {
-  return { status: CommandResult.failure(message).status, cause, code: 500, message };
+/** A session that ends without the upstream's word: by us, or because a leg failed. */
+export function failedBy(cause: SessionEndCause, message: string): Conclusion {
+  return { status: encodeStatus(internalErrorStatus(message)), cause, code: 500, message };
 }

@@ -42,6 +42,11 @@ export class SessionLimits {
   }
 }
 
+/** A warning on a line of its own, for whoever sits at a terminal. */
+export function terminalWarning(message: string): Uint8Array {
+  return new TextEncoder().encode(`\r\nsluice: ${message}\r\n`);
+}
+
 function warningTimeOf(limitMs: number): number {
   return Math.min(WARN_BEFORE_MS, limitMs / 2);
 }

@@ -9,18 +9,17 @@ import {
 } from "../../protocols/remotecommand/index.ts";
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
-import { CommandResult } from "./command-result.ts";
+import { CommandResult, failedBy } from "./command-result.ts";
 import { feed } from "./feed.ts";
 import type { Leg } from "./leg.ts";
+import { OverdueEnd } from "./overdue-end.ts";
 import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
-import { SessionLimits } from "./session-limits.ts";
+import { SessionLimits, terminalWarning } from "./session-limits.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
 import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 const CLOSE_NORMAL = 1000;
 const NOTHING: Uint8Array = new Uint8Array(0);
-/** The runtime must end its streams this soon after its status and its last output; containerd does so at once. */
-const AFTER_STATUS_MS = 10_000;
 
 export interface TranslatorOptions {
   readonly requested: RequestedStreams;
@@ -47,12 +46,11 @@ export class Translator implements StreamingSession {
   readonly #limits: SessionLimits;
   readonly #result: CommandResult;
   readonly #startedMs: number;
+  readonly #overdueEnd = new OverdueEnd();
   #stdin: SpdyStream | undefined;
   #resize: SpdyStream | undefined;
   #unrepliedStreams = 0;
   #runningOutputs = 0;
-  #statusCompleteMs = Number.POSITIVE_INFINITY;
-  #bytesWhenTicked = 0;
   #isOver = false;
 
   constructor(downstream: Leg, upstream: Leg, options: TranslatorOptions, context: SessionContext) {
@@ -74,6 +72,7 @@ export class Translator implements StreamingSession {
         onEnd: (end) => this.#clientEnded(end),
       },
       {
+        role: "server",
         limits: options.webSocketLimits,
         lingerTimes,
         clock,
@@ -111,7 +110,7 @@ export class Translator implements StreamingSession {
     const { timeouts } = this.#context;
     if (this.#unrepliedStreams > 0 && nowMs - this.#startedMs >= timeouts.streamCreationMs) {
       this.#fail("stream-creation-timeout", "the node did not accept the streams in time");
-    } else if (this.#isOverdue(nowMs)) {
+    } else if (this.#overdueEnd.isDue(nowMs, this.downstreamBytes, this.#spdy.socket.isPaused())) {
       this.#finish();
     } else {
       const due = this.#limits.check(nowMs, this.#traffic);
@@ -122,17 +121,6 @@ export class Translator implements StreamingSession {
 
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
     this.#fail(cause, message);
-  }
-
-  /** The node has said how it ended, and nothing came since; while a slow client keeps us from reading, nothing can. */
-  #isOverdue(nowMs: number): boolean {
-    if (!Number.isFinite(this.#statusCompleteMs)) return false;
-    const { downstreamBytes } = this.#traffic;
-    if (downstreamBytes !== this.#bytesWhenTicked || this.#spdy.socket.isPaused()) {
-      this.#statusCompleteMs = nowMs;
-    }
-    this.#bytesWhenTicked = downstreamBytes;
-    return nowMs - this.#statusCompleteMs >= AFTER_STATUS_MS;
   }
 
   #start(downstream: Leg, upstream: Leg): void {
@@ -182,7 +170,7 @@ export class Translator implements StreamingSession {
         onReply,
         onData: (part, fin) => {
           this.#result.receive(part);
-          if (this.#result.isComplete) this.#statusCompleteMs = this.#context.clock.now();
+          if (this.#result.isComplete) this.#overdueEnd.statusCame(this.#context.clock.now());
           if (fin) this.#errorStreamEnded(true);
         },
         // RST after the status is how Kubernetes' servers end the error stream.
@@ -252,7 +240,7 @@ export class Translator implements StreamingSession {
   #warn(message: string): void {
     const { tty, stdout } = this.#options.requested;
     if (!tty || !stdout) return;
-    this.#webSocket.sendMessage(CHANNEL.STDOUT, new TextEncoder().encode(`\r\nsluice: ${message}\r\n`));
+    this.#webSocket.sendMessage(CHANNEL.STDOUT, terminalWarning(message));
   }
 
   /** All output is passed on: now the status, then Close. */
@@ -264,7 +252,7 @@ export class Translator implements StreamingSession {
 
   #fail(cause: SessionEndCause, message: string): void {
     if (this.#isOver) return;
-    const { status } = CommandResult.failure(message);
+    const { status } = failedBy(cause, message);
     this.#conclude(status, cause, 500, message);
   }
 

@@ -49,6 +49,7 @@ export class Tunnel implements StreamingSession {
         onEnd: (end) => this.#clientEnded(end),
       },
       {
+        role: "server",
         limits,
         lingerTimes,
         clock,

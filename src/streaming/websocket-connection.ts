@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import {
+  applyMask,
   closeCodeOf,
   encodeClose,
   encodeControlFrame,
@@ -8,19 +9,23 @@ import {
   OPCODE,
   WebSocketFrameDecoder,
   type WebSocketLimits,
+  type WebSocketRole,
   writeFrameHeader,
+  writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
 import { headerSlab } from "./header-slab.ts";
 import { finishAndLinger, type LingerTimes } from "./linger.ts";
+import { nextMaskKey } from "./mask-keys.ts";
 import type { SessionClock } from "./session-clock.ts";
 
 const CLOSE_NO_STATUS = 1005;
 const CLOSE_ABNORMAL = 1006;
 const NOTHING: Uint8Array = new Uint8Array(0);
 
-/** How a downstream WebSocket ended. `isClean`: the peer sent a Close frame; otherwise the connection broke. */
+/** How a WebSocket ended. `isClean`: the peer sent a Close frame; otherwise the connection broke, or we did not understand it. */
 export interface WebSocketEnd {
   readonly isClean: boolean;
+  readonly isProtocolError: boolean;
   readonly code: number;
   readonly reason: string;
 }
@@ -32,6 +37,8 @@ export interface WebSocketConnectionHandler {
 }
 
 export interface WebSocketConnectionOptions {
+  /** Ours. A client masks what it sends. */
+  readonly role: WebSocketRole;
   readonly limits: WebSocketLimits;
   readonly lingerTimes: LingerTimes;
   readonly clock: SessionClock;
@@ -45,7 +52,7 @@ export interface WebSocketConnectionOptions {
 }
 
 /**
- * The server's end of one WebSocket (RFC 6455) over a socket whose 101 has been written.
+ * One end of a WebSocket (RFC 6455) over a socket whose upgrade is done.
  *
  * Messages are relayed by parts, never assembled. Sending never waits: whoever writes watches the socket's
  * `writableNeedDrain`. Control frames we owe are bounded: while the peer does not read, only the newest PING is
@@ -67,7 +74,7 @@ export class WebSocketConnection {
     this.#options = options;
     this.#lastPingMs = this.#lastPongMs = options.clock.now();
     this.#decoder = new WebSocketFrameDecoder(
-      "server",
+      options.role,
       {
         onMessage: (part, isFirst, isLast, isText) => {
           if (!this.#isOver) handler.onMessage(part, isFirst, isLast, isText);
@@ -79,7 +86,8 @@ export class WebSocketConnection {
       options.limits,
     );
     socket.on("drain", () => this.#flushPong());
-    socket.on("end", () => this.#broken("the client ended the connection without a Close frame"));
+    const peer = options.role === "server" ? "client" : "node";
+    socket.on("end", () => this.#broken(`the ${peer} ended the connection without a Close frame`));
     socket.on("error", (error: Error) => this.#broken(error.message));
     socket.on("close", () => this.#broken("the connection closed"));
   }
@@ -100,19 +108,30 @@ export class WebSocketConnection {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       const code = closeCodeOf(error);
-      this.#end({ isClean: false, code, reason: error.message });
+      this.#end({ isClean: false, isProtocolError: true, code, reason: error.message });
       this.#sendCloseAndLinger(code, error.message);
     }
   }
 
-  /** Sends one binary message: `prefix` (a channel byte, absent in tunnels) and `payload`, as a single frame. */
-  sendMessage(prefix: number | undefined, payload: Uint8Array): void {
+  /**
+   * Sends one message as a single frame: `prefix` (a channel byte, absent in tunnels) and `payload`. A client masks the payload where it
+   * lies: it is the connection's from here on.
+   */
+  sendMessage(prefix: number | undefined, payload: Uint8Array, opcode: number = OPCODE.BINARY): void {
     if (this.#isOver || !this.#socket.writable) return;
     const prefixBytes = prefix === undefined ? 0 : 1;
     const header = headerSlab.take(MAX_FRAME_HEADER_BYTES + 1);
     const length = payload.byteLength + prefixBytes;
-    let headerBytes = writeFrameHeader(header, 0, OPCODE.BINARY, length, true);
-    if (prefix !== undefined) header[headerBytes++] = prefix;
+    let headerBytes: number;
+    if (this.#options.role === "server") {
+      headerBytes = writeFrameHeader(header, 0, opcode, length, true);
+      if (prefix !== undefined) header[headerBytes++] = prefix;
+    } else {
+      const maskKey = nextMaskKey();
+      headerBytes = writeMaskedFrameHeader(header, 0, opcode, length, true, maskKey);
+      if (prefix !== undefined) header[headerBytes++] = prefix ^ (maskKey >>> 24);
+      applyMask(payload, maskKey, prefixBytes);
+    }
     this.#socket.write(header.subarray(0, headerBytes));
     if (payload.byteLength > 0) this.#socket.write(payload);
   }
@@ -120,9 +139,11 @@ export class WebSocketConnection {
   /** Heartbeats, to be called about once a second. They do not depend on whether data moves. */
   tick(nowMs: number): void {
     if (this.#isOver || this.#socket.writableNeedDrain) return;
+    // Servers close right behind their last word. While it waits here, a PING could meet the closed socket and cost it (see linger.ts).
+    if (this.#options.role === "client" && this.#socket.isPaused()) return;
     if (nowMs - this.#lastPingMs >= this.#options.pingIntervalMs) {
       this.#lastPingMs = nowMs;
-      this.#socket.write(encodeControlFrame(OPCODE.PING, NOTHING));
+      this.#sendControl(OPCODE.PING, NOTHING);
     }
     if (nowMs - this.#lastPongMs >= this.#options.pongIntervalMs) this.#sendPong(NOTHING);
   }
@@ -154,18 +175,26 @@ export class WebSocketConnection {
 
   #sendPong(payload: Uint8Array): void {
     this.#lastPongMs = this.#options.clock.now();
-    if (this.#socket.writable) this.#socket.write(encodeControlFrame(OPCODE.PONG, payload));
+    this.#sendControl(OPCODE.PONG, payload);
+  }
+
+  #sendControl(opcode: number, payload: Uint8Array): void {
+    if (this.#socket.writable) this.#socket.write(encodeControlFrame(opcode, payload, this.#maskKey()));
+  }
+
+  #maskKey(): number | undefined {
+    return this.#options.role === "client" ? nextMaskKey() : undefined;
   }
 
   #closedByPeer(code: number, reason: string): void {
     if (this.#isOver) return;
-    this.#end({ isClean: true, code, reason });
+    this.#end({ isClean: true, isProtocolError: false, code, reason });
     this.#sendCloseAndLinger(code === CLOSE_NO_STATUS ? 1000 : code, "");
   }
 
   #broken(reason: string): void {
     if (this.#isOver) return;
-    this.#end({ isClean: false, code: CLOSE_ABNORMAL, reason });
+    this.#end({ isClean: false, isProtocolError: false, code: CLOSE_ABNORMAL, reason });
     this.#socket.destroy();
   }
 
@@ -175,7 +204,7 @@ export class WebSocketConnection {
   }
 
   #sendCloseAndLinger(code: number, reason: string): void {
-    if (this.#socket.writable) this.#socket.write(encodeClose(code, reason));
+    if (this.#socket.writable) this.#socket.write(encodeClose(code, reason, this.#maskKey()));
     finishAndLinger(this.#socket, this.#options.lingerTimes, this.#options.clock);
   }
 }

@@ -30,6 +30,7 @@ export async function startTunnelServer(script: KubeletScript): Promise<TunnelSe
           onEnd: ({ code }) => closeCodes.push(code),
         },
         {
+          role: "server",
           limits: defaultWebSocketLimits,
           lingerTimes: { lingerIdleMs: 1_000, lingerMaxMs: 1_000 },
           clock,

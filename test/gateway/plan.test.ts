@@ -8,6 +8,7 @@ import {
   planAfter,
   planFor,
   planForRuntime,
+  planForWebSocketOnly,
 } from "../../src/gateway/plan.ts";
 import type { Subresource } from "../../src/gateway/streaming-request.ts";
 
@@ -175,6 +176,43 @@ describe("plan by what is held of the node", () => {
   });
 });
 
+const bridge = (reason: Plan["reason"]): Plan => ({ kind: "bridge", reason });
+const spdyBridge = bridge("spdy-over-websocket-hop");
+const olderBridge = bridge("older-websocket-over-hop");
+const hopPasses = passThrough("only-websocket-passes");
+
+const HOP_ROWS: Record<string, [subresource: Subresource, offer: ClientOffer, plan: Plan]> = {
+  "SPDY exec": ["exec", spdy("v4.channel.k8s.io"), spdyBridge],
+  "SPDY attach": ["attach", spdy(V5, "v4.channel.k8s.io"), spdyBridge],
+  "SPDY port-forward": ["portforward", spdy("portforward.k8s.io"), spdyBridge],
+  v5: ["exec", webSocket(V5), hopPasses],
+  "v5 among others": ["attach", webSocket("v4.channel.k8s.io", V5), hopPasses],
+  v4: ["exec", webSocket("v4.channel.k8s.io"), olderBridge],
+  "base64 v1": ["attach", webSocket("base64.channel.k8s.io"), olderBridge],
+  "no subprotocol": ["exec", webSocket(), olderBridge],
+  tunnel: ["portforward", webSocket(TUNNEL), hopPasses],
+  "the KEP's tunnel": ["portforward", webSocket(ALIAS), bridge("node-knows-other-name")],
+  "both names of the tunnel": ["portforward", webSocket(ALIAS, TUNNEL), hopPasses],
+  "legacy port-forward": ["portforward", webSocket("v4.channel.k8s.io"), olderBridge],
+  "v5 for a port-forward": ["portforward", webSocket(V5), olderBridge],
+};
+
+describe("plan where only WebSocket passes", () => {
+  it.each(Object.entries(HOP_ROWS))("%s", (_name, [subresource, offer, plan]) => {
+    expect(planForWebSocketOnly(subresource, offer)).toEqual(plan);
+    const allOff: PlanGates = {
+      TranslateStreamCloseWebsocketRequests: false,
+      PortForwardWebsockets: false,
+      ExtendWebSocketsToKubelet: false,
+    };
+    for (const gates of [ALL_ON, allOff]) {
+      const node = nodeThat([], { mode: "websocket-only", avoidedPaths: ["command", "tunnel"] });
+      expect(planFor(subresource, offer, node, gates)).toEqual(plan);
+    }
+    expect(planAfter(plan, subresource)).toBeUndefined();
+  });
+});
+
 describe("plan after a refusal", () => {
   it("is SPDY where the client's own protocol was tried because of the node", () => {
     for (const plan of [direct, held]) {
@@ -238,6 +276,7 @@ describe("reasons", () => {
       ),
       ...Object.values(RUNTIME_ROWS).map(([, , , { reason }]) => reason),
       ...Object.values(LEARNED_ROWS).map(([, , reason]) => reason),
+      ...Object.values(HOP_ROWS).map(([, , { reason }]) => reason),
     ];
     expect(new Set(reached)).toEqual(new Set(Object.keys(PLAN_REASONS)));
     for (const sentence of Object.values(PLAN_REASONS)) expect(sentence.length).toBeGreaterThan(20);

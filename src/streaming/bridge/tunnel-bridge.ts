@@ -1,0 +1,151 @@
+import type { Duplex } from "node:stream";
+import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
+import { abortSocket } from "../abort-socket.ts";
+import { feed } from "../feed.ts";
+import type { Leg } from "../leg.ts";
+import { finishAndLinger } from "../linger.ts";
+import type { PortGuard } from "../port-guard.ts";
+import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "../session.ts";
+import { SessionLimits } from "../session-limits.ts";
+import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
+
+const CLOSE_NORMAL = 1000;
+const CLOSE_GOING_AWAY = 1001;
+
+/**
+ * Carries one port-forward: bare SPDY/3.1 downstream, the same bytes in binary WebSocket messages upstream (the tunnel's other way round).
+ *
+ * What one read brings leaves as one message. A client that half-closes has no more input, and the upstream goes on; a WebSocket can
+ * not say so, hence its Close waits until the upstream is silent. A side that breaks breaks the other as well.
+ */
+export class TunnelBridge implements StreamingSession {
+  readonly #context: SessionContext;
+  readonly #downstream: Duplex;
+  readonly #webSocket: WebSocketConnection;
+  readonly #traffic: Traffic;
+  readonly #limits: SessionLimits;
+  readonly #portGuard: PortGuard | undefined;
+  #downstreamEndedMs: number | undefined;
+  #isOver = false;
+
+  constructor(
+    downstream: Leg,
+    upstream: Leg,
+    limits: WebSocketLimits,
+    context: SessionContext,
+    portGuard?: PortGuard,
+  ) {
+    const { clock, lingerTimes, timeouts } = context;
+    this.#context = context;
+    this.#portGuard = portGuard;
+    const socket = downstream.socket;
+    this.#downstream = socket;
+    this.#traffic = new Traffic(clock.now());
+    this.#limits = new SessionLimits(clock.now(), timeouts);
+    this.#webSocket = new WebSocketConnection(
+      upstream.socket,
+      {
+        onMessage: (part, _isFirst, _isLast, isText) => this.#fromUpstream(part, isText),
+        onEnd: (end) => this.#upstreamEnded(end),
+      },
+      {
+        role: "client",
+        limits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.webSocketPingMs,
+        pongIntervalMs: Number.POSITIVE_INFINITY,
+      },
+    );
+    feed(upstream.socket, socket, (chunk) => this.#webSocket.receive(chunk), context.bandwidth?.direction());
+    feed(socket, upstream.socket, (chunk) => this.#fromClient(chunk), context.bandwidth?.direction());
+    socket.on("end", () => {
+      this.#downstreamEndedMs = clock.now();
+    });
+    socket.on("error", (error: Error) => this.#clientGone(error.message));
+    socket.on("close", () => this.#clientGone("the client's connection closed"));
+    clock.add(this);
+    if (upstream.head.byteLength > 0) this.#webSocket.receive(upstream.head);
+    if (downstream.head.byteLength > 0) this.#fromClient(downstream.head);
+  }
+
+  get downstreamBytes(): number {
+    return this.#traffic.downstreamBytes;
+  }
+
+  get upstreamBytes(): number {
+    return this.#traffic.upstreamBytes;
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    this.#webSocket.tick(nowMs);
+    const idleMs = this.#traffic.idleForMs(nowMs);
+    const endedForMs = this.#downstreamEndedMs === undefined ? 0 : nowMs - this.#downstreamEndedMs;
+    if (Math.min(idleMs, endedForMs) >= this.#context.lingerTimes.lingerIdleMs) {
+      this.#clientGone("the client ended its connection, and the node says nothing more");
+      return;
+    }
+    const due = this.#limits.check(nowMs, this.#traffic);
+    // A warning has no place among bytes of which nothing is known.
+    if (due?.type === "end") this.end(due.cause, due.message);
+  }
+
+  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
+    this.#breakOff(cause, message);
+  }
+
+  #fromUpstream(part: Uint8Array, isText: boolean): void {
+    if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
+    if (part.byteLength === 0 || this.#isOver) return;
+    this.#traffic.downstreamBytes += part.byteLength;
+    if (this.#downstream.writable) this.#downstream.write(part);
+  }
+
+  #fromClient(chunk: Uint8Array): void {
+    if (this.#isOver) return;
+    const end = this.#portGuard?.inspect(chunk);
+    if (end !== undefined) {
+      this.#breakOff(end.cause, end.message);
+      return;
+    }
+    this.#traffic.upstreamBytes += chunk.byteLength;
+    this.#webSocket.sendMessage(undefined, chunk);
+  }
+
+  /** Close 1000 is the upstream's proper end; after anything else the client must not take what it has for all. */
+  #upstreamEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
+    if (isClean && code === CLOSE_NORMAL) {
+      this.#over("completed", "the node ended the connection");
+      finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
+      return;
+    }
+    if (isProtocolError) this.#over("protocol-error", `the node sent malformed WebSocket: ${reason}`);
+    else this.#over("upstream-lost", isClean ? `the node closed the tunnel with ${code}` : reason);
+    abortSocket(this.#downstream);
+  }
+
+  #clientGone(reason: string): void {
+    if (this.#isOver) return;
+    this.#over("client-gone", reason);
+    this.#webSocket.close(CLOSE_NORMAL, "");
+    finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
+  }
+
+  #breakOff(cause: SessionEndCause, message: string): void {
+    if (this.#isOver) return;
+    this.#over(cause, message);
+    this.#webSocket.close(CLOSE_GOING_AWAY, "");
+    abortSocket(this.#downstream);
+  }
+
+  #over(cause: SessionEndCause, message: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#context.clock.delete(this);
+    const { downstreamBytes, upstreamBytes } = this.#traffic;
+    const code = cause === "completed" || cause === "client-gone" ? 200 : 500;
+    this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
+  }
+}

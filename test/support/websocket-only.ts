@@ -1,0 +1,9 @@
+import type { NodeStreaming } from "../../src/config/node-streaming.ts";
+
+/** Every node stands behind a hop that passes nothing but WebSocket. */
+export const websocketOnly: NodeStreaming = {
+  mode: "websocket-only",
+  nodes: new Map(),
+  retryFailedPathMs: 1_000,
+  maxRetryFailedPathMs: 1_000,
+};
