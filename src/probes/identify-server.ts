@@ -1,7 +1,7 @@
-import { connect } from "node:http2";
 import { TLSSocket } from "node:tls";
 import { DeadlineError, ExchangeError } from "./exchange-error.ts";
 import { exchangeHttp1 } from "./http/exchange-http1.ts";
+import { Http2Link } from "./http2/http2-link.ts";
 import { openSocket } from "./open-socket.ts";
 import { ProbeDeadline } from "./probe-deadline.ts";
 
@@ -51,18 +51,24 @@ async function tlsAlpnOf(host: string, port: number, deadline: ProbeDeadline): P
 /** A server that speaks HTTP/2 sends its SETTINGS after the preface (RFC 9113 section 3.4). */
 async function speaksH2c(host: string, port: number, deadline: ProbeDeadline): Promise<boolean> {
   const socket = await openSocket({ host, port }, deadline);
-  const session = connect("http://probe", { createConnection: () => socket });
-  session.on("error", () => {});
-  try {
-    return await new Promise((resolve) => {
-      session.once("remoteSettings", () => resolve(true));
-      session.once("close", () => resolve(false));
-      deadline.onOver(() => resolve(false));
+  return new Promise((resolve) => {
+    const settle = (isHttp2: boolean): void => {
+      link.close();
+      resolve(isHttp2);
+    };
+    const link = new Http2Link(socket, {
+      onSettings: () => settle(true),
+      onHead: () => {},
+      onData: () => {},
+      onTrailers: () => {},
+      onEnd: () => {},
+      onReset: () => {},
+      onGoaway: () => {},
+      onBroken: () => settle(false),
     });
-  } finally {
-    session.destroy();
-    socket.destroy();
-  }
+    deadline.onOver(() => settle(false));
+    link.flush();
+  });
 }
 
 async function speaksHttp1(host: string, port: number, deadline: ProbeDeadline): Promise<boolean> {

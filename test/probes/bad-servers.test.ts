@@ -3,9 +3,11 @@ import type { ProbeHandler } from "../../src/api/probe-objects.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   closedPort,
+  http2Frame,
   MISBEHAVIOURS,
   type MisbehavingServer,
   type Misbehaviour,
+  SETTINGS,
   startServer,
 } from "../support/misbehaving-servers.ts";
 import { probe } from "./probe.ts";
@@ -105,7 +107,7 @@ const grpcCases: readonly (readonly [Misbehaviour, ...Expected])[] = [
   ],
   ["resets the stream with REFUSED_STREAM", "Failure", "timeout: health rpc did not complete within 400ms"],
   ["closes after an HTTP/2 request", "Failure", `${RPC} Unavailable desc = error reading from server: EOF`],
-  ["sends half a frame", "Failure", `${RPC} Unavailable desc = error reading from server: EOF`],
+  ["sends half a frame", "Failure", `${RPC} Unavailable desc = error reading from server: unexpected EOF`],
   [
     "answers 200 without a body over HTTP/2",
     "Failure",
@@ -188,6 +190,25 @@ describe("probes of servers that misbehave", () => {
     expect(result).toBe("Failure");
     expect(message).toMatch(/net\/http: server response headers exceeded 1048576 bytes; aborted$/);
     await endless.close();
+  });
+});
+
+describe("an HTTP/2 server that asks and does not read", () => {
+  it("is given up before its answers are many", async () => {
+    const asking = await startServer((socket) => {
+      socket.write(SETTINGS);
+      const pings = Buffer.concat(Array.from({ length: 1_000 }, () => http2Frame(6, 0, 0, Buffer.alloc(8))));
+      const send = (): void => {
+        while (!socket.destroyed && socket.write(pings));
+      };
+      socket.on("drain", send);
+      socket.pause();
+      send();
+    });
+    const { result, message } = await probe({ httpGet: { port: asking.port, protocol: "HTTP2" } });
+    expect(result).toBe("Failure");
+    expect(message).toMatch(/: http2: too many control frames$/);
+    await asking.close();
   });
 });
 

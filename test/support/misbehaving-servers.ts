@@ -39,6 +39,8 @@ export function http2Frame(
 export const SETTINGS = http2Frame(4, 0, 0);
 /** `:status: 200` from HPACK's static table. */
 const STATUS_200 = Buffer.from([0x88]);
+/** The same, and `content-type: application/grpc`. */
+const GRPC_HEAD = Buffer.concat([STATUS_200, Buffer.from([0x0f, 0x10, 16]), Buffer.from("application/grpc")]);
 
 export function goaway(lastStreamId: number, code: number): Buffer {
   const payload = Buffer.alloc(8);
@@ -138,6 +140,31 @@ export const MISBEHAVIOURS = {
   "goes away with an error": onHttp2Request((socket) => socket.end(goaway(0, 2))),
   "goes away because of too many pings": onHttp2Request((socket) => socket.end(goaway(0, 11))),
   "goes away gracefully, always": onHttp2Request((socket) => socket.end(goaway(0, 0))),
+  "goes away having looked at the request": onHttp2Request((socket) => socket.end(goaway(1, 0))),
+  "goes away with an error, having looked": onHttp2Request((socket) => socket.end(goaway(1, 2))),
+  "begins HTTP/2 without SETTINGS": (socket) => {
+    socket.write(http2Frame(6, 0, 0, Buffer.alloc(8)));
+    socket.resume();
+  },
+  "sends a header block that is none": answerHttp2(http2Frame(1, 5, 1, Buffer.from([0xff]))),
+  "sends no status over HTTP/2": answerHttp2(http2Frame(1, 5, 1, Buffer.from([0x58, 1, 0x61]))),
+  "sends data before its head": answerHttp2(http2Frame(0, 1, 1, Buffer.from("hi"))),
+  "ends a stream without trailers": answerHttp2(
+    Buffer.concat([http2Frame(1, 4, 1, GRPC_HEAD), http2Frame(0, 1, 1)]),
+  ),
+  "ends a gRPC stream with its head": answerHttp2(http2Frame(1, 5, 1, GRPC_HEAD)),
+  "says why it goes away": onHttp2Request((socket) =>
+    socket.end(Buffer.concat([http2Frame(7, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 2, 0x6e, 0x6f]))])),
+  ),
+  "ends its body early over HTTP/2": onHttp2Request((socket) => {
+    socket.end(Buffer.concat([http2Frame(1, 4, 1, STATUS_200), http2Frame(0, 0, 1, Buffer.from("hi"))]));
+  }),
+  "resets in its body over HTTP/2": answerHttp2(
+    Buffer.concat([http2Frame(1, 4, 1, STATUS_200), http2Frame(0, 0, 1, Buffer.from("hi")), reset(8)]),
+  ),
+  "resets in its body with NO_ERROR": answerHttp2(
+    Buffer.concat([http2Frame(1, 4, 1, STATUS_200), http2Frame(0, 0, 1, Buffer.from("hi")), reset(0)]),
+  ),
   "resets the stream with INTERNAL_ERROR": answerHttp2(reset(2)),
   "resets the stream with REFUSED_STREAM": answerHttp2(reset(7)),
   "resets the stream with CANCEL": answerHttp2(reset(8)),

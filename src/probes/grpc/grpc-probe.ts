@@ -1,10 +1,12 @@
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { goQuote } from "../../api/go-json.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { joinHostPort } from "../../upstream/go-dial-error.ts";
-import { DeadlineError } from "../exchange-error.ts";
+import { DeadlineError, ExchangeError } from "../exchange-error.ts";
+import { noteCertificate, openSocket } from "../open-socket.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import { failure, type ProbeResult, success, type WireFacts } from "../probe-result.ts";
-import { connectGrpc, type GrpcConnection } from "./grpc-connection.ts";
 import {
   DEADLINE_EXCEEDED,
   type GrpcStatus,
@@ -12,7 +14,13 @@ import {
   grpcErrorText,
   UNIMPLEMENTED,
 } from "./grpc-status.ts";
-import { type CheckOutcome, checkHealth } from "./health-check.ts";
+import { checkHealth, NOT_CONNECTED } from "./health-check.ts";
+import type { CheckOutcome } from "./unary-answer.ts";
+
+/** gRPC's connection back-off: a second, then 1.6 times as long each time, give or take a fifth. */
+const FIRST_BACKOFF_MS = 1_000;
+const BACKOFF_FACTOR = 1.6;
+const BACKOFF_JITTER = 0.2;
 
 export interface GrpcProbeTarget {
   readonly host: string;
@@ -31,28 +39,57 @@ export interface GrpcProbeOptions {
 /** grpc.health.v1.Health/Check. One deadline over dial and call; never an error: every outcome is Success or Failure. */
 export async function probeGrpc(target: GrpcProbeTarget, options: GrpcProbeOptions): Promise<ProbeResult> {
   const { deadline, timeoutMs, userAgent } = options;
+  const { host, port, service, isTls } = target;
   const wire: WireFacts = {};
-  const address = joinHostPort(target.host, target.port);
-  let connection: GrpcConnection;
+  const authority = joinHostPort(host, port);
+  const request = { scheme: isTls ? "https" : "http", authority, service, userAgent } as const;
+  let isConnected = false;
+  const onConnected = (): void => {
+    isConnected = true;
+    wire.protocol = isTls ? "h2" : "h2c";
+  };
   try {
-    connection = await connectGrpc(target, deadline, wire);
-  } catch {
-    if (deadline.reason === "cancelled") {
-      return failure(`error: failed to connect service at ${goQuote(address)}: context canceled`, wire);
+    // Tries until the deadline, as grpc-go's blocking dial does: a refused connection, a wrong protocol and a missing certificate
+    // all look the same to it.
+    for (let backoffMs = FIRST_BACKOFF_MS; ; backoffMs *= BACKOFF_FACTOR) {
+      const startMs = performance.now();
+      const socket = await connect(target, deadline, wire);
+      const outcome = socket && (await checkHealth(socket, request, deadline, onConnected));
+      if (outcome !== undefined && outcome !== NOT_CONNECTED) return verdictOf(outcome, timeoutMs, wire);
+      const spreadMs = backoffMs * (1 + BACKOFF_JITTER * (2 * Math.random() - 1));
+      await deadline.sleep(Math.max(0, startMs + spreadMs - performance.now()));
     }
-    const within = `within ${formatDuration(timeoutMs)}: context deadline exceeded`;
-    return failure(`timeout: failed to connect service ${goQuote(address)} ${within}`, wire);
-  }
-  try {
-    const request = { authority: address, service: target.service, userAgent };
-    return verdictOf(await checkHealth(connection, request, deadline), timeoutMs, wire);
   } catch (error) {
     if (!(error instanceof DeadlineError)) throw error;
-    return failure(lateText(timeoutMs), wire);
-  } finally {
-    connection.session.destroy();
-    connection.socket.destroy();
+    if (isConnected) return failure(lateText(timeoutMs), wire);
+    return failure(unconnectedText(authority, timeoutMs, deadline), wire);
   }
+}
+
+/** Undefined where that failed. Rejects with DeadlineError. */
+async function connect(
+  { host, port, isTls }: GrpcProbeTarget,
+  deadline: ProbeDeadline,
+  wire: WireFacts,
+): Promise<Socket | undefined> {
+  try {
+    const socket = await openSocket({ host, port, alpn: isTls ? ["h2"] : undefined }, deadline);
+    wire.protocol = "tcp";
+    noteCertificate(socket, wire);
+    if (!isTls || (socket as TLSSocket).alpnProtocol === "h2") return socket;
+    socket.destroy();
+  } catch (error) {
+    if (!(error instanceof ExchangeError)) throw error;
+  }
+  return undefined;
+}
+
+function unconnectedText(address: string, timeoutMs: number, { reason }: ProbeDeadline): string {
+  if (reason === "cancelled") {
+    return `error: failed to connect service at ${goQuote(address)}: context canceled`;
+  }
+  const within = `within ${formatDuration(timeoutMs)}: context deadline exceeded`;
+  return `timeout: failed to connect service ${goQuote(address)} ${within}`;
 }
 
 function verdictOf(outcome: CheckOutcome, timeoutMs: number, wire: WireFacts): ProbeResult {

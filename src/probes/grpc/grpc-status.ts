@@ -1,8 +1,13 @@
 import { STATUS_CODES } from "node:http";
-import { constants } from "node:http2";
+import {
+  ERROR_CODE,
+  errorCodeName,
+  fieldOf,
+  type HeaderFields,
+  type ResponseHead,
+} from "../../../protocols/http2/index.ts";
 import { goQuote } from "../../api/go-json.ts";
 import { GRPC_CODE_NAMES } from "../../upstream/grpc-code-names.ts";
-import { codeName } from "../http/exchange-http2.ts";
 
 export interface GrpcStatus {
   readonly code: number;
@@ -29,33 +34,35 @@ export function grpcErrorText({ code, message }: GrpcStatus): string {
   return `rpc error: code = ${grpcCodeName(code)} desc = ${message}`;
 }
 
-type Headers = Readonly<Record<string, unknown>>;
-
 /** The status in trailers, or in headers that are trailers at once; undefined where there is none. */
-export function statusIn(headers: Headers): GrpcStatus | undefined {
-  const code = headers["grpc-status"];
-  if (typeof code !== "string") return undefined;
+export function statusIn(fields: HeaderFields): GrpcStatus | undefined {
+  const code = fieldOf(fields, "grpc-status");
+  if (code === undefined) return undefined;
   if (!/^[0-9]{1,9}$/.test(code)) {
     return {
       code: UNKNOWN,
       message: `transport: malformed grpc-status: strconv.ParseInt: parsing ${goQuote(code)}: invalid syntax`,
     };
   }
-  const message = headers["grpc-message"];
-  return { code: Number(code), message: typeof message === "string" ? percentDecoded(message) : "" };
+  return { code: Number(code), message: percentDecoded(fieldOf(fields, "grpc-message") ?? "") };
 }
 
+const NO_STATUS = "malformed header: missing HTTP status";
+
 /** An answer that is no gRPC at all; undefined where it is. The code follows from HTTP's (gRPC's http-grpc-status-mapping). */
-export function statusOfForeignAnswer(headers: Headers): GrpcStatus | undefined {
-  const httpStatus = Number(headers[":status"]);
-  const contentType = headers["content-type"];
-  const isGrpc = typeof contentType === "string" && /^application\/grpc(?:[+;]|$)/i.test(contentType);
-  if (isGrpc && (httpStatus === 200 || typeof headers["grpc-status"] === "string")) return undefined;
-  const status = `unexpected HTTP status code received from server: ${httpStatus} (${STATUS_CODES[httpStatus] ?? ""})`;
-  const code = codeOfHttpStatus.get(httpStatus) ?? UNKNOWN;
+export function statusOfForeignAnswer({ status: httpStatus, fields }: ResponseHead): GrpcStatus | undefined {
+  const contentType = fieldOf(fields, "content-type");
+  const isGrpc = contentType !== undefined && /^application\/grpc(?:[+;]|$)/i.test(contentType);
+  if (isGrpc && (httpStatus === 200 || fieldOf(fields, "grpc-status") !== undefined)) return undefined;
+  if (isGrpc && httpStatus === undefined) return { code: INTERNAL, message: NO_STATUS };
+  const status =
+    httpStatus === undefined
+      ? NO_STATUS
+      : `unexpected HTTP status code received from server: ${httpStatus} (${STATUS_CODES[httpStatus] ?? ""})`;
+  const code = httpStatus === undefined ? INTERNAL : (codeOfHttpStatus.get(httpStatus) ?? UNKNOWN);
   if (isGrpc) return { code, message: status };
   const reason =
-    typeof contentType === "string"
+    contentType !== undefined
       ? `transport: received unexpected content-type ${goQuote(contentType)}`
       : "malformed header: missing HTTP content-type";
   return { code, message: `${status}; ${reason}` };
@@ -72,17 +79,17 @@ const codeOfHttpStatus: ReadonlyMap<number, number> = new Map([
   [504, UNAVAILABLE],
 ]);
 
-const codeOfReset: ReadonlyMap<number, number> = new Map([
-  [constants.NGHTTP2_REFUSED_STREAM, UNAVAILABLE],
-  [constants.NGHTTP2_CANCEL, CANCELED],
-  [constants.NGHTTP2_ENHANCE_YOUR_CALM, RESOURCE_EXHAUSTED],
-  [constants.NGHTTP2_INADEQUATE_SECURITY, PERMISSION_DENIED],
+const codeOfReset: ReadonlyMap<number, number> = new Map<number, number>([
+  [ERROR_CODE.REFUSED_STREAM, UNAVAILABLE],
+  [ERROR_CODE.CANCEL, CANCELED],
+  [ERROR_CODE.ENHANCE_YOUR_CALM, RESOURCE_EXHAUSTED],
+  [ERROR_CODE.INADEQUATE_SECURITY, PERMISSION_DENIED],
 ]);
 
 export function statusOfReset(rstCode: number): GrpcStatus {
   return {
     code: codeOfReset.get(rstCode) ?? INTERNAL,
-    message: `stream terminated by RST_STREAM with error code: ${codeName(rstCode)}`,
+    message: `stream terminated by RST_STREAM with error code: ${errorCodeName(rstCode)}`,
   };
 }
 

@@ -1,170 +1,123 @@
-import { type ClientHttp2Stream, constants } from "node:http2";
-import { brokenText, DeadlineError } from "../exchange-error.ts";
-import type { ProbeDeadline } from "../probe-deadline.ts";
-import type { GrpcConnection } from "./grpc-connection.ts";
+import type { Socket } from "node:net";
 import {
-  type GrpcStatus,
-  INTERNAL,
-  OK,
-  RESOURCE_EXHAUSTED,
-  statusIn,
-  statusOfForeignAnswer,
-  statusOfReset,
-  UNAVAILABLE,
-} from "./grpc-status.ts";
-import { decodeCheckResponse, encodeCheckRequest } from "./health-messages.ts";
+  ERROR_CODE,
+  encodeHeaderBlock,
+  encodeHeaders,
+  errorCodeName,
+  type HeaderEntry,
+} from "../../../protocols/http2/index.ts";
+import { goQuote } from "../../api/go-json.ts";
+import { DeadlineError } from "../exchange-error.ts";
+import { Http2Link } from "../http2/http2-link.ts";
+import type { ProbeDeadline } from "../probe-deadline.ts";
+import { statusOfReset, UNAVAILABLE } from "./grpc-status.ts";
+import { encodeCheckRequest } from "./health-messages.ts";
+import { type CheckOutcome, UnaryAnswer } from "./unary-answer.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";
-
-/** What grpc-go takes for one message. The answer is two bytes long. */
-export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
-
-const FRAME_HEADER_BYTES = 5;
 const DRAINING_TEXT = "the connection is draining";
 
-/** The serving status's name, or why there is none. */
-export type CheckOutcome =
-  | { readonly servingStatus: string }
-  | { readonly servingStatus?: undefined; readonly status: GrpcStatus };
-
 export interface CheckRequest {
+  readonly scheme: "http" | "https";
   readonly authority: string;
   readonly service: string;
   readonly userAgent: string;
 }
 
-/** One unary grpc.health.v1.Health/Check. Rejects with DeadlineError only; the connection stays the caller's. */
-export async function checkHealth(
-  connection: GrpcConnection,
+/** The server has not shown that it speaks HTTP/2: whoever connects may try again. */
+export const NOT_CONNECTED = "not connected";
+
+/**
+ * One unary grpc.health.v1.Health/Check on a new connection, which is closed in the end. Connected means that the server's SETTINGS
+ * have come; the call begins then, as grpc-go's does, and `onConnected` is called. Rejects with DeadlineError only.
+ */
+export function checkHealth(
+  socket: Socket,
   request: CheckRequest,
   deadline: ProbeDeadline,
-): Promise<CheckOutcome> {
-  const first = await callOnce(connection, request, deadline);
-  // What a server certainly did not process, grpc-go sends once more.
-  return first === "refused" ? ofSecondCall(await callOnce(connection, request, deadline)) : first;
-}
-
-function ofSecondCall(outcome: CheckOutcome | "refused"): CheckOutcome {
-  if (outcome !== "refused") return outcome;
-  return { status: statusOfReset(constants.NGHTTP2_REFUSED_STREAM) };
-}
-
-function callOnce(
-  connection: GrpcConnection,
-  request: CheckRequest,
-  deadline: ProbeDeadline,
-): Promise<CheckOutcome | "refused"> {
+  onConnected: () => void,
+): Promise<CheckOutcome | typeof NOT_CONNECTED> {
   return new Promise((resolve, reject) => {
-    const { session } = connection;
-    if (session.closed || session.destroyed) {
-      resolve({ status: { code: UNAVAILABLE, message: DRAINING_TEXT } });
-      return;
-    }
-    const call = new UnaryCall(connection);
-    const forgetDeadline = deadline.onOver(() => reject(new DeadlineError()));
-    const settle = (outcome: CheckOutcome | "refused"): void => {
+    let answer: UnaryAnswer | undefined;
+    let calls = 0;
+    let isConnected = false;
+    let goaway: string | undefined;
+
+    const settle = (outcome: CheckOutcome | typeof NOT_CONNECTED): void => {
       forgetDeadline();
+      link.close();
       resolve(outcome);
     };
-    session.on("goaway", () => {
-      call.isDraining = true;
+    const breakOff = (message: string): void => {
+      const status = { code: UNAVAILABLE, message };
+      settle(answer?.outcomeOfBreak(status) ?? { status });
+    };
+    const call = (): void => {
+      calls++;
+      answer = new UnaryAnswer();
+      const headers = encodeHeaders(link.nextStreamId, headerBlock(request, deadline.remainingMs), false);
+      link.request(headers, encodeCheckRequest(request.service));
+    };
+    const link = new Http2Link(socket, {
+      onSettings: () => {
+        if (!isConnected) onConnected();
+        isConnected = true;
+        // A server may say that it takes no streams for now.
+        if (calls === 0 && link.maxConcurrentStreams > 0) call();
+      },
+      onHead: (head) => {
+        const outcome = answer?.onHead(head);
+        if (outcome !== undefined) settle(outcome);
+      },
+      onData: (part) => {
+        const outcome = answer?.onData(part);
+        if (outcome !== undefined) settle(outcome);
+      },
+      onTrailers: (fields) => answer?.onTrailers(fields),
+      onEnd: (isByData) => {
+        if (answer !== undefined) settle(answer.outcome(isByData));
+      },
+      onReset: (code) => {
+        const isUntouched =
+          code === ERROR_CODE.REFUSED_STREAM && answer?.hasStatus === false && goaway === undefined;
+        // What a server certainly did not process, grpc-go sends once more.
+        if (isUntouched && calls === 1) call();
+        else settle(answer?.outcomeOfBreak(statusOfReset(code)) ?? { status: statusOfReset(code) });
+      },
+      onGoaway: (lastStreamId, code, debug) => {
+        const said = debug.length === 0 ? "" : `, debug data: ${goQuote(Buffer.from(debug).toString())}`;
+        goaway = `code: ${errorCodeName(code)}${said}`;
+        if (calls === 0 || lastStreamId < link.nextStreamId - 2) breakOff(DRAINING_TEXT);
+      },
+      onBroken: (text) => {
+        const reason = `error reading from server: ${text}`;
+        if (!isConnected) settle(NOT_CONNECTED);
+        else if (goaway === undefined) breakOff(reason);
+        else breakOff(closedText(reason, goaway));
+      },
     });
-    const stream = session.request({
-      ":method": "POST",
-      ":path": CHECK_PATH,
-      ":authority": request.authority,
-      "content-type": "application/grpc",
-      te: "trailers",
-      "user-agent": request.userAgent,
-      "grpc-timeout": `${Math.max(1, Math.ceil(deadline.remainingMs * 1_000))}u`,
+    const forgetDeadline = deadline.onOver(() => {
+      link.close();
+      reject(new DeadlineError());
     });
-    call.follow(stream, settle);
-    stream.end(encodeCheckRequest(request.service));
+    link.flush();
   });
 }
 
-/** Collects what a unary call is answered with, in whatever order and shape it comes. */
-class UnaryCall {
-  readonly #connection: GrpcConnection;
-  #parts: Buffer[] = [];
-  #bytes = 0;
-  #status: GrpcStatus | undefined;
-  isDraining = false;
-
-  constructor(connection: GrpcConnection) {
-    this.#connection = connection;
-  }
-
-  follow(stream: ClientHttp2Stream, settle: (outcome: CheckOutcome | "refused") => void): void {
-    stream.on("response", (headers) => {
-      const foreign = statusOfForeignAnswer(headers);
-      // Trailers-only answers carry their status here.
-      this.#status = foreign ?? statusIn(headers);
-      if (foreign !== undefined) settle({ status: foreign });
-    });
-    stream.on("trailers", (trailers) => {
-      this.#status ??= statusIn(trailers);
-    });
-    stream.on("data", (chunk: Buffer) => {
-      this.#bytes += chunk.length;
-      if (this.#bytes <= MAX_MESSAGE_BYTES) this.#parts.push(chunk);
-      else settle({ status: tooLarge(this.#bytes) });
-    });
-    stream.on("error", () => {});
-    stream.on("close", () => settle(this.#outcome(stream.rstCode)));
-  }
-
-  #outcome(rstCode: number): CheckOutcome | "refused" {
-    const isRefused = rstCode === constants.NGHTTP2_REFUSED_STREAM && !this.isDraining;
-    if (this.#status === undefined && isRefused) return "refused";
-    const status = this.#status ?? this.#statusOfEnd(rstCode);
-    if (status.code !== OK) return { status };
-    return this.#decode();
-  }
-
-  /** The stream ended without a status. */
-  #statusOfEnd(rstCode: number): GrpcStatus {
-    const { socket, error } = this.#connection;
-    const broken = error();
-    if (broken !== undefined) {
-      return {
-        code: UNAVAILABLE,
-        message: `error reading from server: ${brokenText(broken, socket)}`,
-      };
-    }
-    if (this.isDraining) return { code: UNAVAILABLE, message: DRAINING_TEXT };
-    if (socket.destroyed || socket.readableEnded) {
-      return { code: UNAVAILABLE, message: "error reading from server: EOF" };
-    }
-    return statusOfReset(rstCode);
-  }
-
-  #decode(): CheckOutcome {
-    const answer = Buffer.concat(this.#parts);
-    if (answer.length < FRAME_HEADER_BYTES) {
-      const message = "cardinality violation: received no response message from non-server-streaming RPC";
-      return { status: { code: INTERNAL, message } };
-    }
-    if (answer[0] !== 0) {
-      const message = "grpc: compressed flag set with identity or empty encoding";
-      return { status: { code: INTERNAL, message } };
-    }
-    const messageBytes = answer.readUInt32BE(1);
-    if (messageBytes > MAX_MESSAGE_BYTES) return { status: tooLarge(messageBytes) };
-    const message = answer.subarray(FRAME_HEADER_BYTES, FRAME_HEADER_BYTES + messageBytes);
-    if (message.length < messageBytes) return { status: { code: INTERNAL, message: "unexpected EOF" } };
-    try {
-      return { servingStatus: decodeCheckResponse(message) };
-    } catch (error) {
-      const text = `grpc: failed to unmarshal the received message: ${(error as Error).message}`;
-      return { status: { code: INTERNAL, message: text } };
-    }
-  }
+function closedText(reason: string, goaway: string): string {
+  return `closing transport due to: connection error: desc = ${goQuote(reason)}, received prior goaway: ${goaway}`;
 }
 
-function tooLarge(bytes: number): GrpcStatus {
-  return {
-    code: RESOURCE_EXHAUSTED,
-    message: `grpc: received message larger than max (${bytes} vs. ${MAX_MESSAGE_BYTES})`,
-  };
+function headerBlock({ scheme, authority, userAgent }: CheckRequest, remainingMs: number): Uint8Array {
+  const fields: HeaderEntry[] = [
+    [":method", "POST"],
+    [":scheme", scheme],
+    [":path", CHECK_PATH],
+    [":authority", authority],
+    ["content-type", "application/grpc"],
+    ["user-agent", userAgent],
+    ["te", "trailers"],
+    ["grpc-timeout", `${Math.max(1, Math.ceil(remainingMs * 1_000))}u`],
+  ];
+  return encodeHeaderBlock(fields);
 }

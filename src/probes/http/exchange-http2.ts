@@ -1,10 +1,20 @@
-import { connect, constants, type IncomingHttpHeaders } from "node:http2";
+import type { Socket } from "node:net";
+import {
+  ERROR_CODE,
+  encodeHeaderBlock,
+  encodeHeaders,
+  errorCodeName,
+  fieldOf,
+  type HeaderEntry,
+  type ResponseHead,
+} from "../../../protocols/http2/index.ts";
 import { goQuote } from "../../api/go-json.ts";
 import { DeadlineError, ExchangeError } from "../exchange-error.ts";
+import { streamErrorText } from "../http2/http2-error-text.ts";
+import { Http2Link } from "../http2/http2-link.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import type { HttpRequest } from "./exchange-http1.ts";
 import { BODY_DEADLINE_TEXT, BodyStart, type HttpReply } from "./http-reply.ts";
-import type { ObservedSocket } from "./observed-socket.ts";
 
 /** These belong to one HTTP/1 connection; Go leaves them out too (RFC 9113 section 8.2.2). */
 const NOT_IN_HTTP2 = new Set([
@@ -16,116 +26,114 @@ const NOT_IN_HTTP2 = new Set([
 ]);
 
 /** Go's client tries these again on a new connection. */
-const RETRYABLE_CODES = new Set([constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_PROTOCOL_ERROR]);
+const RETRYABLE_CODES: ReadonlySet<number> = new Set([ERROR_CODE.REFUSED_STREAM, ERROR_CODE.PROTOCOL_ERROR]);
 
 /**
  * One GET over HTTP/2, on a connection that speaks it from its first byte: there is no way back to HTTP/1. Rejects with
  * ExchangeError or DeadlineError while there is no status yet; the connection is closed.
  */
 export function exchangeHttp2(
-  connection: ObservedSocket,
+  socket: Socket,
   request: HttpRequest,
   deadline: ProbeDeadline,
 ): Promise<HttpReply> {
   const refusal = headerRefusal(request);
   if (refusal !== undefined) {
-    connection.destroy();
+    socket.destroy();
     return Promise.reject(new ExchangeError(refusal));
   }
   return new Promise((resolve, reject) => {
-    // Preface, SETTINGS and request leave as one write: a server that wants none of it hangs up after the first.
-    connection.cork();
-    setImmediate(() => connection.uncork());
-    const session = connect(`${request.scheme}://probe`, {
-      createConnection: () => connection,
-      settings: { enablePush: false },
-    });
     const body = new BodyStart();
-    let reply: { status: number; location: string | undefined } | undefined;
-    let goaway: { code: number; lastStreamId: number } | undefined;
+    let head: (ResponseHead & { readonly status: number }) | undefined;
+    let goaway: { lastStreamId: number; code: number; debug: string } | undefined;
 
-    const settle = (): void => {
-      forgetDeadline();
-      session.destroy();
-      connection.destroy();
-    };
     const finish = (bodyError?: string): void => {
-      if (reply === undefined) return;
-      settle();
-      resolve({ ...reply, body: body.text, ...(bodyError === undefined ? {} : { bodyError }) });
+      if (head === undefined) return;
+      forgetDeadline();
+      link.close();
+      const location = fieldOf(head.fields, "location");
+      resolve({
+        status: head.status,
+        location,
+        body: body.text,
+        ...(bodyError === undefined ? {} : { bodyError }),
+      });
     };
     const fail = (error: Error): void => {
-      if (reply !== undefined) {
+      if (head !== undefined) {
         finish(error.message);
         return;
       }
-      settle();
+      forgetDeadline();
+      link.close();
       reject(error);
     };
+    const failStream = (reason: string): void =>
+      fail(new ExchangeError(streamErrorText(ERROR_CODE.PROTOCOL_ERROR, reason)));
+    const link = new Http2Link(socket, {
+      onSettings: () => {},
+      onHead: ({ status, fields }) => {
+        if (status === undefined) failStream("malformed response from server: missing status pseudo header");
+        else head = { status, fields };
+      },
+      onData: (part) => {
+        if (head === undefined) failStream("");
+        else if (body.push(part)) finish();
+      },
+      onTrailers: () => {},
+      onEnd: () => {
+        if (head === undefined) failStream("");
+        else finish();
+      },
+      onReset: (code) =>
+        fail(
+          new ExchangeError(streamErrorText(code, "received from peer"), {
+            isRetryable: RETRYABLE_CODES.has(code),
+          }),
+        ),
+      onGoaway: (lastStreamId, code, debug) => {
+        goaway = { lastStreamId, code, debug: Buffer.from(debug).toString() };
+        if (lastStreamId < 1) fail(unanswered(code));
+      },
+      onBroken: (text, isEof) => fail(new ExchangeError(isEof ? endText(goaway) : text)),
+    });
     const forgetDeadline = deadline.onOver(() =>
-      fail(reply === undefined ? new DeadlineError() : new ExchangeError(BODY_DEADLINE_TEXT)),
+      fail(head === undefined ? new DeadlineError() : new ExchangeError(BODY_DEADLINE_TEXT)),
     );
-    const brokenOff = (rstCode: number | undefined): ExchangeError => {
-      const nothing = connection.brokenText;
-      if (goaway !== undefined && goaway.code !== 0) {
-        return new ExchangeError(
-          `http2: Transport received GOAWAY from server ErrCode:${codeName(goaway.code)}`,
-        );
-      }
-      if (goaway !== undefined && goaway.lastStreamId < 1) {
-        return new ExchangeError("http2: Transport received Server's graceful shutdown GOAWAY", {
-          isRetryable: true,
-        });
-      }
-      if (nothing !== undefined) return new ExchangeError(nothing);
-      if (rstCode === undefined) return new ExchangeError("unexpected EOF");
-      return new ExchangeError(`stream error: stream ID 1; ${codeName(rstCode)}; received from peer`, {
-        isRetryable: RETRYABLE_CODES.has(rstCode),
-      });
-    };
-
-    session.on("goaway", (code, lastStreamId) => {
-      goaway = { code, lastStreamId };
-    });
-    // nghttp2 says no more than "Protocol error" for bytes that are no HTTP/2; the connection has seen which.
-    session.on("error", () => fail(brokenOff(undefined)));
-    session.on("close", () => fail(brokenOff(undefined)));
-    const stream = session.request(requestHeaders(request), { endStream: true });
-    stream.on("response", (headers: IncomingHttpHeaders & { ":status"?: number }) => {
-      reply = { status: headers[":status"] ?? 0, location: headers.location };
-    });
-    stream.on("data", (chunk: Buffer) => {
-      if (body.push(chunk)) finish();
-    });
-    stream.on("end", () => finish(stream.rstCode === 0 ? undefined : brokenOff(stream.rstCode).message));
-    stream.on("error", () => {});
-    stream.on("close", () => {
-      // A session that ends cancels its streams.
-      const isPeers = !session.destroyed && !connection.isEnded;
-      fail(brokenOff(isPeers ? stream.rstCode : undefined));
-    });
+    link.request(encodeHeaders(link.nextStreamId, encodeHeaderBlock(requestFields(request)), true));
+    link.flush();
   });
 }
 
-function requestHeaders({
-  scheme,
-  authority,
-  requestTarget,
-  headers,
-}: HttpRequest): Record<string, string | string[]> {
-  const lines: Record<string, string | string[]> = {
-    ":method": "GET",
-    ":scheme": scheme,
-    ":authority": authority,
-    ":path": requestTarget,
-  };
+/** The server goes away without having looked at the request. */
+function unanswered(code: number): ExchangeError {
+  if (code !== ERROR_CODE.NO_ERROR) {
+    return new ExchangeError(`http2: Transport received GOAWAY from server ErrCode:${errorCodeName(code)}`);
+  }
+  const text = "http2: Transport received Server's graceful shutdown GOAWAY";
+  return new ExchangeError(text, { isRetryable: true });
+}
+
+function endText(goaway: { lastStreamId: number; code: number; debug: string } | undefined): string {
+  if (goaway === undefined) return "unexpected EOF";
+  const { lastStreamId, code, debug } = goaway;
+  const why = `LastStreamID=${lastStreamId}, ErrCode=${errorCodeName(code)}, debug=${goQuote(debug)}`;
+  return `http2: server sent GOAWAY and closed the connection; ${why}`;
+}
+
+function requestFields({ scheme, authority, requestTarget, headers }: HttpRequest): HeaderEntry[] {
+  const fields: HeaderEntry[] = [
+    [":method", "GET"],
+    [":scheme", scheme],
+    [":authority", authority],
+    [":path", requestTarget],
+  ];
   for (const [name, value] of headers) {
     const key = name.toLowerCase();
-    if (NOT_IN_HTTP2.has(key)) continue;
-    const before = lines[key];
-    lines[key] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
+    // A text is sent as UTF-8, whose bytes the encoder takes as characters.
+    if (!NOT_IN_HTTP2.has(key)) fields.push([key, Buffer.from(value).toString("latin1")]);
   }
-  return lines;
+  return fields;
 }
 
 /** What Go's HTTP/2 client refuses to send. */
@@ -141,26 +149,4 @@ function headerRefusal({ authority, headers }: HttpRequest): string | undefined 
     if (name === "Te" && value !== "trailers") return "http2: invalid TE request header";
   }
   return undefined;
-}
-
-const CODE_NAMES = [
-  "NO_ERROR",
-  "PROTOCOL_ERROR",
-  "INTERNAL_ERROR",
-  "FLOW_CONTROL_ERROR",
-  "SETTINGS_TIMEOUT",
-  "STREAM_CLOSED",
-  "FRAME_SIZE_ERROR",
-  "REFUSED_STREAM",
-  "CANCEL",
-  "COMPRESSION_ERROR",
-  "CONNECT_ERROR",
-  "ENHANCE_YOUR_CALM",
-  "INADEQUATE_SECURITY",
-  "HTTP_1_1_REQUIRED",
-] as const;
-
-/** RFC 9113 section 7. */
-export function codeName(code: number): string {
-  return CODE_NAMES[code] ?? `unknown error code 0x${code.toString(16)}`;
 }

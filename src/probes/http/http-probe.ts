@@ -10,7 +10,6 @@ import type { ProbeTarget } from "../probe-target.ts";
 import { exchangeHttp1 } from "./exchange-http1.ts";
 import { exchangeHttp2 } from "./exchange-http2.ts";
 import type { HttpReply } from "./http-reply.ts";
-import { ObservedSocket } from "./observed-socket.ts";
 import { type ProbeHeaders, probeHeaders } from "./probe-headers.ts";
 import { type ProbeUrl, probeUrl } from "./probe-url.ts";
 import { isFollowed, type Redirect, refererOf, resolveRedirect } from "./redirect.ts";
@@ -144,7 +143,7 @@ async function exchange(
     requestTarget: url.requestTarget,
     headers: headers.lines,
   };
-  if (isHttp2) return exchangeHttp2(new ObservedSocket(socket), request, deadline);
+  if (isHttp2) return exchangeHttp2(socket, request, deadline);
   return exchangeHttp1(socket, request, deadline);
 }
 

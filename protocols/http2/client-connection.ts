@@ -1,0 +1,274 @@
+import { readUint32 } from "../bytes/index.ts";
+import { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME, SETTING } from "./constants.ts";
+import { ERROR_CODE } from "./error-codes.ts";
+import { FrameDecoder } from "./frame-decoder.ts";
+import { encodeFrame, encodePreface } from "./frame-encoder.ts";
+import { HeaderBlockReader, tooManyHeaders } from "./header-block-reader.ts";
+import { bytesOf, type HeaderEntry } from "./hpack/dynamic-table.ts";
+import { Http2Error } from "./http2-error.ts";
+import { defaultHttp2Limits, type Http2Limits } from "./limits.ts";
+import { defaultPeerSettings, type PeerSettings, withSettings } from "./peer-settings.ts";
+import { ReceiveWindow } from "./receive-window.ts";
+import { checkFields, type HeaderFields, type ResponseHead, readResponseHead } from "./response-fields.ts";
+import { SendWindow } from "./send-window.ts";
+
+/** What a connection has to say. Nothing that it hands over may be looked at later than the call, head and fields aside. */
+export interface ClientConnectionHandler {
+  /** Bytes for the socket, in order; several of one `push` may be written together. */
+  send(bytes: Uint8Array): void;
+  /** At every SETTINGS of the server. The first says that it speaks HTTP/2 at all. */
+  onSettings(): void;
+  /** The final answer's head. */
+  onHead(head: ResponseHead): void;
+  /** May come before any head: a server that does so breaks the protocol. */
+  onData(part: Uint8Array): void;
+  onTrailers(fields: HeaderFields): void;
+  /** The server has ended the stream; `isByData`: with data, possibly none, instead of a head or trailers. */
+  onEnd(isByData: boolean): void;
+  /** The server gave the stream up with this `ERROR_CODE`. */
+  onReset(code: number): void;
+  /** No stream after that one is answered any more. `debug` is what the server wants to be known. */
+  onGoaway(lastStreamId: number, code: number, debug: Uint8Array): void;
+}
+
+/** No pushes; everything else is the protocol's default, and so unsaid. */
+export const CLIENT_PREFACE_BYTES: Uint8Array = encodePreface([[SETTING.ENABLE_PUSH, 0]]);
+
+const NOTHING = new Uint8Array(0);
+
+/** The one open stream. */
+interface OpenStream {
+  readonly id: number;
+  readonly sendWindow: SendWindow;
+  readonly receiveWindow: ReceiveWindow;
+  /** Of the request, still to be sent. */
+  body: Uint8Array;
+  hasHead: boolean;
+  headerBytes: number;
+}
+
+/**
+ * The client's side of one HTTP/2 connection with one request at a time (RFC 9113): what a probe needs. Who makes it has sent
+ * `CLIENT_PREFACE_BYTES`, possibly along with the first request.
+ */
+export class ClientConnection {
+  readonly #handler: ClientConnectionHandler;
+  readonly #limits: Http2Limits;
+  readonly #frames: FrameDecoder;
+  readonly #blocks: HeaderBlockReader;
+  readonly #sendWindow = new SendWindow();
+  readonly #receiveWindow = new ReceiveWindow(0);
+  #settings: PeerSettings = defaultPeerSettings;
+  #hasSettings = false;
+  #stream: OpenStream | undefined;
+  #lastStreamId = -1;
+
+  constructor(handler: ClientConnectionHandler, limits: Http2Limits = defaultHttp2Limits) {
+    this.#handler = handler;
+    this.#limits = limits;
+    this.#blocks = new HeaderBlockReader(limits.maxHeaderListBytes, (...block) => this.#onBlock(...block));
+    this.#frames = new FrameDecoder(
+      {
+        onFrameStart: (...frame) => this.#onFrameStart(...frame),
+        onData: (id, part) => {
+          if (id === this.#stream?.id) handler.onData(part);
+        },
+        onDataEnd: (id, isEnd) => this.#onDataEnd(id, isEnd),
+        onFrame: (...frame) => this.#onFrame(...frame),
+      },
+      limits.maxFrameBytes,
+    );
+  }
+
+  /** Bytes from the server. Throws Http2Error; the connection is finished then. */
+  push(chunk: Uint8Array): void {
+    this.#frames.push(chunk);
+  }
+
+  /** Streams that the server lets us open at once, as far as it has said. */
+  get maxConcurrentStreams(): number {
+    return this.#settings.maxConcurrentStreams;
+  }
+
+  /** The server's bytes end between two frames. */
+  get isBetweenFrames(): boolean {
+    return this.#frames.isBetweenFrames;
+  }
+
+  /**
+   * Sends a request; the one before it is over or forgotten. `headers` are the frames that `encodeHeaders` makes for stream
+   * `nextStreamId`, with END_STREAM exactly when there is no body.
+   */
+  request(headers: Uint8Array, body: Uint8Array = NOTHING): void {
+    const id = this.nextStreamId;
+    this.#lastStreamId = id;
+    this.#stream = {
+      id,
+      sendWindow: new SendWindow(this.#settings.initialWindowBytes),
+      receiveWindow: new ReceiveWindow(id),
+      body,
+      hasHead: false,
+      headerBytes: 0,
+    };
+    this.#handler.send(headers);
+    this.#sendBody();
+  }
+
+  get nextStreamId(): number {
+    return this.#lastStreamId + 2;
+  }
+
+  #sendBody(): void {
+    for (;;) {
+      const stream = this.#stream;
+      if (stream === undefined || stream.body.length === 0) return;
+      const room = Math.min(this.#sendWindow.bytes, stream.sendWindow.bytes, DEFAULT_MAX_FRAME_BYTES);
+      if (room <= 0) return;
+      const part = stream.body.subarray(0, room);
+      stream.body = stream.body.subarray(part.length);
+      this.#sendWindow.take(part.length);
+      stream.sendWindow.take(part.length);
+      const flags = stream.body.length === 0 ? FLAGS.END_STREAM : 0;
+      this.#handler.send(encodeFrame(FRAME.DATA, flags, stream.id, part));
+    }
+  }
+
+  #onFrameStart(type: number, _flags: number, streamId: number, bytes: number): void {
+    if (!this.#hasSettings && type !== FRAME.SETTINGS) throw broken("a frame before SETTINGS");
+    this.#blocks.checkOrder(type, streamId);
+    if (type !== FRAME.DATA) return;
+    this.#checkKnown(streamId);
+    this.#receiveWindow.receive(bytes);
+    if (streamId !== this.#stream?.id) return;
+    this.#stream.receiveWindow.receive(bytes);
+  }
+
+  #onDataEnd(streamId: number, isEnd: boolean): void {
+    this.#receiveWindow.refill(this.#handler);
+    const stream = this.#stream;
+    if (streamId !== stream?.id) return;
+    if (isEnd) this.#end(true);
+    else stream.receiveWindow.refill(this.#handler);
+  }
+
+  #onFrame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
+    switch (type) {
+      case FRAME.SETTINGS:
+        this.#onSettings(flags, streamId, payload);
+        break;
+      case FRAME.HEADERS:
+        this.#checkKnown(streamId);
+        this.#blocks.onHeaders(flags, streamId, payload);
+        break;
+      case FRAME.CONTINUATION:
+        this.#blocks.onContinuation(flags, payload);
+        break;
+      case FRAME.RST_STREAM:
+        this.#onReset(streamId, payload);
+        break;
+      case FRAME.GOAWAY:
+        this.#onGoaway(streamId, payload);
+        break;
+      case FRAME.PING:
+        this.#onPing(flags, streamId, payload);
+        break;
+      case FRAME.WINDOW_UPDATE:
+        this.#onWindowUpdate(streamId, payload);
+        break;
+      case FRAME.PRIORITY:
+        if (streamId === 0) throw broken("PRIORITY without a stream");
+        if (payload.length !== 5) throw wrongLength();
+        break;
+      default:
+        throw broken("a push that was not allowed");
+    }
+  }
+
+  #onSettings(flags: number, streamId: number, payload: Uint8Array): void {
+    if (streamId !== 0) throw broken("SETTINGS on a stream");
+    this.#hasSettings = true;
+    if ((flags & FLAGS.ACK) !== 0) {
+      if (payload.length > 0) throw wrongLength();
+      return;
+    }
+    const before = this.#settings;
+    this.#settings = withSettings(before, payload);
+    this.#stream?.sendWindow.grow(this.#settings.initialWindowBytes - before.initialWindowBytes);
+    this.#handler.send(encodeFrame(FRAME.SETTINGS, FLAGS.ACK, 0, NOTHING));
+    this.#sendBody();
+    this.#handler.onSettings();
+  }
+
+  #onBlock(streamId: number, isEnd: boolean, entries: readonly HeaderEntry[]): void {
+    const stream = this.#stream;
+    if (stream?.id !== streamId) return;
+    for (const entry of entries) stream.headerBytes += bytesOf(entry);
+    if (stream.headerBytes > this.#limits.maxHeaderListBytes) throw tooManyHeaders();
+    if (stream.hasHead) {
+      if (!isEnd) throw broken("trailers that are not the end");
+      checkFields(entries);
+      this.#handler.onTrailers(entries);
+    } else {
+      const head = readResponseHead(entries);
+      if (head.status !== undefined && head.status < 200) {
+        if (!isEnd) return;
+        const message = "1xx informational response with END_STREAM flag";
+        throw new Http2Error("stream", ERROR_CODE.PROTOCOL_ERROR, message);
+      }
+      stream.hasHead = true;
+      this.#handler.onHead(head);
+    }
+    if (isEnd && this.#stream === stream) this.#end(false);
+  }
+
+  #onPing(flags: number, streamId: number, payload: Uint8Array): void {
+    if (streamId !== 0) throw broken("PING on a stream");
+    if (payload.length !== 8) throw wrongLength();
+    if ((flags & FLAGS.ACK) === 0) this.#handler.send(encodeFrame(FRAME.PING, FLAGS.ACK, 0, payload));
+  }
+
+  #onGoaway(streamId: number, payload: Uint8Array): void {
+    if (streamId !== 0) throw broken("GOAWAY on a stream");
+    if (payload.length < 8) throw wrongLength();
+    const lastStreamId = readUint32(payload, 0) & 0x7fff_ffff;
+    this.#handler.onGoaway(lastStreamId, readUint32(payload, 4), payload.subarray(8));
+  }
+
+  #end(isByData: boolean): void {
+    this.#stream = undefined;
+    this.#handler.onEnd(isByData);
+  }
+
+  #onReset(streamId: number, payload: Uint8Array): void {
+    this.#checkKnown(streamId);
+    if (payload.length !== 4) throw wrongLength();
+    if (streamId !== this.#stream?.id) return;
+    this.#stream = undefined;
+    this.#handler.onReset(readUint32(payload, 0));
+  }
+
+  #onWindowUpdate(streamId: number, payload: Uint8Array): void {
+    if (payload.length !== 4) throw wrongLength();
+    const bytes = readUint32(payload, 0) & 0x7fff_ffff;
+    if (streamId !== 0) this.#checkKnown(streamId);
+    if (bytes === 0)
+      throw new Http2Error(streamId === 0 ? "connection" : "stream", ERROR_CODE.PROTOCOL_ERROR, "");
+    if (streamId === 0) this.#sendWindow.grow(bytes);
+    else if (streamId === this.#stream?.id) this.#stream.sendWindow.grow(bytes);
+    this.#sendBody();
+  }
+
+  /** Frames may come late for a stream that is over, never for one that was not opened. */
+  #checkKnown(streamId: number): void {
+    if (streamId % 2 === 0 || streamId > this.#lastStreamId)
+      throw broken("a frame on a stream that is not open");
+  }
+}
+
+function broken(message: string): Http2Error {
+  return new Http2Error("connection", ERROR_CODE.PROTOCOL_ERROR, message);
+}
+
+function wrongLength(): Http2Error {
+  return new Http2Error("connection", ERROR_CODE.FRAME_SIZE_ERROR, "a frame of a wrong length");
+}

@@ -1,0 +1,96 @@
+import type { HeaderFields, ResponseHead } from "../../../protocols/http2/index.ts";
+import {
+  type GrpcStatus,
+  INTERNAL,
+  OK,
+  RESOURCE_EXHAUSTED,
+  statusIn,
+  statusOfForeignAnswer,
+  UNKNOWN,
+} from "./grpc-status.ts";
+import { decodeCheckResponse } from "./health-messages.ts";
+
+/** What grpc-go takes for one message. The answer is two bytes long. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+
+const FRAME_HEADER_BYTES = 5;
+
+/** The serving status's name, or why there is none. */
+export type CheckOutcome =
+  | { readonly servingStatus: string }
+  | { readonly servingStatus?: undefined; readonly status: GrpcStatus };
+
+const NO_TRAILERS = { code: INTERNAL, message: "server closed the stream without sending trailers" };
+const NO_STATUS = { code: UNKNOWN, message: "" };
+
+/** Collects what one unary call is answered with, in whatever order and shape it comes. */
+export class UnaryAnswer {
+  readonly #parts: Uint8Array[] = [];
+  #bytes = 0;
+  #status: GrpcStatus | undefined;
+
+  /** An outcome where the answer is no gRPC at all. */
+  onHead(head: ResponseHead): CheckOutcome | undefined {
+    const foreign = statusOfForeignAnswer(head);
+    if (foreign !== undefined) return { status: foreign };
+    // Trailers-only answers carry their status here.
+    this.#status = statusIn(head.fields);
+    return undefined;
+  }
+
+  /** An outcome once there is too much. The part is copied: it may be overwritten. */
+  onData(part: Uint8Array): CheckOutcome | undefined {
+    this.#bytes += part.length;
+    if (this.#bytes > MAX_MESSAGE_BYTES + FRAME_HEADER_BYTES) return { status: tooLarge(this.#bytes) };
+    this.#parts.push(Uint8Array.from(part));
+    return undefined;
+  }
+
+  onTrailers(fields: HeaderFields): void {
+    this.#status ??= statusIn(fields);
+  }
+
+  /** The stream is over; `isByData`: without trailers. */
+  outcome(isByData: boolean): CheckOutcome {
+    const status = this.#status ?? (isByData ? NO_TRAILERS : NO_STATUS);
+    return status.code === OK ? this.#decode() : { status };
+  }
+
+  /** The stream broke off: only a status that was already there counts. */
+  outcomeOfBreak(status: GrpcStatus): CheckOutcome {
+    return this.#status === undefined ? { status } : this.outcome(false);
+  }
+
+  get hasStatus(): boolean {
+    return this.#status !== undefined;
+  }
+
+  #decode(): CheckOutcome {
+    const answer = Buffer.concat(this.#parts);
+    if (answer.length < FRAME_HEADER_BYTES) {
+      const message = "cardinality violation: received no response message from non-server-streaming RPC";
+      return { status: { code: INTERNAL, message } };
+    }
+    if (answer[0] !== 0) {
+      const message = "grpc: compressed flag set with identity or empty encoding";
+      return { status: { code: INTERNAL, message } };
+    }
+    const messageBytes = answer.readUInt32BE(1);
+    if (messageBytes > MAX_MESSAGE_BYTES) return { status: tooLarge(messageBytes) };
+    const message = answer.subarray(FRAME_HEADER_BYTES, FRAME_HEADER_BYTES + messageBytes);
+    if (message.length < messageBytes) return { status: { code: INTERNAL, message: "unexpected EOF" } };
+    try {
+      return { servingStatus: decodeCheckResponse(message) };
+    } catch (error) {
+      const text = `grpc: failed to unmarshal the received message: ${(error as Error).message}`;
+      return { status: { code: INTERNAL, message: text } };
+    }
+  }
+}
+
+function tooLarge(bytes: number): GrpcStatus {
+  return {
+    code: RESOURCE_EXHAUSTED,
+    message: `grpc: received message larger than max (${bytes} vs. ${MAX_MESSAGE_BYTES})`,
+  };
+}

@@ -1,0 +1,24 @@
+import { errorCodeName, type Http2Error } from "../../../protocols/http2/index.ts";
+
+const TOO_LARGE = "http2: frame too large";
+
+/** How Go's HTTP/2 words what a server did wrong. A probe's request is the first stream. */
+export function http2ErrorText({ fault, code, message }: Http2Error): string {
+  switch (fault) {
+    case "connection":
+      return `connection error: ${errorCodeName(code)}`;
+    case "stream":
+      return streamErrorText(code, message);
+    case "frame-too-large":
+      return TOO_LARGE;
+    case "looks-like-http1":
+      return `http2: failed reading the frame payload: ${TOO_LARGE}, note that the frame header looked like an HTTP/1.1 header`;
+    case "header-list-too-large":
+      return "http2: response header list larger than advertised limit";
+  }
+}
+
+/** What ended a probe's one stream. */
+export function streamErrorText(code: number, reason: string): string {
+  return `stream error: stream ID 1; ${errorCodeName(code)}${reason === "" ? "" : `; ${reason}`}`;
+}

@@ -1,0 +1,109 @@
+import type { Socket } from "node:net";
+import {
+  CLIENT_PREFACE_BYTES,
+  ClientConnection,
+  type ClientConnectionHandler,
+  Http2Error,
+} from "../../../protocols/http2/index.ts";
+import { brokenText } from "../exchange-error.ts";
+import { http2ErrorText } from "./http2-error-text.ts";
+
+/** What happens on a connection, and its end. */
+export interface Http2LinkHandler extends Omit<ClientConnectionHandler, "send"> {
+  /** The connection is over before it was closed here; in Go's words. `isEof`: the server just ended it. */
+  onBroken(text: string, isEof: boolean): void;
+}
+
+/** Answers to PINGs and SETTINGS that a server asks for and does not read. */
+export const MAX_UNSENT_BYTES = 64 * 1024;
+
+/**
+ * An HTTP/2 connection of one probe on a connected socket, plain or TLS. What is to be said together is one write: a server that wants
+ * none of it hangs up after the first.
+ */
+export class Http2Link {
+  readonly #socket: Socket;
+  readonly #handler: Http2LinkHandler;
+  readonly #connection: ClientConnection;
+  #unsent: Uint8Array[] = [CLIENT_PREFACE_BYTES];
+  #isOver = false;
+
+  /** Nothing is sent before `flush`. The socket belongs to the link from now on. */
+  constructor(socket: Socket, handler: Http2LinkHandler) {
+    this.#socket = socket;
+    this.#handler = handler;
+    this.#connection = new ClientConnection({
+      send: (bytes) => this.#unsent.push(bytes),
+      onSettings: () => handler.onSettings(),
+      onHead: (head) => handler.onHead(head),
+      onData: (part) => handler.onData(part),
+      onTrailers: (fields) => handler.onTrailers(fields),
+      onEnd: (isByData) => handler.onEnd(isByData),
+      onReset: (code) => handler.onReset(code),
+      onGoaway: (lastStreamId, code, debug) => handler.onGoaway(lastStreamId, code, debug),
+    });
+    socket
+      .on("data", this.#onData)
+      .on("end", this.#onEnd)
+      .on("error", this.#onError)
+      .on("close", this.#onEnd);
+  }
+
+  get maxConcurrentStreams(): number {
+    return this.#connection.maxConcurrentStreams;
+  }
+
+  get nextStreamId(): number {
+    return this.#connection.nextStreamId;
+  }
+
+  /** Frames for stream `nextStreamId`; sent by `flush`, or when what is being read has been read. */
+  request(headers: Uint8Array, body?: Uint8Array): void {
+    this.#connection.request(headers, body);
+  }
+
+  flush(): void {
+    if (this.#unsent.length === 0 || this.#isOver) return;
+    const [first, ...more] = this.#unsent;
+    this.#unsent = [];
+    this.#socket.write(
+      more.length === 0 ? (first as Uint8Array) : Buffer.concat([first as Uint8Array, ...more]),
+    );
+    if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.#break("http2: too many control frames", false);
+  }
+
+  /** Nothing is told any more, and the connection is closed. */
+  close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const socket = this.#socket;
+    socket
+      .off("data", this.#onData)
+      .off("end", this.#onEnd)
+      .off("error", this.#onError)
+      .off("close", this.#onEnd);
+    socket.destroy();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    try {
+      this.#connection.push(chunk);
+    } catch (error) {
+      if (!(error instanceof Http2Error)) throw error;
+      this.#break(http2ErrorText(error), false);
+      return;
+    }
+    this.flush();
+  };
+
+  readonly #onEnd = (): void =>
+    this.#break(this.#connection.isBetweenFrames ? "EOF" : "unexpected EOF", true);
+
+  readonly #onError = (error: Error): void => this.#break(brokenText(error, this.#socket), false);
+
+  #break(text: string, isEof: boolean): void {
+    if (this.#isOver) return;
+    this.close();
+    this.#handler.onBroken(text, isEof);
+  }
+}
