@@ -5,14 +5,15 @@ import {
   closeCodeOf,
   encodeClose,
   encodeControlFrame,
-  MAX_FRAME_HEADER_BYTES,
   NO_CLOSE_CODE,
   OPCODE,
   WebSocketFrameDecoder,
   writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
 import { nextMaskKey } from "../streaming/mask-keys.ts";
+import { releaseChunk } from "../streaming/reused-reads.ts";
 import type { UpgradedConnection } from "./connect.ts";
+import { releaseFrameMemory, takeFrameMemory } from "./frame-memory.ts";
 import type { SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
@@ -21,6 +22,10 @@ const CLOSE_ABNORMAL = 1006;
 /** Servers of Kubernetes close TCP as soon as they have our Close. */
 const CLOSE_TIMEOUT_MS = 1_000;
 const NOTHING: Uint8Array = new Uint8Array(0);
+/** What Kubernetes' peers send at most; a whole number of words, so that each frame is masked by words, and of TLS records. */
+const MAX_FRAME_BYTES = 32 * 1024;
+/** Of a masked frame with a length of 16 bits (RFC 6455 section 5.2). */
+const FRAME_HEADER_BYTES = 8;
 
 /** How it ended. `code` is that of the peer's Close frame, or 1006. */
 export interface ClientWebSocketEnd {
@@ -76,10 +81,13 @@ export class ClientWebSocket {
     });
   }
 
-  /** Starts reading; nothing is delivered before. */
-  start(): void {
+  /** Starts reading; nothing is delivered before. `reusesReads`: nobody keeps a view of a message's part. */
+  start(reusesReads = false): void {
     const socket = this.#socket;
-    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    socket.on("data", (chunk: Buffer) => {
+      this.#receive(chunk);
+      if (reusesReads) releaseChunk(socket);
+    });
     socket.on("drain", () => this.#drained());
     socket.on("end", () =>
       this.#broken("connection-lost", "the server ended the connection without a Close frame"),
@@ -108,19 +116,23 @@ export class ClientWebSocket {
     this.#socket.resume();
   }
 
-  /** Sends one binary message: `prefix` (a channel byte, absent in tunnels) and `payload`, which is copied. */
-  sendMessage(prefix: number | undefined, payload: Uint8Array): void {
+  /**
+   * Sends binary messages that are one frame each, of at most MAX_FRAME_BYTES: `prefix` (a channel byte, absent in tunnels) and a
+   * part of `payload`, which is copied. All of it is one write.
+   */
+  sendMessages(prefix: number | undefined, payload: Uint8Array): void {
     if (this.#isOver || !this.#socket.writable) return;
-    const prefixBytes = prefix === undefined ? 0 : 1;
-    const bytes = payload.byteLength + prefixBytes;
-    const frame = Buffer.allocUnsafe(MAX_FRAME_HEADER_BYTES + bytes);
-    const maskKey = nextMaskKey();
-    const start = writeMaskedFrameHeader(frame, 0, OPCODE.BINARY, bytes, true, maskKey);
-    if (prefix !== undefined) frame[start] = prefix;
-    frame.set(payload, start + prefixBytes);
-    applyMask(frame.subarray(start, start + bytes), maskKey, 0);
+    const partBytes = MAX_FRAME_BYTES - FRAME_HEADER_BYTES - (prefix === undefined ? 0 : 1);
+    const frames = Math.ceil(payload.byteLength / partBytes);
+    const memory = takeFrameMemory(payload.byteLength + frames * (MAX_FRAME_BYTES - partBytes));
+    let end = 0;
+    for (let at = 0; at < payload.byteLength; at += partBytes) {
+      end = writeMessage(memory, end, prefix, payload.subarray(at, at + partBytes));
+    }
     this.#hasUnansweredInput = true;
-    this.#socket.write(frame.subarray(0, start + bytes));
+    this.#socket.write(memory.subarray(0, end), (error) => {
+      if (!error) releaseFrameMemory(memory);
+    });
   }
 
   tick(nowMs: number): void {
@@ -211,4 +223,22 @@ export class ClientWebSocket {
     socket.once("close", () => clearTimeout(timer));
     socket.unref().resume();
   }
+}
+
+/** Returns where the frame ends. */
+function writeMessage(
+  memory: Uint8Array,
+  offset: number,
+  prefix: number | undefined,
+  part: Uint8Array,
+): number {
+  const prefixBytes = prefix === undefined ? 0 : 1;
+  const bytes = part.byteLength + prefixBytes;
+  const maskKey = nextMaskKey();
+  const start = offset + writeMaskedFrameHeader(memory, offset, OPCODE.BINARY, bytes, true, maskKey);
+  if (prefix !== undefined) memory[start] = prefix;
+  memory.set(part, start + prefixBytes);
+  const end = start + bytes;
+  applyMask(memory.subarray(start, end), maskKey, 0);
+  return end;
 }

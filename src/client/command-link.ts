@@ -1,8 +1,8 @@
 import type { TerminalSize } from "../../protocols/remotecommand/index.ts";
 import type { SessionError } from "./session-error.ts";
 
-/** What goes in one DATA frame or WebSocket message at most: what Kubernetes' peers send themselves. */
-export const MAX_PART_BYTES: number = 32 * 1024;
+/** What a link takes of the input at a time; it goes in frames of at most 32 KiB, which is what Kubernetes' peers send themselves. */
+export const MAX_PART_BYTES: number = 240 * 1024;
 
 /** How the far end of a command's session ended. */
 export interface LinkEnd {
@@ -24,8 +24,8 @@ export interface CommandLinkHandler {
 
 /** The streams of one exec or attach, over either transport. */
 export interface CommandLink {
-  /** Starts; nothing is delivered before. */
-  start(): void;
+  /** Starts; nothing is delivered before. `reusesReads`: parts of the output are not looked at any more when `onOutput` returns. */
+  start(reusesReads: boolean): void;
   /** At most MAX_PART_BYTES. False: more should wait for `onDrain`. */
   sendInput(part: Uint8Array): boolean;
   /** The remote command's stdin ends. No effect where the protocol cannot say it (WebSocket before v5). */

@@ -84,7 +84,7 @@ export class CommandRun {
       signal?.addEventListener("abort", this.#onAbort, { once: true });
       this.#openSink("stdout", stdout);
       if (tty !== true) this.#openSink("stderr", stderr);
-      this.#link.start();
+      this.#link.start([...this.#sinks.values()].every((sink) => !sink.keepsParts));
       if (this.#isOver) return;
       this.#startInput();
       if (tty === true) void this.#sendSizes();

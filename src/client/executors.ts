@@ -8,7 +8,6 @@ import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { ConnectError } from "./connect-error.ts";
 import type { CommandPath } from "./pod-paths.ts";
 import { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
-import { SpdyCommandLink } from "./spdy-command-link.ts";
 import type { Target } from "./target.ts";
 import { WebSocketCommandLink } from "./websocket-command-link.ts";
 
@@ -85,6 +84,8 @@ export class SpdyExecutor implements Executor {
 
   async stream(streams: CommandStreams): Promise<CommandEnd> {
     const request = dialRequest("spdy", this.#path, SPDY_VERSIONS, streams, this.#options);
+    // Most servers speak WebSocket, and SPDY's modules take longer to load than a small command takes to run.
+    const { SpdyCommandLink } = await import("./spdy-command-link.ts");
     const connection = await dial(this.#target, request);
     const version = versionOf(connection, SPDY_VERSIONS);
     const times = { ...defaultSessionTimes, ...this.#options.times };

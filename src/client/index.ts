@@ -16,7 +16,7 @@ export { ForwardedStream } from "./forwarded-stream.ts";
 export { getObject } from "./get-object.ts";
 export type { InputStream } from "./input-source.ts";
 export { kubeconfigTarget } from "./kubeconfig-target.ts";
-export type { OutputStream } from "./output-sink.ts";
+export type { OutputStream, PartTaker } from "./output-sink.ts";
 export { attachPath, type CommandPath, execPath, type PodReference, portForwardPath } from "./pod-paths.ts";
 export { type PortMapping, parsePortArgument } from "./port-argument.ts";
 export { PortForwardConnection } from "./port-forward-connection.ts";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 
-/** Where a session's input comes from. */
-export type InputStream = Readable | ReadableStream<Uint8Array>;
+/** Where a session's input comes from. A chunk of an iterable is not looked at any more when the next one is asked for. */
+export type InputStream = Readable | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 export interface InputHandler {
   /** False: stop until `resume`. */
@@ -18,7 +18,16 @@ export interface InputSource {
 }
 
 export function openInput(stream: InputStream, handler: InputHandler): InputSource {
-  return stream instanceof Readable ? new NodeInput(stream, handler) : new WebInput(stream, handler);
+  if (stream instanceof Readable) return new NodeInput(stream, handler);
+  if ("getReader" in stream) {
+    const reader = stream.getReader();
+    return new PulledInput({ next: () => reader.read(), letGo: () => reader.releaseLock() }, handler);
+  }
+  const iterator = stream[Symbol.asyncIterator]();
+  return new PulledInput(
+    { next: () => iterator.next(), letGo: () => void iterator.return?.().catch(() => {}) },
+    handler,
+  );
 }
 
 class NodeInput implements InputSource {
@@ -64,14 +73,20 @@ class NodeInput implements InputSource {
   }
 }
 
-class WebInput implements InputSource {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+interface Pulled {
+  next(): Promise<{ done?: boolean | undefined; value?: Uint8Array | undefined }>;
+  letGo(): void;
+}
+
+/** What gives a chunk only when it is asked for one. */
+class PulledInput implements InputSource {
+  readonly #pulled: Pulled;
   readonly #handler: InputHandler;
   #wake: (() => void) | undefined;
   #isStopped = false;
 
-  constructor(stream: ReadableStream<Uint8Array>, handler: InputHandler) {
-    this.#reader = stream.getReader();
+  constructor(pulled: Pulled, handler: InputHandler) {
+    this.#pulled = pulled;
     this.#handler = handler;
     void this.#read();
   }
@@ -82,16 +97,16 @@ class WebInput implements InputSource {
 
   stop(): void {
     this.#isStopped = true;
-    this.#reader.releaseLock();
+    this.#pulled.letGo();
     this.#wake?.();
   }
 
   async #read(): Promise<void> {
     try {
       while (!this.#isStopped) {
-        const { done, value } = await this.#reader.read();
+        const { done, value } = await this.#pulled.next();
         if (this.#isStopped) return;
-        if (done) {
+        if (done || value === undefined) {
           this.#handler.onEnd();
           return;
         }

@@ -1,7 +1,16 @@
 import { Writable } from "node:stream";
 
 /** Where a session's output goes. It is not ended with the session: several may write to one terminal. */
-export type OutputStream = Writable | WritableStream<Uint8Array>;
+export type OutputStream = Writable | WritableStream<Uint8Array> | PartTaker;
+
+/** Takes output without the cost of a stream: for bulk. */
+export interface PartTaker {
+  /**
+   * Keeps no view of the part, whose memory is used again. Undefined: more may come. A promise: it should not come before that
+   * resolves, though a little may; it rejects where what was taken is lost. Never throws.
+   */
+  takePart(part: Uint8Array): Promise<void> | undefined;
+}
 
 export interface OutputHandler {
   /** It may be written to again. */
@@ -14,6 +23,8 @@ export interface OutputSink {
   /** False: more should wait for `onDrain`. */
   write(part: Uint8Array): boolean;
   readonly needsDrain: boolean;
+  /** Whether parts are looked at after `write` has returned. */
+  readonly keepsParts: boolean;
   /** Resolves when everything written has been taken, or the sink has failed. */
   flushed(): Promise<void>;
   /** Lets go of the stream. */
@@ -21,6 +32,7 @@ export interface OutputSink {
 }
 
 export function openOutput(stream: OutputStream, handler: OutputHandler): OutputSink {
+  if ("takePart" in stream) return new TakerSink(stream, handler);
   return stream instanceof Writable ? new NodeSink(stream, handler) : new WebSink(stream, handler);
 }
 
@@ -57,7 +69,50 @@ class PendingWrites {
   }
 }
 
+class TakerSink implements OutputSink {
+  readonly keepsParts = false;
+  readonly #taker: PartTaker;
+  readonly #handler: OutputHandler;
+  readonly #pending = new PendingWrites();
+  #isReleased = false;
+
+  constructor(taker: PartTaker, handler: OutputHandler) {
+    this.#taker = taker;
+    this.#handler = handler;
+  }
+
+  write(part: Uint8Array): boolean {
+    const taken = this.#taker.takePart(part);
+    if (taken === undefined) return !this.needsDrain;
+    this.#pending.add();
+    taken.then(
+      () => {
+        this.#pending.taken();
+        if (!this.needsDrain && !this.#isReleased) this.#handler.onDrain();
+      },
+      (error: Error) => {
+        this.#pending.fail();
+        if (!this.#isReleased) this.#handler.onError(error);
+      },
+    );
+    return false;
+  }
+
+  get needsDrain(): boolean {
+    return !this.#pending.isEmpty;
+  }
+
+  flushed(): Promise<void> {
+    return this.#pending.whenEmpty();
+  }
+
+  release(): void {
+    this.#isReleased = true;
+  }
+}
+
 class NodeSink implements OutputSink {
+  readonly keepsParts = true;
   readonly #stream: Writable;
   readonly #pending = new PendingWrites();
   readonly #onDrain: () => void;
@@ -96,6 +151,7 @@ class NodeSink implements OutputSink {
 }
 
 class WebSink implements OutputSink {
+  readonly keepsParts = false;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #handler: OutputHandler;
   readonly #pending = new PendingWrites();

@@ -7,12 +7,15 @@ import {
   type TerminalSize,
 } from "../../protocols/remotecommand/index.ts";
 import { defaultSpdyLimits, type SpdyStream, type StreamEnd } from "../../protocols/spdy/index.ts";
+import { releaseChunk } from "../streaming/reused-reads.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "../streaming/spdy-connection.ts";
 import type { CommandLink, CommandLinkHandler } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import { SessionError } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
+/** What goes in one DATA frame. */
+const MAX_FRAME_BYTES = 32 * 1024;
 /** Answers to a flood of PINGs that may wait for a server that does not read; input stops at the socket's mark. */
 export const MAX_QUEUED_BYTES: number = 1024 * 1024;
 /** A server closes TCP as soon as the streams have gone. */
@@ -60,11 +63,14 @@ export class SpdyCommandLink implements CommandLink {
     );
   }
 
-  start(): void {
+  start(reusesReads: boolean): void {
     const { socket, head } = this.#connection;
     this.#startedMs = this.#times.clock.now();
     this.#times.clock.add(this);
-    socket.on("data", (chunk: Buffer) => this.#spdy.receive(chunk));
+    socket.on("data", (chunk: Buffer) => {
+      this.#spdy.receive(chunk);
+      if (reusesReads) releaseChunk(socket);
+    });
     socket.on("drain", () => this.#handler.onDrain());
     socket.cork();
     for (const type of this.#types) this.#streams.set(type, this.#open(type));
@@ -85,7 +91,10 @@ export class SpdyCommandLink implements CommandLink {
   sendInput(part: Uint8Array): boolean {
     const { socket } = this.#connection;
     socket.cork();
-    this.#streams.get("stdin")?.write(part);
+    const stdin = this.#streams.get("stdin");
+    for (let offset = 0; offset < part.byteLength; offset += MAX_FRAME_BYTES) {
+      stdin?.write(part.subarray(offset, offset + MAX_FRAME_BYTES));
+    }
     socket.uncork();
     return this.#isOver || !socket.writableNeedDrain;
   }

@@ -1,6 +1,5 @@
 import { Duplex } from "node:stream";
 import { ClientWebSocket, type ClientWebSocketEnd } from "./client-websocket.ts";
-import { MAX_PART_BYTES } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import type { SessionTimes } from "./session-times.ts";
 
@@ -8,7 +7,7 @@ const CLOSE_NORMAL = 1000;
 
 /**
  * The client's end of a byte stream inside a WebSocket: binary messages are its bytes, their boundaries mean nothing.
- * Ending it closes the WebSocket with 1000. What was written together leaves in one message, at most 32 KiB of it.
+ * Ending it closes the WebSocket with 1000. What was written together leaves in one write, in messages of at most 32 KiB.
  */
 export class TunnelSocket extends Duplex {
   readonly #webSocket: ClientWebSocket;
@@ -34,9 +33,7 @@ export class TunnelSocket extends Duplex {
   }
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: () => void): void {
-    for (let offset = 0; offset < chunk.byteLength; offset += MAX_PART_BYTES) {
-      this.#webSocket.sendMessage(undefined, chunk.subarray(offset, offset + MAX_PART_BYTES));
-    }
+    this.#webSocket.sendMessages(undefined, chunk);
     if (this.#webSocket.needsDrain) this.#whenDrained = done;
     else done();
   }

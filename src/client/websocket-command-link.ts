@@ -50,23 +50,23 @@ export class WebSocketCommandLink implements CommandLink {
     );
   }
 
-  start(): void {
-    this.#webSocket.start();
+  start(reusesReads: boolean): void {
+    this.#webSocket.start(reusesReads);
   }
 
   sendInput(part: Uint8Array): boolean {
-    this.#webSocket.sendMessage(CHANNEL.STDIN, part);
+    this.#webSocket.sendMessages(CHANNEL.STDIN, part);
     return !this.#webSocket.needsDrain;
   }
 
   endInput(): void {
     if (this.#hasEndedInput || !this.#hasClose) return;
     this.#hasEndedInput = true;
-    this.#webSocket.sendMessage(CHANNEL.CLOSE, Uint8Array.of(CHANNEL.STDIN));
+    this.#webSocket.sendMessages(CHANNEL.CLOSE, Uint8Array.of(CHANNEL.STDIN));
   }
 
   resize(size: TerminalSize): void {
-    this.#webSocket.sendMessage(CHANNEL.RESIZE, encodeResize(size));
+    this.#webSocket.sendMessages(CHANNEL.RESIZE, encodeResize(size));
   }
 
   pause(): void {

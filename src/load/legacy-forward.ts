@@ -70,7 +70,7 @@ export function legacyForward(target: Target, path: string, options: ExecutorOpt
 
 function sendFrom(input: Readable | undefined, webSocket: ClientWebSocket, onStop: () => void): () => void {
   const send = (part: Uint8Array): void => {
-    webSocket.sendMessage(DATA, part);
+    webSocket.sendMessages(DATA, part);
     if (webSocket.needsDrain) input?.pause();
   };
   input?.on("data", send);
