@@ -1,4 +1,4 @@
-import { attachPath } from "../client/index.ts";
+import { attachPath } from "../client/pod-paths.ts";
 import { commandFlags, commandHelp, escapeOf, findContainer } from "./client/command-target.ts";
 import { connectionHelp, openConnection } from "./client/connection.ts";
 import { runCommandSession } from "./client/run-command.ts";

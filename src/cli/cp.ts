@@ -1,6 +1,7 @@
 import { lstat, mkdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { ConnectError, SessionError } from "../client/index.ts";
+import { ConnectError } from "../client/connect-error.ts";
+import { SessionError } from "../client/session-error.ts";
 import { findContainer } from "./client/command-target.ts";
 import {
   type ClientConnection,
@@ -12,13 +13,9 @@ import { reportError } from "./client/report-error.ts";
 import { CopyError } from "./copy/copy-error.ts";
 import type { CopyOptions } from "./copy/copy-options.ts";
 import { type CopyEnd, parseCopyEnd } from "./copy/copy-spec.ts";
-import { downloadFile, downloadToStream } from "./copy/download-file.ts";
-import { downloadFolder } from "./copy/download-folder.ts";
 import { inspect, type RemotePath } from "./copy/remote-path.ts";
 import { isMissingProgram, RemoteShell } from "./copy/remote-shell.ts";
 import { withRetries } from "./copy/retry.ts";
-import { uploadFile, uploadStream } from "./copy/upload-file.ts";
-import { uploadFolder } from "./copy/upload-folder.ts";
 import { helpText, parseFlags } from "./flags.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -33,7 +30,7 @@ const HELP = helpText("sluice cp SOURCE DESTINATION [flags], each PATH, -, or [N
 
 type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;
 
-/** Copies a file or a folder to or from a container. Nothing that looks complete is left when it fails. */
+/** Copies a file or a folder to or from a container. Loads only what that takes: starting is most of a small copy. Nothing that looks complete is left when it fails. */
 export async function run(args: string[]): Promise<number> {
   const { values, positionals } = parseFlags({
     args,
@@ -84,37 +81,48 @@ async function download(source: RemoteEnd, destination: CopyEnd, options: CopyOp
   if (destination.type !== "local") {
     if (found.kind === "folder")
       throw new CopyError("usage", `${source.path} is a folder; stdout takes a file`);
+    const { downloadToStream } = await import("./copy/download-file.ts");
     await downloadToStream(found, process.stdout, options);
     return;
   }
   const target = await localTarget(destination.path, path.posix.basename(found.path));
-  if (found.kind === "folder") await downloadFolder(found, target, options);
-  else await downloadFile(found, target, options);
+  if (found.kind === "folder") {
+    const { downloadFolder } = await import("./copy/download-folder.ts");
+    await downloadFolder(found, target, options);
+    return;
+  }
+  const { downloadFile } = await import("./copy/download-file.ts");
+  await downloadFile(found, target, options);
 }
 
 async function upload(source: CopyEnd, destination: RemoteEnd, options: CopyOptions): Promise<void> {
-  const found = await look(destination.path, options);
+  const name = source.type === "local" ? path.basename(path.resolve(source.path)) : "";
+  const found = await look(destination.path, options, name);
   if (found.kind === "other")
     throw new CopyError("usage", `${destination.path} is neither a file nor a folder`);
   if (source.type !== "local") {
     if (found.kind === "folder")
       throw new CopyError("usage", `${destination.path} is a folder; stdin is a file`);
+    const { uploadStream } = await import("./copy/upload-file.ts");
     await uploadStream(process.stdin, found.path, found, options);
     return;
   }
   const stats = await stat(source.path).catch(() => undefined);
   if (stats === undefined) throw new CopyError("usage", `${source.path} doesn't exist in local filesystem`);
-  const name = path.basename(path.resolve(source.path));
   const target = found.kind === "folder" ? path.posix.join(found.path, name) : found.path;
-  if (stats.isDirectory()) await uploadFolder(source.path, target, found, options);
-  else if (stats.isFile()) await uploadFile(source.path, target, found, options);
-  else throw new CopyError("usage", `${source.path} is neither a file nor a folder`);
+  if (stats.isDirectory()) {
+    const { uploadFolder } = await import("./copy/upload-folder.ts");
+    await uploadFolder(source.path, target, found, options);
+  } else if (stats.isFile()) {
+    const { uploadFile } = await import("./copy/upload-file.ts");
+    await uploadFile(source.path, target, found, options);
+  } else throw new CopyError("usage", `${source.path} is neither a file nor a folder`);
 }
 
-async function look(remotePath: string, options: CopyOptions): Promise<RemotePath> {
+async function look(remotePath: string, options: CopyOptions, name = ""): Promise<RemotePath> {
   try {
     const { retries, shell, verbosity } = options;
-    return await withRetries(() => inspect(shell, remotePath), {
+    return await withRetries(() => inspect(shell, remotePath, name), {
       retries,
       progress: () => 0,
       note: verbosity.note,

@@ -1,4 +1,4 @@
-import { execPath } from "../client/index.ts";
+import { execPath } from "../client/pod-paths.ts";
 import { commandFlags, commandHelp, escapeOf, findContainer } from "./client/command-target.ts";
 import { connectionHelp, openConnection, splitAtDashes } from "./client/connection.ts";
 import { runCommandSession } from "./client/run-command.ts";

@@ -1,5 +1,6 @@
 import type { ParseArgsConfig } from "node:util";
-import { ConnectError, type PodReference } from "../../client/index.ts";
+import { ConnectError } from "../../client/connect-error.ts";
+import type { PodReference } from "../../client/pod-paths.ts";
 import { UsageError } from "../usage-error.ts";
 import { type ClientConnection, connectionFlags, parseResource } from "./connection.ts";
 import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.ts";

@@ -1,5 +1,6 @@
 import type { ParseArgsConfig } from "node:util";
-import { kubeconfigTarget, type Target } from "../../client/index.ts";
+import { kubeconfigTarget } from "../../client/kubeconfig-target.ts";
+import type { Target } from "../../client/target.ts";
 import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
 import { UsageError } from "../usage-error.ts";
 import { type Verbosity, verbosityOf } from "./verbosity.ts";

@@ -1,4 +1,5 @@
-import { ConnectError, SessionError } from "../../client/index.ts";
+import { ConnectError } from "../../client/connect-error.ts";
+import { SessionError } from "../../client/session-error.ts";
 
 /** What a shell says of a program that SIGPIPE ended. */
 const EXIT_BROKEN_PIPE = 141;

@@ -1,13 +1,7 @@
 import { ReadStream, type WriteStream } from "node:tty";
-import {
-  type CommandEnd,
-  type CommandPath,
-  type CommandStreams,
-  FallbackExecutor,
-  SpdyExecutor,
-  shouldFallBack,
-  WebSocketExecutor,
-} from "../../client/index.ts";
+import type { CommandEnd, CommandStreams } from "../../client/command-run.ts";
+import { FallbackExecutor, SpdyExecutor, shouldFallBack, WebSocketExecutor } from "../../client/executors.ts";
+import type { CommandPath } from "../../client/pod-paths.ts";
 import { type ClientConnection, webSocketsAreOn } from "./connection.ts";
 import { reportError } from "./report-error.ts";
 import { EscapeFilter, enterRawMode, terminalSizes } from "./terminal.ts";

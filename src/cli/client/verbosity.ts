@@ -1,4 +1,4 @@
-import type { ConnectTrace } from "../../client/index.ts";
+import type { ConnectTrace } from "../../client/target.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** What `-v` asks to see on stderr. Credentials are masked at every level. */

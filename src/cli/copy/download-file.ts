@@ -1,20 +1,23 @@
-import { createWriteStream } from "node:fs";
-import { chmod, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { Transform, type TransformCallback, Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { Writable } from "node:stream";
+import type { OutputStream } from "../../client/output-sink.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
-import { RunningHash, remoteHash } from "./hashing.ts";
+import { FileWriter } from "./file-writer.ts";
+import { canHash, HASH_FUNCTION, hashIn, RunningHash, remoteHash } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
-import { inspect, type RemotePath } from "./remote-path.ts";
+import type { RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { withRetries } from "./retry.ts";
 
-/** What may wait for the disk: messages come in pieces of 32 KiB, and a write for each of them is most of the work. */
-const BUFFER_BYTES = 4 * 1024 * 1024;
-const READ_ALL = 'exec cat "$1"';
-const READ_FROM = 'exec tail -c +"$2" "$1"';
+/** Up to here the SHA-256 is asked for with the bytes; for a larger file, meanwhile, by a command of its own. */
+const HASHED_ALONG_BYTES = 1024 * 1024;
+/** Says on stderr, behind the last byte, what the file is by now, and, where there is a `$3`, its SHA-256. */
+const AFTERWARDS = `s=$(stat -L -c '%s %Y %i' "$1" 2>/dev/null) || s=$(wc -c < "$1")
+echo "afterwards $s" >&2; if [ -n "$3" ]; then h "$1" >&2; fi`;
+const READ_ALL = `${HASH_FUNCTION}cat "$1" || exit $?; ${AFTERWARDS}`;
+const READ_FROM = `${HASH_FUNCTION}tail -c +"$2" "$1" || exit $?; ${AFTERWARDS}`;
 
 /**
  * Copies a file to `destination`, which appears whole or not at all: it grows under another name beside it. A copy that broke
@@ -29,7 +32,7 @@ export async function downloadFile(
 ): Promise<void> {
   const partial = path.join(path.dirname(destination), `.${path.basename(destination)}.sluice-partial`);
   const note = `${partial}.of`;
-  const progress = startProgress(path.basename(destination), source.size, options.isQuiet);
+  const progress = await startProgress(path.basename(destination), source.size, options.isQuiet);
   const download = new Download(source, options, progress);
   try {
     const isSame = source.version !== "" && (await readFile(note, "utf8").catch(() => "")) === source.version;
@@ -61,7 +64,11 @@ export async function downloadToStream(
   output: Writable,
   options: CopyOptions,
 ): Promise<void> {
-  const download = new Download(source, options, startProgress(source.path, source.size, options.isQuiet));
+  const download = new Download(
+    source,
+    options,
+    await startProgress(source.path, source.size, options.isQuiet),
+  );
   await withRetries(() => download.toStream(output), {
     ...options,
     progress: () => download.bytes,
@@ -75,7 +82,9 @@ class Download {
   readonly #options: CopyOptions;
   readonly #progress: Progress;
   readonly #hash = new RunningHash();
+  /** The container's SHA-256, and what the file was when the last byte had been read. */
   #theirs: Promise<string> | undefined;
+  #afterwards = "";
   bytes = 0;
 
   constructor(source: RemotePath, options: CopyOptions, progress: Progress) {
@@ -87,24 +96,20 @@ class Download {
   async toFile(partial: string): Promise<void> {
     const size = (await stat(partial).catch(() => undefined))?.size ?? 0;
     const offset = this.#canResume && size <= this.#source.size ? size : 0;
-    if (size !== offset) await truncate(partial, offset).catch(() => {});
-    await this.#hash.moveTo(offset, partial);
     this.bytes = offset;
     this.#progress.moveTo(offset);
-    const file = createWriteStream(partial, { flags: offset === 0 ? "w" : "a", highWaterMark: BUFFER_BYTES });
-    const meter = this.#meter();
-    const written = pipeline(meter, file);
-    // Its failure is the session's, which tells it.
-    written.catch(() => {});
+    const file = await open(partial, offset === 0 ? "w" : "r+");
     try {
-      await this.#read(offset, meter);
-      meter.end();
-      await written;
-    } catch (error) {
-      // What has arrived is kept: the file is closed with all of it.
-      meter.end();
-      await written;
-      throw error;
+      await this.#hash.moveTo(offset, file);
+      const writer = new FileWriter(file, offset, (piece) => this.#account(piece));
+      try {
+        await this.#read(offset, writer);
+      } finally {
+        // What has arrived is kept; where the disk took it no more, that is the cause, and the session only ended with it.
+        await writer.finish();
+      }
+    } finally {
+      await file.close();
     }
   }
 
@@ -125,14 +130,20 @@ class Download {
   /** What arrived is what was there, and what was there has not changed. */
   async check(): Promise<void> {
     const { path: remotePath, version, size } = this.#source;
-    const now = await inspect(this.#options.shell, remotePath);
-    if (now.version !== version || now.size !== size || now.kind !== "file") {
+    if (this.#afterwards === "") {
+      throw new CopyError("mismatch", `${remotePath}: the container did not say that this was all`);
+    }
+    if (this.#afterwards !== (version || String(size))) {
       throw new CopyError("changed", `${remotePath}: file changed as we read it`);
     }
     if (this.bytes !== size) {
       throw new CopyError("mismatch", `${remotePath}: ${this.bytes} bytes arrived of ${size}`);
     }
-    const theirs = await this.#theirs;
+    const theirs = await withRetries(() => this.#askHash(), {
+      ...this.#options,
+      progress: () => 0,
+      note: this.#options.verbosity.note,
+    });
     if (theirs !== undefined && theirs !== this.#hash.hex()) {
       throw new CopyError("mismatch", `${remotePath}: the SHA-256 differs on both ends`);
     }
@@ -142,35 +153,40 @@ class Download {
     return this.#source.tools.has("tail") && this.#source.version !== "";
   }
 
-  async #read(offset: number, output: Writable): Promise<void> {
-    const { shell, signal, verifies } = this.#options;
-    const { path: remotePath, tools } = this.#source;
-    if (this.#theirs === undefined && verifies && tools.has("sha256sum")) {
-      this.#theirs = remoteHash(shell, remotePath).catch(() => remoteHash(shell, remotePath));
-      this.#theirs.catch(() => {});
-    }
-    const streams = { stdout: output, signal };
-    const result =
-      offset === 0
-        ? await shell.script(READ_ALL, [remotePath], streams)
-        : await shell.script(READ_FROM, [remotePath, String(offset + 1)], streams);
+  async #read(offset: number, output: OutputStream): Promise<void> {
+    const { shell, signal } = this.#options;
+    const { path: remotePath, size } = this.#source;
+    const isHashedAlong = this.#isHashed && size <= HASHED_ALONG_BYTES;
+    // Meanwhile; what becomes of it is asked at the end.
+    if (!isHashedAlong) this.#askHash().catch(() => {});
+    const args = [remotePath, String(offset + 1), isHashedAlong ? "hash" : ""];
+    const script = offset === 0 ? READ_ALL : READ_FROM;
+    const result = await shell.script(script, args, { stdout: output, signal });
     if (result.exitCode !== 0) throw remoteFailure(result);
+    this.#afterwards = /^afterwards *(.*)$/m.exec(result.stderr)?.[1]?.trim() ?? "";
+    if (isHashedAlong) this.#theirs = Promise.resolve(hashIn(result.stderr));
   }
 
-  #meter(): Transform {
-    return new Transform({
-      highWaterMark: BUFFER_BYTES,
-      transform: (chunk: Buffer, _encoding, done: TransformCallback) => {
-        this.#account(chunk);
-        done(null, chunk);
-      },
-    });
+  get #isHashed(): boolean {
+    return this.#options.verifies && canHash(this.#source.tools);
   }
 
-  #account(chunk: Buffer): void {
-    this.#hash.update(chunk);
-    this.bytes += chunk.byteLength;
-    this.#progress.advance(chunk.byteLength);
+  /** One question at a time; one that failed is asked again. */
+  async #askHash(): Promise<string | undefined> {
+    if (!this.#isHashed) return undefined;
+    this.#theirs ??= remoteHash(this.#options.shell, this.#source.path);
+    try {
+      return await this.#theirs;
+    } catch (error) {
+      this.#theirs = undefined;
+      throw error;
+    }
+  }
+
+  #account(piece: Uint8Array): void {
+    this.#hash.update(piece);
+    this.bytes += piece.byteLength;
+    this.#progress.advance(piece.byteLength);
   }
 }
 

@@ -5,11 +5,11 @@ import path from "node:path";
 import { PassThrough, Transform, type TransformCallback, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
-import { SessionError } from "../../client/index.ts";
+import { SessionError } from "../../client/session-error.ts";
 import { refuseLinks, safeName } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
-import { remoteHashes } from "./hashing.ts";
+import { canHash, remoteHashes } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { remoteFailure, textInput } from "./remote-shell.ts";
@@ -40,7 +40,7 @@ export async function downloadFolder(
   if (!source.tools.has("tar")) throw new CopyError("remote", "the container has no tar");
   const staging = path.join(path.dirname(destination), `.${path.basename(destination)}.sluice-partial`);
   await rm(staging, { recursive: true, force: true });
-  const progress = startProgress(path.basename(destination), 0, options.isQuiet);
+  const progress = await startProgress(path.basename(destination), 0, options.isQuiet);
   const unpacking = new Unpacking(staging, options, progress);
   try {
     await mkdir(staging, { recursive: true });
@@ -49,7 +49,7 @@ export async function downloadFolder(
       progress: () => unpacking.bytes,
       note: options.verbosity.note,
     });
-    if (options.verifies && source.tools.has("sha256sum") && source.tools.has("find")) {
+    if (options.verifies && canHash(source.tools) && source.tools.has("find")) {
       unpacking.compare(await remoteHashes(options.shell, source.path));
     }
     await unpacking.setModes();

@@ -1,5 +1,3 @@
-import cliProgress from "cli-progress";
-
 /** How far a copy is. */
 export interface Progress {
   advance(bytes: number): void;
@@ -11,8 +9,9 @@ export interface Progress {
 const nothing: Progress = { advance: () => {}, moveTo: () => {}, stop: () => {} };
 
 /** A bar on stderr, where that is a terminal. `totalBytes` 0: unknown. */
-export function startProgress(name: string, totalBytes: number, isQuiet: boolean): Progress {
+export async function startProgress(name: string, totalBytes: number, isQuiet: boolean): Promise<Progress> {
   if (isQuiet || !process.stderr.isTTY) return nothing;
+  const { default: cliProgress } = await import("cli-progress");
   const format = `${name.slice(-30)} {bar} {percentage}% {mebibytes} MiB {eta_formatted}`;
   const bar = new cliProgress.SingleBar({ format, hideCursor: true, stream: process.stderr });
   let bytes = 0;

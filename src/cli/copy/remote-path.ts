@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { RemoteShell } from "./remote-shell.ts";
 
-export type Tool = "sha256sum" | "tail" | "tar" | "find";
+export type Tool = "sha256sum" | "openssl" | "tail" | "tar" | "find";
 
 /** What a path in the container is, and what there is to work with. */
 export interface RemotePath {
@@ -13,6 +13,8 @@ export interface RemotePath {
   readonly version: string;
   readonly mode: number | undefined;
   readonly tools: ReadonlySet<Tool>;
+  /** Something of an upload of before lies beside it, or, of `name`, in it. */
+  readonly hasPartial: boolean;
 }
 
 const INSPECT = `p="$1"
@@ -21,13 +23,19 @@ if [ -f "$p" ]; then k=file; elif [ -e "$p" ]; then k=other; else k=absent; fi; 
 d=$(cd "$d" 2>/dev/null && pwd -P) || d=
 [ "$d" = / ] && [ -n "$b" ] && d=
 echo "kind $k"; echo "path $d$b"
-if [ $k = file ]; then echo "size $(wc -c < "$p")"; echo "stat $(stat -L -c '%s %Y %i' "$p" 2>/dev/null)"; echo "mode $(stat -L -c %a "$p" 2>/dev/null)"; fi
-for t in sha256sum tail tar find; do command -v $t >/dev/null 2>&1 && echo "tool $t"; done
+if [ $k = file ]; then stat -L -c 'stat %s %Y %i
+mode %a' "$p" 2>/dev/null || echo "size $(wc -c < "$p")"; fi
+t="$d$b"; [ $k = folder ] && t="$t/$2"
+[ -e "\${t%/*}/.\${t##*/}.sluice-partial" ] && echo "partial there"
+for t in sha256sum openssl tail tar find; do command -v $t >/dev/null 2>&1 && echo "tool $t"; done
 true`;
 
-/** Looks at a path. Throws CopyError, and what executors throw: also where the container has no shell. */
-export async function inspect(shell: RemoteShell, path: string): Promise<RemotePath> {
-  const lines = (await shell.mustRun(INSPECT, [argumentOf(path)])).split("\n");
+/**
+ * Looks at a path; `name` is what will be put there should it be a folder. Throws CopyError, and what executors throw: also where the
+ * container has no shell.
+ */
+export async function inspect(shell: RemoteShell, path: string, name = ""): Promise<RemotePath> {
+  const lines = (await shell.mustRun(INSPECT, [argumentOf(path), name])).split("\n");
   const fieldOf = (name: string): string =>
     lines
       .find((line) => line.startsWith(`${name} `))
@@ -38,10 +46,11 @@ export async function inspect(shell: RemoteShell, path: string): Promise<RemoteP
   return {
     kind: fieldOf("kind") as RemotePath["kind"],
     path: fieldOf("path") || path,
-    size: Number(fieldOf("size") || 0),
+    size: Number(fieldOf("size") || fieldOf("stat").split(" ")[0] || 0),
     version: fieldOf("stat"),
     mode: Number.isNaN(mode) ? undefined : mode & 0o777,
     tools: new Set(tools),
+    hasPartial: fieldOf("partial") !== "",
   };
 }
 

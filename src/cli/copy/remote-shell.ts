@@ -1,11 +1,7 @@
-import { PassThrough, type Readable, Writable } from "node:stream";
-import {
-  type CommandEnd,
-  execPath,
-  type OutputStream,
-  type PodReference,
-  SessionError,
-} from "../../client/index.ts";
+import type { InputStream } from "../../client/input-source.ts";
+import type { OutputStream, PartTaker } from "../../client/output-sink.ts";
+import { execPath, type PodReference } from "../../client/pod-paths.ts";
+import { SessionError } from "../../client/session-error.ts";
 import type { ClientConnection } from "../client/connection.ts";
 import { commandExecutor } from "../client/run-command.ts";
 import { CopyError } from "./copy-error.ts";
@@ -15,7 +11,7 @@ const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_QUOTED_BYTES = 500;
 
 export interface ShellStreams {
-  readonly stdin?: Readable | undefined;
+  readonly stdin?: InputStream | undefined;
   readonly stdout?: OutputStream | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -45,7 +41,7 @@ export class RemoteShell {
     const [out, err] = [new Text(), new Text()];
     const executor = commandExecutor(this.#connection, execPath(this.#container, command));
     const stdout = streams.stdout ?? out;
-    const { exitCode }: CommandEnd = await executor.stream({ ...streams, stdout, stderr: err });
+    const { exitCode } = await executor.stream({ ...streams, stdout, stderr: err });
     return { exitCode, stdout: out.text, stderr: err.text };
   }
 
@@ -68,14 +64,13 @@ export function isMissingProgram(error: unknown): boolean {
   return /not found|no such file|executable file/i.test(error.message);
 }
 
-class Text extends Writable {
+class Text implements PartTaker {
   readonly #parts: Buffer[] = [];
   #bytes = 0;
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    if (this.#bytes < MAX_TEXT_BYTES) this.#parts.push(Buffer.from(chunk));
-    this.#bytes += chunk.byteLength;
-    done();
+  takePart(part: Uint8Array): undefined {
+    if (this.#bytes < MAX_TEXT_BYTES) this.#parts.push(Buffer.from(part));
+    this.#bytes += part.byteLength;
   }
 
   get text(): string {
@@ -83,9 +78,7 @@ class Text extends Writable {
   }
 }
 
-/** A stream that ends after this text. */
-export function textInput(text: string): Readable {
-  const stream = new PassThrough();
-  stream.end(text);
-  return stream;
+/** An input that ends after this text. */
+export async function* textInput(text: string): AsyncGenerator<Uint8Array, void, void> {
+  yield Buffer.from(text);
 }

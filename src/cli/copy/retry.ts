@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ConnectError, SessionError } from "../../client/index.ts";
+import { ConnectError } from "../../client/connect-error.ts";
+import { SessionError } from "../../client/session-error.ts";
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;

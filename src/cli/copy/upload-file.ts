@@ -1,11 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import type { BigIntStats } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { posix } from "node:path";
-import { type Readable, Transform, type TransformCallback } from "node:stream";
+import type { Readable } from "node:stream";
+import { SessionError } from "../../client/session-error.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
-import { RunningHash, remoteHash } from "./hashing.ts";
+import { readPieces } from "./file-reader.ts";
+import { canHash, HASH_FUNCTION, hashIn, RunningHash } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
@@ -13,18 +15,22 @@ import { isInterruption, withRetries } from "./retry.ts";
 
 /**
  * The writer leaves its number, so that it can be stopped should its connection be lost. It is a child: containerd takes a
- * command whose stdout is closed for one that needs no more input, and cuts that off (containerd#13934).
+ * command whose stdout is closed for one that needs no more input, and cuts that off (containerd#13934). Says at the end what is there:
+ * its SHA-256, or, without a `$2`, its size.
  */
-const writer = (redirection: string): string =>
-  `exec 3<&0; cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $!`;
-const READ_BYTES = 1024 * 1024;
+const writer = (redirection: string): string => `${HASH_FUNCTION}exec 3<&0
+cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
+if [ -n "$2" ]; then h "$1"; else wc -c < "$1"; fi`;
 const WRITE = writer(">");
 const APPEND = writer(">>");
 /** Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. */
 const HOW_FAR = `p="$1"; if [ -f "$p.pid" ]; then i=$(cat "$p.pid"); n=0
-while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; sleep 1; n=$((n+1)); done; fi
+while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done; fi
 if [ -f "$p" ]; then wc -c < "$p"; else echo 0; fi`;
-const FINISH = 'if [ -n "$3" ]; then chmod "$3" "$1"; fi; rm -f "$1.pid" && mv -f "$1" "$2"';
+/** Where it was done before, and only the answer was lost, it says the SHA-256 of what is there. */
+const FINISH = `${HASH_FUNCTION}if [ -n "$4" ] && [ ! -e "$1" ] && [ -f "$2" ]; then h "$2"; exit; fi
+if [ -d "$2" ]; then echo "$2 is a folder" >&2; exit 1; fi
+if [ -n "$3" ]; then chmod "$3" "$1" || exit $?; fi; rm -f "$1.pid" && mv -f "$1" "$2"`;
 const REMOVE = 'rm -f "$1" "$1.pid"';
 
 /**
@@ -39,31 +45,33 @@ export async function uploadFile(
   remote: RemotePath,
   options: CopyOptions,
 ): Promise<void> {
-  const before = await stat(source, { bigint: true }).catch(localFailure);
-  const progress = startProgress(posix.basename(destination), Number(before.size), options.isQuiet);
-  const hash = new RunningHash();
-  const upload = new Upload(destination, remote, options, progress, hash);
-  const attempt = async (): Promise<void> => {
-    const offset = await upload.offset(Number(before.size));
-    await hash.moveTo(offset, source);
-    await upload.send(createReadStream(source, { start: offset, highWaterMark: READ_BYTES }), offset);
-  };
+  const file = await open(source).catch(localFailure);
   try {
-    await withRetries(attempt, {
-      ...options,
-      progress: () => upload.safeBytes,
-      note: options.verbosity.note,
-    });
-    const after = await stat(source, { bigint: true }).catch(localFailure);
-    if (after.size !== before.size || after.mtimeNs !== before.mtimeNs || after.ino !== before.ino) {
-      throw new CopyError("changed", `${source}: file changed as we read it`);
+    const before = await file.stat({ bigint: true }).catch(localFailure);
+    const size = Number(before.size);
+    const progress = await startProgress(posix.basename(destination), size, options.isQuiet);
+    const upload = new Upload(destination, remote, options, progress);
+    const attempt = async (): Promise<void> => {
+      const offset = await upload.offset(size);
+      await upload.hash.moveTo(offset, file);
+      await upload.send(local(readPieces(file, offset, size)), offset);
+      await expectUnchanged(source, file, before);
+    };
+    try {
+      await withRetries(attempt, {
+        ...options,
+        progress: () => upload.safeBytes,
+        note: options.verbosity.note,
+      });
+      await upload.finish(options.preservesMode ? (Number(before.mode) & 0o777).toString(8) : "");
+    } catch (error) {
+      await upload.abandon(error);
+      throw error;
+    } finally {
+      progress.stop();
     }
-    await upload.finish(options.preservesMode ? (Number(before.mode) & 0o777).toString(8) : "");
-  } catch (error) {
-    await upload.abandon(error);
-    throw error;
   } finally {
-    progress.stop();
+    await file.close();
   }
 }
 
@@ -78,8 +86,7 @@ export async function uploadStream(
     destination,
     remote,
     options,
-    startProgress(destination, 0, options.isQuiet),
-    new RunningHash(),
+    await startProgress(destination, 0, options.isQuiet),
   );
   try {
     await upload.send(source, 0);
@@ -95,24 +102,19 @@ class Upload {
   readonly #remote: RemotePath;
   readonly #options: CopyOptions;
   readonly #progress: Progress;
-  readonly #hash: RunningHash;
+  readonly hash = new RunningHash();
   #partial: string;
   #hasStarted = false;
+  /** What the container says that is there: a SHA-256, or a number of bytes. */
+  #theirs = "";
   /** What is known to be in the container. */
   safeBytes = 0;
 
-  constructor(
-    destination: string,
-    remote: RemotePath,
-    options: CopyOptions,
-    progress: Progress,
-    hash: RunningHash,
-  ) {
+  constructor(destination: string, remote: RemotePath, options: CopyOptions, progress: Progress) {
     this.#destination = destination;
     this.#remote = remote;
     this.#options = options;
     this.#progress = progress;
-    this.#hash = hash;
     this.#partial = partialName(destination);
   }
 
@@ -120,6 +122,7 @@ class Upload {
   async offset(sourceBytes: number): Promise<number> {
     const hadStarted = this.#hasStarted;
     this.#hasStarted = true;
+    if (!hadStarted && !this.#remote.hasPartial) return 0;
     if (!this.#canCheck) {
       if (hadStarted) this.#partial = `${partialName(this.#destination)}.${randomBytes(4).toString("hex")}`;
       this.safeBytes = 0;
@@ -131,44 +134,46 @@ class Upload {
     return this.safeBytes;
   }
 
-  async send(source: Readable, offset: number): Promise<void> {
-    const meter = new Transform({
-      highWaterMark: READ_BYTES,
-      transform: (chunk: Buffer, _encoding, done: TransformCallback) => {
-        this.#hash.update(chunk);
-        this.#progress.advance(chunk.byteLength);
-        done(null, chunk);
-      },
-    });
-    source.on("error", (error) => meter.destroy(error));
-    source.pipe(meter);
-    try {
-      const { shell, signal } = this.#options;
-      const script = offset === 0 ? WRITE : APPEND;
-      const result = await shell.script(script, [this.#partial], { stdin: meter, signal });
-      if (result.exitCode !== 0) throw remoteFailure(result);
-    } finally {
-      source.unpipe(meter);
-      meter.destroy();
-      if (source !== process.stdin) source.destroy();
+  /** `source` is read once, to its end or until this throws. */
+  async send(source: AsyncIterable<Buffer>, offset: number): Promise<void> {
+    const { shell, signal } = this.#options;
+    const script = offset === 0 ? WRITE : APPEND;
+    const args = [this.#partial, this.#canCheck ? "hash" : ""];
+    const result = await shell
+      .script(script, args, { stdin: this.#metered(source), signal })
+      .catch(throwLocalCause);
+    if (result.exitCode !== 0) throw remoteFailure(result);
+    this.#theirs = result.stdout;
+  }
+
+  async *#metered(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
+    for await (const piece of source) {
+      this.hash.update(piece);
+      this.#progress.advance(piece.byteLength);
+      yield piece;
     }
   }
 
   async finish(mode: string): Promise<void> {
-    const { shell } = this.#options;
-    if (this.#canCheck && (await remoteHash(shell, this.#partial)) !== this.#hash.hex()) {
+    const { bytes } = this.hash;
+    if (this.#canCheck && hashIn(this.#theirs) !== this.hash.hex()) {
       throw new CopyError("mismatch", `${this.#destination}: the SHA-256 differs on both ends`);
     }
-    if (!this.#canCheck) {
-      const arrived = Number((await shell.mustRun('wc -c < "$1"', [this.#partial])).trim());
-      if (arrived !== this.#hash.bytes) {
-        throw new CopyError(
-          "mismatch",
-          `${this.#destination}: ${arrived} bytes arrived of ${this.#hash.bytes}`,
-        );
-      }
+    const arrived = Number(this.#theirs.trim());
+    if (!this.#canCheck && arrived !== bytes) {
+      throw new CopyError("mismatch", `${this.#destination}: ${arrived} bytes arrived of ${bytes}`);
     }
-    await shell.mustRun(FINISH, [this.#partial, this.#destination, mode]);
+    let isAgain = false;
+    const finish = async (): Promise<string> => {
+      const again = isAgain && this.#canCheck ? "again" : "";
+      isAgain = true;
+      return this.#options.shell.mustRun(FINISH, [this.#partial, this.#destination, mode, again]);
+    };
+    const { note } = this.#options.verbosity;
+    const there = await withRetries(finish, { ...this.#options, progress: () => 0, note });
+    if (there !== "" && hashIn(there) !== this.hash.hex()) {
+      throw new CopyError("mismatch", `${this.#destination}: replaced while it was put there`);
+    }
   }
 
   /** Leaves nothing behind but what a later call may go on with. */
@@ -178,10 +183,30 @@ class Upload {
   }
 
   get #canCheck(): boolean {
-    return this.#options.verifies && this.#remote.tools.has("sha256sum");
+    return this.#options.verifies && canHash(this.#remote.tools);
   }
 }
 
-function localFailure(error: NodeJS.ErrnoException): never {
+async function expectUnchanged(source: string, file: FileHandle, before: BigIntStats): Promise<void> {
+  const after = await file.stat({ bigint: true }).catch(localFailure);
+  if (after.size !== before.size || after.mtimeNs !== before.mtimeNs) {
+    throw new CopyError("changed", `${source}: file changed as we read it`);
+  }
+}
+
+/** What cannot be read is a local failure, and not one of the session that it ends. */
+async function* local(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
+  try {
+    yield* pieces;
+  } catch (error) {
+    localFailure(error as Error);
+  }
+}
+
+function throwLocalCause(error: unknown): never {
+  throw error instanceof SessionError && error.cause instanceof CopyError ? error.cause : error;
+}
+
+function localFailure(error: Error): never {
   throw new CopyError("local", error.message, { cause: error });
 }

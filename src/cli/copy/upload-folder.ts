@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { type Pack, pack } from "tar-stream";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
-import { remoteHashes } from "./hashing.ts";
+import { canHash, remoteHashes } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
@@ -47,7 +47,7 @@ export async function uploadFolder(
   const { shell, verbosity } = options;
   const staging = partialName(destination);
   const totalBytes = entries.reduce((sum, { size }) => sum + size, 0);
-  const progress = startProgress(path.basename(source), totalBytes, options.isQuiet);
+  const progress = await startProgress(path.basename(source), totalBytes, options.isQuiet);
   const packing = new Packing(source, entries, staging, options, progress);
   try {
     await withRetries(() => shell.mustRun(CLEAR, [staging]), {
@@ -60,7 +60,7 @@ export async function uploadFolder(
       progress: () => packing.safeBytes,
       note: verbosity.note,
     });
-    if (options.verifies && remote.tools.has("sha256sum") && remote.tools.has("find")) {
+    if (options.verifies && canHash(remote.tools) && remote.tools.has("find")) {
       packing.compare(await remoteHashes(shell, staging));
     }
     await shell.mustRun(FINISH, [staging, destination]);

@@ -11,6 +11,7 @@ import { downloadFile } from "../../../src/cli/copy/download-file.ts";
 import { downloadFolder } from "../../../src/cli/copy/download-folder.ts";
 import type { RemotePath, Tool } from "../../../src/cli/copy/remote-path.ts";
 import type { RemoteShell, ShellResult, ShellStreams } from "../../../src/cli/copy/remote-shell.ts";
+import type { PartTaker } from "../../../src/client/output-sink.ts";
 import { SessionError } from "../../../src/client/session-error.ts";
 
 let folder: string;
@@ -21,7 +22,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** A container whose every answer is the test's: what a program prints, by a word of its script. */
 function optionsFor(
-  answer: (script: string, output: Writable | undefined) => Partial<ShellResult>,
+  answer: (script: string, print: (bytes: Buffer) => void) => Partial<ShellResult>,
 ): CopyOptions {
   const script = async (
     text: string,
@@ -31,7 +32,11 @@ function optionsFor(
     exitCode: 0,
     stdout: "",
     stderr: "",
-    ...answer(text, streams.stdout as Writable | undefined),
+    ...answer(text, (bytes) => {
+      const output = streams.stdout as Writable | PartTaker;
+      if ("takePart" in output) output.takePart(bytes);
+      else output.write(bytes);
+    }),
   });
   const shell = {
     script,
@@ -54,6 +59,7 @@ const sourceWith = (...tools: Tool[]): RemotePath => ({
   version: "4 1 1",
   mode: 0o644,
   tools: new Set(tools),
+  hasPartial: true,
 });
 
 async function archiveOf(...entries: (Partial<Header> & { content?: string })[]): Promise<Buffer> {
@@ -67,8 +73,8 @@ const unpack = (archive: Buffer, result: Partial<ShellResult> = {}) =>
   downloadFolder(
     sourceWith("tar"),
     path.join(folder, "out"),
-    optionsFor((_script, output) => {
-      output?.write(archive);
+    optionsFor((_script, print) => {
+      print(archive);
       return result;
     }),
   );
@@ -109,9 +115,9 @@ describe("downloadFolder", () => {
 
   it("a file whose SHA-256 differs is an error", async () => {
     const archive = await archiveOf({ name: "file", content: "data" });
-    const options = optionsFor((script, output) => {
+    const options = optionsFor((script, print) => {
       if (script.includes("sha256sum")) return { stdout: `${"0".repeat(64)}  ./file\n` };
-      output?.write(archive);
+      print(archive);
       return {};
     });
     const copy = downloadFolder(sourceWith("tar", "sha256sum", "find"), path.join(folder, "out"), options);
@@ -122,18 +128,17 @@ describe("downloadFolder", () => {
 
 describe("downloadFile", () => {
   const source = { ...sourceWith("tail", "sha256sum"), kind: "file" as const };
-  const inspected = "kind file\npath /data\nsize 4\nstat 4 1 1\n";
+  const isRead = (script: string) => script.includes("afterwards");
+  const read = (hash: string) => ({ stderr: `afterwards 4 1 1\n${hash}\n` });
 
   it("a SHA-256 that differs, or bytes that are missing, is an error, and nothing is left", async () => {
     for (const [content, hash] of [
       ["data", "0".repeat(64)],
       ["dat", "0".repeat(64)],
     ]) {
-      const options = optionsFor((script, output) => {
-        if (script.includes("sha256sum <")) return { stdout: hash ?? "" };
-        if (script.includes("kind ")) return { stdout: inspected };
-        output?.write(content);
-        return {};
+      const options = optionsFor((_script, print) => {
+        print(Buffer.from(content ?? ""));
+        return read(hash ?? "");
       });
       const copy = downloadFile(source, path.join(folder, "out"), options);
       await expect(copy).rejects.toMatchObject({ code: "mismatch" });
@@ -143,10 +148,10 @@ describe("downloadFile", () => {
 
   it("gives up after attempts that bring nothing, and keeps what it has under another name", async () => {
     let attempts = 0;
-    const options = optionsFor((script, output) => {
-      if (script.includes("sha256sum <")) return { stdout: "" };
+    const options = optionsFor((script, print) => {
+      expect(isRead(script)).toBe(true);
       attempts += 1;
-      if (attempts === 1) output?.write("da");
+      if (attempts === 1) print(Buffer.from("da"));
       throw new SessionError("connection-lost", "gone");
     });
     const copy = downloadFile(source, path.join(folder, "out"), options);
@@ -162,12 +167,10 @@ describe("downloadFile", () => {
     const { createHash } = await import("node:crypto");
     const hash = createHash("sha256").update("data").digest("hex");
     const scripts: string[] = [];
-    const options = optionsFor((script, output) => {
+    const options = optionsFor((script, print) => {
       scripts.push(script);
-      if (script.includes("sha256sum <")) return { stdout: hash };
-      if (script.includes("kind ")) return { stdout: inspected };
-      output?.write("data");
-      return {};
+      print(Buffer.from("data"));
+      return read(hash);
     });
     await downloadFile(source, path.join(folder, "out"), options);
     expect(scripts.some((script) => script.includes("cat "))).toBe(true);

@@ -1,0 +1,35 @@
+import type { FileHandle } from "node:fs/promises";
+
+/** What is read from the disk at once. */
+const PIECE_BYTES = 960 * 1024;
+
+/**
+ * The bytes of a file from `start` to before `end`, or to its end where that comes first: one piece is read while another is looked at. A
+ * piece must not be looked at any more when the next one is asked for.
+ */
+export async function* readPieces(
+  file: FileHandle,
+  start: number,
+  end: number,
+): AsyncGenerator<Buffer, void, void> {
+  const pieceBytes = Math.max(1, Math.min(PIECE_BYTES, end - start));
+  let [memory, spare] = [Buffer.allocUnsafeSlow(pieceBytes), Buffer.allocUnsafeSlow(pieceBytes)];
+  const read = (into: Buffer, position: number) =>
+    file.read(into, 0, Math.min(into.byteLength, end - position), position);
+  let position = start;
+  let reading = read(memory, position);
+  try {
+    for (;;) {
+      const { bytesRead } = await reading;
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      reading = read(spare, position);
+      // Awaited only when the next piece is asked for.
+      reading.catch(() => {});
+      yield memory.subarray(0, bytesRead);
+      [memory, spare] = [spare, memory];
+    }
+  } finally {
+    await reading.catch(() => {});
+  }
+}
