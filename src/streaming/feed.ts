@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Pace } from "./bandwidth.ts";
+import { gatherWrites } from "./gathered-writes.ts";
 import { releaseChunk } from "./reused-reads.ts";
 
 /**
@@ -16,6 +17,7 @@ export function feed(
   receive: (chunk: Uint8Array) => void,
   pace?: Pace | undefined,
 ): void {
+  gatherWrites(sink);
   let isPaced = false;
   const wake = (): void => {
     isPaced = false;

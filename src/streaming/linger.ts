@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { unsentBytesOf } from "./gathered-writes.ts";
 import type { SessionClock } from "./session-clock.ts";
 
 export interface LingerTimes {
@@ -21,13 +22,13 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   const startMs = clock.now();
   let lastHeardMs = startMs;
 
-  let queuedBytes = socket.writableLength;
+  let queuedBytes = unsentBytesOf(socket);
 
   const ticking = {
     tick(nowMs: number): void {
       // A peer that takes what is queued is alive, however slowly it reads. No 'drain' says so once the socket is ending.
-      if (socket.writableLength !== queuedBytes) lastHeardMs = nowMs;
-      queuedBytes = socket.writableLength;
+      if (unsentBytesOf(socket) !== queuedBytes) lastHeardMs = nowMs;
+      queuedBytes = unsentBytesOf(socket);
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
       if (isSilent || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
     },

@@ -70,12 +70,12 @@ export class ReusedReads {
   }
 
   /** For `net.connect` and `tls.connect`, which then emit no 'data' themselves. */
-  readonly options: OnReadOpts = {
+  readonly options: OnReadOpts & { buffer: () => Buffer } = {
     buffer: () => this.#buffer.prepare(this.#bytesRead),
     callback: (bytesRead, memory) => {
       this.#bytesRead = bytesRead;
       this.#buffer.isFree = false;
-      this.#socket?.emit("data", memory.subarray(0, bytesRead));
+      this.#pass(memory.subarray(0, bytesRead));
       return true;
     },
   };
@@ -84,6 +84,14 @@ export class ReusedReads {
   attach(socket: Socket): void {
     this.#socket = socket;
     buffers.set(socket, this.#buffer);
+  }
+
+  #pass(chunk: Uint8Array): void {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    // One read of an encrypted connection may hold several records: they come even while nobody listens yet.
+    if (socket.listenerCount("data") > 0 && socket.readableLength === 0) socket.emit("data", chunk);
+    else socket.push(Buffer.from(chunk));
   }
 }
 

@@ -1,0 +1,162 @@
+import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
+
+/** Four TLS records: what one read of an encrypted connection mostly brings. */
+const GATHER_BYTES = 64 * 1024;
+/** A prompt's worth leaves at once; of more, everything that one turn of the event loop brings leaves together. */
+const PROMPT_BYTES = 4 * 1024;
+/** Memories that wait for the next bulk session. */
+const MAX_SPARE_MEMORIES = 16;
+
+const spareMemories: Buffer[] = [];
+
+type Done = (error?: Error | null) => void;
+type Piece = { readonly chunk: Buffer | string; readonly encoding: BufferEncoding };
+
+/** Pieces that wait for room, `offset` bytes of the first being copied, and the callback of their write. */
+interface Waiting {
+  readonly pieces: readonly Piece[];
+  at: number;
+  offset: number;
+  readonly done: Done;
+}
+
+/**
+ * What stands between a TLS socket's stream and its encryption: what is written is copied into memory of our own, and leaves
+ * in large writes.
+ *
+ * The stream's own queue keeps every chunk until the socket has taken it, and TLS always takes until the next turn of the event
+ * loop: a read could never use its memory again. Here a write is done when it is copied, and the copy costs nothing: Node makes
+ * one of whatever leaves in pieces, into memory that it allocates for it. While the peer does not read, one memory is being sent,
+ * one is filled, and then the stream's queue grows and says so (`writableNeedDrain`).
+ */
+class GatheredWrites {
+  readonly #socket: TLSSocket;
+  readonly #send: TLSSocket["_write"];
+  readonly #finish: TLSSocket["_final"];
+  #memory: Buffer | undefined;
+  #gatheredBytes = 0;
+  #sending: Buffer | undefined;
+  #sendingBytes = 0;
+  #isScheduled = false;
+  #waiting: Waiting | undefined;
+  #ending: Done | undefined;
+
+  constructor(socket: TLSSocket) {
+    this.#socket = socket;
+    this.#send = socket._write;
+    this.#finish = socket._final;
+    socket._writev = (pieces, done) => this.#take(pieces as Piece[], done);
+    socket._write = (chunk, encoding, done) => this.#take([{ chunk, encoding }], done);
+    // Called when every write before it is done, so that nothing waits any more.
+    socket._final = (done) => {
+      this.#ending = done;
+      this.#flush();
+    };
+  }
+
+  get unsentBytes(): number {
+    return this.#gatheredBytes + this.#sendingBytes;
+  }
+
+  #take(pieces: readonly Piece[], done: Done): void {
+    this.#waiting = { pieces, at: 0, offset: 0, done };
+    this.#gather();
+  }
+
+  /** Copies what waits, as far as there is room. */
+  #gather(): void {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    const { pieces, done } = waiting;
+    while (waiting.at < pieces.length) {
+      if (this.#gatheredBytes === GATHER_BYTES) {
+        if (this.#sending !== undefined) return;
+        this.#flush();
+        // It failed.
+        if (this.#waiting !== waiting) return;
+      }
+      this.#copyOf(waiting, pieces[waiting.at] as Piece);
+    }
+    this.#waiting = undefined;
+    if (this.#sending === undefined) {
+      if (this.#gatheredBytes <= PROMPT_BYTES) this.#flush();
+      else this.#flushAfterTurn();
+    }
+    done();
+  }
+
+  #copyOf(waiting: Waiting, { chunk, encoding }: Piece): void {
+    const bytes = typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk;
+    const room = GATHER_BYTES - this.#gatheredBytes;
+    const isWhole = waiting.offset === 0 && bytes.byteLength <= room;
+    const part = isWhole ? bytes : bytes.subarray(waiting.offset, waiting.offset + room);
+    this.#memory ??= spareMemories.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES);
+    this.#memory.set(part, this.#gatheredBytes);
+    this.#gatheredBytes += part.byteLength;
+    waiting.offset += part.byteLength;
+    if (waiting.offset < bytes.byteLength) return;
+    waiting.at += 1;
+    waiting.offset = 0;
+  }
+
+  #flushAfterTurn(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#turnOver);
+  }
+
+  readonly #turnOver = (): void => {
+    this.#isScheduled = false;
+    this.#flush();
+  };
+
+  #flush(): void {
+    if (this.#sending !== undefined || this.#socket.destroyed) return;
+    const memory = this.#memory;
+    if (memory !== undefined && this.#gatheredBytes > 0) {
+      this.#memory = undefined;
+      this.#sending = memory;
+      this.#sendingBytes = this.#gatheredBytes;
+      this.#gatheredBytes = 0;
+      this.#send.call(
+        this.#socket,
+        memory.subarray(0, this.#sendingBytes),
+        "buffer" as BufferEncoding,
+        this.#sent,
+      );
+    } else if (this.#ending !== undefined) {
+      const done = this.#ending;
+      this.#ending = undefined;
+      this.#finish.call(this.#socket, done);
+    }
+  }
+
+  readonly #sent: Done = (error) => {
+    const memory = this.#sending;
+    this.#sending = undefined;
+    this.#sendingBytes = 0;
+    if (error || this.#socket.destroyed) {
+      const waiting = this.#waiting;
+      this.#waiting = undefined;
+      this.#socket.destroy(error ?? undefined);
+      waiting?.done(error);
+      return;
+    }
+    if (memory !== undefined && spareMemories.length < MAX_SPARE_MEMORIES) spareMemories.push(memory);
+    this.#gather();
+    this.#flush();
+  };
+}
+
+const gathered = new WeakMap<Duplex, GatheredWrites>();
+
+/** Lets what is written to a TLS socket from now on leave in large writes, and be done when `write` returns while there is room. */
+export function gatherWrites(socket: Duplex): void {
+  if (socket instanceof TLSSocket && !gathered.has(socket)) gathered.set(socket, new GatheredWrites(socket));
+}
+
+/** What was written to a socket and is not yet on its way, wherever it waits. */
+export function unsentBytesOf(socket: Duplex): number {
+  return socket.writableLength + (gathered.get(socket)?.unsentBytes ?? 0);
+}
