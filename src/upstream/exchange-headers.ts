@@ -1,7 +1,15 @@
-import type { IncomingMessage } from "node:http";
+import type { ResponseHead } from "../../protocols/http1/index.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
 import { joinHostPort } from "./go-dial-error.ts";
-import { type HeaderLine, type HeaderList, hasHeader, headerListOf, withoutHeaders } from "./header-list.ts";
+import {
+  type HeaderLine,
+  type HeaderList,
+  hasHeader,
+  headerListOf,
+  headerValues,
+  withHeader,
+  withoutHeaders,
+} from "./header-list.ts";
 import { withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
@@ -33,15 +41,20 @@ export function requestHeadersOf(request: HttpDownstream, options: RequestHeader
   return [...headers, ...added];
 }
 
-/** The lines of the upstream's response for the client; Node adds the framing that the client's version allows. */
+/** The lines of the upstream's response for the client; the framing that the client's version allows is added behind it. */
 export function responseHeadersOf(
-  upstreamResponse: IncomingMessage,
+  { status, headers: received }: ResponseHead,
   downstream: HttpDownstream,
 ): HeaderLine[] {
-  const headers = withoutHeaders(withoutHopByHop(headerListOf(upstreamResponse.rawHeaders)), ["te"]);
-  const status = upstreamResponse.statusCode ?? 0;
+  const headers = withoutHeaders(withoutHopByHop(headerListOf(received)), ["te"]);
   const canCarryTrailers = downstream.canCarryTrailers(status, headers);
-  return canCarryTrailers ? headers : withoutHeaders(headers, ["trailer"]);
+  return withOneLength(canCarryTrailers ? headers : withoutHeaders(headers, ["trailer"]));
+}
+
+/** The same length in two lines is read as one, and leaves as one: the next reader may be stricter (RFC 9110 section 8.6). */
+function withOneLength(headers: HeaderLine[]): HeaderLine[] {
+  const lengths = headerValues(headers, "content-length");
+  return lengths.length > 1 ? withHeader(headers, "Content-Length", lengths[0] as string) : headers;
 }
 
 function isUsuallyBodiless(method: string): boolean {

@@ -28,8 +28,28 @@ export interface HttpDownstream {
   sendInterim(status: number, statusMessage: string, headers: HeaderList): void;
   /** May the answer announce trailers? */
   canCarryTrailers(status: number, headers: HeaderList): boolean;
-  /** Sends the head. The body goes into what is returned, which must be ended by `finish`. Throws for lines that can not be sent. */
-  respond(status: number, statusMessage: string, headers: HeaderList): Writable;
+  /**
+   * Sends the head, together with the beginning of the body where that is given. What follows goes into what is returned, or to
+   * `write`; the answer must be ended by `finish`. Throws for lines that can not be sent.
+   */
+  respond(
+    status: number,
+    statusMessage: string,
+    headers: HeaderList,
+    beginning?: readonly Uint8Array[],
+  ): Writable;
+  /** More of the body, in one go. */
+  write(parts: readonly Uint8Array[]): void;
+  /** `respond` and `finish` at once, for an answer that is there as a whole. */
+  respondWhole(
+    status: number,
+    statusMessage: string,
+    headers: HeaderList,
+    body: readonly Uint8Array[],
+    trailers: HeaderList,
+  ): void;
+  /** Bytes of the answer that the system has not taken yet: the memory that they came in is still looked at. */
+  readonly pendingBytes: number;
   finish(trailers: HeaderList): void;
   /** Answered before the body was there: the client may finish sending, unheard, for so long. */
   discardBody(lingerMs: number): void;

@@ -2,6 +2,7 @@ import { Agent, type ClientRequestArgs } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "./dial.ts";
+import { Http1Pool } from "./http1-pool.ts";
 
 export interface HttpUpstreamOptions {
   readonly endpoint: UpstreamEndpoint;
@@ -10,6 +11,8 @@ export interface HttpUpstreamOptions {
   readonly maxIdleConnections?: number | undefined;
   /** An unused connection is closed after this long. */
   readonly idleTimeoutMs?: number | undefined;
+  /** A forwarding connection is closed behind so many exchanges. */
+  readonly maxExchangesPerConnection?: number | undefined;
   /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
   readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
 }
@@ -17,6 +20,7 @@ export interface HttpUpstreamOptions {
 export const DEFAULT_MAX_IDLE_CONNECTIONS = 64;
 /** Below the 60 s that common servers and load balancers keep an idle connection. */
 export const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
+export const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
 
 /**
  * One HTTP/1.1 upstream and its idle connections. The connections carry nothing but our own TLS identity, the one of
@@ -25,24 +29,46 @@ export const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
  */
 export class HttpUpstream {
   readonly endpoint: UpstreamEndpoint;
-  readonly agent: Agent;
+  /** Where requests are forwarded over. */
+  readonly pool: Http1Pool;
+  readonly #options: HttpUpstreamOptions;
+  #agent: Agent | undefined;
 
   constructor(options: HttpUpstreamOptions) {
     this.endpoint = options.endpoint;
-    this.agent = new DialingAgent(options);
+    this.#options = options;
+    this.pool = new Http1Pool({
+      maxIdleConnections: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
+      idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+      maxExchangesPerConnection: options.maxExchangesPerConnection ?? DEFAULT_MAX_EXCHANGES_PER_CONNECTION,
+      connect: () => connectionTo(options, true),
+    });
+  }
+
+  /** For questions of our own, which Node's client asks: a few, whose answers are wanted whole. */
+  get agent(): Agent {
+    this.#agent ??= new DialingAgent(this.#options);
+    return this.#agent;
   }
 
   /** Closes idle connections now; those in use close when their exchange is over. */
   close(): void {
-    this.agent.destroy();
+    this.pool.close();
+    this.#agent?.destroy();
   }
+}
+
+/** Not half-open: a pool must see at once that the upstream has closed an idle connection. */
+function connectionTo(
+  { endpoint, connect = dial, dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS }: HttpUpstreamOptions,
+  reusesReads: boolean,
+): Promise<Socket> {
+  return connect(endpoint, { dialTimeoutMs, allowHalfOpen: false, reusesReads });
 }
 
 /** Node's pool over our own dialler: plain requests and upgrades verify certificates by the same rules. */
 class DialingAgent extends Agent {
-  readonly #endpoint: UpstreamEndpoint;
-  readonly #dialTimeoutMs: number;
-  readonly #connect: NonNullable<HttpUpstreamOptions["connect"]>;
+  readonly #options: HttpUpstreamOptions;
 
   constructor(options: HttpUpstreamOptions) {
     super({
@@ -52,17 +78,14 @@ class DialingAgent extends Agent {
       timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
       scheduling: "lifo",
     });
-    this.#endpoint = options.endpoint;
-    this.#dialTimeoutMs = options.dialTimeoutMs ?? DEFAULT_DIAL_TIMEOUT_MS;
-    this.#connect = options.connect ?? dial;
+    this.#options = options;
   }
 
   override createConnection(
     _options: ClientRequestArgs,
     callback?: (error: Error | null, socket: Duplex) => void,
   ): undefined {
-    // Not half-open: the pool must see at once that the upstream has closed an idle connection.
-    this.#connect(this.#endpoint, { dialTimeoutMs: this.#dialTimeoutMs, allowHalfOpen: false }).then(
+    connectionTo(this.#options, false).then(
       (socket: Socket) => {
         // A proxy's answer was read from it, and it was paused then; Node's client reads only what flows.
         if (socket.isPaused()) socket.resume();

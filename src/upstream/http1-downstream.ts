@@ -3,6 +3,9 @@ import type { Readable, Writable } from "node:stream";
 import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
+/** Above it the kernel gathers head and body more cheaply than we join them; libuv's own buffer on the stack is 16 KiB. */
+const MAX_BYTES_AS_TEXT = 8 * 1024;
+
 /** An HTTP/1.x exchange of Node's server. Lines keep their order, case and number. */
 export class Http1Downstream implements HttpDownstream {
   readonly headers: HeaderList;
@@ -96,16 +99,67 @@ export class Http1Downstream implements HttpDownstream {
     );
   }
 
-  respond(status: number, statusMessage: string, headers: HeaderList): Writable {
+  respond(
+    status: number,
+    statusMessage: string,
+    headers: HeaderList,
+    beginning?: readonly Uint8Array[],
+  ): Writable {
     const response = this.#response;
-    this.#isLengthSent = hasHeader(headers, "content-length");
-    response.sendDate = false;
-    // The head leaves with what else there is by the end of this turn: mostly the whole of a small response, in one write.
-    response.cork();
-    response.writeHead(status, statusMessage, flatHeaders(headers));
-    response.flushHeaders();
-    setImmediate(() => response.uncork());
+    const { socket } = response;
+    if (beginning === undefined) {
+      // The head leaves with what else there is by the end of this turn.
+      response.cork();
+      this.#writeHead(status, statusMessage, headers);
+      response.flushHeaders();
+      setImmediate(() => response.uncork());
+      return response;
+    }
+    socket?.cork();
+    this.#writeHead(status, statusMessage, headers);
+    if (beginning.length === 0) response.flushHeaders();
+    for (const part of beginning) response.write(part);
+    socket?.uncork();
     return response;
+  }
+
+  write(parts: readonly Uint8Array[]): void {
+    const { socket } = this.#response;
+    // Otherwise Node holds the bytes back to the end of the turn, and so the memory that they came in.
+    socket?.cork();
+    for (const part of parts) this.#response.write(part);
+    socket?.uncork();
+  }
+
+  respondWhole(
+    status: number,
+    statusMessage: string,
+    headers: HeaderList,
+    body: readonly Uint8Array[],
+    trailers: HeaderList,
+  ): void {
+    const response = this.#response;
+    const { socket } = response;
+    const [only] = body;
+    socket?.cork();
+    this.#writeHead(status, statusMessage, headers);
+    if (only === undefined) response.flushHeaders();
+    // As text the body is joined to the head: one buffer to write.
+    else if (body.length === 1 && only.length <= MAX_BYTES_AS_TEXT) response.write(textOf(only), "latin1");
+    else for (const part of body) response.write(part);
+    // The last chunk goes along. Otherwise `end` has nothing to add, but would send an empty buffer.
+    if (!response.chunkedEncoding) socket?.uncork();
+    this.finish(trailers);
+  }
+
+  get pendingBytes(): number {
+    return this.#response.writableLength;
+  }
+
+  #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
+    this.#isLengthSent = hasHeader(headers, "content-length");
+    this.#response.sendDate = false;
+    this.#response.writeHead(status, statusMessage, flatHeaders(headers));
   }
 
   finish(trailers: HeaderList): void {
@@ -132,4 +186,8 @@ export class Http1Downstream implements HttpDownstream {
   abort(): void {
     this.#response.destroy();
   }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
 }

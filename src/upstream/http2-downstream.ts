@@ -84,7 +84,12 @@ export class Http2Downstream implements HttpDownstream {
     return this.method !== "HEAD" && status !== 204 && status !== 304;
   }
 
-  respond(status: number, _statusMessage: string, headers: HeaderList): Writable {
+  respond(
+    status: number,
+    _statusMessage: string,
+    headers: HeaderList,
+    beginning: readonly Uint8Array[] = [],
+  ): Writable {
     const stream = this.#stream;
     // The client has left: its 'close' is on the way, and nothing else will be sent.
     if (stream.destroyed || stream.closed) return stream;
@@ -95,7 +100,27 @@ export class Http2Downstream implements HttpDownstream {
       { ":status": status, ...http2Headers(headers) },
       { endStream: isBodiless, waitForTrailers: !isBodiless },
     );
+    if (!isBodiless) this.write(beginning);
     return stream;
+  }
+
+  write(parts: readonly Uint8Array[]): void {
+    for (const part of parts) this.#stream.write(part);
+  }
+
+  respondWhole(
+    status: number,
+    statusMessage: string,
+    headers: HeaderList,
+    body: readonly Uint8Array[],
+    trailers: HeaderList,
+  ): void {
+    this.respond(status, statusMessage, headers, body);
+    this.finish(trailers);
+  }
+
+  get pendingBytes(): number {
+    return this.#stream.writableLength;
   }
 
   finish(trailers: HeaderList): void {

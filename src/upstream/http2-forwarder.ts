@@ -5,6 +5,7 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import {
   type HeaderLine,
   type HeaderList,
@@ -14,7 +15,6 @@ import {
 } from "./header-list.ts";
 import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
-import { UNREAD_BODY_LINGER_MS } from "./http-forwarder.ts";
 import { http2Headers } from "./http2-downstream.ts";
 import type { Http2Upstream } from "./http2-upstream.ts";
 import { watchForSilence } from "./silent-body.ts";

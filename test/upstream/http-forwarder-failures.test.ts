@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { ForwardOptions } from "../../src/upstream/http-forwarder.ts";
+import type { ForwardOptions } from "../../src/upstream/forward-options.ts";
 import { exchange, type Forwarder, startForwarder } from "./http-pair.ts";
 import {
   afterHead,
@@ -134,6 +134,19 @@ describe("forwardHttp: bad upstreams", () => {
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
       /malformed-response: /,
     ],
+    ["a folded line", "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 0\r\n\r\n", /malformed-response: /],
+    ["a bare CR", "HTTP/1.1 200 OK\r\nA: b\rC: d\r\nContent-Length: 0\r\n\r\n", /malformed-response: /],
+    ["NUL", "HTTP/1.1 200 OK\r\nA: \0\r\nContent-Length: 0\r\n\r\n", /malformed-response: /],
+    [
+      "a bad chunk behind the head",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\nx\r\n",
+      /malformed-response: /,
+    ],
+    [
+      "another coding than chunked",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+      /malformed-response: /,
+    ],
     [
       "an oversized head",
       `HTTP/1.1 200 OK\r\nA: ${"b".repeat(70_000)}\r\n\r\n`,
@@ -154,6 +167,31 @@ describe("forwardHttp: bad upstreams", () => {
       await until(() => gone(node.sockets[0]), "upstream closed");
     });
   }
+
+  it("breaks an answer off whose chunks go wrong later", async () => {
+    const { node, forwarder } = await start(
+      answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"),
+    );
+    const client = await openClient(forwarder.port);
+    let received = "";
+    client.on("data", (chunk) => {
+      received += chunk;
+    });
+    client.on("end", () => client.end());
+    client.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    await until(() => received.endsWith("a\r\n"), "first chunk");
+    node.sockets[0]?.write("1\r\nb\r\n1\nc\r\n0\r\n\r\n");
+    await new Promise((resolve) => client.once("close", resolve));
+    expect(received).toMatch(/\r\n1\r\na\r\n(1\r\nb\r\n)?$/);
+  });
+
+  it("refuses lines that would split the request", async () => {
+    const { node, forwarder } = await start(() => {}, {
+      editHeaders: (headers) => [...headers, ["X-User", "a\r\nX-Admin: 1"]],
+    });
+    expect((await exchange(forwarder.port, GET)).text).toMatch(/invalid-request: /);
+    expect(node.received()).toBe("");
+  });
 
   it("answers an error when the upstream closes, is silent, or is not there", async () => {
     const closing = await start((socket) => afterHead(socket, () => socket.end()));

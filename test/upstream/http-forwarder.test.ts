@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { ForwardOptions } from "../../src/upstream/http-forwarder.ts";
+import type { ForwardOptions } from "../../src/upstream/forward-options.ts";
 import { exchange, type Forwarder, startForwarder } from "./http-pair.ts";
 import {
   afterHead,
@@ -149,6 +149,15 @@ describe("forwardHttp: responses", () => {
     );
   });
 
+  it("gives one length where the upstream has said the same one twice", async () => {
+    const { forwarder } = await rawPair(
+      answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: y\r\ncontent-length: 2\r\n\r\nok"),
+    );
+    expect((await exchange(forwarder.port, GET)).text).toBe(
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: y\r\nConnection: close\r\n\r\nok",
+    );
+  });
+
   it("passes 103 Early Hints, and not to HTTP/1.0 clients", async () => {
     const { forwarder } = await rawPair(
       answering(
@@ -240,10 +249,7 @@ describe("forwardHttp: responses", () => {
     });
     for (let count = 0; count < 3; count++) {
       expect((await exchange(forwarder.port, GET)).text).toMatch(/^HTTP\/1.1 200 OK/);
-      await until(
-        () => Object.keys(forwarder.upstream.agent.freeSockets).length === 1,
-        "connection idle again",
-      );
+      await until(() => forwarder.upstream.pool.idleConnections === 1, "connection idle again");
     }
     expect(node.sockets).toHaveLength(2);
     expect(served).toBe(4);
@@ -259,7 +265,7 @@ describe("forwardHttp: responses", () => {
     });
     const post = GET.replace("GET", "POST");
     await exchange(forwarder.port, post);
-    await until(() => Object.keys(forwarder.upstream.agent.freeSockets).length === 1, "connection idle");
+    await until(() => forwarder.upstream.pool.idleConnections === 1, "connection idle");
     expect((await exchange(forwarder.port, post)).text).toMatch(/closed-before-response: /);
     expect(served).toBe(2);
   });

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { type ForwardOptions, forwardHttp } from "../../src/upstream/http-forwarder.ts";
+import type { ForwardOptions } from "../../src/upstream/forward-options.ts";
+import { forwardHttp } from "../../src/upstream/http-forwarder.ts";
 import { HttpUpstream } from "../../src/upstream/http-upstream.ts";
 import type { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import { closeServer, listen, openClient, readToEnd } from "./loopback.ts";

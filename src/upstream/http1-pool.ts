@@ -1,0 +1,84 @@
+import type { Socket } from "node:net";
+import { type ConnectionKeeper, Http1Connection } from "./http1-connection.ts";
+
+export interface Http1PoolOptions {
+  /** Connections kept open while unused. */
+  readonly maxIdleConnections: number;
+  /** An unused connection is closed after this long, or as soon as the upstream has said that it will, in milliseconds. */
+  readonly idleTimeoutMs: number;
+  /** A connection is closed behind so many exchanges: no state of a peer's lives for ever, and new endpoints get their share. */
+  readonly maxExchangesPerConnection: number;
+  connect(): Promise<Socket>;
+}
+
+/** How often idle connections are looked at: they live longer than they should by this much at most. */
+const SWEEP_MS = 1_000;
+
+/** The idle connections of one upstream; the one that was used last is taken first, so that those which are not needed grow old. */
+export class Http1Pool implements ConnectionKeeper {
+  readonly #options: Http1PoolOptions;
+  readonly #idle: Http1Connection[] = [];
+  readonly #expiriesMs = new WeakMap<Http1Connection, number>();
+  #sweep: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: Http1PoolOptions) {
+    this.#options = options;
+  }
+
+  get idleConnections(): number {
+    return this.#idle.length;
+  }
+
+  /** An idle connection, if there is one. Whoever takes it calls `finish` or `destroy` on it. */
+  take(): Http1Connection | undefined {
+    return this.#idle.pop();
+  }
+
+  /** A new connection. Throws as `connect` does. */
+  async dial(): Promise<Http1Connection> {
+    return new Http1Connection(await this.#options.connect(), this);
+  }
+
+  keep(connection: Http1Connection): void {
+    const { maxIdleConnections, maxExchangesPerConnection, idleTimeoutMs } = this.#options;
+    const lifeMs = Math.min(idleTimeoutMs, connection.promisedMs ?? idleTimeoutMs);
+    const isWanted =
+      !this.#isClosed &&
+      lifeMs > 0 &&
+      this.#idle.length < maxIdleConnections &&
+      connection.exchanges < maxExchangesPerConnection;
+    if (!isWanted) {
+      connection.destroy();
+      return;
+    }
+    this.#expiriesMs.set(connection, performance.now() + lifeMs);
+    this.#idle.push(connection);
+    this.#sweep ??= setInterval(() => this.#closeExpired(), SWEEP_MS).unref();
+  }
+
+  forget(connection: Http1Connection): void {
+    const at = this.#idle.indexOf(connection);
+    if (at !== -1) this.#idle.splice(at, 1);
+    if (this.#idle.length === 0) this.#stopSweeping();
+  }
+
+  /** Closes idle connections now; those in use close when their exchange is over. */
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#idle.splice(0)) connection.destroy();
+    this.#stopSweeping();
+  }
+
+  #closeExpired(): void {
+    const nowMs = performance.now();
+    for (const connection of [...this.#idle]) {
+      if ((this.#expiriesMs.get(connection) ?? 0) <= nowMs) connection.destroy();
+    }
+  }
+
+  #stopSweeping(): void {
+    clearInterval(this.#sweep);
+    this.#sweep = undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import { trailersToForward } from "./hop-by-hop.ts";
+import type { HttpDownstream } from "./http-downstream.ts";
+import type { Http1Connection } from "./http1-connection.ts";
+import { trailerText } from "./request-head.ts";
+
+/** A request's body on its way from the client to one connection, framed as the head has announced, no faster than either side. */
+export class RequestBody {
+  readonly #downstream: HttpDownstream;
+  readonly #connection: Http1Connection;
+  readonly #onSent: () => void;
+
+  /** `onSent` is called when all has been written. */
+  constructor(downstream: HttpDownstream, connection: Http1Connection, onSent: () => void) {
+    this.#downstream = downstream;
+    this.#connection = connection;
+    this.#onSent = onSent;
+    downstream.body.on("data", this.#pass).on("end", this.#end);
+  }
+
+  /** The connection has room again. */
+  resume(): void {
+    this.#downstream.body.resume();
+  }
+
+  /** Nothing more is taken or sent. */
+  stop(): void {
+    this.#downstream.body.off("data", this.#pass).off("end", this.#end);
+  }
+
+  readonly #pass = (part: Buffer): void => {
+    if (part.length === 0) return;
+    const connection = this.#connection;
+    if (this.#downstream.isChunked) {
+      connection.cork();
+      connection.write(`${part.length.toString(16)}\r\n`);
+      connection.write(part);
+      const hasRoom = connection.write("\r\n");
+      connection.uncork();
+      if (!hasRoom) this.#downstream.body.pause();
+    } else if (!connection.write(part)) {
+      this.#downstream.body.pause();
+    }
+  };
+
+  readonly #end = (): void => {
+    this.stop();
+    const { isChunked, trailers } = this.#downstream;
+    if (isChunked) this.#connection.write(`0\r\n${trailerText(trailersToForward(trailers))}`);
+    this.#onSent();
+  };
+}
