@@ -36,6 +36,17 @@ describe("sluice explain node/NAME", () => {
     expect(printed).toMatch(/kubectl 1\.31 and newer \(SPDY in WebSocket\) +pass-through/);
   });
 
+  it("says what is bridged where only WebSocket passes", async () => {
+    const kubelet = { streaming: { mode: "websocket-only" } };
+    files = new PlainGatewayFiles({ kubeletPort: 1, declaredFeatures: [], more: { kubelet } });
+    expect(await explain("--config", files.configurationFile, "node/node")).toBe(0);
+    const plans = printed
+      .split("\n")
+      .flatMap((line) => / (pass-through|bridge|tunnel|translate) /.exec(line)?.[1] ?? []);
+    expect(plans).toEqual(["pass-through", "bridge", "bridge", "pass-through", "bridge", "bridge"]);
+    expect(printed).toContain("nothing but WebSocket reaches the upstream, so SPDY ends here");
+  });
+
   it("says who set another mode", async () => {
     const kubelet = { streaming: { nodes: { node: "spdy" } } };
     files = new PlainGatewayFiles({ kubeletPort: 1, declaredFeatures: DECLARED, more: { kubelet } });

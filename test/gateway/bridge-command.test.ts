@@ -1,11 +1,14 @@
 import { randomBytes } from "node:crypto";
+import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { switchingWebSocket } from "../client/switching.ts";
 import { eventually } from "../support/eventually.ts";
 import { type GatewayHarness, type HarnessOptions, startGatewayHarness } from "../support/gateway-harness.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ScriptedV5Node, SUCCESS, type V5Script } from "../support/scripted-v5-node.ts";
 import { startSpdyCommand } from "../support/spdy-command-client.ts";
 import { websocketOnly } from "../support/websocket-only.ts";
+import { answering, listenRaw, type RawUpstream } from "../upstream/loopback.ts";
 
 const exitStatus = (code: number | string): string =>
   `{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: command terminated with exit code ${code}","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"${code}"}]}}`;
@@ -403,5 +406,65 @@ describe("handshakes of a bridge", () => {
       "400: unable to upgrade: header",
     );
     expect(node?.requests).toEqual([]);
+  });
+
+  describe("a node's answer", () => {
+    let raw: RawUpstream | undefined;
+    afterEach(async () => {
+      await raw?.close();
+      raw = undefined;
+    });
+
+    async function startRaw(onConnection: (socket: Socket) => void): Promise<string> {
+      raw = await listenRaw(onConnection);
+      harness = await startGatewayHarness({ kubeletPort: raw.port, streaming: websocketOnly });
+      return harness.authority;
+    }
+
+    it.each([
+      [
+        "another subprotocol",
+        switchingWebSocket("v4.channel.k8s.io"),
+        /500: .*invalid protocol, expected one of \[\\"v5.channel.k8s.io\\"\], got \\"v4.channel.k8s.io\\"/,
+      ],
+      ["no subprotocol", switchingWebSocket(""), /500: .*invalid protocol/],
+      ["a wrong accept value", switchingWebSocket("v5.channel.k8s.io", "AAAA"), /500: .*bad handshake/],
+      [
+        "an extension",
+        switchingWebSocket("v5.channel.k8s.io\r\nSec-WebSocket-Extensions: permessage-deflate"),
+        /500: .*invalid compression negotiation/,
+      ],
+      [
+        "SPDY",
+        answering("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"),
+        /500: .*missing upgrade headers/,
+      ],
+      [
+        "a refusal in words",
+        answering("HTTP/1.1 404 Not Found\r\nContent-Length: 18\r\n\r\npod does not exist"),
+        /404: .*"message":"pod does not exist"/,
+      ],
+      [
+        "a refusal as a Status",
+        answering(
+          'HTTP/1.1 403 Forbidden\r\nContent-Length: 115\r\n\r\n{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","reason":"Forbidden","code":403}',
+        ),
+        /403: .*"message":"no","reason":"Forbidden"/,
+      ],
+      [
+        "a bare refusal",
+        answering("HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+        /403: .*the node refused the session with status code 403/,
+      ],
+      ["a redirect", answering("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n"), /500: .*status code 302/],
+      ["an end", (socket: Socket) => void socket.end(), /500: /],
+    ])("%s stays an HTTP answer", async (_what, onConnection, answer) => {
+      const authority = await startRaw(onConnection);
+      await expect(startSpdyCommand(authority)).rejects.toThrow(answer);
+      await eventually("the node's connection is closed", () =>
+        raw?.sockets.every((socket) => socket.destroyed || socket.readableEnded),
+      );
+      expect(harness?.context.sessions.size).toBe(0);
+    });
   });
 });

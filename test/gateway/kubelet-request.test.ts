@@ -6,6 +6,7 @@ import type { HeaderLine } from "../../src/upstream/header-list.ts";
 
 const TRANSLATE: Plan = { kind: "translate", reason: "node-speaks-spdy-only" };
 const TUNNEL: Plan = { kind: "tunnel", reason: "node-speaks-spdy-only" };
+const BRIDGE: Plan = { kind: "bridge", reason: "spdy-over-websocket-hop" };
 const PASS: Plan = { kind: "pass-through", reason: "node-speaks-websocket" };
 
 const WEBSOCKET: HeaderLine[] = [
@@ -162,6 +163,53 @@ describe("tunnel", () => {
   it("a protocol version that the client wrote itself is not offered in its name", () => {
     const asked = tunnel("SPDY/3.1+portforward.k8s.io", ["X-Stream-Protocol-Version", "smuggled"]);
     expect(valuesOf(asked, "x-stream-protocol-version")).toEqual(["portforward.k8s.io"]);
+  });
+});
+
+describe("bridge", () => {
+  const asked = (subresource: Subresource, headers: HeaderLine[]) =>
+    ask({ subresource, headers, plan: BRIDGE, method: "POST" });
+
+  it.each([
+    ["exec", "v5.channel.k8s.io"],
+    ["attach", "v5.channel.k8s.io"],
+    ["portforward", "SPDY/3.1+portforward.k8s.io"],
+  ] as const)("%s is asked as a WebSocket client of our own", (subresource, protocol) => {
+    const request = asked(subresource, [
+      ...SPDY,
+      ["X-Stream-Protocol-Version", "v4.channel.k8s.io"],
+      ["User-Agent", "kubectl/v1.20"],
+      ["Authorization", "Bearer secret"],
+    ]);
+    const key = request.webSocket?.key ?? "";
+    expect(Buffer.from(key, "base64")).toHaveLength(16);
+    expect(request).toMatchObject({
+      method: "GET",
+      upgrade: "websocket",
+      webSocket: { protocols: [protocol] },
+    });
+    expect(request.headers).toEqual([
+      ["Connection", "Upgrade"],
+      ["Upgrade", "websocket"],
+      ["Sec-WebSocket-Version", "13"],
+      ["Sec-WebSocket-Key", key],
+      ["Sec-WebSocket-Protocol", protocol],
+      ["User-Agent", "kubectl/v1.20"],
+      ["X-Forwarded-For", "192.0.2.7"],
+    ]);
+  });
+
+  it("the client's own WebSocket handshake stays behind, and every key is another", () => {
+    const [first, second] = [1, 2].map(() =>
+      asked("exec", [...WEBSOCKET, ["Sec-WebSocket-Protocol", "v4.channel.k8s.io"]]),
+    );
+    for (const request of [first, second] as KubeletRequest[]) {
+      expect(valuesOf(request, "sec-websocket-key")).toEqual([request.webSocket?.key]);
+      expect(valuesOf(request, "sec-websocket-protocol")).toEqual(["v5.channel.k8s.io"]);
+      expect(valuesOf(request, "sec-websocket-version")).toEqual(["13"]);
+    }
+    expect(first?.webSocket?.key).not.toBe(second?.webSocket?.key);
+    expect(first?.webSocket?.key).not.toBe("dGhlIHNhbXBsZSBub25jZQ==");
   });
 });
 

@@ -16,8 +16,8 @@ const CLOSE_GOING_AWAY = 1001;
 /**
  * Carries one port-forward: bare SPDY/3.1 downstream, the same bytes in binary WebSocket messages upstream (the tunnel's other way round).
  *
- * What one read brings leaves as one message. A client that half-closes has no more input, and the upstream goes on; a WebSocket can
- * not say so, hence its Close waits until the upstream is silent. A side that breaks breaks the other as well.
+ * What one read brings leaves as one message. A client that ends its connection ends the tunnel: SPDY servers take it for the end of
+ * everything, and a tunnel has no word for half of it. A side that breaks breaks the other as well.
  */
 export class TunnelBridge implements StreamingSession {
   readonly #context: SessionContext;
@@ -26,7 +26,6 @@ export class TunnelBridge implements StreamingSession {
   readonly #traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #portGuard: PortGuard | undefined;
-  #downstreamEndedMs: number | undefined;
   #isOver = false;
 
   constructor(
@@ -60,9 +59,7 @@ export class TunnelBridge implements StreamingSession {
     );
     feed(upstream.socket, socket, (chunk) => this.#webSocket.receive(chunk), context.bandwidth?.direction());
     feed(socket, upstream.socket, (chunk) => this.#fromClient(chunk), context.bandwidth?.direction());
-    socket.on("end", () => {
-      this.#downstreamEndedMs = clock.now();
-    });
+    socket.on("end", () => this.#clientGone("the client ended its connection"));
     socket.on("error", (error: Error) => this.#clientGone(error.message));
     socket.on("close", () => this.#clientGone("the client's connection closed"));
     clock.add(this);
@@ -81,12 +78,6 @@ export class TunnelBridge implements StreamingSession {
   tick(nowMs: number): void {
     if (this.#isOver) return;
     this.#webSocket.tick(nowMs);
-    const idleMs = this.#traffic.idleForMs(nowMs);
-    const endedForMs = this.#downstreamEndedMs === undefined ? 0 : nowMs - this.#downstreamEndedMs;
-    if (Math.min(idleMs, endedForMs) >= this.#context.lingerTimes.lingerIdleMs) {
-      this.#clientGone("the client ended its connection, and the node says nothing more");
-      return;
-    }
     const due = this.#limits.check(nowMs, this.#traffic);
     // A warning has no place among bytes of which nothing is known.
     if (due?.type === "end") this.end(due.cause, due.message);

@@ -5,8 +5,11 @@ import {
   encodeStatus,
   exitCodeStatus,
   internalErrorStatus,
+  lastWordOf,
   outcomeOf,
   REMOTE_COMMAND_VERSIONS,
+  type RemoteCommandVersion,
+  specOf,
   successStatus,
 } from "../../../protocols/remotecommand/index.ts";
 
@@ -117,6 +120,28 @@ describe("outcomeOf", () => {
     );
   });
 });
+
+describe("lastWordOf", () => {
+  const text = (version: RemoteCommandVersion, status: string) =>
+    new TextDecoder().decode(lastWordOf(version, encoder.encode(status)));
+  const jsonVersions = REMOTE_COMMAND_VERSIONS.filter((version) => specOf(version).hasStatusJson);
+  const textVersions = REMOTE_COMMAND_VERSIONS.filter((version) => !specOf(version).hasStatusJson);
+
+  it.each(jsonVersions)("%s: the Status itself", (version) => {
+    for (const status of [SUCCESS, failure("X", []), "no JSON"]) expect(text(version, status)).toBe(status);
+  });
+
+  it.each(textVersions)("%s: its message; silence is success and nothing else", (version) => {
+    expect(text(version, SUCCESS)).toBe("");
+    expect(text(version, failure("X", []))).toBe("m");
+    expect(text(version, '{"status":"Failure","reason":"Gone"}')).toBe("Gone");
+    for (const status of ['{"status":"Failure"}', '{"status":"Failure","message":""}', "{}", "", "no JSON"]) {
+      expect(text(version, status)).toBe("the command failed");
+    }
+  });
+});
+
+const SUCCESS = '{"metadata":{},"status":"Success"}';
 
 function exitCause(message: string): object[] {
   return [{ reason: "ExitCode", message }];
