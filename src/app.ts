@@ -14,7 +14,6 @@ import type { GatewayContext } from "./gateway/context.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
 import { forwardToApiServer } from "./gateway/forward-to-api-server.ts";
 import type { DescribedNode } from "./gateway/nodes/describe-nodes.ts";
-import { PlainRequests } from "./gateway/plain-requests.ts";
 import { createApiServer } from "./gateway/server.ts";
 import { Sessions } from "./gateway/sessions.ts";
 import { drainGateway } from "./gateway/shutdown.ts";
@@ -101,7 +100,7 @@ export async function startGateway(
       : forwardToApiServer(gateway, apiServerUpstream);
   const { apiServer } = listeners;
   const tls = apiServer.tls && (await readServingTls(apiServer.tls, authorities, ticketKeys));
-  const api = createApiServer(gateway, other, { tls });
+  const api = createApiServer(gateway, other, { tls, http2: apiServer.http2 });
   const node =
     listeners.kubelet &&
     (await buildKubeletListener(
@@ -125,18 +124,19 @@ export async function startGateway(
     listNodes,
     logger,
   });
-  const plainRequests = new PlainRequests(api);
-  const closeApi = closerOf(api);
-  const nodeRequests = node && new PlainRequests(node.server);
-  const closeNode = node && closerOf(node.server);
+  const closeApi = closerOf(api.server);
+  const closeNode = node && closerOf(node.listener.server);
   const [apiServerAt, adminAt] = await Promise.all([
-    surroundings.listen(api, "apiServer", apiServer),
+    surroundings.listen(api.server, "apiServer", apiServer),
     surroundings.listen(admin, "admin", listeners.admin),
   ]);
   const nodeAt =
-    node && listeners.kubelet && (await surroundings.listen(node.server, "kubelet", listeners.kubelet));
+    node &&
+    listeners.kubelet &&
+    (await surroundings.listen(node.listener.server, "kubelet", listeners.kubelet));
   listenerAddresses.push(...[apiServerAt, adminAt].map(({ address: host, port }) => ({ host, port })));
-  const unwatchTls = apiServer.tls && watchServingTls(api, apiServer.tls, authorities, logger, ticketKeys);
+  const unwatchTls =
+    apiServer.tls && watchServingTls(api.server, apiServer.tls, authorities, logger, ticketKeys);
 
   const probes = await buildProbes(configuration, {
     node: node && listeners.kubelet && { ...listeners.kubelet.runtime, runtime: node.runtime },
@@ -178,10 +178,7 @@ export async function startGateway(
     async shutDown(): Promise<void> {
       probes.stop();
       ingress?.drain();
-      await Promise.all([
-        drainGateway(gateway, plainRequests),
-        node && nodeRequests && drainGateway(node.gateway, nodeRequests),
-      ]);
+      await Promise.all([drainGateway(gateway, api), node && drainGateway(node.gateway, node.listener)]);
       await ingress?.stop();
       unwatchTls?.();
       authentication.stop();

@@ -1,11 +1,10 @@
 import { readFile } from "node:fs/promises";
-import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
 import type { BuiltCluster } from "./build-cluster.ts";
 import { buildIngressWriter } from "./build-ingress-writer.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { IngressListener } from "./config/ingress-listener.ts";
 import type { GatewayContext } from "./gateway/context.ts";
+import type { Listener } from "./gateway/listener.ts";
 import { defaultCertificateOf } from "./ingress/certificates.ts";
 import { EndpointUpstream } from "./ingress/endpoint-upstream.ts";
 import type { IngressContext, StreamingGateway } from "./ingress/ingress-context.ts";
@@ -37,7 +36,7 @@ export async function startIngress(
   configuration: GatewayConfiguration,
   cluster: Pick<BuiltCluster, "store" | "live">,
   gateway: GatewayContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
-  api: HttpServer,
+  api: Listener,
   surroundings: Surroundings,
 ): Promise<RunningIngress> {
   const { logger } = gateway;
@@ -131,19 +130,14 @@ async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<{ 
 async function streamingGatewaysOf(
   { streamingGateways }: IngressListener,
   { timeouts }: GatewayConfiguration,
-  api: HttpServer,
+  api: Listener,
 ): Promise<Map<string, StreamingGateway>> {
   const found = new Map<string, StreamingGateway>();
   for (const { name, upstream } of streamingGateways) {
     if (upstream === undefined) {
       found.set(name, {
         type: "local",
-        handleRequest: (request: IncomingMessage, response: ServerResponse) => {
-          api.emit("request", request, response);
-        },
-        handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-          api.emit("upgrade", request, socket, head);
-        },
+        listener: api,
       });
     } else {
       const endpoint = await endpointOfUrl(upstream.url, upstream);

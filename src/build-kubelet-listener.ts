@@ -1,9 +1,9 @@
-import type { Server } from "node:http";
 import { type BuiltAuthenticator, buildAuthenticator, type WatchedAuthority } from "./build-authenticator.ts";
 import { type BuiltAuthorizer, buildAuthorizer } from "./build-authorizer.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { KubeletListener } from "./config/kubelet-listener.ts";
 import type { GatewayContext } from "./gateway/context.ts";
+import type { Listener } from "./gateway/listener.ts";
 import { Sessions } from "./gateway/sessions.ts";
 import { CriRuntime } from "./node/cri-runtime.ts";
 import { createKubeletServer } from "./node/kubelet-server.ts";
@@ -12,7 +12,7 @@ import { readServingTls, watchServingTls } from "./serving-certificate.ts";
 import { readUpstreamTls } from "./upstream/endpoint-of-url.ts";
 
 export interface BuiltKubeletListener {
-  readonly server: Server;
+  readonly listener: Listener;
   /** As the listener's steps see it: with its own authenticator, authorizer and sessions. */
   readonly gateway: GatewayContext;
   readonly runtime: CriRuntime;
@@ -69,7 +69,7 @@ export async function buildKubeletListener(
   stops.push(() => runtime.close());
   const authorities: readonly WatchedAuthority[] = authentication.authorities;
   const tls = listener.tls && (await readServingTls(listener.tls, authorities, ticketKeys));
-  const server = createKubeletServer(
+  const kubelet = createKubeletServer(
     {
       gateway,
       runtime,
@@ -81,9 +81,9 @@ export async function buildKubeletListener(
     { tls },
   );
   if (listener.tls !== undefined)
-    stops.push(watchServingTls(server, listener.tls, authorities, logger, ticketKeys));
+    stops.push(watchServingTls(kubelet.server, listener.tls, authorities, logger, ticketKeys));
   return {
-    server,
+    listener: kubelet,
     gateway,
     runtime,
     stop: () => {

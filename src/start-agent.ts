@@ -9,7 +9,6 @@ import { closerOf, closeServer } from "./close-server.ts";
 import { defaultConfiguration } from "./config/configuration.ts";
 import type { Timeouts } from "./config/timeouts.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
-import { PlainRequests } from "./gateway/plain-requests.ts";
 import type { ServingTls } from "./gateway/serving-tls.ts";
 import { Sessions } from "./gateway/sessions.ts";
 import { drainGateway } from "./gateway/shutdown.ts";
@@ -78,9 +77,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     logger,
     note: (text) => options.note(text),
   };
-  const server = createAgentServer(agent, { tls: { ...options.tls, clientAuthorities: [] } });
-  const plainRequests = new PlainRequests(server);
-  const close = closerOf(server);
+  const listener = createAgentServer(agent, { tls: { ...options.tls, clientAuthorities: [] } });
+  const close = closerOf(listener.server);
   const admin =
     options.admin &&
     createAdminServer({
@@ -90,7 +88,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       listSessions: () => sessions.list(),
       logger,
     });
-  const url = urlOf("https", await alone.listen(server, "agent", options.listen));
+  const url = urlOf("https", await alone.listen(listener.server, "agent", options.listen));
   let adminUrl: string | undefined;
   try {
     adminUrl = admin && options.admin && urlOf("http", await alone.listen(admin, "admin", options.admin));
@@ -103,7 +101,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     adminUrl,
     metrics,
     async shutDown(): Promise<void> {
-      await drainGateway(agent, plainRequests);
+      await drainGateway(agent, listener);
       agent.upstream.close();
       await Promise.all([close(), admin && closeServer(admin)]);
       clock.expireAll();

@@ -1,10 +1,9 @@
-import type { Server } from "node:http";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { requestAttributes } from "../access/authz/request-attributes.ts";
 import { unauthorized } from "../api/status.ts";
 import { refuseUpgrade } from "../gateway/answer.ts";
 import type { IncomingStreaming } from "../gateway/incoming-request.ts";
-import { createListener, type ListenerOptions } from "../gateway/listener.ts";
+import { createListener, type Listener, type ListenerOptions } from "../gateway/listener.ts";
 import { matchStreamingPath } from "../gateway/streaming-request.ts";
 import { writeStatus } from "../gateway/write-status.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -12,21 +11,21 @@ import { forwardOtherUpgrade, forwardRequest } from "./forward.ts";
 import { serveSession } from "./serve-session.ts";
 
 /** The agent's listener: whoever bears its token is the user of the kubeconfig. Not yet listening. */
-export function createAgentServer(agent: AgentContext, options: ListenerOptions): Server {
+export function createAgentServer(agent: AgentContext, options: ListenerOptions): Listener {
   return createListener(
     agent,
     {
-      async handleRequest(incoming, request, response) {
+      async handleRequest(incoming, downstream) {
         await requireToken(incoming, agent);
-        await forwardRequest(incoming, request, response, agent);
+        await forwardRequest(incoming, downstream, agent);
       },
-      async handleUpgrade(incoming, request, client) {
+      async handleUpgrade(incoming, client) {
         const user = await requireToken(incoming, agent);
         const path = matchStreamingPath(incoming.url.pathname);
-        if (path === undefined) return await forwardOtherUpgrade(incoming, request, client, agent);
-        await serveSession(path, request.url ?? "/", user, incoming, client, agent);
+        if (path === undefined) return await forwardOtherUpgrade(incoming, client, agent);
+        await serveSession(path, incoming.target, user, incoming, client, agent);
       },
-      refuse: (response, refusal) => writeStatus(response, refusal.status),
+      refuse: (downstream, refusal) => writeStatus(downstream, refusal.status),
       refuseUpgrade,
       attributesOf: (user, { method, url }) =>
         requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),

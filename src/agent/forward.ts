@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { STATUS_CODES } from "node:http";
 import { type StatusError, serviceUnavailable } from "../api/status.ts";
 import { ConnectError } from "../client/index.ts";
 import { carryForwarded } from "../gateway/carry-forwarded.ts";
@@ -8,22 +8,22 @@ import type { PendingClient } from "../gateway/pending-client.ts";
 import { writeStatus } from "../gateway/write-status.ts";
 import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
 import type { HeaderList } from "../upstream/header-list.ts";
-import { forwardHttp } from "../upstream/http-forwarder.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
+import { forwardExchange } from "../upstream/http-forwarder.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { inUsersName } from "./user-headers.ts";
 
 /** A request that is no upgrade: bodies, watches and followed logs stream both ways. */
 export async function forwardRequest(
-  { method }: IncomingStreaming,
-  request: IncomingMessage,
-  response: ServerResponse,
+  { method, target }: IncomingStreaming,
+  downstream: HttpDownstream,
   { upstream, clock }: AgentContext,
 ): Promise<void> {
   const credentials = await upstream.credentials();
-  const path = upstream.pathOf(request.url ?? "/");
+  const path = upstream.pathOf(target);
   const startedMs = clock.now();
-  await forwardHttp(request, response, {
+  await forwardExchange(downstream, {
     upstream: upstream.http,
     path,
     editHeaders: (headers) => {
@@ -37,20 +37,19 @@ export async function forwardRequest(
       if (status === 401) upstream.forgetCredentials();
       return headers;
     },
-    respondError: (error, failed) => writeStatus(failed, unreachedError(error).status),
+    respondError: (error) => writeStatus(downstream, unreachedError(error).status),
   });
 }
 
 /** An upgrade that is no exec, attach or port-forward of a pod, as it is: to a pod's or a service's own server. */
 export async function forwardOtherUpgrade(
   incoming: IncomingStreaming,
-  request: IncomingMessage,
   client: PendingClient,
   agent: AgentContext,
 ): Promise<void> {
   const { upstream, timeouts, limits } = agent;
   const credentials = await upstream.credentials();
-  const path = upstream.pathOf(request.url ?? "/");
+  const path = upstream.pathOf(incoming.target);
   const giveBack = agent.sessions.admit();
   let isCarried = false;
   try {

@@ -7,6 +7,7 @@ import { ConfigurationError, type ConfigurationProblem } from "./configuration-e
 import { FeatureGateError } from "./feature-gates.ts";
 import { countFlag } from "./flag-values.ts";
 import { checkNodeAddressType, isNodeAddressType } from "./kubelet.ts";
+import { limitRanges } from "./limits.ts";
 import { checkHost } from "./listener-address.ts";
 import { checkBytesPerSecond } from "./read-bounds.ts";
 
@@ -23,6 +24,7 @@ export const KUBE_APISERVER_FLAGS = [
   "kubelet-client-key",
   "kubelet-preferred-address-types",
   "max-connection-bytes-per-sec",
+  "http2-max-streams-per-connection",
   "secure-port",
   "bind-address",
   "kubeconfig",
@@ -72,7 +74,12 @@ class FlagMerger {
     const tls = certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
     return {
       ...listeners,
-      apiServer: { address: this.#host(apiServer.address), port: this.#port(apiServer.port), tls },
+      apiServer: {
+        ...apiServer,
+        address: this.#host(apiServer.address),
+        port: this.#port(apiServer.port),
+        tls,
+      },
     };
   }
 
@@ -116,7 +123,20 @@ class FlagMerger {
     const bytesPerSecond = countFlag(flag, this) ?? limits.maxConnectionBytesPerSecond;
     const slow = checkBytesPerSecond(bytesPerSecond);
     if (slow !== undefined) this.refuse(flag, slow);
-    return { ...limits, maxConnectionBytesPerSecond: bytesPerSecond };
+    return {
+      ...limits,
+      maxConnectionBytesPerSecond: bytesPerSecond,
+      maxHttp2Streams: this.#http2Streams() ?? limits.maxHttp2Streams,
+    };
+  }
+
+  /** Zero means the default, as at kube-apiserver. */
+  #http2Streams(): number | undefined {
+    const flag = "http2-max-streams-per-connection";
+    const streams = countFlag(flag, this);
+    const { max } = limitRanges.maxHttp2Streams;
+    if (streams !== undefined && streams > max) this.refuse(flag, `must be at most ${max}`);
+    return streams === 0 ? undefined : streams;
   }
 
   featureGates(gates: GatewayConfiguration["featureGates"]): GatewayConfiguration["featureGates"] {

@@ -32,6 +32,8 @@ export interface Limits {
   readonly maxWebSocketFragments: number;
   /** Connections of one client address at once, by /64 for IPv6; trusted proxies have no bound. Past it: closed without an answer. */
   readonly maxConnectionsPerAddress: number;
+  /** Streams of one HTTP/2 connection at a time, a WebSocket or a watch each. More wait at the client, or are refused. */
+  readonly maxHttp2Streams: number;
   /**
    * Bytes that one session may carry in a second, in each direction by itself; 0: as many as both sides take. kube-apiserver's
    * --max-connection-bytes-per-sec.
@@ -75,6 +77,7 @@ export const defaultLimits: Limits = {
   maxWebSocketFrameBytes: 32 * 1024 * 1024,
   maxWebSocketFragments: 10_000,
   maxConnectionsPerAddress: 1_000,
+  maxHttp2Streams: 250,
   maxConnectionBytesPerSecond: 0,
   maxBearerTokenBytes: 16 * 1024,
   maxRememberedNodes: 10_000,
@@ -117,6 +120,7 @@ export const limitRanges: RangesOf<Limits> = {
   maxWebSocketFrameBytes: { min: 64 * KIB, max: 2 ** 40 },
   maxWebSocketFragments: { min: 1, max: 2 ** 31 - 1 },
   maxConnectionsPerAddress: { min: 1, max: 1_000_000 },
+  maxHttp2Streams: { min: 1, max: 10_000 },
   maxConnectionBytesPerSecond: { min: 0, max: 2 ** 40 },
   // A service account's token is about 1 KiB, one with many groups a few.
   maxBearerTokenBytes: { min: 1 * KIB, max: 16 * MIB },

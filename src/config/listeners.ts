@@ -9,6 +9,8 @@ import type { Section } from "./section.ts";
 export interface ApiServerListener extends ListenerAddress {
   /** Absent: plain HTTP, for loopback or behind a TLS hop. */
   readonly tls: ListenerTls | undefined;
+  /** Whether TLS clients are offered HTTP/2 beside HTTP/1.1. */
+  readonly http2: boolean;
 }
 
 export interface Listeners {
@@ -23,7 +25,7 @@ export interface Listeners {
 
 export const defaultListeners: Listeners = {
   // Loopback until told otherwise: both may be reachable by nobody that the operator did not think of.
-  apiServer: { address: "127.0.0.1", port: 6443, tls: undefined },
+  apiServer: { address: "127.0.0.1", port: 6443, tls: undefined, http2: true },
   kubelet: undefined,
   admin: { address: "127.0.0.1", port: 8081 },
   ingress: undefined,
@@ -35,6 +37,7 @@ export function readListeners(section: Section): Listeners {
     apiServer: {
       ...readAddress(apiServer, defaultListeners.apiServer),
       tls: readCertificateFiles(apiServer, "tls"),
+      http2: apiServer.boolean("http2", defaultListeners.apiServer.http2),
     },
     kubelet: section.has("kubelet") ? readKubeletListener(section.section("kubelet")) : undefined,
     admin: readAddress(section.section("admin"), defaultListeners.admin, true),

@@ -1,4 +1,3 @@
-import type { ServerResponse } from "node:http";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { requestAttributes } from "../access/authz/request-attributes.ts";
 import { requirePermission } from "../access/authz/require-permission.ts";
@@ -8,6 +7,7 @@ import { type ApiAnswer, jsonAnswer } from "../api/read-only-server/api-answer.t
 import { reviewAt } from "../api/read-only-server/review-resources.ts";
 import { badRequest, unknownPath } from "../api/status.ts";
 import { headerValue } from "../upstream/header-list.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import type { GatewayContext } from "./context.ts";
 import { identify } from "./identify.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
@@ -15,6 +15,7 @@ import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 import { readReview } from "./request-body.ts";
 import { roomOrNobody } from "./response-room.ts";
 import type { OtherRequests } from "./server.ts";
+import { writeAnswer } from "./write-answer.ts";
 
 /** What Kubernetes' role system:public-info-viewer lets everybody read, authenticated or not. */
 const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version"];
@@ -27,28 +28,28 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
     isReady: () => !gateway.sessions.isDraining,
   };
   return {
-    async handleRequest(incoming, request, response): Promise<void> {
+    async handleRequest(incoming, downstream): Promise<void> {
       const user = await requireReader(incoming, gateway);
       const review = incoming.method === "POST" ? reviewAt(incoming.url.pathname) : undefined;
       if (review !== undefined && user !== undefined) {
-        const posted = await readReview(request);
+        const posted = await readReview(downstream);
         if (typeof posted === "object" && posted !== null) incoming.trail?.requested(posted);
         const answer = jsonAnswer(await answerReview(review, posted, user, gateway.authorizer));
         record(answer, incoming);
-        return await send({ ...answer, status: 201 }, response);
+        return await send({ ...answer, status: 201 }, downstream);
       }
-      request.resume();
+      downstream.body.resume();
       const { pathname, searchParams } = incoming.url;
       const logPath = matchPodLogPath(pathname);
       if (logPath !== undefined) {
-        return await answerPodLog(logPath, incoming.method, searchParams, response, gateway);
+        return await answerPodLog(logPath, incoming.method, searchParams, downstream, gateway);
       }
       const accept = headerValue(incoming.headers, "accept") ?? "";
       const apiRequest = { method: incoming.method, path: pathname, query: searchParams, accept };
       const answer = answerApiRequest(apiRequest, gateway.cluster, options);
       if (answer === undefined) throw unknownPath();
       record(answer, incoming);
-      await send(answer, response);
+      await send(answer, downstream);
     },
     async handleUpgrade(incoming): Promise<void> {
       await requireReader(incoming, gateway);
@@ -76,26 +77,19 @@ function record({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): voi
   if (isJson && body instanceof Uint8Array) trail?.responding(body);
 }
 
-async function send({ status, headers, body }: ApiAnswer, response: ServerResponse): Promise<void> {
-  if (body instanceof Uint8Array) {
-    response.writeHead(status, { ...headers, "Content-Length": body.byteLength });
-    response.end(body);
-    return;
-  }
-  // A watch: each event leaves at once, and the source is let go when the client leaves.
-  response.writeHead(status, headers);
-  response.flushHeaders();
+async function send({ status, headers, body }: ApiAnswer, downstream: HttpDownstream): Promise<void> {
+  const lines = Object.entries(headers);
+  if (body instanceof Uint8Array) return writeAnswer(downstream, status, lines, body);
+  // A watch: each event leaves at once, and the source is let go when the client leaves, or has left while it was asked who it is.
+  const sink = downstream.respond(status, "OK", [...lines, ["Date", new Date().toUTCString()]]);
   const iterator = body[Symbol.asyncIterator]();
-  const stop = (): void => void iterator.return?.();
-  response.once("close", stop);
-  // It may have left while it was asked who it is; `close` has been and gone then.
-  if (response.destroyed) stop();
+  downstream.onClose(() => void iterator.return?.());
   for (;;) {
     const { value, done } = await iterator.next();
-    if (done || response.destroyed) break;
-    if (!response.write(value)) await roomOrNobody(response);
+    if (done || sink.destroyed) break;
+    if (!sink.write(value)) await roomOrNobody(sink);
   }
-  response.end();
+  downstream.finish([]);
 }
 
 /** Go's name of the machine's architecture, as Kubernetes reports it. */

@@ -1,8 +1,12 @@
+import { constants } from "node:http2";
 import type { Duplex } from "node:stream";
 import { type StatusError, statusBody } from "../api/status.ts";
+import { isHttp2Stream } from "../streaming/http2-stream.ts";
 import { finishAndLinger, type LingerTimes } from "../streaming/linger.ts";
 import type { SessionClock } from "../streaming/session-clock.ts";
-import type { HeaderList } from "../upstream/header-list.ts";
+import type { HeaderLine, HeaderList } from "../upstream/header-list.ts";
+import { http2Headers } from "../upstream/http2-downstream.ts";
+import { statusHeaders } from "./write-status.ts";
 
 /** gorilla's dialler keeps this much of a refusal's body; a longer Status cannot be decoded and is shown raw. */
 export const MAX_UPGRADE_STATUS_BYTES = 1_024;
@@ -39,14 +43,10 @@ export function encodeResponseHead(status: number, headers: HeaderList, statusMe
 /** Refuses an upgrade with a Status that kubectl decodes, and closes: a refused connection is never used again. */
 export function refuseUpgrade(socket: Duplex, error: StatusError, context: AnswerContext): void {
   const body = Buffer.from(statusBody(error.status, MAX_UPGRADE_STATUS_BYTES));
-  const headers: [string, string][] = [["Content-Type", "application/json"]];
-  const retryAfter = error.status.details?.retryAfterSeconds;
-  if (retryAfter !== undefined) headers.push(["Retry-After", String(retryAfter)]);
-  if (error.code === 401) headers.push(["Www-Authenticate", 'Bearer realm="kubernetes"']);
-  answerAndClose(socket, error.code, headers, body, context);
+  answerAndClose(socket, error.code, statusHeaders(error.status), body, context);
 }
 
-/** Answers on a raw socket with a whole body and closes it once the client has had the chance to read it. */
+/** Answers an upgrade with a whole body and closes the connection, or the HTTP/2 stream, once the client has had the chance to read it. */
 export function answerAndClose(
   socket: Duplex,
   status: number,
@@ -55,12 +55,20 @@ export function answerAndClose(
   context: AnswerContext,
 ): void {
   if (!socket.writable) return;
-  const head = encodeResponseHead(status, [
+  const lines: HeaderLine[] = [
     ...headers,
     ["Content-Length", String(body.byteLength)],
     ["Connection", "close"],
     ["Date", new Date().toUTCString()],
-  ]);
+  ];
+  if (isHttp2Stream(socket)) {
+    socket.respond({ ":status": status, ...http2Headers(lines) });
+    socket.end(body);
+    // What the client still sends is not wanted (RFC 9113 section 8.1).
+    socket.close(constants.NGHTTP2_NO_ERROR);
+    return;
+  }
+  const head = encodeResponseHead(status, lines);
   socket.cork();
   socket.write(head);
   socket.write(body);

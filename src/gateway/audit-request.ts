@@ -1,10 +1,10 @@
-import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { AuditLog } from "../access/audit/audit-log.ts";
 import { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import type { Attributes } from "../access/authz/authorizer.ts";
 import { headerValue } from "../upstream/header-list.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
@@ -33,11 +33,11 @@ export function auditTrailOf(
 }
 
 /** A plain request is over when its answer is out, or its client has left. */
-export function completeWithResponse(trail: AuditTrail, response: ServerResponse): void {
-  response.once("close", () => trail.complete({ code: response.statusCode }));
+export function completeWithResponse(trail: AuditTrail, downstream: HttpDownstream): void {
+  downstream.onClose(() => trail.complete({ code: downstream.status }));
 }
 
-/** An upgrade that went to the API server is over when the connection is. */
+/** An upgrade that went to the API server is over when the connection, or the HTTP/2 stream, is. */
 export function completeWithSocket(trail: AuditTrail, socket: Duplex): void {
   trail.started({ code: 101 });
   if (socket.destroyed) trail.complete({ code: 101 });

@@ -9,8 +9,7 @@ import type { SessionContext, StreamingSession } from "../streaming/session.ts";
 import { StatusGuard } from "../streaming/status-guard.ts";
 import { Translator } from "../streaming/translator.ts";
 import { Tunnel } from "../streaming/tunnel.ts";
-import { headerValue } from "../upstream/header-list.ts";
-import { encodeResponseHead } from "./answer.ts";
+import { type HeaderList, headerValue } from "../upstream/header-list.ts";
 import type { AskedNode } from "./ask-node.ts";
 import { startBridge } from "./carry-bridge.ts";
 import type { SessionRunContext } from "./context.ts";
@@ -21,8 +20,9 @@ import type { PreparedStreaming } from "./prepare-streaming.ts";
 
 /** Both sides have agreed: answers the client's upgrade and carries the bytes, by the plan. */
 export interface Carrier {
-  /** The client's 101, head only. */
-  readonly head: Uint8Array;
+  /** The lines of the client's 101. */
+  readonly headers: HeaderList;
+  readonly statusMessage?: string;
   start(downstream: Leg, context: SessionContext): StreamingSession;
 }
 
@@ -45,7 +45,8 @@ export function carrierFor(
   switch (kind) {
     case "pass-through":
       return {
-        head: Buffer.from(encodeResponseHead(101, response.rawHeaders, response.statusMessage), "latin1"),
+        headers: response.rawHeaders,
+        statusMessage: response.statusMessage,
         start: (downstream, context) =>
           new Relay(downstream, upstream, context, {
             status: guardFor(prepared, response, gateway),
@@ -56,7 +57,7 @@ export function carrierFor(
     case "translate": {
       const upstreamVersion = chosenStreamProtocol(response, kubeletRequest) as RemoteCommandVersion;
       return {
-        head: handshake.switchTo("v5.channel.k8s.io"),
+        headers: handshake.switchTo("v5.channel.k8s.io"),
         start: (downstream, context) =>
           new Translator(
             downstream,
@@ -75,7 +76,7 @@ export function carrierFor(
     case "bridge": {
       const { protocol } = handshake;
       return {
-        head: handshake.switchTo(protocol),
+        headers: handshake.switchTo(protocol),
         start: (downstream, context) =>
           startBridge(
             { request: prepared.request, protocol, webSocketLimits, ports: portGuardFor(prepared, gateway) },
@@ -96,7 +97,7 @@ export function carrierFor(
         throw genericError(500, "unable to negotiate protocol");
       }
       return {
-        head: handshake.switchTo(subprotocol),
+        headers: handshake.switchTo(subprotocol),
         start: (downstream, context) =>
           new Tunnel(downstream, upstream, webSocketLimits, context, portGuardFor(prepared, gateway)),
       };

@@ -1,8 +1,8 @@
 import type { Duplex } from "node:stream";
-import { checkServerHandshake, encodeSwitchingProtocols } from "../../protocols/websocket/index.ts";
+import { checkServerHandshake } from "../../protocols/websocket/index.ts";
 import { flatHeaders, type HeaderList } from "../upstream/header-list.ts";
 import { acceptValueOf } from "../upstream/websocket-request.ts";
-import { type AnswerContext, answerAndClose, encodeResponseHead } from "./answer.ts";
+import { type AnswerContext, answerAndClose } from "./answer.ts";
 import { bridgedProtocolOf } from "./bridge-offer.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
@@ -11,8 +11,8 @@ import type { StreamingRequest } from "./streaming-request.ts";
 export interface ClientHandshake {
   /** What a client that is bridged speaks from here on; "" for a WebSocket without a subprotocol. */
   readonly protocol: string;
-  /** The head of the 101 that chooses this protocol. Only for clients whose protocol ends here. */
-  switchTo(protocol: string): Uint8Array;
+  /** The lines of the 101 that chooses this protocol. Only for clients whose protocol ends here. */
+  switchTo(protocol: string): HeaderList;
 }
 
 /** The upgrade request itself is wrong. Answered in plain text, as Go's servers answer it. */
@@ -48,7 +48,12 @@ export function checkClientHandshake({ plan, request }: PreparedStreaming): Clie
   if (!handshake.ok) throw new HandshakeRefusal(handshake.status, handshake.headers, handshake.body);
   return {
     protocol,
-    switchTo: (subprotocol) => encodeSwitchingProtocols(acceptValueOf(handshake.key), subprotocol),
+    switchTo: (subprotocol) => [
+      ["Upgrade", "websocket"],
+      ["Connection", "Upgrade"],
+      ["Sec-WebSocket-Accept", acceptValueOf(handshake.key)],
+      ...(subprotocol === "" ? [] : [["Sec-WebSocket-Protocol", subprotocol] as const]),
+    ],
   };
 }
 
@@ -58,13 +63,12 @@ function bridgedProtocol(request: StreamingRequest): string {
   throw new HandshakeRefusal(bridged.status, bridged.headers, bridged.body);
 }
 
-function switchToSpdy(protocol: string): Uint8Array {
-  const head = encodeResponseHead(101, [
+function switchToSpdy(protocol: string): HeaderList {
+  return [
     ["Connection", "Upgrade"],
     ["Upgrade", "SPDY/3.1"],
     ["X-Stream-Protocol-Version", protocol],
-  ]);
-  return Buffer.from(head, "latin1");
+  ];
 }
 
 function unanswerable(): never {

@@ -1,11 +1,10 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { badRequest, genericError, type StatusError, serviceUnavailable } from "../api/status.ts";
 import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
 import { withForwardedFor } from "../upstream/forwarded-headers.ts";
 import { joinHostPort } from "../upstream/go-dial-error.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../upstream/header-list.ts";
-import { forwardHttp } from "../upstream/http-forwarder.ts";
+import { forwardExchange } from "../upstream/http-forwarder.ts";
 import type { HttpUpstream } from "../upstream/http-upstream.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { carryForwarded } from "./carry-forwarded.ts";
@@ -13,7 +12,6 @@ import type { GatewayContext } from "./context.ts";
 import { identify } from "./identify.ts";
 import { withoutIdentity } from "./identity-headers.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
-import type { PendingClient } from "./pending-client.ts";
 import type { OtherRequests } from "./server.ts";
 import { writeStatus } from "./write-status.ts";
 
@@ -50,21 +48,21 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
   };
 
   return {
-    async handleRequest(incoming, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    async handleRequest(incoming, downstream): Promise<void> {
       const editHeaders = await editorFor(incoming);
-      await forwardHttp(request, response, {
+      await forwardExchange(downstream, {
         upstream: apiServer.upstream,
-        path: pathPrefix + (request.url ?? "/"),
+        path: pathPrefix + incoming.target,
         editHeaders,
         editResponseHeaders: (headers, status) => {
           // Our own token may have been replaced; the caller is told what the API server said.
           if (status === 401 && impersonates) ownCredentials?.forget();
           return headers;
         },
-        respondError: (error, failed) => writeStatus(failed, forwardingError(error).status),
+        respondError: (error) => writeStatus(downstream, forwardingError(error).status),
       });
     },
-    async handleUpgrade(incoming, request: IncomingMessage, client: PendingClient): Promise<void> {
+    async handleUpgrade(incoming, client): Promise<void> {
       const editHeaders = await editorFor(incoming);
       const giveBack = gateway.sessions.admit();
       let isCarried = false;
@@ -72,7 +70,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         await forwardUpgrade(client, {
           endpoint: apiServer.upstream.endpoint,
           method: incoming.method,
-          path: pathPrefix + (request.url ?? "/"),
+          path: pathPrefix + incoming.target,
           headers: incoming.headers,
           editHeaders,
           dialTimeoutMs: gateway.timeouts.dialMs,

@@ -1,11 +1,23 @@
+import type { Duplex } from "node:stream";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { PeerCertificates } from "../access/authn/authenticator.ts";
 import type { HeaderList } from "../upstream/header-list.ts";
+
+/** What a request begins with, whichever version of HTTP brought it; a WebSocket on an HTTP/2 stream is told as the upgrade that it is. */
+export interface RequestHead {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: HeaderList;
+  /** Its connection. */
+  readonly socket: Duplex;
+}
 
 /** A request as it came from the wire, whichever event of the HTTP server brought it. */
 export interface IncomingStreaming {
   readonly method: string;
   readonly url: URL;
+  /** As it came, for whom it is forwarded to. */
+  readonly target: string;
   readonly headers: HeaderList;
   readonly peer?: PeerCertificates | undefined;
   /** Of the connection. */

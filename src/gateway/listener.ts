@@ -1,50 +1,66 @@
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, type Server } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { badRequest, genericError, internalError, StatusError } from "../api/status.ts";
+import { UNREAD_BODY_LINGER_MS } from "../upstream/forward-options.ts";
 import { headerListOf } from "../upstream/header-list.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
+import { Http1Downstream } from "../upstream/http1-downstream.ts";
+import { Http2Downstream } from "../upstream/http2-downstream.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { AnswerContext } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
 import { HandshakeRefusal } from "./client-handshake.ts";
 import { capConnections } from "./connection-cap.ts";
 import type { ListenerContext } from "./context.ts";
-import type { IncomingStreaming } from "./incoming-request.ts";
+import { Http2Connections } from "./http2-connections.ts";
+import type { IncomingStreaming, RequestHead } from "./incoming-request.ts";
 import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PendingClient } from "./pending-client.ts";
+import { PlainRequests } from "./plain-requests.ts";
 import { type ServingTls, tlsOptionsOf } from "./serving-tls.ts";
+import { webSocketRequestOf } from "./websocket-stream.ts";
 
 /** What a listener serves. Whatever is refused is thrown as a StatusError, and written in the listener's own words. */
 export interface ListenerRoutes extends AuditedRoutes {
-  handleRequest(
-    incoming: IncomingStreaming,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void>;
-  handleUpgrade(incoming: IncomingStreaming, request: IncomingMessage, client: PendingClient): Promise<void>;
-  refuse(response: ServerResponse, refusal: StatusError): void;
+  handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
+  handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
+  refuse(downstream: HttpDownstream, refusal: StatusError): void;
   refuseUpgrade(socket: Duplex, refusal: StatusError, context: AnswerContext): void;
 }
 
 export interface ListenerOptions {
   /** Absent: plain HTTP. */
   readonly tls?: ServingTls | undefined;
+  /** HTTP/2 is offered to TLS clients, and spoken with those that choose it. */
+  readonly http2?: boolean | undefined;
+}
+
+/** A server and what it does with requests, which may as well have come to another one (the front door). */
+export interface Listener {
+  /** For connections. Not yet listening. */
+  readonly server: Server;
+  readonly plainRequests: PlainRequests;
+  /** Answers a plain request that came on `socket`. Never rejects. */
+  answerRequest(downstream: HttpDownstream, socket: Duplex): Promise<void>;
+  /** Answers a request for an upgrade: on its connection, with `early` bytes of it read, or on an HTTP/2 stream. Never rejects. */
+  answerUpgrade(request: RequestHead, client: Duplex, early: Buffer): Promise<void>;
+  /** No connection takes another request than those that it has. */
+  drain(): void;
 }
 
 const MAX_HANDSHAKE_CHECK_MS = 5_000;
 
-/** A listener for HTTP/1.1 requests and upgrades, with every bound that clients meet before they are known. Not yet listening. */
+/** A listener with every bound that clients meet before they are known. Not yet listening. */
 export function createListener(
   gateway: ListenerContext,
   routes: ListenerRoutes,
   options: ListenerOptions,
-): Server {
+): Listener {
   const { limits, timeouts } = gateway;
   const httpOptions: ServerOptions = {
     maxHeaderSize: limits.maxRequestHeaderBytes,
@@ -63,7 +79,7 @@ export function createListener(
       ? createHttpServer(httpOptions)
       : createHttpsServer({
           ...httpOptions,
-          ...tlsOptionsOf(options.tls, timeouts.handshakeMs),
+          ...tlsOptionsOf(options.tls, timeouts.handshakeMs, options.http2),
         });
   server.maxHeadersCount = limits.maxRequestHeaders;
   capConnections(server, {
@@ -72,50 +88,106 @@ export function createListener(
     onRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
   });
 
-  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    void answerRequest(request, response, gateway, routes);
+  const plainRequests = new PlainRequests(() => server.close());
+  const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
+    answerRequest: (downstream, socket) => {
+      plainRequests.add(downstream);
+      return answerRequest(downstream, socket, gateway, routes);
+    },
+    answerUpgrade: (request, client, early) => answerUpgrade(request, client, early, gateway, routes),
+  };
+  server.on("request", (request, response) => {
+    void listener.answerRequest(new Http1Downstream(request, response), request.socket);
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    void answerUpgrade(request, socket, head, gateway, routes);
+    const { method = "GET", url: target = "/" } = request;
+    const headers = headerListOf(request.rawHeaders);
+    void listener.answerUpgrade({ method, target, headers, socket }, socket, head);
   });
-  return server;
+  const http2 = options.tls !== undefined && options.http2 === true ? http2For(gateway, listener) : undefined;
+  if (http2 !== undefined) serveByAlpn(server, http2);
+  return {
+    ...listener,
+    server,
+    plainRequests,
+    drain: () => {
+      plainRequests.drain();
+      http2?.drain();
+    },
+  };
+}
+
+function http2For(
+  { limits }: ListenerContext,
+  { answerRequest, answerUpgrade }: Pick<Listener, "answerRequest" | "answerUpgrade">,
+): Http2Connections {
+  // Who is not known may not ask again and again on one connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
+  const leaveUnknown = async (stream: ServerHttp2Stream, answered: Promise<void>): Promise<void> => {
+    const { session } = stream;
+    await answered;
+    if (stream.sentHeaders?.[":status"] === 401 && session?.closed === false) session.close();
+  };
+  return new Http2Connections(limits, {
+    onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
+      const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
+      // As Node does by itself for HTTP/1.1.
+      if (pseudo.expect === "100-continue") downstream.sendContinue();
+      void leaveUnknown(stream, answerRequest(downstream, socket));
+    },
+    onConnect: (request) => {
+      const webSocket = webSocketRequestOf(request);
+      if (webSocket === undefined) return;
+      void leaveUnknown(request.stream, answerUpgrade(webSocket, request.stream, Buffer.alloc(0)));
+    },
+  });
+}
+
+/** Node's HTTPS server takes every connection for HTTP/1.1; those that chose HTTP/2 go past it. */
+function serveByAlpn(server: Server, http2: Http2Connections): void {
+  const serveHttp1 = server.listeners("secureConnection") as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners("secureConnection");
+  server.on("secureConnection", (socket: TLSSocket) => {
+    if (socket.alpnProtocol === "h2") http2.accept(socket);
+    else for (const serve of serveHttp1) serve.call(server, socket);
+  });
 }
 
 async function answerRequest(
-  request: IncomingMessage,
-  response: ServerResponse,
+  downstream: HttpDownstream,
+  socket: Duplex,
   gateway: ListenerContext,
   routes: ListenerRoutes,
 ): Promise<void> {
   let trail: AuditTrail | undefined;
   try {
-    const incoming = incomingOf(request, gateway, routes);
+    const { method, target, headers } = downstream;
+    const incoming = incomingOf({ method, target, headers, socket }, gateway, routes);
     trail = incoming.trail;
-    if (trail !== undefined) completeWithResponse(trail, response);
-    await routes.handleRequest(incoming, request, response);
+    if (trail !== undefined) completeWithResponse(trail, downstream);
+    await routes.handleRequest(incoming, downstream);
   } catch (error) {
-    request.resume();
     const refusal = statusErrorOf(error, gateway);
     trail?.complete(refusal.status);
-    routes.refuse(response, refusal);
+    routes.refuse(downstream, refusal);
+    if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
   }
 }
 
 async function answerUpgrade(
-  request: IncomingMessage,
+  request: RequestHead,
   socket: Duplex,
-  head: Buffer,
+  early: Buffer,
   gateway: ListenerContext,
   routes: ListenerRoutes,
 ): Promise<void> {
-  const client = new PendingClient(socket, head);
+  const client = new PendingClient(socket, early);
   const answerContext = { clock: gateway.clock, lingerTimes: gateway.timeouts };
   let trail: AuditTrail | undefined;
   try {
     const incoming = incomingOf(request, gateway, routes);
     trail = incoming.trail;
     requireAllowedOrigin(incoming, gateway);
-    await routes.handleUpgrade(incoming, request, client);
+    await routes.handleUpgrade(incoming, client);
   } catch (error) {
     client.release();
     if (error instanceof UpstreamError && error.code === "aborted") {
@@ -148,23 +220,22 @@ function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: Li
 }
 
 function incomingOf(
-  request: IncomingMessage,
+  { method, target, headers, socket }: RequestHead,
   { edge, audit, limits }: ListenerContext,
   routes: ListenerRoutes,
 ): IncomingStreaming {
-  const target = request.url ?? "/";
   // Absolute-form targets belong to forward proxies, and `//host/path` would be read as one.
   if (!target.startsWith("/") || target.startsWith("//"))
     throw badRequest("the request target must be a path");
-  const headers = headerListOf(request.rawHeaders);
   // Node 20 drops lines past its bound without a word; newer ones answer 431 themselves.
   if (headers.length >= limits.maxRequestHeaders) throw genericError(431, "too many header lines");
-  const remoteAddress = request.socket.remoteAddress ?? "";
+  const { remoteAddress = "" } = socket as Socket;
   const incoming = {
-    method: request.method ?? "GET",
+    method,
+    target,
     url: new URL(`http://gateway${target}`),
     headers,
-    peer: peerCertificatesOf(request.socket),
+    peer: peerCertificatesOf(socket),
     remoteAddress,
     sourceAddresses: edge.sourceAddressesOf(headers, remoteAddress),
     isPeerTrusted: edge.isTrustedProxy(remoteAddress),

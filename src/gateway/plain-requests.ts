@@ -1,39 +1,42 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 
 /**
- * The plain requests that a server is answering, so that a shutdown can wait for them. Those that have no end of their own, watches and
+ * The plain requests that a listener is answering, so that a shutdown can wait for them. Those that have no end of their own, watches and
  * followed logs, are not waited for: their clients ask again elsewhere.
  */
 export class PlainRequests {
-  readonly #server: Server;
+  readonly #stopListening: () => void;
   readonly #emptied: (() => void)[] = [];
-  readonly #inFlight = new Set<ServerResponse>();
+  readonly #inFlight = new Set<HttpDownstream>();
   #isDraining = false;
 
-  constructor(server: Server) {
-    this.#server = server;
-    server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
-      // A connection that is kept would bring another request each time.
-      if (this.#isDraining) response.shouldKeepAlive = false;
-      if (isLongRunning(request.url ?? "")) return;
-      this.#inFlight.add(response);
-      response.once("close", () => this.#over(response));
-    });
+  /** `stopListening`: takes no new connections. */
+  constructor(stopListening: () => void) {
+    this.#stopListening = stopListening;
   }
 
   get inFlight(): number {
     return this.#inFlight.size;
   }
 
+  /** To be called with each request before it is answered. */
+  add(downstream: HttpDownstream): void {
+    // A connection that is kept would bring another request each time.
+    if (this.#isDraining) downstream.closeConnectionAfter();
+    if (isLongRunning(downstream.target)) return;
+    this.#inFlight.add(downstream);
+    downstream.onClose(() => this.#over(downstream));
+  }
+
   /** Each connection is closed after its next answer. To be called when sessions begin to drain. */
   drain(): void {
     this.#isDraining = true;
-    for (const response of this.#inFlight) response.shouldKeepAlive = false;
+    for (const downstream of this.#inFlight) downstream.closeConnectionAfter();
   }
 
   /** Takes no new connections, and resolves when the last answer is out or after `timeoutMs`. To be called after `drain`. */
   finish(timeoutMs: number): Promise<void> {
-    this.#server.close();
+    this.#stopListening();
     if (this.#inFlight.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, timeoutMs);
@@ -44,8 +47,8 @@ export class PlainRequests {
     });
   }
 
-  #over(response: ServerResponse): void {
-    this.#inFlight.delete(response);
+  #over(downstream: HttpDownstream): void {
+    this.#inFlight.delete(downstream);
     if (this.#inFlight.size === 0) for (const resolve of this.#emptied.splice(0)) resolve();
   }
 }

@@ -1,5 +1,4 @@
-import { type IncomingMessage, type ServerResponse, request as sendRequest } from "node:http";
-import { pipeline } from "node:stream";
+import { type IncomingMessage, request as sendRequest } from "node:http";
 import {
   badRequest,
   genericError,
@@ -12,10 +11,13 @@ import { locate } from "../cluster/locate.ts";
 import type { UpstreamEndpoint } from "../upstream/dial.ts";
 import { exchangeErrorOf } from "../upstream/exchange-error.ts";
 import { joinHostPort } from "../upstream/go-dial-error.ts";
+import type { HeaderList } from "../upstream/header-list.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { HttpUpstream } from "../upstream/http-upstream.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { GatewayContext } from "./context.ts";
 import { dialingError, endpointOf } from "./dial-node.ts";
+import { writeAnswer } from "./write-answer.ts";
 
 /** Which pod a path of its log names. */
 export interface PodLogPath {
@@ -37,6 +39,7 @@ export function matchPodLogPath(pathname: string): PodLogPath | undefined {
   }
 }
 
+const TEXT: HeaderList = [["Content-Type", "text/plain"]];
 const FLAGS = ["follow", "previous", "timestamps"];
 const NUMBERS = ["sinceSeconds", "tailLines", "limitBytes"];
 const TEXTS = ["sinceTime", "stream"];
@@ -49,7 +52,7 @@ export async function answerPodLog(
   { namespace, pod: podName }: PodLogPath,
   method: string,
   query: URLSearchParams,
-  response: ServerResponse,
+  downstream: HttpDownstream,
   gateway: GatewayContext,
 ): Promise<void> {
   if (method !== "GET") throw methodNotAllowed(method);
@@ -64,8 +67,7 @@ export async function answerPodLog(
   } as const;
   if ((pod.spec.nodeName ?? "") === "") {
     // Nothing has run, so nothing was logged.
-    response.writeHead(200, { "Content-Type": "text/plain", "Content-Length": 0 });
-    response.end();
+    writeAnswer(downstream, 200, TEXT, Buffer.alloc(0));
     return;
   }
   const { container = "", node } = locate(gateway.cluster, wanted, gateway.kubelet);
@@ -73,7 +75,7 @@ export async function answerPodLog(
   const segments = [namespace, podName, container].map(encodeURIComponent).join("/");
   const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: gateway.timeouts.dialMs });
   try {
-    await relayLog(`/containerLogs/${segments}${options}`, upstream, response, gateway);
+    await relayLog(`/containerLogs/${segments}${options}`, upstream, downstream, gateway);
   } finally {
     upstream.close();
   }
@@ -104,22 +106,31 @@ function kubeletQuery(query: URLSearchParams): string {
 async function relayLog(
   path: string,
   upstream: HttpUpstream,
-  response: ServerResponse,
+  downstream: HttpDownstream,
   { limits, timeouts }: GatewayContext,
 ): Promise<void> {
-  const answer = await ask(path, upstream, response, timeouts.upgradeResponseMs);
+  const answer = await ask(path, upstream, downstream, timeouts.upgradeResponseMs);
   const status = answer.statusCode ?? 0;
   if (status !== 200) throw refusalOf(status, await textOf(answer, limits.maxRefusalBodyBytes));
-  response.writeHead(200, { "Content-Type": "text/plain" });
-  response.flushHeaders();
-  // Destroys the client's connection where the kubelet's breaks off, and the kubelet's where the client leaves.
-  await new Promise<void>((resolve) => pipeline(answer, response, () => resolve()));
+  const sink = downstream.respond(200, "OK", [...TEXT, ["Date", new Date().toUTCString()]]);
+  // The client's answer breaks off where the kubelet's does, and the kubelet's connection goes where the client leaves.
+  await new Promise<void>((resolve) => {
+    downstream.onClose(() => {
+      answer.destroy();
+      resolve();
+    });
+    answer.on("close", () => {
+      if (answer.complete) downstream.finish([]);
+      else downstream.truncate();
+    });
+    answer.pipe(sink, { end: false });
+  });
 }
 
 function ask(
   path: string,
   upstream: HttpUpstream,
-  response: ServerResponse,
+  downstream: HttpDownstream,
   timeoutMs: number,
 ): Promise<IncomingMessage> {
   const { host, port }: UpstreamEndpoint = upstream.endpoint;
@@ -132,11 +143,8 @@ function ask(
         request.destroy(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers")),
       timeoutMs,
     );
-    response.once("close", leave);
-    request.on("close", () => {
-      clearTimeout(timer);
-      response.off("close", leave);
-    });
+    downstream.onClose(leave);
+    request.on("close", () => clearTimeout(timer));
     request.on("error", (error) => reject(dialingError(exchangeErrorOf(error, address))));
     request.on("response", (answer) => {
       clearTimeout(timer);

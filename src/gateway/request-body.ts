@@ -1,7 +1,8 @@
-import type { IncomingMessage } from "node:http";
 import { ProtobufError } from "../api/protobuf/decode-message.ts";
 import { decodeReview, PROTOBUF_TYPE } from "../api/protobuf/decode-review.ts";
 import { badRequest, requestEntityTooLarge, unsupportedMediaType } from "../api/status.ts";
+import { headerValue } from "../upstream/header-list.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 
 /** A review is a few hundred bytes; kube-apiserver takes 3 MiB. */
 export const MAX_REVIEW_BYTES: number = 64 * 1024;
@@ -9,12 +10,12 @@ export const MAX_REVIEW_BYTES: number = 64 * 1024;
 const JSON_TYPE = "application/json";
 
 /** The review that a client posts, up to a bound, as JSON or as Kubernetes' protobuf. Throws StatusError 400, 413 and 415. */
-export async function readReview(request: IncomingMessage): Promise<unknown> {
-  const [type = ""] = (request.headers["content-type"] ?? JSON_TYPE).toLowerCase().split(";");
+export async function readReview(downstream: HttpDownstream): Promise<unknown> {
+  const [type = ""] = (headerValue(downstream.headers, "content-type") ?? JSON_TYPE).toLowerCase().split(";");
   if (type.trim() !== JSON_TYPE && type.trim() !== PROTOBUF_TYPE) {
     throw unsupportedMediaType([JSON_TYPE, PROTOBUF_TYPE]);
   }
-  const body = await readBody(request);
+  const body = await readBody(downstream);
   try {
     return type.trim() === JSON_TYPE ? JSON.parse(body.toString("utf8")) : decodeReview(body);
   } catch (error) {
@@ -23,11 +24,11 @@ export async function readReview(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<Buffer> {
+async function readBody({ body }: HttpDownstream): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   // A body past the bound is left unread, and its connection stands until it has its answer.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.byteLength;
     if (bytes > MAX_REVIEW_BYTES) throw requestEntityTooLarge(MAX_REVIEW_BYTES);
     chunks.push(chunk);

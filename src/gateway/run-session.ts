@@ -1,5 +1,6 @@
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { withReusedReads } from "../streaming/accepted-socket.ts";
+import { answerSwitched } from "../upstream/answer-switched.ts";
 import type { AskedNode } from "./ask-node.ts";
 import { carrierFor } from "./carry.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
@@ -44,7 +45,7 @@ export async function runSession(
     }
     const carrier = carrierFor({ ...asked, response }, gateway);
     const downstream = withReusedReads(client.release());
-    downstream.socket.write(carrier.head);
+    answerSwitched(downstream.socket, carrier.headers, carrier.statusMessage);
     record.start((context) => carrier.start(downstream, context));
   } catch (error) {
     record.failed(error);

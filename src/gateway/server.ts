@@ -1,12 +1,12 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { requestAttributes } from "../access/authz/request-attributes.ts";
 import { badRequest } from "../api/status.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { refuseUpgrade } from "./answer.ts";
 import { completeWithSocket } from "./audit-request.ts";
 import type { GatewayContext } from "./context.ts";
 import { handleStreaming } from "./handle-streaming.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
-import { createListener, type ListenerOptions } from "./listener.ts";
+import { createListener, type Listener, type ListenerOptions } from "./listener.ts";
 import type { PendingClient } from "./pending-client.ts";
 import { prepareStreaming } from "./prepare-streaming.ts";
 import { matchStreamingPath } from "./streaming-request.ts";
@@ -14,12 +14,8 @@ import { writeStatus } from "./write-status.ts";
 
 /** What is not a streaming subresource: answered from manifests, or forwarded to an API server. */
 export interface OtherRequests {
-  handleRequest(
-    incoming: IncomingStreaming,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void>;
-  handleUpgrade(incoming: IncomingStreaming, request: IncomingMessage, client: PendingClient): Promise<void>;
+  handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
+  handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
 }
 
 /** The listener of the API-server leg. Not yet listening. */
@@ -27,25 +23,25 @@ export function createApiServer(
   gateway: GatewayContext,
   other: OtherRequests,
   options: ListenerOptions,
-): Server {
+): Listener {
   return createListener(
     gateway,
     {
-      async handleRequest(incoming, request, response) {
+      async handleRequest(incoming, downstream) {
         const path = matchStreamingPath(incoming.url.pathname);
-        if (path === undefined) return await other.handleRequest(incoming, request, response);
+        if (path === undefined) return await other.handleRequest(incoming, downstream);
         // Refused for whatever is wrong first, and at last for not being an upgrade: Kubernetes takes `Connection: x-upgrade` for
         // one, the HTTP parser does not.
         await prepareStreaming(path, incoming, gateway);
         throw badRequest("Upgrade request required");
       },
-      async handleUpgrade(incoming, request, client) {
+      async handleUpgrade(incoming, client) {
         const path = matchStreamingPath(incoming.url.pathname);
         if (path !== undefined) return await handleStreaming(path, incoming, client, gateway);
-        await other.handleUpgrade(incoming, request, client);
+        await other.handleUpgrade(incoming, client);
         if (incoming.trail !== undefined) completeWithSocket(incoming.trail, client.socket);
       },
-      refuse: (response, { status }) => writeStatus(response, status),
+      refuse: (downstream, { status }) => writeStatus(downstream, status),
       refuseUpgrade,
       attributesOf: (user, { method, url }) =>
         requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),

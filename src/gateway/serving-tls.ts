@@ -15,10 +15,10 @@ export interface ServingTls {
  * A listener's TLS. A client certificate is asked for where one could be of use, but a handshake without one, or with a bad
  * one, goes on, as in kube-apiserver: the caller may have a token, and a 401 tells more than a broken connection.
  */
-export function tlsOptionsOf(tls: ServingTls, handshakeTimeoutMs: number): TlsOptions {
+export function tlsOptionsOf(tls: ServingTls, handshakeTimeoutMs: number, offersHttp2 = false): TlsOptions {
   return {
     ...secureContextOf(tls),
-    ALPNProtocols: ["http/1.1"],
+    ALPNProtocols: offersHttp2 ? ["h2", "http/1.1"] : ["http/1.1"],
     handshakeTimeout: handshakeTimeoutMs,
     requestCert: tls.clientAuthorities.length > 0,
     rejectUnauthorized: false,

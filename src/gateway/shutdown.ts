@@ -1,5 +1,5 @@
 import type { GatewayContext } from "./context.ts";
-import type { PlainRequests } from "./plain-requests.ts";
+import type { Listener } from "./listener.ts";
 
 /** After the end of the grace period, what is still queued towards clients has this long to leave. */
 const FLUSH_MS = 2_000;
@@ -12,10 +12,10 @@ const FLUSH_MS = 2_000;
  */
 export async function drainGateway(
   { sessions, timeouts, clock, logger }: Pick<GatewayContext, "sessions" | "timeouts" | "clock" | "logger">,
-  plainRequests: PlainRequests,
+  { plainRequests, drain }: Pick<Listener, "plainRequests" | "drain">,
 ): Promise<void> {
   const startedMs = clock.now();
-  plainRequests.drain();
+  drain();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {

@@ -1,19 +1,23 @@
-import type { ServerResponse } from "node:http";
 import { type Status, statusBody } from "../api/status.ts";
+import type { HeaderLine } from "../upstream/header-list.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
+import { writeAnswer } from "./write-answer.ts";
 
-/** Answers a plain request with a Status, or cuts the connection when the answer had already begun. */
-export function writeStatus(response: ServerResponse, status: Status): void {
-  if (response.headersSent) {
-    response.destroy();
+/** Answers a plain request with a Status, or cuts the answer short that had already begun. */
+export function writeStatus(downstream: HttpDownstream, status: Status): void {
+  if (downstream.hasResponded) {
+    downstream.abort();
     return;
   }
-  const body = Buffer.from(statusBody(status));
-  const retryAfter = status.details?.retryAfterSeconds;
-  response.writeHead(status.code, {
-    "Content-Type": "application/json",
-    "Content-Length": body.byteLength,
-    ...(retryAfter !== undefined && { "Retry-After": String(retryAfter) }),
-    ...(status.code === 401 && { "Www-Authenticate": 'Bearer realm="kubernetes"' }),
-  });
-  response.end(body);
+  writeAnswer(downstream, status.code, statusHeaders(status), Buffer.from(statusBody(status)));
+}
+
+/** What a refusal says beside its body. */
+export function statusHeaders({ code, details }: Status): HeaderLine[] {
+  const headers: HeaderLine[] = [["Content-Type", "application/json"]];
+  if (details?.retryAfterSeconds !== undefined) {
+    headers.push(["Retry-After", String(details.retryAfterSeconds)]);
+  }
+  if (code === 401) headers.push(["Www-Authenticate", 'Bearer realm="kubernetes"']);
+  return headers;
 }

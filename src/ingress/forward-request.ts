@@ -43,8 +43,10 @@ export async function forwardRequest(exchange: IncomingExchange, context: Ingres
   }
   const chosen = chooseBackend(request, downstream.headers, isTls, context);
   if (chosen.type === "answer") answer(exchange, chosen.answer, context);
-  else if (chosen.type === "local") exchange.handOver(chosen.gateway, chosen.target);
-  else await forward(exchange, request, chosen, context);
+  else if (chosen.type === "local") {
+    if (exchange.expectsContinue) downstream.sendContinue();
+    exchange.handOver(chosen.gateway, chosen.target);
+  } else await forward(exchange, request, chosen, context);
 }
 
 async function forward(

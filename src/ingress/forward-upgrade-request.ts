@@ -1,29 +1,40 @@
-import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { StatusError } from "../api/status.ts";
 import { answerAndClose } from "../gateway/answer.ts";
 import { carryForwarded } from "../gateway/carry-forwarded.ts";
+import type { RequestHead } from "../gateway/incoming-request.ts";
 import { PendingClient } from "../gateway/pending-client.ts";
+import { abortSocket } from "../streaming/abort-socket.ts";
 import { forwardUpgrade, type WaitingClient } from "../upstream/forward-upgrade.ts";
-import { type HeaderList, headerListOf, withoutHeaders } from "../upstream/header-list.ts";
+import { type HeaderList, withoutHeaders } from "../upstream/header-list.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
-import { forwardedHeaders, originOf, type RequestOrigin } from "./forward-request.ts";
+import { forwardedHeaders, type RequestOrigin } from "./forward-request.ts";
 import { type IngressAnswer, ingressAnswer, upstreamProblem } from "./ingress-answer.ts";
 import type { IngressContext } from "./ingress-context.ts";
 import { type IngressRequest, readIngressRequest } from "./ingress-request.ts";
 
-/** One request to switch protocols over HTTP/1.1: WebSocket, SPDY, or whatever `Upgrade` names. Never rejects. */
+/** A request to switch protocols, and what it came on. */
+export interface IncomingUpgrade extends RequestOrigin {
+  readonly request: RequestHead;
+  /** Its connection, or its HTTP/2 stream. */
+  readonly client: Duplex;
+  /** What was read of it behind the request. */
+  readonly early: Buffer;
+  readonly protocol: "http/1.1" | "h2";
+}
+
+/**
+ * One request to switch protocols: WebSocket, SPDY, or whatever `Upgrade` names, and a WebSocket on an HTTP/2 stream, whose backend is
+ * asked for it over HTTP/1.1. The bytes are the same, and nothing is translated. Never rejects.
+ */
 export async function forwardUpgradeRequest(
-  request: IncomingMessage,
-  socket: Duplex,
-  head: Buffer,
+  { request, client: socket, early, protocol, ...origin }: IncomingUpgrade,
   context: IngressContext,
 ): Promise<void> {
-  const headers = headerListOf(request.rawHeaders);
-  const origin = originOf(request.socket);
+  const { method, target, headers } = request;
   const refuse = (answer: IngressAnswer): void => {
-    context.metrics.upgradeAnswered("http/1.1", answer.status);
+    context.metrics.upgradeAnswered(protocol, answer.status);
     const lines = withoutHeaders(answer.headers, ["content-length", "date"]);
     answerAndClose(socket, answer.status, lines, answer.body, {
       clock: context.clock,
@@ -32,26 +43,26 @@ export async function forwardUpgradeRequest(
   };
   // Without a listener an ECONNRESET would end the process.
   socket.on("error", () => socket.destroy());
-  const read = readIngressRequest(request.method ?? "GET", request.url ?? "/", headers);
+  const read = readIngressRequest(method, target, headers);
   if ("problem" in read) return refuse(ingressAnswer(400, read.problem, headers));
   const chosen = chooseBackend(read, headers, origin.isTls, context);
   if (chosen.type === "answer") return refuse(chosen.answer);
   if (chosen.type === "local") {
-    request.url = chosen.target;
-    return chosen.gateway.handleUpgrade(request, socket, head);
+    const handedOver = { ...request, target: chosen.target };
+    return await chosen.gateway.listener.answerUpgrade(handedOver, socket, early);
   }
-  const client = new PendingClient(socket, head);
+  const client = new PendingClient(socket, early);
   try {
-    await switchProtocols(client, { request: read, headers, origin, chosen, context });
-    context.metrics.upgradeAnswered("http/1.1", 101);
+    const status = await switchProtocols(client, { request: read, headers, origin, chosen, context });
+    context.metrics.upgradeAnswered(protocol, protocol === "h2" && status === 101 ? 200 : status);
   } catch (error) {
     client.release();
-    if (error instanceof UpstreamError && error.code === "aborted") socket.destroy();
+    if (error instanceof UpstreamError && error.code === "aborted") abortSocket(socket);
     else refuse(answerFor(error, headers, context));
   }
 }
 
-export interface UpgradeExchange {
+interface UpgradeExchange {
   readonly request: IngressRequest;
   readonly headers: HeaderList;
   readonly origin: RequestOrigin;
@@ -59,8 +70,8 @@ export interface UpgradeExchange {
   readonly context: IngressContext;
 }
 
-/** Dials endpoints until one takes the connection; what it answers is the answer. Throws UpstreamError and StatusError. */
-export async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange): Promise<void> {
+/** Dials endpoints until one takes the connection; what it answers is the answer, and its status the result. Throws UpstreamError and StatusError. */
+async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange): Promise<number> {
   const { request, headers, origin, chosen, context } = exchange;
   const giveBack = context.sessions.admit();
   const timeouts = { ...context.timeouts, idleMs: chosen.tunnelIdleTimeoutMs };
@@ -68,7 +79,7 @@ export async function switchProtocols(client: WaitingClient, exchange: UpgradeEx
   try {
     for (let upstream = chosen.upstream; ; ) {
       try {
-        await forwardUpgrade(client, {
+        return await forwardUpgrade(client, {
           endpoint: upstream.endpoint,
           method: request.method,
           path: chosen.target,
@@ -83,7 +94,6 @@ export async function switchProtocols(client: WaitingClient, exchange: UpgradeEx
             carryForwarded(downstream, answered, { ...context, timeouts }, giveBack);
           },
         });
-        return;
       } catch (error) {
         const next =
           error instanceof UpstreamError && error.code === "dial-failed" ? chosen.next() : undefined;
@@ -96,7 +106,7 @@ export async function switchProtocols(client: WaitingClient, exchange: UpgradeEx
   }
 }
 
-export function answerFor(error: unknown, headers: HeaderList, { logger }: IngressContext): IngressAnswer {
+function answerFor(error: unknown, headers: HeaderList, { logger }: IngressContext): IngressAnswer {
   if (error instanceof StatusError) return ingressAnswer(error.code, error.message, headers);
   if (error instanceof UpstreamError) {
     const { status, message } = upstreamProblem(error);

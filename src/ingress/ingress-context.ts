@@ -1,8 +1,7 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
 import type { Limits } from "../config/limits.ts";
 import type { ForwardingContext } from "../gateway/carry-forwarded.ts";
 import type { EdgeRules } from "../gateway/edge-rules.ts";
+import type { Listener } from "../gateway/listener.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
@@ -34,7 +33,6 @@ export type StreamingGateway =
 
 export interface LocalGateway {
   readonly type: "local";
-  /** The request's target is the gateway's own already. */
-  handleRequest(request: IncomingMessage, response: ServerResponse): void;
-  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Takes requests whose targets are its own already. */
+  readonly listener: Pick<Listener, "answerRequest" | "answerUpgrade">;
 }

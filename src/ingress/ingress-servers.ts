@@ -4,13 +4,6 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import {
-  createServer as createHttp2Server,
-  type Http2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
@@ -20,12 +13,14 @@ import {
   type Server as TlsServer,
 } from "node:tls";
 import { capConnections } from "../gateway/connection-cap.ts";
+import { Http2Connections } from "../gateway/http2-connections.ts";
+import { NOT_IMPLEMENTED, webSocketRequestOf } from "../gateway/websocket-stream.ts";
+import { headerListOf } from "../upstream/header-list.ts";
 import { Http1Downstream } from "../upstream/http1-downstream.ts";
 import { Http2Downstream } from "../upstream/http2-downstream.ts";
 import { forwardRequest, originOf } from "./forward-request.ts";
-import { forwardUpgradeRequest } from "./forward-upgrade-request.ts";
+import { forwardUpgradeRequest, type IncomingUpgrade } from "./forward-upgrade-request.ts";
 import type { IngressContext } from "./ingress-context.ts";
-import { forwardWebSocketStream } from "./websocket-over-http2.ts";
 
 /** The first bytes of a client that speaks HTTP/2 without having asked (RFC 9113 section 3.4). */
 const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -48,7 +43,7 @@ export function createIngressServers(
   contextFor: (serverName: string | undefined) => SecureContext,
 ): IngressServers {
   const http1 = createHttp1(context);
-  const http2 = createHttp2(context);
+  const http2 = http2For(context);
   const { limits, timeouts, edge } = context;
   const cap = (server: Server): void =>
     capConnections(server, {
@@ -57,7 +52,10 @@ export function createIngressServers(
       onRefused: () => context.onConnectionRefused(),
     });
   const plain = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
-    sniff(socket, timeouts.handshakeMs, (isHttp2) => (isHttp2 ? http2 : http1).emit("connection", socket));
+    sniff(socket, timeouts.handshakeMs, (isHttp2) => {
+      if (isHttp2) http2.accept(socket);
+      else http1.emit("connection", socket);
+    });
   });
   const secure = createTlsServer({
     ...defaultTls,
@@ -68,11 +66,10 @@ export function createIngressServers(
     noDelay: true,
   });
   secure.on("secureConnection", (socket: TLSSocket) => {
-    if (socket.alpnProtocol === "h2") http2.emit("connection", socket);
+    if (socket.alpnProtocol === "h2") http2.accept(socket);
     else http1.emit("connection", socket);
   });
   const sockets = new Set<Socket>();
-  const sessions = new Set<ServerHttp2Session>();
   for (const server of [plain, secure]) {
     cap(server);
     server.on("connection", (socket: Socket) => {
@@ -80,17 +77,13 @@ export function createIngressServers(
       socket.once("close", () => sockets.delete(socket));
     });
   }
-  http2.on("session", (session: ServerHttp2Session) => {
-    sessions.add(session);
-    session.once("close", () => sessions.delete(session));
-  });
   return {
     plain,
     secure,
     drain: () => {
       for (const server of [plain, secure]) server.close();
       http1.closeIdleConnections();
-      for (const session of sessions) session.close();
+      http2.drain();
     },
     destroyConnections: () => {
       for (const socket of sockets) socket.destroy();
@@ -112,15 +105,16 @@ function createHttp1(context: IngressContext): HttpServer {
   });
   server.maxHeadersCount = limits.maxRequestHeaders;
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+    const downstream = new Http1Downstream(request, response);
     void forwardRequest(
       {
         ...originOf(request.socket),
-        downstream: new Http1Downstream(request, response),
+        downstream,
         protocol: "http/1.1",
         expectsContinue,
-        handOver: (gateway, target) => {
+        handOver: ({ listener }, target) => {
           request.url = target;
-          gateway.handleRequest(request, response);
+          void listener.answerRequest(downstream, request.socket);
         },
       },
       context,
@@ -130,7 +124,7 @@ function createHttp1(context: IngressContext): HttpServer {
   server.on("checkContinue", (request, response) => forward(request, response, true));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (request.headers.upgrade?.toLowerCase() === "h2c") ignoreUpgrade(request, socket, head, server);
-    else void forwardUpgradeRequest(request, socket, head, context);
+    else void forwardUpgradeRequest(http1Upgrade(request, socket, head), context);
   });
   // Without a listener Node would close the connection without a word.
   server.on("connect", (_request, socket) => {
@@ -139,45 +133,45 @@ function createHttp1(context: IngressContext): HttpServer {
   return server;
 }
 
-function createHttp2(context: IngressContext): Http2Server {
-  const { limits } = context;
-  const server = createHttp2Server({
-    settings: {
-      enableConnectProtocol: true,
-      maxConcurrentStreams: MAX_STREAMS_PER_CONNECTION,
-      maxHeaderListSize: limits.maxRequestHeaderBytes,
-    },
-    maxHeaderListPairs: limits.maxRequestHeaders,
-    maxSessionInvalidFrames: 10,
-    maxSessionRejectedStreams: 100,
-  });
-  server.on(
-    "stream",
-    (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
-      const { socket } = stream.session ?? {};
-      if (socket === undefined) return;
-      if (headers[":method"] === "CONNECT") {
-        void forwardWebSocketStream(stream, headers, rawHeaders, originOf(socket as Socket), context);
-        return;
-      }
+function http1Upgrade(request: IncomingMessage, client: Duplex, early: Buffer): IncomingUpgrade {
+  const { method = "GET", url: target = "/" } = request;
+  const head = { method, target, headers: headerListOf(request.rawHeaders), socket: request.socket };
+  return { ...originOf(request.socket), request: head, client, early, protocol: "http/1.1" };
+}
+
+function http2For(context: IngressContext): Http2Connections {
+  return new Http2Connections(context.limits, {
+    onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
+      const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
       void forwardRequest(
         {
-          ...originOf(socket as Socket),
-          downstream: new Http2Downstream(stream, headers, rawHeaders),
+          ...originOf(socket),
+          downstream,
           protocol: "h2",
-          expectsContinue: headers.expect === "100-continue",
-          handOver: () => stream.close(),
+          expectsContinue: pseudo.expect === "100-continue",
+          handOver: ({ listener }, target) => {
+            downstream.target = target;
+            void listener.answerRequest(downstream, socket);
+          },
         },
         context,
       );
     },
-  );
-  server.on("sessionError", () => {});
-  return server;
+    onConnect: (request) => {
+      const webSocket = webSocketRequestOf(request);
+      if (webSocket === undefined) {
+        context.metrics.upgradeAnswered("h2", NOT_IMPLEMENTED);
+        return;
+      }
+      const { stream, socket } = request;
+      const early = Buffer.alloc(0);
+      void forwardUpgradeRequest(
+        { ...originOf(socket), request: webSocket, client: stream, early, protocol: "h2" },
+        context,
+      );
+    },
+  });
 }
-
-/** Streams of one HTTP/2 connection at a time; more wait at the client. */
-export const MAX_STREAMS_PER_CONNECTION = 250;
 
 /** Tells HTTP/2 with prior knowledge from HTTP/1.1 by the first bytes, which stay to be read. */
 function sniff(socket: Socket, timeoutMs: number, decide: (isHttp2: boolean) => void): void {

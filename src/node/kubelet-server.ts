@@ -1,6 +1,7 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { IncomingStreaming } from "../gateway/incoming-request.ts";
-import { createListener, type ListenerOptions } from "../gateway/listener.ts";
+import { createListener, type Listener, type ListenerOptions } from "../gateway/listener.ts";
+import { writeAnswer } from "../gateway/write-answer.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { admitCaller } from "./admit-caller.ts";
 import { kubeletAttributes } from "./kubelet-authorization.ts";
 import { matchKubeletPath } from "./kubelet-path.ts";
@@ -14,18 +15,18 @@ import { statsSummary } from "./stats-summary.ts";
 import { refusalOfRuntime, refuseUpgradeInText, textRefusal, writeTextRefusal } from "./text-refusal.ts";
 
 /** The listener of the node: the kubelet's HTTP API over a container runtime. Not yet listening. */
-export function createKubeletServer(node: NodeContext, options: ListenerOptions): Server {
+export function createKubeletServer(node: NodeContext, options: ListenerOptions): Listener {
   return createListener(
     node.gateway,
     {
-      handleRequest: async (incoming, request, response) => {
+      handleRequest: async (incoming, downstream) => {
         try {
-          await answer(incoming, request, response, node);
+          await answer(incoming, downstream, node);
         } catch (error) {
           throw refusalOfRuntime(error);
         }
       },
-      handleUpgrade: async (incoming, _request, client) => {
+      handleUpgrade: async (incoming, client) => {
         const path = matchKubeletPath(incoming.url.pathname);
         if (path !== undefined && isSessionPath(path))
           return await serveSession(path, incoming, client, node);
@@ -44,11 +45,10 @@ export function createKubeletServer(node: NodeContext, options: ListenerOptions)
 
 async function answer(
   incoming: IncomingStreaming,
-  request: IncomingMessage,
-  response: ServerResponse,
+  downstream: HttpDownstream,
   node: NodeContext,
 ): Promise<void> {
-  request.resume();
+  downstream.body.resume();
   const path = matchKubeletPath(incoming.url.pathname);
   if (path !== undefined && isSessionPath(path)) {
     // Refused for whatever is wrong first, and at last for not being an upgrade.
@@ -60,23 +60,23 @@ async function answer(
   const { runtime, nodeName } = node;
   if (path?.action === "run") {
     requireMethod("POST", method);
-    return await runCommand(path, url.searchParams, response, runtime);
+    return await runCommand(path, url.searchParams, downstream, runtime);
   }
   if (path?.action === "containerLogs") {
     requireMethod("GET", method);
-    return await serveLogs(path, url.searchParams, response, runtime);
+    return await serveLogs(path, url.searchParams, downstream, runtime);
   }
   switch (url.pathname.replace(/(.)\/$/, "$1")) {
     case "/healthz":
       requireMethod("GET", method);
       await runtime.version();
-      return send(response, "text/plain; charset=utf-8", "ok");
+      return send(downstream, "text/plain; charset=utf-8", "ok");
     case "/pods":
       requireMethod("GET", method);
-      return send(response, "application/json", JSON.stringify(await podListOf(runtime, nodeName)));
+      return send(downstream, "application/json", JSON.stringify(await podListOf(runtime, nodeName)));
     case "/stats/summary":
       requireMethod("GET", method);
-      return send(response, "application/json", JSON.stringify(await statsSummary(runtime, nodeName)));
+      return send(downstream, "application/json", JSON.stringify(await statsSummary(runtime, nodeName)));
     default:
       throw textRefusal(404, "404 page not found\n");
   }
@@ -86,7 +86,6 @@ function requireMethod(wanted: string, method: string): void {
   if (method !== wanted) throw textRefusal(405, "405: Method Not Allowed");
 }
 
-function send(response: ServerResponse, contentType: string, body: string): void {
-  response.writeHead(200, { "Content-Type": contentType, "Content-Length": Buffer.byteLength(body) });
-  response.end(body);
+function send(downstream: HttpDownstream, contentType: string, body: string): void {
+  writeAnswer(downstream, 200, [["Content-Type", contentType]], Buffer.from(body));
 }

@@ -1,4 +1,5 @@
-import type { ServerResponse } from "node:http";
+import { writeAnswer } from "../gateway/write-answer.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import type { CriRuntime } from "./cri-runtime.ts";
 import type { KubeletPath } from "./kubelet-path.ts";
 import { findRunningContainer, findSandbox } from "./node-pods.ts";
@@ -11,7 +12,7 @@ import { textRefusal } from "./text-refusal.ts";
 export async function runCommand(
   path: KubeletPath,
   query: URLSearchParams,
-  response: ServerResponse,
+  downstream: HttpDownstream,
   runtime: CriRuntime,
 ): Promise<void> {
   const sandbox = await findSandbox(runtime, path);
@@ -22,6 +23,5 @@ export async function runCommand(
   if (exitCode !== 0) {
     throw textRefusal(500, `command '${command.join(" ")}' exited with ${exitCode}: ${output.toString()}`);
   }
-  response.writeHead(200, { "Content-Type": "application/json", "Content-Length": output.byteLength });
-  response.end(output);
+  writeAnswer(downstream, 200, [["Content-Type", "application/json"]], output);
 }

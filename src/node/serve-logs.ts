@@ -1,5 +1,5 @@
-import type { ServerResponse } from "node:http";
 import { roomOrNobody } from "../gateway/response-room.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "./cri-runtime.ts";
 import type { KubeletPath } from "./kubelet-path.ts";
 import { type LogOptions, parseLogOptions } from "./logs/log-options.ts";
@@ -12,7 +12,7 @@ import { textRefusal } from "./text-refusal.ts";
 export async function serveLogs(
   path: KubeletPath,
   query: URLSearchParams,
-  response: ServerResponse,
+  downstream: HttpDownstream,
   runtime: CriRuntime,
 ): Promise<void> {
   const options = parseLogOptions(query, Date.now());
@@ -22,16 +22,17 @@ export async function serveLogs(
     throw unreadable(container, error);
   });
   const abort = new AbortController();
-  response.once("close", () => abort.abort());
-  // It may have left while it was looked for; `close` has been and gone then.
-  if (response.destroyed) abort.abort();
+  // At once where it has left while its log was looked for.
+  downstream.onClose(() => abort.abort());
   // A followed log may be silent for long: the head does not wait for its first line.
-  response.writeHead(200, { "Content-Type": "text/plain; charset=utf-8" });
-  response.flushHeaders();
+  const sink = downstream.respond(200, "OK", [
+    ["Content-Type", "text/plain; charset=utf-8"],
+    ["Date", new Date().toUTCString()],
+  ]);
   for await (const part of readLog(file, source, options, abort.signal)) {
-    if (!response.write(part)) await roomOrNobody(response);
+    if (!sink.write(part)) await roomOrNobody(sink);
   }
-  response.end();
+  downstream.finish([]);
 }
 
 async function findLogged(

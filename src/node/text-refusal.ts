@@ -1,8 +1,9 @@
-import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { genericError, StatusError } from "../api/status.ts";
 import { type AnswerContext, answerAndClose } from "../gateway/answer.ts";
+import { writeAnswer } from "../gateway/write-answer.ts";
 import type { HeaderLine } from "../upstream/header-list.ts";
+import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { RuntimeError } from "./runtime-error.ts";
 
 /** As kubelets ask of clients when a runtime has too many streams outstanding. */
@@ -25,17 +26,9 @@ export function refusalOfRuntime(error: unknown): unknown {
   });
 }
 
-export function writeTextRefusal(response: ServerResponse, refusal: StatusError): void {
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  const body = Buffer.from(refusal.message);
-  response.writeHead(
-    refusal.code,
-    [...headersOf(refusal), ["Content-Length", String(body.byteLength)]].flat(),
-  );
-  response.end(body);
+export function writeTextRefusal(downstream: HttpDownstream, refusal: StatusError): void {
+  if (downstream.hasResponded) downstream.abort();
+  else writeAnswer(downstream, refusal.code, headersOf(refusal), Buffer.from(refusal.message));
 }
 
 export function refuseUpgradeInText(socket: Duplex, refusal: StatusError, context: AnswerContext): void {

@@ -1,7 +1,8 @@
-import { constants, type ServerHttp2Stream } from "node:http2";
+import { constants } from "node:http2";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
+import { isHttp2Stream } from "./http2-stream.ts";
 
 /**
  * Breaks a connection so that the peer sees it broken. `destroy` alone sends FIN over plain TCP, which looks like a proper
@@ -10,6 +11,6 @@ import { TLSSocket } from "node:tls";
 export function abortSocket(socket: Duplex): void {
   if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
   // A WebSocket on an HTTP/2 stream: RFC 8441 section 5 maps a broken connection to CANCEL.
-  else if ("rstCode" in socket) (socket as ServerHttp2Stream).close(constants.NGHTTP2_CANCEL);
+  else if (isHttp2Stream(socket)) socket.close(constants.NGHTTP2_CANCEL);
   else socket.destroy();
 }

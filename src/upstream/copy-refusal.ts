@@ -1,7 +1,10 @@
 import { ServerResponse } from "node:http";
+import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Duplex, Readable } from "node:stream";
+import { isHttp2Stream } from "../streaming/http2-stream.ts";
 import { flatHeaders, type HeaderLine, hasHeader, withoutHeaders } from "./header-list.ts";
 import { withoutHopByHop } from "./hop-by-hop.ts";
+import { http2Headers } from "./http2-downstream.ts";
 import type { RefusedUpgrade } from "./upgrade-request.ts";
 
 /** For the whole refusal, from its head to the client having closed. Kubernetes gives it as long. */
@@ -19,7 +22,7 @@ export interface CopyRefusalOptions {
  * client pipelines behind a refused upgrade never reaches the upstream. A body that the upstream cuts short, or that
  * is not through at the deadline, ends in a broken connection, not in a clean end.
  *
- * `client` is the socket of an 'upgrade' event or a ServerResponse. Resolves when it is closed; never rejects.
+ * `client` is the socket of an 'upgrade' event, an HTTP/2 stream or a ServerResponse. Resolves when it is closed; never rejects.
  */
 export async function copyRefusal(
   refused: RefusedUpgrade,
@@ -33,12 +36,14 @@ export async function copyRefusal(
   }
   const abort = (): void => {
     refused.body.destroy();
-    socket.destroy();
+    if (isHttp2Stream(socket)) socket.close(constants.NGHTTP2_INTERNAL_ERROR);
+    else socket.destroy();
   };
   socket.on("error", abort).on("close", abort);
   const deadline = setTimeout(abort, options.deadlineMs ?? REFUSAL_DEADLINE_MS);
   try {
     if (client instanceof ServerResponse) await copyToResponse(refused, client);
+    else if (isHttp2Stream(client)) await copyToStream(refused, client);
     else await copyToSocket(refused, client);
     await closed(socket);
   } catch {
@@ -55,6 +60,14 @@ async function copyToResponse(refused: RefusedUpgrade, response: ServerResponse)
     if (!response.write(part)) await drained(response);
   }
   response.end();
+}
+
+/** Its own frames tell how long the body is; the connection is other streams' as well, and goes on. */
+async function copyToStream(refused: RefusedUpgrade, stream: ServerHttp2Stream): Promise<void> {
+  stream.respond({ ":status": refused.status, ...http2Headers(refusalHeaders(refused)) });
+  await copyParts(refused.body, stream, (part) => stream.write(part));
+  stream.end();
+  stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
 async function copyToSocket(refused: RefusedUpgrade, socket: Duplex): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { withReusedReads } from "../streaming/accepted-socket.ts";
 import type { Leg } from "../streaming/leg.ts";
+import { answerSwitched } from "./answer-switched.ts";
 import { copyRefusal } from "./copy-refusal.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
 import { type HeaderList, hasHeader, headerTokens, headerValues } from "./header-list.ts";
@@ -44,10 +45,10 @@ export const DEFAULT_ALLOWED_UPGRADES: readonly string[] = ["websocket", "SPDY/3
  * Forwards an upgrade verbatim. A raw pipe is laid only behind a 101 that switches to what was asked; a refusal is
  * copied and both connections are closed; a redirect or success is an error (CVE-2018-1002105, CVE-2020-8559).
  *
- * Resolves when the bytes are being carried or the refusal is delivered. Throws UpstreamError, with the client's socket
+ * Resolves with the upstream's status when the bytes are being carried or the refusal is delivered. Throws UpstreamError, with the client's socket
  * unanswered and still watched, for the caller to answer; "aborted" when the client left.
  */
-export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgradeOptions): Promise<void> {
+export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgradeOptions): Promise<number> {
   const protocol = requestedProtocol(options);
   const headers = upgradeHeaders(options.headers, protocol);
   const { endpoint, method, path, dialTimeoutMs, responseHeaderTimeoutMs, maxResponseHeadBytes } = options;
@@ -64,7 +65,7 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
   });
   if (response.kind === "refused") {
     await copyRefusal(response, client.release().socket);
-    return;
+    return response.status;
   }
   if (client.signal.aborted || !isSwitchedTo(response, protocol)) {
     response.socket.destroy();
@@ -72,9 +73,9 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
     throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
   }
   const downstream = withReusedReads(client.release());
-  const lines = response.rawHeaders.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-  downstream.socket.write(`HTTP/1.1 101 ${response.statusMessage}\r\n${lines}\r\n`, "latin1");
+  answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);
   options.carry(downstream, { socket: response.socket, head: response.head });
+  return response.status;
 }
 
 /** The one protocol that is asked for. Lists are refused: which of them was switched to could be disputed. */

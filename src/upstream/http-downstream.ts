@@ -17,6 +17,8 @@ export interface HttpDownstream {
   readonly framingProblem: string | undefined;
   /** What came behind the body. Empty before its end. */
   readonly trailers: HeaderList;
+  /** Of the answer's head; 200 before it was given, as Node has it. */
+  readonly status: number;
   /** The head of the answer has been given to the client. */
   readonly hasResponded: boolean;
   /** The whole answer has been taken by the system. */
@@ -57,4 +59,6 @@ export interface HttpDownstream {
   truncate(): void;
   /** Ends the exchange without an answer. */
   abort(): void;
+  /** The client is to take another connection for its next request. */
+  closeConnectionAfter(): void;
 }

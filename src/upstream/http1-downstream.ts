@@ -55,6 +55,10 @@ export class Http1Downstream implements HttpDownstream {
     return headerListOf(this.#request.rawTrailers);
   }
 
+  get status(): number {
+    return this.#response.statusCode;
+  }
+
   get hasResponded(): boolean {
     return this.#response.headersSent;
   }
@@ -185,6 +189,10 @@ export class Http1Downstream implements HttpDownstream {
 
   abort(): void {
     this.#response.destroy();
+  }
+
+  closeConnectionAfter(): void {
+    this.#response.shouldKeepAlive = false;
   }
 }
 

@@ -21,7 +21,8 @@ const CONNECTION_SPECIFIC = ["connection", "keep-alive", "proxy-connection", "tr
 /** One HTTP/2 exchange (RFC 9113 section 8), as a server has it on its 'stream' event. */
 export class Http2Downstream implements HttpDownstream {
   readonly method: string;
-  readonly target: string;
+  /** Written by who hands the exchange on to where it has another. */
+  target: string;
   /** `:authority` is the Host of HTTP/1.1, and crumbs of a cookie are joined (section 8.2.3). */
   readonly headers: HeaderList;
   readonly hasBody: boolean;
@@ -56,6 +57,10 @@ export class Http2Downstream implements HttpDownstream {
 
   get trailers(): HeaderList {
     return this.#trailers;
+  }
+
+  get status(): number {
+    return Number(this.#stream.sentHeaders?.[":status"] ?? 200);
   }
 
   get hasResponded(): boolean {
@@ -143,6 +148,12 @@ export class Http2Downstream implements HttpDownstream {
 
   abort(): void {
     this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+
+  /** GOAWAY: streams that are open go on. */
+  closeConnectionAfter(): void {
+    const { session } = this.#stream;
+    if (session !== undefined && !session.closed) session.close();
   }
 }
 

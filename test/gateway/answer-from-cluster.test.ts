@@ -58,7 +58,7 @@ async function start(mayGoOn: Promise<void> = Promise.resolve()): Promise<number
       },
     },
   };
-  const server = createApiServer(context, answerFromCluster(context, "v1.36.0+sluice"), {});
+  const { server } = createApiServer(context, answerFromCluster(context, "v1.36.0+sluice"), {});
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => sockets.add(socket));
   closeGateway = async () => {

@@ -85,7 +85,11 @@ async function startGatewayTo(port: number, impersonates: boolean): Promise<numb
     authorize: async ({ verb }) => ({ decision: verb === "impersonate" ? "deny" : "allow", reason: "" }),
   };
   const context = { ...harness.context, authenticator, authorizer };
-  const server = createApiServer(context, forwardToApiServer(context, { upstream: pool, impersonates }), {});
+  const { server } = createApiServer(
+    context,
+    forwardToApiServer(context, { upstream: pool, impersonates }),
+    {},
+  );
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => sockets.add(socket));
   closing.push(async () => {

@@ -33,7 +33,7 @@ async function start(answer: (request: IncomingMessage, response: ServerResponse
   const harness = await startGatewayHarness({ kubeletPort });
   closes.push(() => harness.close());
   const { context } = harness;
-  const port = await listen(createApiServer(context, answerFromCluster(context, "v1.36.0"), {}));
+  const port = await listen(createApiServer(context, answerFromCluster(context, "v1.36.0"), {}).server);
   const url = `http://127.0.0.1:${port}/api/v1/namespaces/default/pods/web/log`;
   return { asked, url, context };
 }

@@ -1,8 +1,10 @@
 import { writeFileSync } from "node:fs";
+import { constants } from "node:http2";
 import path from "node:path";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AccessGateway, EXEC_PATH } from "../support/access-gateway.ts";
+import { ask, connectHttp2 } from "../support/http2-client.ts";
 import { rawExchange } from "../support/raw-tls.ts";
 
 const TOKEN = "hostile-token";
@@ -126,13 +128,67 @@ describe("hostile requests", () => {
     expect(gateway.kubelet.sessions).toHaveLength(0);
   });
 
-  it("T20: HTTP/2 is not spoken", async () => {
+  it("T20: a flood of streams that are reset at once ends its connection, and reaches no node", async () => {
+    const flooder = await connectHttp2(`https://${gateway.authority}`);
+    const ended = new Promise((resolve) => flooder.once("close", resolve));
+    const websocket = {
+      ":method": "CONNECT",
+      ":protocol": "websocket",
+      ":path": EXEC_PATH,
+      authorization: `Bearer ${TOKEN}`,
+      "sec-websocket-version": "13",
+      "sec-websocket-protocol": "v5.channel.k8s.io",
+    };
+    for (let sent = 0; sent < 20_000 && !flooder.destroyed; sent++) {
+      const stream = flooder.request(websocket, { endStream: false });
+      stream.on("error", () => {});
+      stream.close(constants.NGHTTP2_CANCEL);
+      if (sent % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await ended;
+    expect(flooder.destroyed).toBe(true);
+    const other = await connectHttp2(`https://${gateway.authority}`);
+    expect((await ask(other, "/version")).status).toBe(200);
+    other.destroy();
+  });
+
+  it("T20: a flood of CONTINUATION frames ends its connection, and no other", async () => {
+    const other = await connectHttp2(`https://${gateway.authority}`);
     const [host = "", port] = gateway.authority.split(":");
-    const ALPNProtocols = ["h2", "http/1.1"];
-    const socket = connectTls({ host, port: Number(port), ca: gateway.trusted, ALPNProtocols });
+    const socket = connectTls({ host, port: Number(port), ca: gateway.trusted, ALPNProtocols: ["h2"] });
+    socket.on("error", () => {});
+    const closed = new Promise((resolve) => socket.once("close", resolve));
     await new Promise((resolve) => socket.once("secureConnect", resolve));
-    expect(socket.alpnProtocol).toBe("http/1.1");
-    socket.destroy();
+    socket.resume();
+    const frame = (type: number, streamId: number): Buffer =>
+      Buffer.from([0, 0, 0, type, 0, 0, 0, 0, streamId]);
+    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0), frame(1, 1)]));
+    const continuations = Buffer.concat(Array.from({ length: 100 }, () => frame(9, 1)));
+    for (let sent = 0; sent < 200 && !socket.destroyed; sent++) {
+      socket.write(continuations);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await closed;
+    expect((await ask(other, "/version")).status).toBe(200);
+    other.destroy();
+  });
+
+  it("T20: headers past the bound cost the stream", async () => {
+    const client = await connectHttp2(`https://${gateway.authority}`, {
+      maxSendHeaderBlockLength: 1024 * 1024,
+    });
+    const many = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`x-${index}`, "v"]));
+    const long = Object.fromEntries(
+      Array.from({ length: 100 }, (_, index) => [`x-${index}`, "v".repeat(1_000)]),
+    );
+    for (const headers of [many, long]) {
+      expect(await ask(client, "/version", headers)).toMatchObject({
+        status: 0,
+        rstCode: constants.NGHTTP2_ENHANCE_YOUR_CALM,
+      });
+    }
+    expect((await ask(client, "/version")).status).toBe(200);
+    client.destroy();
   });
 });
 

@@ -92,7 +92,7 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
   const none = async (): Promise<never> => {
     throw unknownPath();
   };
-  const server = createApiServer(context, { handleRequest: none, handleUpgrade: none }, {});
+  const { server } = createApiServer(context, { handleRequest: none, handleUpgrade: none }, {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     authority: `127.0.0.1:${(server.address() as AddressInfo).port}`,

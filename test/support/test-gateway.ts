@@ -7,6 +7,8 @@ import { type MetricSamples, parseMetrics } from "./taken-path.ts";
 export interface TestGateway {
   apiServerUrl: string;
   adminUrl: string;
+  /** Of the front door over TLS; undefined where none is configured. */
+  ingressUrl: string | undefined;
   token: string;
   kubeconfig: string;
   /** A kubeconfig for another token of the token file. */
@@ -27,6 +29,7 @@ export async function startTestGateway(options: GatewayFilesOptions): Promise<Te
     return {
       apiServerUrl: gateway.apiServerUrl,
       adminUrl: gateway.adminUrl,
+      ingressUrl: gateway.ingress?.httpsUrl,
       token: files.token,
       kubeconfig: files.writeKubeconfig(gateway.apiServerUrl),
       kubeconfigFor: (token) => files.writeKubeconfig(gateway.apiServerUrl, token),

@@ -38,8 +38,9 @@ export class TunnelClient {
   readonly spdy: SpdySession;
   pings = 0;
 
-  private constructor(response: IncomingMessage, socket: Duplex, head: Buffer, speaksSpdy: boolean) {
-    this.protocol = response.headers["sec-websocket-protocol"] ?? "";
+  /** Over a connection, or an HTTP/2 stream, that has been switched to `protocol` already. */
+  constructor(protocol: string, socket: Duplex, head: Buffer, speaksSpdy: boolean) {
+    this.protocol = protocol;
     this.socket = clientSocketOver(socket, head);
     this.spdy = new SpdySession("client", {
       // `ws` masks in place what it sends.
@@ -63,7 +64,9 @@ export class TunnelClient {
   static async open(authority: string, options: TunnelClientOptions = {}): Promise<TunnelClient> {
     const answer = await ask(authority, options);
     if ("status" in answer) throw new Error(`refused with ${answer.status}: ${answer.body}`);
-    return new TunnelClient(answer.response, answer.socket, answer.head, options.speaksSpdy ?? false);
+    const { response, socket, head } = answer;
+    const protocol = response.headers["sec-websocket-protocol"] ?? "";
+    return new TunnelClient(protocol, socket, head, options.speaksSpdy ?? false);
   }
 
   /** Rejects when the answer is a 101. */
@@ -137,7 +140,7 @@ function ask(
  * The client's end of `ws` over a connection that has been upgraded already. Its constructor refuses to offer the tunnel's
  * name, whose slash is no token character of RFC 9110, so the handshake cannot be its own; the rest of it is.
  */
-function clientSocketOver(socket: Duplex, head: Buffer): WebSocket {
+export function clientSocketOver(socket: Duplex, head: Buffer): WebSocket {
   const Bare = WebSocket as unknown as new (
     address: null,
     protocols: undefined,

@@ -17,13 +17,17 @@ export class V5Client {
   pongs = 0;
 
   constructor(
-    authority: string,
+    /** `host:port`, or a WebSocket that is open already. */
+    server: string | WebSocket,
     query = "stdin=true&stdout=true&stderr=true",
     path = "exec",
     headers: Readonly<Record<string, string>> = {},
   ) {
-    const url = `ws://${authority}/api/v1/namespaces/default/pods/web/${path}?${query}`;
-    this.socket = new WebSocket(url, "v5.channel.k8s.io", { perMessageDeflate: false, headers });
+    const url = `ws://${server}/api/v1/namespaces/default/pods/web/${path}?${query}`;
+    this.socket =
+      typeof server === "string"
+        ? new WebSocket(url, "v5.channel.k8s.io", { perMessageDeflate: false, headers })
+        : server;
     const channels: Buffer[][] = [[], [], [], []];
     this.socket.on("pong", () => {
       this.pongs += 1;

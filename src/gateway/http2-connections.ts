@@ -1,0 +1,118 @@
+import {
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Limits } from "../config/limits.ts";
+
+/** One stream's request as it came. */
+export interface Http2Request {
+  readonly stream: ServerHttp2Stream;
+  readonly pseudo: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  /** The connection that it is a stream of. */
+  readonly socket: Socket;
+}
+
+export interface Http2Handlers {
+  /** Anything but CONNECT. */
+  onRequest(request: Http2Request): void;
+  /** Extended CONNECT (RFC 8441), and plain CONNECT, which has no `:protocol`. */
+  onConnect(request: Http2Request): void;
+}
+
+export type Http2Limits = Pick<
+  Limits,
+  "maxHttp2Streams" | "maxRequestHeaderBytes" | "maxRequestHeaders" | "socketBufferBytes"
+>;
+
+/** A connection without an open stream is closed after this long, as kube-apiserver closes its own. */
+export const HTTP2_IDLE_MS = 90_000;
+
+/** Of one connection, over all its streams: room for a few that send at full speed while others stand still. */
+const CONNECTION_WINDOW_BYTES = 1024 * 1024;
+
+/** Frames that a peer may get wrong, or streams that it may have refused, before its connection ends. */
+const MAX_INVALID_FRAMES = 10;
+const MAX_REJECTED_STREAMS = 100;
+
+/**
+ * The HTTP/2 connections of a listener, each with the bounds that stand against floods: streams at a time, header bytes and lines,
+ * frames that are wrong (docs/limits.md). Rapid resets (CVE-2023-44487) and CONTINUATION floods (CVE-2024-27983) are stopped by nghttp2.
+ */
+export class Http2Connections {
+  readonly #server: Http2Server;
+  readonly #idleMs: number;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #isDraining = false;
+
+  constructor(limits: Http2Limits, handlers: Http2Handlers, idleMs: number = HTTP2_IDLE_MS) {
+    this.#idleMs = idleMs;
+    this.#server = createServer({
+      settings: {
+        enableConnectProtocol: true,
+        maxConcurrentStreams: limits.maxHttp2Streams,
+        maxHeaderListSize: limits.maxRequestHeaderBytes,
+        // What one stream's peer may send that nobody reads: the same as on a connection of its own.
+        initialWindowSize: limits.socketBufferBytes,
+      },
+      maxHeaderListPairs: limits.maxRequestHeaders,
+      maxSessionInvalidFrames: MAX_INVALID_FRAMES,
+      maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
+    });
+    this.#server.on("session", (session) => this.#opened(session));
+    // A peer that breaks off, or breaks the protocol: its session is over, and 'close' follows.
+    this.#server.on("sessionError", () => {});
+    const onStream = (
+      stream: ServerHttp2Stream,
+      pseudo: IncomingHttpHeaders,
+      _flags: number,
+      rawHeaders: readonly string[],
+    ): void => {
+      const { session } = stream;
+      if (session?.socket === undefined) return;
+      const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };
+      if (pseudo[":method"] === "CONNECT") handlers.onConnect(request);
+      else handlers.onRequest(request);
+      // What it came for is answered; the next is for another connection.
+      if (this.#isDraining && !session.closed) session.close();
+    };
+    this.#server.on("stream", onStream);
+  }
+
+  /** A connection whose peer is known to speak HTTP/2. */
+  accept(socket: Duplex): void {
+    this.#server.emit("connection", socket);
+  }
+
+  /** GOAWAY to all: streams that are open go on, and no connection takes more than it has. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const session of this.#sessions) session.close();
+  }
+
+  #opened(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.once("close", () => this.#sessions.delete(session));
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    let openStreams = 0;
+    let timer: NodeJS.Timeout | undefined;
+    const idle = (): void => {
+      timer = setTimeout(() => session.close(), this.#idleMs).unref();
+    };
+    idle();
+    session.on("stream", (stream: ServerHttp2Stream) => {
+      clearTimeout(timer);
+      openStreams += 1;
+      stream.once("close", () => {
+        openStreams -= 1;
+        if (openStreams === 0 && !session.closed) idle();
+      });
+    });
+    session.once("close", () => clearTimeout(timer));
+  }
+}

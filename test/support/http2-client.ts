@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type SecureClientSessionOptions,
+} from "node:http2";
+import type { WebSocket } from "ws";
+import { clientSocketOver } from "./tunnel-client.ts";
+
+export interface Http2Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** What the stream was reset with; 0: not at all, or without an error. */
+  readonly rstCode: number;
+}
+
+/** A client of node:http2 on one connection; whatever breaks it is seen by its streams. */
+export async function connectHttp2(
+  url: string,
+  options: SecureClientSessionOptions = {},
+): Promise<ClientHttp2Session> {
+  const session = connect(url, { rejectUnauthorized: false, ...options });
+  session.on("error", () => {});
+  await once(session, "remoteSettings");
+  return session;
+}
+
+/** One plain request, to the end of its answer. Status 0: the stream was reset before there was one. */
+export async function ask(
+  session: ClientHttp2Session,
+  path: string,
+  headers: Record<string, string | string[]> = {},
+  body?: string | Buffer,
+): Promise<Http2Answer> {
+  const stream = session.request({ ":path": path, ...headers }, { endStream: body === undefined });
+  if (body !== undefined) stream.end(body);
+  return await answerOf(stream);
+}
+
+/** Asks for a WebSocket on a stream (RFC 8441), with `ws` as the client's end of it. What refuses it is the result otherwise. */
+export async function openWebSocket(
+  session: ClientHttp2Session,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Http2WebSocket | Http2Answer> {
+  const stream = session.request(
+    {
+      ":method": "CONNECT",
+      ":protocol": "websocket",
+      ":path": path,
+      "sec-websocket-version": "13",
+      ...headers,
+    },
+    { endStream: false },
+  );
+  const answered = answerOf(stream);
+  const first = await Promise.race([once(stream, "response"), answered]);
+  if (!Array.isArray(first)) return first;
+  const [head] = first as [IncomingHttpHeaders];
+  if (Number(head[":status"]) !== 200) return await answered;
+  stream.removeAllListeners("data");
+  return { head, stream, socket: clientSocketOver(stream, Buffer.alloc(0)) };
+}
+
+export interface Http2WebSocket {
+  readonly head: IncomingHttpHeaders;
+  readonly stream: ClientHttp2Stream;
+  readonly socket: WebSocket;
+}
+
+function answerOf(stream: ClientHttp2Stream): Promise<Http2Answer> {
+  let headers: IncomingHttpHeaders = {};
+  const parts: Buffer[] = [];
+  stream.on("error", () => {});
+  stream.on("response", (received) => {
+    headers = received;
+  });
+  stream.on("data", (part: Buffer) => parts.push(part));
+  return new Promise((resolve) => {
+    stream.once("close", () => {
+      const body = Buffer.concat(parts).toString();
+      const rstCode = stream.rstCode ?? constants.NGHTTP2_NO_ERROR;
+      resolve({ status: Number(headers[":status"] ?? 0), headers, body, rstCode });
+    });
+  });
+}
