@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
+import type { ForwardExchangeOptions } from "../upstream/forward-options.ts";
 import { withForwardedOrigin } from "../upstream/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../upstream/header-list.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
-import { forwardExchange } from "../upstream/http-forwarder.ts";
+import { startExchange } from "../upstream/http-forwarder.ts";
+import type { HttpUpstream } from "../upstream/http-upstream.ts";
 import { forwardOverHttp2 } from "../upstream/http2-forwarder.ts";
 import type { UpstreamError } from "../upstream/upstream-error.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
@@ -33,8 +35,8 @@ export interface IncomingExchange extends RequestOrigin {
   handOver(gateway: LocalGateway, target: string): void;
 }
 
-/** One plain request, from its head to the end of its response. Never rejects. */
-export async function forwardRequest(exchange: IncomingExchange, context: IngressContext): Promise<void> {
+/** One plain request, from its head to the end of its response. Never throws. */
+export function forwardRequest(exchange: IncomingExchange, context: IngressContext): void {
   const { downstream, isTls } = exchange;
   const request = readIngressRequest(downstream.method, downstream.target, downstream.headers);
   if ("problem" in request) {
@@ -46,51 +48,101 @@ export async function forwardRequest(exchange: IncomingExchange, context: Ingres
   else if (chosen.type === "local") {
     if (exchange.expectsContinue) downstream.sendContinue();
     exchange.handOver(chosen.gateway, chosen.target);
-  } else await forward(exchange, request, chosen, context);
+  } else forward(exchange, request, chosen, context);
 }
 
-async function forward(
+function forward(
   exchange: IncomingExchange,
   request: IngressRequest,
   chosen: ChosenUpstream,
   context: IngressContext,
-): Promise<void> {
-  const { downstream, protocol } = exchange;
-  const startedMs = performance.now();
-  let code = 0;
-  const editResponseHeaders = (headers: HeaderList, status: number): HeaderList => {
-    code = status;
-    return withOwnLines(headers);
-  };
-  const options = {
-    path: chosen.target,
-    editHeaders: (headers: HeaderList) => forwardedHeaders(headers, request, exchange, context),
-    editResponseHeaders,
-    responseHeaderTimeoutMs: chosen.responseTimeoutMs,
-    bodySilenceTimeoutMs: chosen.bodyTimeoutMs,
-    respondError: (error: UpstreamError) => {
-      const { status, message } = upstreamProblem(error);
-      code = status;
-      context.logger.debug(
-        { code: error.code, endpoint: chosen.upstream.endpoint.host },
-        "an exchange failed",
-      );
-      write(downstream, ingressAnswer(status, message, downstream.headers));
-    },
-  };
+): void {
+  const forwarding = new IngressForwarding(exchange, request, chosen, context);
   if (chosen.appProtocol === H2C_APP_PROTOCOL) {
-    const nextUpstream = () => chosen.next()?.http2;
-    await forwardOverHttp2(downstream, { ...options, upstream: chosen.upstream.http2, nextUpstream });
+    void forwardOverHttp2(exchange.downstream, {
+      upstream: chosen.upstream.http2,
+      path: chosen.target,
+      editHeaders: (headers) => forwarding.editHeaders(headers),
+      editResponseHeaders: (headers, status) => forwarding.editResponseHeaders(headers, status),
+      responseHeaderTimeoutMs: chosen.responseTimeoutMs,
+      bodySilenceTimeoutMs: chosen.bodyTimeoutMs,
+      respondError: (error) => forwarding.respondError(error),
+      nextUpstream: () => chosen.next()?.http2,
+    }).then(() => forwarding.ended());
   } else {
-    await forwardExchange(downstream, {
-      ...options,
-      upstream: chosen.upstream.http1,
-      expectsContinue: exchange.expectsContinue,
-      rejectRedirects: chosen.rejectRedirects,
-      nextUpstream: () => chosen.next()?.http1,
-    });
+    startExchange(exchange.downstream, forwarding, () => forwarding.ended());
   }
-  context.metrics.requestEnded(protocol, code, (performance.now() - startedMs) / 1000);
+}
+
+/** What one forwarded request needs of its route, and what is counted of it: one object for what would be a closure each. */
+class IngressForwarding implements ForwardExchangeOptions {
+  readonly upstream: HttpUpstream;
+  readonly #exchange: IncomingExchange;
+  readonly #request: IngressRequest;
+  readonly #chosen: ChosenUpstream;
+  readonly #context: IngressContext;
+  readonly #startedMs = performance.now();
+  #code = 0;
+
+  constructor(
+    exchange: IncomingExchange,
+    request: IngressRequest,
+    chosen: ChosenUpstream,
+    context: IngressContext,
+  ) {
+    this.upstream = chosen.upstream.http1;
+    this.#exchange = exchange;
+    this.#request = request;
+    this.#chosen = chosen;
+    this.#context = context;
+  }
+
+  get path(): string {
+    return this.#chosen.target;
+  }
+
+  get expectsContinue(): boolean {
+    return this.#exchange.expectsContinue;
+  }
+
+  get rejectRedirects(): boolean {
+    return this.#chosen.rejectRedirects;
+  }
+
+  get responseHeaderTimeoutMs(): number | undefined {
+    return this.#chosen.responseTimeoutMs;
+  }
+
+  get bodySilenceTimeoutMs(): number | undefined {
+    return this.#chosen.bodyTimeoutMs;
+  }
+
+  editHeaders(headers: HeaderList): HeaderList {
+    return forwardedHeaders(headers, this.#request, this.#exchange, this.#context);
+  }
+
+  editResponseHeaders(headers: HeaderList, status: number): HeaderList {
+    this.#code = status;
+    return withOwnLines(headers);
+  }
+
+  nextUpstream(): HttpUpstream | undefined {
+    return this.#chosen.next()?.http1;
+  }
+
+  respondError(error: UpstreamError): void {
+    const { status, message } = upstreamProblem(error);
+    const { downstream } = this.#exchange;
+    this.#code = status;
+    const endpoint = this.#chosen.upstream.endpoint.host;
+    this.#context.logger.debug({ code: error.code, endpoint }, "an exchange failed");
+    write(downstream, ingressAnswer(status, message, downstream.headers));
+  }
+
+  ended(): void {
+    const seconds = (performance.now() - this.#startedMs) / 1000;
+    this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, seconds);
+  }
 }
 
 /** X-Forwarded-* by whether the peer is trusted; Host stays what the client wrote. */

@@ -60,11 +60,10 @@ export function tlsRedirect(host: string, target: string): IngressAnswer {
 
 /** `Server` and `Date` where the backend said neither. */
 export function withOwnLines(headers: HeaderList): HeaderLine[] {
-  return [...headers, ...ownLines(headers)];
+  return ownLines(headers, [...headers]);
 }
 
-function ownLines(headers: HeaderList): HeaderLine[] {
-  const lines: HeaderLine[] = [];
+function ownLines(headers: HeaderList, lines: HeaderLine[] = []): HeaderLine[] {
   if (!hasHeader(headers, "server")) lines.push(["Server", SERVER_NAME]);
   if (!hasHeader(headers, "date")) lines.push(["Date", new Date().toUTCString()]);
   return lines;

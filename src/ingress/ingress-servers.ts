@@ -106,7 +106,7 @@ function createHttp1(context: IngressContext): HttpServer {
   server.maxHeadersCount = limits.maxRequestHeaders;
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const downstream = new Http1Downstream(request, response);
-    void forwardRequest(
+    forwardRequest(
       {
         ...originOf(request.socket),
         downstream,
@@ -143,7 +143,7 @@ function http2For(context: IngressContext): Http2Connections {
   return new Http2Connections(context.limits, {
     onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
       const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
-      void forwardRequest(
+      forwardRequest(
         {
           ...originOf(socket),
           downstream,

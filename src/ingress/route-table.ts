@@ -32,6 +32,7 @@ interface HostRoutes<Backend> {
 export class RouteTable<Backend> {
   readonly #hosts = new Map<string | undefined, HostRoutes<Backend>>();
   #fallback: Backend | undefined;
+  #hasWildcards = false;
 
   /** A host that a rule names is served by its own rules alone, even when none of them has a backend that can be served. */
   addHost(host: string | undefined): void {
@@ -51,13 +52,14 @@ export class RouteTable<Backend> {
 
   /** `host` as `hostForMatching` gives it, `path` as `requestPathOf`; undefined for targets that have none (`OPTIONS *`). */
   match(host: string, path: string | undefined): Backend | undefined {
-    const wildcard = wildcardOf(host);
-    const routes =
-      this.#hosts.get(host) ??
-      (wildcard === undefined ? undefined : this.#hosts.get(wildcard)) ??
-      this.#hosts.get(undefined);
+    const routes = this.#hosts.get(host) ?? this.#wildcardRoutes(host) ?? this.#hosts.get(undefined);
     const matched = path === undefined ? undefined : routes?.paths.match(path);
     return matched ?? routes?.fallback ?? this.#fallback;
+  }
+
+  #wildcardRoutes(host: string): HostRoutes<Backend> | undefined {
+    const wildcard = this.#hasWildcards ? wildcardOf(host) : undefined;
+    return wildcard === undefined ? undefined : this.#hosts.get(wildcard);
   }
 
   #routesOf(host: string | undefined): HostRoutes<Backend> {
@@ -65,6 +67,7 @@ export class RouteTable<Backend> {
     if (routes === undefined) {
       routes = { paths: new PathTree(), fallback: undefined };
       this.#hosts.set(host, routes);
+      if (host?.startsWith("*") === true) this.#hasWildcards = true;
     }
     return routes;
   }

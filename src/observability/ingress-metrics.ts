@@ -2,7 +2,8 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 /** What is counted of Ingress traffic. No label holds a host, a path or a name that a client chooses. */
 export class IngressMetrics {
-  readonly #requests: Counter<"protocol" | "code">;
+  /** Not yet in the counter, by protocol and code: its labels cost more than the rest of a request's bookkeeping. */
+  readonly #uncounted = { "http/1.1": new Map<number, number>(), h2: new Map<number, number>() };
   readonly #durations: Histogram;
   readonly #endpointRetries: Counter;
   readonly #routes: Gauge;
@@ -10,11 +11,18 @@ export class IngressMetrics {
 
   constructor(registry: Registry) {
     const registers = [registry];
-    this.#requests = new Counter({
+    const uncounted = this.#uncounted;
+    new Counter({
       name: "sluice_ingress_requests_total",
       help: "Requests of the ingress listeners by HTTP version and response code; an upgrade counts when it is answered.",
       labelNames: ["protocol", "code"],
       registers,
+      collect() {
+        for (const protocol of ["http/1.1", "h2"] as const) {
+          for (const [code, count] of uncounted[protocol]) this.inc({ protocol, code: String(code) }, count);
+          uncounted[protocol].clear();
+        }
+      },
     });
     this.#durations = new Histogram({
       name: "sluice_ingress_request_duration_seconds",
@@ -40,12 +48,17 @@ export class IngressMetrics {
   }
 
   requestEnded(protocol: "http/1.1" | "h2", code: number, seconds: number): void {
-    this.#requests.inc({ protocol, code: String(code) });
+    this.#count(protocol, code);
     this.#durations.observe(seconds);
   }
 
   upgradeAnswered(protocol: "http/1.1" | "h2", code: number): void {
-    this.#requests.inc({ protocol, code: String(code) });
+    this.#count(protocol, code);
+  }
+
+  #count(protocol: "http/1.1" | "h2", code: number): void {
+    const counts = this.#uncounted[protocol];
+    counts.set(code, (counts.get(code) ?? 0) + 1);
   }
 
   endpointRetried(): void {

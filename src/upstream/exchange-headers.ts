@@ -1,9 +1,9 @@
 import type { ResponseHead } from "../../protocols/http1/index.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
+import type { ForwardOptions } from "./forward-options.ts";
 import { joinHostPort } from "./go-dial-error.ts";
 import {
   type HeaderLine,
-  type HeaderList,
   hasHeader,
   headerListOf,
   headerValues,
@@ -13,32 +13,32 @@ import {
 import { withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
-export interface RequestHeaderOptions {
-  readonly upstream: { readonly endpoint: UpstreamEndpoint };
-  readonly editHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
-  readonly expectsContinue?: boolean | undefined;
-}
+const EXPECT: ReadonlySet<string> = new Set(["expect"]);
+const EXPECT_AND_TRAILER: ReadonlySet<string> = new Set(["expect", "trailer"]);
+const TRAILER: ReadonlySet<string> = new Set(["trailer"]);
+const TE: ReadonlySet<string> = new Set(["te"]);
 
 /** The lines of the request for the upstream, the caller's edit and the framing of this hop included. */
-export function requestHeadersOf(request: HttpDownstream, options: RequestHeaderOptions): HeaderLine[] {
-  const { editHeaders, expectsContinue, upstream } = options;
-  const unwanted: string[] = [];
-  if (expectsContinue !== true) unwanted.push("expect");
-  // Node refuses to announce trailers that its framing can not carry.
-  if (!request.isChunked) unwanted.push("trailer");
-  const received = withoutHeaders(withoutHopByHop(request.headers), unwanted);
-  const headers = editHeaders?.(received) ?? received;
-
-  const added: HeaderLine[] = [];
-  if (!hasHeader(headers, "host")) {
-    added.push(["Host", joinHostPort(upstream.endpoint.host, upstream.endpoint.port)]);
+export function requestHeadersOf(
+  request: HttpDownstream,
+  endpoint: UpstreamEndpoint,
+  options: Pick<ForwardOptions, "editHeaders" | "expectsContinue">,
+): HeaderLine[] {
+  let headers = withoutHopByHop(request.headers);
+  // Trailers can not be announced where the framing can not carry them.
+  if (options.expectsContinue === true) {
+    if (!request.isChunked) headers = withoutHeaders(headers, TRAILER);
+  } else {
+    headers = withoutHeaders(headers, request.isChunked ? EXPECT : EXPECT_AND_TRAILER);
   }
-  if (request.isChunked) added.push(["Transfer-Encoding", "chunked"]);
-  // Node would announce a chunked body for a POST without either.
-  else if (!request.hasBody && !hasHeader(headers, "content-length") && !isUsuallyBodiless(request.method)) {
-    added.push(["Content-Length", "0"]);
+  if (options.editHeaders !== undefined) headers = [...options.editHeaders(headers)];
+  if (!hasHeader(headers, "host")) headers.push(["Host", joinHostPort(endpoint.host, endpoint.port)]);
+  if (request.isChunked) headers.push(["Transfer-Encoding", "chunked"]);
+  // The length of a body that a method usually has, and this request has not (RFC 9110 section 8.6).
+  else if (!request.hasBody && !isUsuallyBodiless(request.method) && !hasHeader(headers, "content-length")) {
+    headers.push(["Content-Length", "0"]);
   }
-  return [...headers, ...added];
+  return headers;
 }
 
 /** The lines of the upstream's response for the client; the framing that the client's version allows is added behind it. */
@@ -46,9 +46,9 @@ export function responseHeadersOf(
   { status, headers: received }: ResponseHead,
   downstream: HttpDownstream,
 ): HeaderLine[] {
-  const headers = withoutHeaders(withoutHopByHop(headerListOf(received)), ["te"]);
+  const headers = withoutHeaders(withoutHopByHop(headerListOf(received)), TE);
   const canCarryTrailers = downstream.canCarryTrailers(status, headers);
-  return withOneLength(canCarryTrailers ? headers : withoutHeaders(headers, ["trailer"]));
+  return withOneLength(canCarryTrailers ? headers : withoutHeaders(headers, TRAILER));
 }
 
 /** The same length in two lines is read as one, and leaves as one: the next reader may be stricter (RFC 9110 section 8.6). */

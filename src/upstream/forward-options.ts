@@ -7,9 +7,9 @@ export interface ForwardOptions {
   /** Path with query for the upstream; absent: the request's own. */
   readonly path?: string | undefined;
   /** Last edit of the request's lines, hop-by-hop lines already gone: Host, X-Forwarded-*, identity. */
-  readonly editHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
+  editHeaders?(headers: HeaderList): HeaderList;
   /** The same for the response's. */
-  readonly editResponseHeaders?: ((headers: HeaderList, status: number) => HeaderList) | undefined;
+  editResponseHeaders?(headers: HeaderList, status: number): HeaderList;
   /** True on a server's 'checkContinue' event: the upstream decides on `100 Continue`. Elsewhere Node has sent it. */
   readonly expectsContinue?: boolean | undefined;
   /** Answer 3xx with Location by an error instead (Kubernetes' RejectForwardingRedirects). */
@@ -21,7 +21,7 @@ export interface ForwardOptions {
 }
 
 export interface ForwardExchangeOptions extends ForwardOptions {
-  /** As `respondError` of ForwardHttpOptions. */
+  /** Writes the answer where there is no response to forward. Nothing has been sent to the client yet. */
   respondError(error: UpstreamError): void;
   /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
   nextUpstream?(failed: HttpUpstream): HttpUpstream | undefined;

@@ -30,18 +30,23 @@ export interface ForwardedOriginOptions extends ForwardedOptions {
   readonly host: string | undefined;
 }
 
+const CLAIMS: ReadonlySet<string> = new Set([
+  "forwarded",
+  "x-real-ip",
+  "x-forwarded-proto",
+  "x-forwarded-host",
+  "x-forwarded-port",
+]);
+
 /**
  * X-Forwarded-For, -Proto and -Host. From a peer that is not trusted nothing that claims an earlier hop survives,
  * `Forwarded` and `X-Real-Ip` included.
  */
 export function withForwardedOrigin(headers: HeaderList, options: ForwardedOriginOptions): HeaderLine[] {
   const { isPeerTrusted, protocol, host } = options;
-  const claims = ["forwarded", "x-real-ip", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port"];
-  let result = withForwardedFor(isPeerTrusted ? headers : withoutHeaders(headers, claims), options);
-  if (!hasHeader(result, "x-forwarded-proto")) result = withHeader(result, "X-Forwarded-Proto", protocol);
-  if (host !== undefined && !hasHeader(result, "x-forwarded-host")) {
-    result = withHeader(result, "X-Forwarded-Host", host);
-  }
+  const result = withForwardedFor(isPeerTrusted ? headers : withoutHeaders(headers, CLAIMS), options);
+  if (!hasHeader(result, "x-forwarded-proto")) result.push(["X-Forwarded-Proto", protocol]);
+  if (host !== undefined && !hasHeader(result, "x-forwarded-host")) result.push(["X-Forwarded-Host", host]);
   return result;
 }
 

@@ -58,16 +58,25 @@ export function withoutHeaders(
   const unwanted = Array.isArray(names)
     ? new Set(names.map((name) => name.toLowerCase()))
     : (names as ReadonlySet<string>);
-  return headers.filter(([name]) => !unwanted.has(name.toLowerCase()));
+  const kept: HeaderLine[] = [];
+  for (const line of headers) if (!unwanted.has(line[0].toLowerCase())) kept.push(line);
+  return kept;
 }
 
 /** One line of that name, where the first one stood (or last), in place of all lines of that name. */
 export function withHeader(headers: HeaderList, name: string, value: string): HeaderLine[] {
   const wanted = name.toLowerCase();
-  const first = headers.findIndex(([lineName]) => lineName.toLowerCase() === wanted);
-  const rest = headers.filter(([lineName], index) => index === first || lineName.toLowerCase() !== wanted);
-  if (first === -1) return [...rest, [name, value]];
-  return rest.map((line) => (line[0].toLowerCase() === wanted ? [name, value] : line));
+  const lines: HeaderLine[] = [];
+  let isThere = false;
+  for (const line of headers) {
+    if (line[0].length !== wanted.length || line[0].toLowerCase() !== wanted) lines.push(line);
+    else if (!isThere) {
+      lines.push([name, value]);
+      isThere = true;
+    }
+  }
+  if (!isThere) lines.push([name, value]);
+  return lines;
 }
 
 /** Elements of a comma list spread over any number of lines, trimmed, empty ones dropped (RFC 9110 section 5.6.1). */

@@ -1,4 +1,4 @@
-import { type HeaderLine, type HeaderList, headerTokens, withoutHeaders } from "./header-list.ts";
+import { type HeaderLine, type HeaderList, hasHeader, headerTokens, withoutHeaders } from "./header-list.ts";
 
 /** Lines that describe one connection (RFC 9110 section 7.6.1), with the historical Proxy-Connection and Keep-Alive. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -21,15 +21,20 @@ const NEVER_NOMINATED = ["host", "content-length"];
  * CVE-2022-23652). `Trailer` stays, for trailers are forwarded; `TE` becomes `TE: trailers` where that was accepted.
  */
 export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
+  const kept = withoutHeaders(headers, unwantedOf(headers));
+  const acceptsTrailers =
+    hasHeader(headers, "te") &&
+    headerTokens(headers, "te").some((coding) => coding.split(";")[0]?.trim() === "trailers");
+  if (acceptsTrailers) kept.push(["TE", "trailers"]);
+  return kept;
+}
+
+function unwantedOf(headers: HeaderList): ReadonlySet<string> {
+  if (!hasHeader(headers, "connection")) return HOP_BY_HOP;
   const nominated = headerTokens(headers, "connection").filter(
     (name) => !HOP_BY_HOP.has(name) && !NEVER_NOMINATED.includes(name),
   );
-  const unwanted = nominated.length === 0 ? HOP_BY_HOP : new Set([...HOP_BY_HOP, ...nominated]);
-  const kept = withoutHeaders(headers, unwanted);
-  const acceptsTrailers = headerTokens(headers, "te").some(
-    (coding) => coding.split(";")[0]?.trim() === "trailers",
-  );
-  return acceptsTrailers ? [...kept, ["TE", "trailers"]] : kept;
+  return nominated.length === 0 ? HOP_BY_HOP : new Set([...HOP_BY_HOP, ...nominated]);
 }
 
 /** The same for a request that switches protocols: `Connection` is rebuilt and names `Upgrade` alone. */

@@ -51,11 +51,11 @@ export class HttpExchange implements Http1Exchange {
   #send(): void {
     const upstream = this.#upstream;
     const downstream = this.#downstream;
-    const { editHeaders, expectsContinue, path } = this.#options;
+    const options = this.#options;
     let head: string;
     try {
-      const headers = requestHeadersOf(downstream, { editHeaders, expectsContinue, upstream });
-      head = requestHeadText(downstream.method, path ?? downstream.target, headers);
+      const headers = requestHeadersOf(downstream, upstream.endpoint, options);
+      head = requestHeadText(downstream.method, options.path ?? downstream.target, headers);
     } catch (error) {
       this.#fail(new UpstreamError("invalid-request", "the request can not be forwarded", { cause: error }));
       return;

@@ -34,7 +34,7 @@ const GET = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 const gone = (socket: Socket | undefined): boolean =>
   socket !== undefined && (socket.destroyed || socket.readableEnded);
 
-describe("forwardHttp: who leaves early takes the other side along", () => {
+describe("forwardExchange: who leaves early takes the other side along", () => {
   it("closes the upstream when the client leaves before the response", async () => {
     const { node, forwarder } = await start(() => {});
     const client = await openClient(forwarder.port);
@@ -121,7 +121,7 @@ describe("forwardHttp: who leaves early takes the other side along", () => {
   });
 });
 
-describe("forwardHttp: bad upstreams", () => {
+describe("forwardExchange: bad upstreams", () => {
   const rows: readonly (readonly [name: string, answer: string, expected: RegExp])[] = [
     ["garbage", "garbage\r\n\r\n", /malformed-response: /],
     [
@@ -209,7 +209,7 @@ describe("forwardHttp: bad upstreams", () => {
   });
 });
 
-describe("forwardHttp: back-pressure", () => {
+describe("forwardExchange: back-pressure", () => {
   const totalBytes = 64 * 1024 * 1024;
 
   it("holds little of a download that the client does not read, and delivers all of it later", async () => {

@@ -47,7 +47,7 @@ async function httpPair(
 
 const GET = "GET /a?b=c HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 
-describe("forwardHttp: requests", () => {
+describe("forwardExchange: requests", () => {
   it("sends lines with case and repetitions kept, without those of the hop (TestServeHTTP)", async () => {
     const { node, forwarder } = await rawPair(
       answering("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"),
@@ -134,7 +134,7 @@ describe("forwardHttp: requests", () => {
   });
 });
 
-describe("forwardHttp: responses", () => {
+describe("forwardExchange: responses", () => {
   it("keeps repeated lines, case, reason and trailers, without the lines of the hop", async () => {
     const { forwarder } = await rawPair(
       answering(

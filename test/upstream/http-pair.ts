@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ForwardOptions } from "../../src/upstream/forward-options.ts";
-import { forwardHttp } from "../../src/upstream/http-forwarder.ts";
+import { forwardExchange } from "../../src/upstream/http-forwarder.ts";
 import { HttpUpstream } from "../../src/upstream/http-upstream.ts";
+import { Http1Downstream } from "../../src/upstream/http1-downstream.ts";
 import type { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import { closeServer, listen, openClient, readToEnd } from "./loopback.ts";
 
@@ -27,7 +28,12 @@ export async function startForwarder(
     response.writeHead(502, { connection: "close", "content-length": body.length }).end(body);
   };
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
-    void forwardHttp(request, response, { respondError, ...options, upstream, expectsContinue });
+    void forwardExchange(new Http1Downstream(request, response), {
+      ...options,
+      upstream,
+      expectsContinue,
+      respondError: (error) => respondError(error, response),
+    });
   };
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => forward(request, response, false));
