@@ -15,6 +15,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   "protocols/http2": ["protocols", "protocols/bytes"],
   "protocols/remotecommand": ["protocols", "protocols/bytes", "protocols/spdy", "protocols/websocket"],
   "protocols/portforward": ["protocols", "protocols/bytes", "protocols/spdy", "protocols/websocket"],
+  "protocols/resume": ["protocols", "protocols/bytes"],
   "src/config": [],
   "src/observability": [],
   "src/api": ["src/config"],

@@ -1,0 +1,111 @@
+const FIRST_BLOCK_BYTES = 1024;
+const BLOCK_BYTES = 64 * 1024;
+/** A block that is filled makes the next one this much larger. */
+const GROWTH = 8;
+
+interface Block {
+  readonly memory: Uint8Array;
+  start: number;
+  end: number;
+}
+
+/**
+ * Bytes that are kept for later: appended by copying, seen in order, dropped from the front. What it holds beyond its content
+ * is a block of at most 64 KiB at either end, however small the pieces were, and its spare blocks.
+ *
+ * Memory is used again within one queue and never by another: a peer that acknowledges what it has not received would otherwise be
+ * sent the bytes of somebody else's session, out of a socket's queue that still looks at them.
+ */
+export class ByteQueue {
+  readonly #reuses: boolean;
+  #blocks: Block[] = [];
+  #spares: Uint8Array[] = [];
+  #blockBytes = 0;
+  #byteLength = 0;
+
+  /** `reuses`: views that were given out are not looked at once their bytes were dropped. */
+  constructor(reuses: boolean) {
+    this.#reuses = reuses;
+  }
+
+  get byteLength(): number {
+    return this.#byteLength;
+  }
+
+  /** Copies the bytes; `visit` is given each piece of the copy, in order, none longer than 64 KiB. */
+  append(bytes: Uint8Array, visit?: (view: Uint8Array) => void): void {
+    for (let at = 0; at < bytes.byteLength; ) {
+      const block = this.#roomyBlock();
+      const length = Math.min(block.memory.byteLength - block.end, bytes.byteLength - at);
+      const view = block.memory.subarray(block.end, block.end + length);
+      view.set(bytes.subarray(at, at + length));
+      block.end += length;
+      at += length;
+      this.#byteLength += length;
+      visit?.(view);
+    }
+  }
+
+  /** All that is held, in order, from `skipBytes` on. */
+  visit(skipBytes: number, visit: (view: Uint8Array) => void): void {
+    let left = skipBytes;
+    for (const { memory, start, end } of this.#blocks) {
+      const skipped = Math.min(left, end - start);
+      left -= skipped;
+      if (start + skipped < end) visit(memory.subarray(start + skipped, end));
+    }
+  }
+
+  /** Takes out the first piece; undefined when nothing is held. */
+  shift(): Uint8Array | undefined {
+    const block = this.#blocks[0];
+    if (block === undefined) return undefined;
+    const view = block.memory.subarray(block.start, block.end);
+    this.drop(view.byteLength);
+    return view.byteLength === 0 ? undefined : view;
+  }
+
+  /** Forgets that many bytes from the front; there must be as many. */
+  drop(byteLength: number): void {
+    this.#byteLength -= byteLength;
+    let left = byteLength;
+    let emptied = 0;
+    for (const block of this.#blocks) {
+      const length = Math.min(left, block.end - block.start);
+      block.start += length;
+      left -= length;
+      // What was handed out may still be looked at: such a block goes on behind it, or goes away.
+      const isUsedUp = block.start === block.end && (this.#reuses || block.end === block.memory.byteLength);
+      if (!isUsedUp) break;
+      if (this.#reuses) this.#spares.push(block.memory);
+      emptied += 1;
+    }
+    if (emptied > 0) this.#blocks.splice(0, emptied);
+  }
+
+  /** Lets go of memory that is held for what may come. To be called when nothing has come for a while. */
+  trim(): void {
+    this.#spares = [];
+    this.#blockBytes = 0;
+    if (this.#byteLength === 0) this.#blocks = [];
+  }
+
+  clear(): void {
+    this.#byteLength = 0;
+    this.trim();
+  }
+
+  #roomyBlock(): Block {
+    const last = this.#blocks.at(-1);
+    if (last !== undefined && last.end < last.memory.byteLength) return last;
+    let memory = this.#spares.pop();
+    // Small blocks of the beginning are not kept for a bulk transfer.
+    if (memory === undefined || memory.byteLength < this.#blockBytes) {
+      this.#blockBytes = Math.min(BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, this.#blockBytes * GROWTH));
+      memory = new Uint8Array(this.#blockBytes);
+    }
+    const block = { memory, start: 0, end: 0 };
+    this.#blocks.push(block);
+    return block;
+  }
+}

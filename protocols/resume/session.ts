@@ -1,0 +1,267 @@
+import { ProtocolError } from "../protocol-error.ts";
+import { ByteQueue } from "./byte-queue.ts";
+import {
+  ABORT,
+  type AbortCode,
+  encodeAbort,
+  MAX_DATA_BYTES,
+  MAX_HEADER_BYTES,
+  ResumeFrameDecoder,
+  writeAck,
+  writeDataHeader,
+  writeFin,
+} from "./frames.ts";
+
+/** An acknowledgement is owed when this part of the window has come, or has become free, since the last one. */
+const ACK_SHARE = 4;
+
+export interface ResumeSessionHandler {
+  /**
+   * One message for the connection that is attached. The header is only valid during the call; the payload stays as it is until the
+   * peer has acknowledged it.
+   */
+  send(header: Uint8Array, payload: Uint8Array | undefined): void;
+  /** The peer's bytes, each once and in order: a view of what was received. Say `consumed` when it is done with. */
+  onData(part: Uint8Array): void;
+  /** The peer's last byte has been delivered. */
+  onEnd(): void;
+  /** `write` takes more. */
+  onRoom(): void;
+  /** The peer has received everything, and that it was everything. */
+  onFinished(): void;
+  /** The peer has ended the session by force. Nothing follows. */
+  onAbort(code: number, reason: string): void;
+}
+
+/**
+ * Both directions of one session's byte stream, over any number of connections one after the other. It keeps what it sent until that is
+ * acknowledged, and sends it again when a new connection is attached whose peer has not received it. Pure: events in, messages out.
+ *
+ *     attached <-- attach(peer's received) / detach --> detached        abort, onAbort, isComplete: over
+ *
+ * A FIN takes one number behind the last byte, so that it is acknowledged like one. The peer tells with every frame what it has received
+ * and how much more it has room for; never more than that is on its way, so a session's connection is always read, however long
+ * its own reader rests, and acknowledgements never wait behind payload.
+ */
+export class ResumeSession {
+  readonly #handler: ResumeSessionHandler;
+  readonly #windowBytes: number;
+  readonly #decoder: ResumeFrameDecoder;
+  readonly #header = new Uint8Array(MAX_HEADER_BYTES);
+  readonly #replay = new ByteQueue(true);
+  /** Offsets of our direction: what the peer has, what was written, and what the peer has room for. */
+  #acknowledged = 0;
+  #written = 0;
+  #limit: number;
+  #hasFinished = false;
+  /** Offsets of the peer's direction: what has come, what our side is done with, and what the peer was told. */
+  #received = 0;
+  #consumed = 0;
+  #hasEnded = false;
+  #toldReceived = 0;
+  #toldLimit: number;
+  #isAttached = false;
+  #isOver = false;
+
+  /** `windowBytes`: what may be on its way, unacknowledged, in either direction; both peers have the same. */
+  constructor(windowBytes: number, handler: ResumeSessionHandler) {
+    this.#windowBytes = windowBytes;
+    this.#limit = this.#toldLimit = windowBytes;
+    this.#handler = handler;
+    this.#decoder = new ResumeFrameDecoder({
+      onData: (offset, part) => this.#dataReceived(offset, part),
+      onFin: (offset) => this.#finReceived(offset),
+      onAck: (received, free) => this.#acknowledgedBy(received, free),
+      onAbort: (code, reason) => {
+        this.#over();
+        handler.onAbort(code, reason);
+      },
+    });
+  }
+
+  /** The next number that is expected of the peer: what a resumption tells it. */
+  get received(): number {
+    return this.#received;
+  }
+
+  /** Bytes that would be sent again. */
+  get unacknowledgedBytes(): number {
+    return this.#replay.byteLength;
+  }
+
+  /** Both directions have ended, and both peers know. */
+  get isComplete(): boolean {
+    return this.#hasEnded && this.#hasFinished && this.#acknowledged > this.#written;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** How many of the bytes were taken; the others must wait for `onRoom`. They are copied. */
+  write(bytes: Uint8Array): number {
+    if (this.#isOver || this.#hasFinished) return bytes.byteLength;
+    const room = Math.max(0, Math.min(this.#limit, this.#acknowledged + this.#windowBytes) - this.#written);
+    const taken = bytes.byteLength <= room ? bytes : bytes.subarray(0, room);
+    this.#replay.append(taken, (view) => {
+      const offset = this.#written;
+      this.#written += view.byteLength;
+      if (this.#isAttached) this.#sendData(offset, view);
+    });
+    return taken.byteLength;
+  }
+
+  /** Nothing will be written any more. */
+  finish(): void {
+    if (this.#isOver || this.#hasFinished) return;
+    this.#hasFinished = true;
+    if (this.#isAttached) this.#sendFin();
+  }
+
+  /** Our side is done with that many of the delivered bytes: the peer may send as many more. */
+  consumed(byteLength: number): void {
+    this.#consumed += byteLength;
+    const freed = this.#consumed + this.#windowBytes - this.#toldLimit;
+    if (freed * ACK_SHARE >= this.#windowBytes) this.acknowledge();
+  }
+
+  /** A part of a message. Throws ProtocolError when the peer breaks the protocol, or contradicts itself: the session is over then. */
+  receive(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
+    if (this.#isOver || !this.#isAttached) return;
+    try {
+      this.#decoder.push(part, isFirst, isLast);
+    } catch (error) {
+      if (error instanceof ProtocolError) this.abort(ABORT.PROTOCOL_ERROR, error.message);
+      throw error;
+    }
+    if (this.#isOver || this.#hasEnded) return;
+    const isDue = (this.#received - this.#toldReceived) * ACK_SHARE >= this.#windowBytes;
+    if (isDue) this.acknowledge();
+  }
+
+  /** False: no connection can bring what the peer lacks, or it claims what was never sent. */
+  canAttach(peerReceived: number): boolean {
+    const sent = this.#written + (this.#hasFinished ? 1 : 0);
+    return !this.#isOver && peerReceived >= this.#acknowledged && peerReceived <= sent;
+  }
+
+  /** A new connection, whose peer has received so much: all that it lacks is sent again. Only where `canAttach` says so. */
+  attach(peerReceived: number): void {
+    this.#decoder.reset();
+    this.#isAttached = true;
+    this.#advance(peerReceived);
+    // What was told over the last connection may not have come. At the beginning both know it all.
+    if (peerReceived > 0 || this.#received > 0) this.acknowledge();
+    let offset = this.#acknowledged;
+    this.#replay.visit(0, (view) => {
+      this.#sendData(offset, view);
+      offset += view.byteLength;
+    });
+    if (this.#hasFinished && this.#acknowledged <= this.#written) this.#sendFin();
+    this.#tellProgress();
+  }
+
+  /** The connection is gone. */
+  detach(): void {
+    this.#isAttached = false;
+  }
+
+  /** Tells the peer what was received, if there is anything new. To be called now and then, so that small amounts are told, too. */
+  tick(): void {
+    const limit = this.#consumed + this.#windowBytes;
+    if (this.#received !== this.#toldReceived || limit !== this.#toldLimit) this.acknowledge();
+    else if (this.#replay.byteLength === 0) this.#replay.trim();
+  }
+
+  acknowledge(): void {
+    if (!this.#isAttached || this.#isOver) return;
+    const bytes = writeAck(this.#header, this.#received, this.#tell());
+    this.#handler.send(this.#header.subarray(0, bytes), undefined);
+  }
+
+  /** Ends the session by force: what is not acknowledged may be lost, and the peer, if it is there, is told so. */
+  abort(code: AbortCode, reason: string): void {
+    if (this.#isOver) return;
+    const isAttached = this.#isAttached;
+    this.#over();
+    if (isAttached) this.#handler.send(encodeAbort(code, reason), undefined);
+  }
+
+  #over(): void {
+    this.#isOver = true;
+    this.#isAttached = false;
+    this.#replay.clear();
+  }
+
+  #dataReceived(offset: number, part: Uint8Array): void {
+    if (this.#isOver) return;
+    const end = offset + part.byteLength;
+    if (offset > this.#received) throw contradiction("bytes are missing before those that came");
+    // Sent again though we had it: what was on its way twice.
+    if (end <= this.#received) return;
+    if (this.#hasEnded) throw contradiction("bytes came behind the end");
+    if (end > this.#consumed + this.#windowBytes) throw contradiction("more came than there is room for");
+    const fresh = part.subarray(this.#received - offset);
+    this.#received = end;
+    this.#handler.onData(fresh);
+  }
+
+  #finReceived(offset: number): void {
+    if (this.#isOver) return;
+    if (this.#hasEnded && offset === this.#received - 1) return;
+    if (this.#hasEnded || offset !== this.#received) throw contradiction("the end is not where it was");
+    this.#hasEnded = true;
+    this.#received += 1;
+    this.#consumed += 1;
+    this.acknowledge();
+    this.#handler.onEnd();
+  }
+
+  #acknowledgedBy(received: number, free: number): void {
+    if (this.#isOver) return;
+    const sent = this.#written + (this.#hasFinished ? 1 : 0);
+    if (received > sent) throw contradiction("the peer acknowledges what was never sent");
+    // An older acknowledgement says nothing new: they come in order, but a resumption may have told more before.
+    this.#limit = Math.max(this.#limit, received + free);
+    if (received > this.#acknowledged) this.#advance(received);
+    this.#tellProgress();
+  }
+
+  #advance(received: number): void {
+    const dropped = Math.min(received, this.#written) - Math.min(this.#acknowledged, this.#written);
+    this.#acknowledged = received;
+    this.#replay.drop(dropped);
+  }
+
+  #tellProgress(): void {
+    if (this.#hasFinished) {
+      if (this.#acknowledged > this.#written) this.#handler.onFinished();
+    } else if (Math.min(this.#limit, this.#acknowledged + this.#windowBytes) > this.#written) {
+      this.#handler.onRoom();
+    }
+  }
+
+  #sendData(offset: number, view: Uint8Array): void {
+    for (let at = 0; at < view.byteLength; at += MAX_DATA_BYTES) {
+      const payload = view.subarray(at, at + MAX_DATA_BYTES);
+      const bytes = writeDataHeader(this.#header, offset + at, this.#received, this.#tell());
+      this.#handler.send(this.#header.subarray(0, bytes), payload);
+    }
+  }
+
+  #sendFin(): void {
+    const bytes = writeFin(this.#header, this.#written, this.#received, this.#tell());
+    this.#handler.send(this.#header.subarray(0, bytes), undefined);
+  }
+
+  /** What we have room for, as told with a frame from now on. */
+  #tell(): number {
+    this.#toldReceived = this.#received;
+    this.#toldLimit = this.#consumed + this.#windowBytes;
+    return this.#toldLimit - this.#received;
+  }
+}
+
+function contradiction(message: string): ProtocolError {
+  return new ProtocolError("malformed-message", message);
+}
