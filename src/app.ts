@@ -14,6 +14,7 @@ import type { GatewayContext } from "./gateway/context.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
 import { forwardToApiServer } from "./gateway/forward-to-api-server.ts";
 import type { DescribedNode } from "./gateway/nodes/describe-nodes.ts";
+import { ResumableSessions } from "./gateway/resumable-sessions.ts";
 import { createApiServer } from "./gateway/server.ts";
 import { Sessions } from "./gateway/sessions.ts";
 import { drainGateway } from "./gateway/shutdown.ts";
@@ -89,6 +90,15 @@ export async function startGateway(
         ? undefined
         : new Bandwidth(limits.maxConnectionBytesPerSecond),
     sessions,
+    resumable: configuration.resumption.enabled
+      ? new ResumableSessions({
+          settings: configuration.resumption,
+          clock,
+          lingerTimes: timeouts,
+          metrics: metrics.resumption,
+          logger,
+        })
+      : undefined,
     metrics,
     logger,
   };

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import {
   applyMask,
@@ -12,6 +11,7 @@ import {
 } from "../../protocols/websocket/index.ts";
 import { nextMaskKey } from "../streaming/mask-keys.ts";
 import { releaseChunk } from "../streaming/reused-reads.ts";
+import type { UpgradedSocket } from "../upstream/upgrade-request.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import { releaseFrameMemory, takeFrameMemory } from "./frame-memory.ts";
 import type { SessionErrorCode } from "./session-error.ts";
@@ -52,10 +52,12 @@ export interface ClientWebSocketHandler {
  * and not while input has been sent of which the peer may not have read all. TCP keepalive watches the connection then.
  */
 export class ClientWebSocket {
-  readonly #socket: Socket;
+  readonly #socket: UpgradedSocket;
   readonly #head: Buffer;
   readonly #handler: ClientWebSocketHandler;
   readonly #times: SessionTimes;
+  readonly #deadlineMs: number;
+  readonly #nextMaskKey: () => number;
   readonly #decoder: WebSocketFrameDecoder;
   #owedPong: Uint8Array | undefined;
   #lastPingMs: number;
@@ -63,7 +65,11 @@ export class ClientWebSocket {
   #hasUnansweredInput = false;
   #isOver = false;
 
-  constructor({ socket, head }: UpgradedConnection, handler: ClientWebSocketHandler, times: SessionTimes) {
+  constructor(connection: UpgradedConnection, handler: ClientWebSocketHandler, times: SessionTimes) {
+    const { socket, head, isResumable = false } = connection;
+    // What watches over connections, and masks what goes over them, is below this WebSocket then (protocols/resume).
+    this.#deadlineMs = isResumable ? Number.POSITIVE_INFINITY : times.deadlineMs;
+    this.#nextMaskKey = isResumable ? () => 0 : nextMaskKey;
     this.#socket = socket;
     this.#head = head;
     this.#handler = handler;
@@ -127,7 +133,7 @@ export class ClientWebSocket {
     const memory = takeFrameMemory(payload.byteLength + frames * (MAX_FRAME_BYTES - partBytes));
     let end = 0;
     for (let at = 0; at < payload.byteLength; at += partBytes) {
-      end = writeMessage(memory, end, prefix, payload.subarray(at, at + partBytes));
+      end = writeMessage(memory, end, prefix, payload.subarray(at, at + partBytes), this.#nextMaskKey());
     }
     this.#hasUnansweredInput = true;
     this.#socket.write(memory.subarray(0, end), (error) => {
@@ -138,7 +144,7 @@ export class ClientWebSocket {
   tick(nowMs: number): void {
     if (this.#isOver) return;
     if (this.#socket.isPaused() || this.#hasUnansweredInput) this.#lastHeardMs = nowMs;
-    if (nowMs - this.#lastHeardMs >= this.#times.deadlineMs) {
+    if (nowMs - this.#lastHeardMs >= this.#deadlineMs) {
       this.#broken("heartbeat-timeout", "the server did not answer for too long: i/o timeout");
       return;
     }
@@ -192,7 +198,7 @@ export class ClientWebSocket {
 
   #sendControl(opcode: number, payload: Uint8Array): void {
     if (this.#isOver || !this.#socket.writable) return;
-    this.#socket.write(encodeControlFrame(opcode, payload, nextMaskKey()));
+    this.#socket.write(encodeControlFrame(opcode, payload, this.#nextMaskKey()));
   }
 
   #closedByPeer(code: number, reason: string): void {
@@ -216,7 +222,7 @@ export class ClientWebSocket {
 
   #sendCloseAndEnd(code: number, reason: string): void {
     const socket = this.#socket;
-    if (socket.writable) socket.end(encodeClose(code, reason, nextMaskKey()));
+    if (socket.writable) socket.end(encodeClose(code, reason, this.#nextMaskKey()));
     const timer = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS).unref();
     socket.removeAllListeners("data").on("data", () => {});
     socket.once("end", () => socket.destroy());
@@ -231,10 +237,10 @@ function writeMessage(
   offset: number,
   prefix: number | undefined,
   part: Uint8Array,
+  maskKey: number,
 ): number {
   const prefixBytes = prefix === undefined ? 0 : 1;
   const bytes = part.byteLength + prefixBytes;
-  const maskKey = nextMaskKey();
   const start = offset + writeMaskedFrameHeader(memory, offset, OPCODE.BINARY, bytes, true, maskKey);
   if (prefix !== undefined) memory[start] = prefix;
   memory.set(part, start + prefixBytes);

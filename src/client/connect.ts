@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { upgradeFailureText } from "../../protocols/websocket/index.ts";
 import {
   type HeaderLine,
@@ -12,6 +11,7 @@ import {
   type RefusedUpgrade,
   requestUpgrade,
   type SwitchedUpgrade,
+  type UpgradedSocket,
   type UpgradeResponse,
 } from "../upstream/upgrade-request.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
@@ -46,12 +46,14 @@ export interface DialRequest {
 
 /** An upgraded connection. The socket is paused and belongs to the caller; `head` is what came behind the 101. */
 export interface UpgradedConnection {
-  readonly socket: Socket;
+  readonly socket: UpgradedSocket;
   readonly head: Buffer;
   readonly transport: "websocket" | "spdy";
   /** What the server chose; "" where it named none. */
   readonly protocol: string;
   readonly responseHeaders: HeaderList;
+  /** The socket outlives its connections, and watches them itself: nobody else need give it up for its silence. */
+  readonly isResumable?: boolean;
 }
 
 /**

@@ -6,6 +6,7 @@ import {
 import { type CommandEnd, CommandRun, type CommandStreams } from "./command-run.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { ConnectError } from "./connect-error.ts";
+import { dialWith, type ResumeOptions } from "./dial-resumable.ts";
 import type { CommandPath } from "./pod-paths.ts";
 import { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
 import type { Target } from "./target.ts";
@@ -15,6 +16,11 @@ export interface ExecutorOptions {
   readonly times?: Partial<SessionTimes> | undefined;
   readonly dialTimeoutMs?: number | undefined;
   readonly responseHeaderTimeoutMs?: number | undefined;
+  /**
+   * WebSocket sessions shall survive lost connections, where the server is a Sluice that agrees (protocols/resume). With every other
+   * server, and over SPDY, it changes nothing. Off unless given; `true` is `{}`.
+   */
+  readonly resume?: boolean | ResumeOptions | undefined;
 }
 
 /** Runs one exec or attach at a time or many at once. */
@@ -58,7 +64,7 @@ export class WebSocketExecutor implements Executor {
 
   async stream(streams: CommandStreams): Promise<CommandEnd> {
     const request = dialRequest("websocket", this.#path, this.#versions, streams, this.#options);
-    const connection = await dial(this.#target, request);
+    const connection = await dialWith(this.#target, request, this.#options.resume);
     const version = versionOf(connection, this.#versions);
     const times = { ...defaultSessionTimes, ...this.#options.times };
     return new CommandRun(

@@ -4,6 +4,7 @@ export type { UpstreamTlsOptions as TargetTlsOptions } from "../upstream/tls.ts"
 export type { CommandEnd, CommandStreams } from "./command-run.ts";
 export { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "./connect-error.ts";
+export { dialResumable, type ResumeOptions } from "./dial-resumable.ts";
 export {
   type Executor,
   type ExecutorOptions,

@@ -1,6 +1,7 @@
 import { PORT_FORWARD_PROTOCOL, tunnelSubprotocolOf } from "../../protocols/portforward/index.ts";
 import { type DialRequest, dial } from "./connect.ts";
 import { ConnectError } from "./connect-error.ts";
+import { dialWith } from "./dial-resumable.ts";
 import { type ExecutorOptions, shouldFallBack } from "./executors.ts";
 import { PortForwardConnection } from "./port-forward-connection.ts";
 import { defaultSessionTimes } from "./session-times.ts";
@@ -27,10 +28,12 @@ export class TunnelDialer implements PortForwardDialer {
   async dial(signal?: AbortSignal): Promise<PortForwardConnection> {
     const protocols = [tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL)];
     const request = requestOf("websocket", this.#path, protocols, this.#options, signal);
-    const connection = await dial(this.#target, request);
+    const connection = await dialWith(this.#target, request, this.#options.resume);
     const times = { ...defaultSessionTimes, ...this.#options.times };
     const tunnel = new TunnelSocket(connection, times);
-    return new PortForwardConnection(tunnel, Buffer.alloc(0), "websocket", times);
+    // Whether anybody is there, a resumable connection watches itself.
+    const deadlineMs = connection.isResumable ? Number.POSITIVE_INFINITY : times.deadlineMs;
+    return new PortForwardConnection(tunnel, Buffer.alloc(0), "websocket", { ...times, deadlineMs });
   }
 }
 

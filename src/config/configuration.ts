@@ -11,6 +11,7 @@ import { type Listeners, readListeners } from "./listeners.ts";
 import { suggestion } from "./nearest-name.ts";
 import { readPolicy, type SessionPolicy } from "./policy.ts";
 import { readLimits, readTimeouts } from "./read-bounds.ts";
+import { type Resumption, readResumption } from "./resumption.ts";
 import { Section } from "./section.ts";
 import type { Timeouts } from "./timeouts.ts";
 import { readUpstreamApiServer, type UpstreamApiServer } from "./upstream-api-server.ts";
@@ -47,6 +48,7 @@ export interface GatewayConfiguration {
   readonly featureGates: FeatureGates;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
+  readonly resumption: Resumption;
   /** Processes that serve; 1 is the one that was started. */
   readonly workers: Workers;
   readonly logging: { readonly level: (typeof LOG_LEVELS)[number] };
@@ -100,6 +102,7 @@ function readConfiguration(root: Section): GatewayConfiguration {
     featureGates: readFeatureGates(root.section("featureGates"), root),
     limits: readLimits(root.section("limits")),
     timeouts: readTimeouts(root.section("timeouts")),
+    resumption: readResumption(root.section("resumption")),
     workers: readWorkers(root),
     logging: { level: logging.choice("level", "info", LOG_LEVELS) },
   };

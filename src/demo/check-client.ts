@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { CHANNEL } from "../../protocols/remotecommand/index.ts";
 import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
 import {
@@ -131,7 +131,7 @@ function clientSession(send: (bytes: Uint8Array) => void): SpdySession {
   return new SpdySession("client", { send, onStream: () => 3 });
 }
 
-function receiveAll(spdy: SpdySession, socket: Socket, head: Buffer): Promise<void> {
+function receiveAll(spdy: SpdySession, socket: Duplex, head: Buffer): Promise<void> {
   return new Promise((resolve) => {
     socket.on("data", (chunk: Buffer) => spdy.receive(chunk));
     socket.once("end", () => socket.end());
@@ -147,7 +147,7 @@ function receiveAll(spdy: SpdySession, socket: Socket, head: Buffer): Promise<vo
 /** The client's end of a WebSocket, as much of it as the check needs: binary messages, masked, until the server closes. */
 class ClientWebSocket {
   readonly ended: Promise<void>;
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
 
   constructor({ socket, head }: SwitchedUpgrade, onPart: (part: Uint8Array, isFirst: boolean) => void) {
     this.#socket = socket;

@@ -15,6 +15,7 @@ import type { SessionClock } from "../streaming/session-clock.ts";
 import type { DialOptions, UpstreamEndpoint } from "../upstream/dial.ts";
 import type { EdgeRules } from "./edge-rules.ts";
 import type { KnownNodes } from "./nodes/known-nodes.ts";
+import type { ResumableSessions } from "./resumable-sessions.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** All that a request's steps need, put together once by app.ts. */
@@ -42,6 +43,8 @@ export interface GatewayContext {
   /** Absent: sessions are as fast as both of their sides. */
   readonly bandwidth?: Bandwidth | undefined;
   readonly sessions: Sessions;
+  /** Absent: no session outlives its connection. */
+  readonly resumable?: ResumableSessions | undefined;
   readonly metrics: ListenerMetrics;
   readonly logger: Logger;
 }
@@ -55,7 +58,16 @@ export type ListenerContext = Pick<
 /** What runs a session that was decided on, whoever decided. */
 export type SessionRunContext = Pick<
   GatewayContext,
-  "bandwidth" | "clock" | "limits" | "logger" | "metrics" | "nodes" | "policy" | "sessions" | "timeouts"
+  | "bandwidth"
+  | "clock"
+  | "limits"
+  | "logger"
+  | "metrics"
+  | "nodes"
+  | "policy"
+  | "resumable"
+  | "sessions"
+  | "timeouts"
 >;
 
 /** The configured rules, and the counts that its limits are about. */

@@ -2,6 +2,7 @@ import { genericError, type StatusError } from "../api/status.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { UpstreamEndpoint } from "../upstream/dial.ts";
 import { headerValue } from "../upstream/header-list.ts";
+import { type ResumableUpgradeOptions, requestResumableUpgrade } from "../upstream/resumable-upgrade.ts";
 import {
   isSwitchedTo,
   type RefusedUpgrade,
@@ -52,7 +53,8 @@ export async function dialNode(
 /**
  * Asks whoever is there for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
  * laid behind a validated 101 (CVE-2018-1002105); where the WebSocket is our own, its whole handshake is judged. `connect`: how, where
- * that is not directly. Throws UpstreamError.
+ * that is not directly. `resume`: a WebSocket shall survive lost connections where the other side is a Sluice that agrees. Throws
+ * UpstreamError.
  */
 export async function requestSession(
   endpoint: UpstreamEndpoint,
@@ -60,8 +62,9 @@ export async function requestSession(
   signal: AbortSignal,
   { limits, timeouts }: Pick<GatewayContext, "limits" | "timeouts">,
   connect?: UpgradeRequest["connect"],
+  resume?: ResumableUpgradeOptions,
 ): Promise<UpgradeResponse> {
-  const response = await requestUpgrade({
+  const request: UpgradeRequest = {
     endpoint,
     method,
     path,
@@ -71,7 +74,11 @@ export async function requestSession(
     dialTimeoutMs: timeouts.dialMs,
     responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
     maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
-  });
+  };
+  const response =
+    resume === undefined || upgrade !== "websocket"
+      ? await requestUpgrade(request)
+      : await requestResumableUpgrade(request, resume);
   if (response.kind === "switched" && !isSwitchedTo(response, upgrade)) {
     response.socket.destroy();
     throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");

@@ -1,14 +1,18 @@
+import { applyPolicy } from "./apply-policy.ts";
 import { askNode } from "./ask-node.ts";
 import type { GatewayContext } from "./context.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import type { PendingClient } from "./pending-client.ts";
-import { prepareStreaming } from "./prepare-streaming.ts";
+import { admitUser, prepareStreaming } from "./prepare-streaming.ts";
+import { resumptionIn } from "./resumable-sessions.ts";
+import { resumeSession } from "./resume-session.ts";
 import { runSession } from "./run-session.ts";
 import type { StreamingPath } from "./streaming-request.ts";
 
 /**
  * The whole life of a streaming request at the API-server leg: decide here, then run-session.ts. Any step may refuse it by throwing a
- * StatusError, which listener.ts turns into an answer.
+ * StatusError, which listener.ts turns into an answer. One that goes on with a session has been decided on before; who asks, and whether
+ * they may, is asked again.
  */
 export async function handleStreaming(
   path: StreamingPath,
@@ -16,6 +20,14 @@ export async function handleStreaming(
   client: PendingClient,
   gateway: GatewayContext,
 ): Promise<void> {
+  const resumption = resumptionIn(incoming.headers);
+  if (resumption !== undefined) {
+    const { user, requireCreate } = await admitUser(path, incoming, gateway);
+    await requireCreate();
+    return resumeSession(resumption, user, incoming, client, gateway, ({ request, target, plan }) => {
+      applyPolicy(user, request, target, plan, gateway);
+    });
+  }
   const startedMs = gateway.clock.now();
   const prepared = await prepareStreaming(path, incoming, gateway);
   const ask = () => askNode(prepared, client.signal, gateway);

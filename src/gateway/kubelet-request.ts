@@ -1,6 +1,7 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
+import { RESUME_HEADER, RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
 import { withForwardedFor } from "../upstream/forwarded-headers.ts";
-import { type HeaderLine, type HeaderList, withoutHeaders } from "../upstream/header-list.ts";
+import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../upstream/header-list.ts";
 import { withoutHopByHop } from "../upstream/hop-by-hop.ts";
 import {
   newWebSocketRequest,
@@ -28,7 +29,13 @@ export interface KubeletRequest {
 const SPDY_VERSIONS_OFFERED = ["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io"];
 
 /** They are about the client's own connection. Extensions do not travel: compression would change bytes that are relayed. */
-const CLIENT_ONLY_HEADERS = ["host", "content-length", "sec-websocket-extensions", "sluice-reason"];
+const CLIENT_ONLY_HEADERS = [
+  "host",
+  "content-length",
+  "sec-websocket-extensions",
+  "sluice-reason",
+  RESUME_HEADER.toLowerCase(),
+];
 /** What our own request says in their place. Versions that the client wrote would be offered in our name. */
 const REPLACED_HEADERS = [
   "sec-websocket-protocol",
@@ -115,6 +122,16 @@ function streamProtocols(versions: readonly string[]): HeaderLine[] {
 
 /** The client's headers without identity and hop-by-hop ones (those that Connection names too), its address added. */
 function forwardedHeaders(request: StreamingRequest): HeaderLine[] {
-  const kept = withoutHeaders(withoutIdentity(withoutHopByHop(request.headers)), CLIENT_ONLY_HEADERS);
+  const kept = withoutHeaders(withoutIdentity(withoutHopByHop(request.headers)), CLIENT_ONLY_HEADERS)
+    .map(withoutResumption)
+    .filter((line) => line !== undefined);
   return withForwardedFor(kept, { peerAddress: request.remoteAddress, isPeerTrusted: request.isPeerTrusted });
+}
+
+/** Resumption is agreed between us and the client alone. */
+function withoutResumption(line: HeaderLine): HeaderLine | undefined {
+  const [name, value] = line;
+  if (name.toLowerCase() !== "sec-websocket-protocol" || !value.includes(RESUME_PROTOCOL)) return line;
+  const protocols = listElements([value]).filter((protocol) => protocol !== RESUME_PROTOCOL);
+  return protocols.length === 0 ? undefined : [name, protocols.join(", ")];
 }

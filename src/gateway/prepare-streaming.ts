@@ -60,6 +60,30 @@ async function decide(
   incoming: IncomingStreaming,
   gateway: GatewayContext,
 ): Promise<PreparedStreaming> {
+  const { user, requireCreate } = await admitUser(path, incoming, gateway);
+  const request = parseStreamingRequest(path, incoming);
+  incoming.trail?.requested(requestedOptions(request));
+  await requireCreate();
+
+  await gateway.lookUp?.(request.namespace, request.pod);
+  const target = locate(gateway.cluster, request, gateway.kubelet);
+  if (request.offer.transport === "none") throw badRequest("Upgrade request required");
+  requireCarriableUpgrade(request);
+  const plan = planFor(request.subresource, request.offer, gateway.nodes.capabilityOf(target.node), {
+    TranslateStreamCloseWebsocketRequests: gateway.gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
+    PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
+    ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
+  });
+  const policy = applyPolicy(user, request, target, plan, gateway);
+  return { user, request, target, plan, policy };
+}
+
+/** Who asks, and may they by the method's verb; `requireCreate` is the synthetic question of a GET. Both throw StatusError. */
+export async function admitUser(
+  path: StreamingPath,
+  incoming: IncomingStreaming,
+  gateway: GatewayContext,
+): Promise<{ readonly user: UserInfo; requireCreate(): Promise<void> }> {
   if (incoming.method !== "GET" && incoming.method !== "POST") throw methodNotAllowed(incoming.method);
   const user = await identify(incoming, gateway);
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
@@ -78,22 +102,8 @@ async function decide(
     path: incoming.url.pathname,
   };
   await requirePermission(authorizer, attributes);
-  const request = parseStreamingRequest(path, incoming);
-  incoming.trail?.requested(requestedOptions(request));
   const isGateOn = gateway.gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
-  await requireCreatePermission(authorizer, attributes, isGateOn);
-
-  await gateway.lookUp?.(request.namespace, request.pod);
-  const target = locate(gateway.cluster, request, gateway.kubelet);
-  if (request.offer.transport === "none") throw badRequest("Upgrade request required");
-  requireCarriableUpgrade(request);
-  const plan = planFor(request.subresource, request.offer, gateway.nodes.capabilityOf(target.node), {
-    TranslateStreamCloseWebsocketRequests: gateway.gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
-    PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
-    ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
-  });
-  const policy = applyPolicy(user, request, target, plan, gateway);
-  return { user, request, target, plan, policy };
+  return { user, requireCreate: () => requireCreatePermission(authorizer, attributes, isGateOn) };
 }
 
 /** Throws StatusError 400 for an upgrade to something else than a session's protocols, and for one with a body. */

@@ -44,8 +44,10 @@ export async function runSession(
       return await passRefusalOn(response, asked.prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
     }
     const carrier = carrierFor({ ...asked, response }, gateway);
-    const downstream = withReusedReads(client.release());
-    answerSwitched(downstream.socket, carrier.headers, carrier.statusMessage);
+    const resumption = gateway.resumable?.agree(asked.prepared, carrier.headers);
+    const connection = withReusedReads(client.release());
+    answerSwitched(connection.socket, resumption?.headers ?? carrier.headers, carrier.statusMessage);
+    const downstream = resumption?.start(connection) ?? connection;
     record.start((context) => carrier.start(downstream, context));
   } catch (error) {
     record.failed(error);

@@ -11,7 +11,13 @@ const FLUSH_MS = 2_000;
  * the while; when the last session is over no more are taken, and those in flight have what is left of the grace period.
  */
 export async function drainGateway(
-  { sessions, timeouts, clock, logger }: Pick<GatewayContext, "sessions" | "timeouts" | "clock" | "logger">,
+  {
+    sessions,
+    resumable,
+    timeouts,
+    clock,
+    logger,
+  }: Pick<GatewayContext, "sessions" | "resumable" | "timeouts" | "clock" | "logger">,
   { plainRequests, drain }: Pick<Listener, "plainRequests" | "drain">,
 ): Promise<void> {
   const startedMs = clock.now();
@@ -21,10 +27,15 @@ export async function drainGateway(
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
     sessions.endAll("the gateway is shutting down");
+    // Whoever would come back to one finds nobody here.
+    resumable?.endAway("the gateway is shutting down");
   }
   const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);
   const finished = plainRequests.finish(Math.max(0, leftMs));
+  // Sessions that are over may hold their last bytes for a client that comes back; this process does not wait for it any longer.
+  const timer = setTimeout(() => resumable?.endAway("the gateway is shutting down"), FLUSH_MS);
   await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs));
+  clearTimeout(timer);
   await finished;
   if (plainRequests.inFlight > 0) {
     logger.warn(

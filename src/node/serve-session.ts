@@ -11,6 +11,8 @@ import {
   type PreparedStreaming,
   requireCarriableUpgrade,
 } from "../gateway/prepare-streaming.ts";
+import { resumptionIn } from "../gateway/resumable-sessions.ts";
+import { resumeSession } from "../gateway/resume-session.ts";
 import { runSession } from "../gateway/run-session.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { admitCaller } from "./admit-caller.ts";
@@ -36,6 +38,11 @@ export async function serveSession(
   client: PendingClient,
   node: NodeContext,
 ): Promise<void> {
+  const resumption = resumptionIn(incoming.headers);
+  if (resumption !== undefined) {
+    const user = await admitCaller(incoming, true, node);
+    return resumeSession(resumption, user, incoming, client, node.gateway);
+  }
   const startedMs = node.gateway.clock.now();
   const session = await prepareSession(path, incoming, node);
   const ask = () => askRuntime(session, client.signal, node);

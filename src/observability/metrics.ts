@@ -6,6 +6,7 @@ import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
+import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
 
@@ -35,6 +36,7 @@ export class Metrics {
   readonly cluster = new ClusterMetrics(this.#registry);
   /** What nodes were seen to do. */
   readonly nodes = new NodeMetrics(this.#registry);
+  readonly resumption = new ResumptionMetrics(this.#registry);
 
   constructor({ withProcessMetrics = true }: MetricsOptions = {}) {
     if (withProcessMetrics) {

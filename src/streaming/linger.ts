@@ -22,13 +22,14 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   const startMs = clock.now();
   let lastHeardMs = startMs;
 
-  let queuedBytes = unsentBytesOf(socket);
+  let queuedBytes = queuedBytesOf(socket);
 
   const ticking = {
     tick(nowMs: number): void {
       // A peer that takes what is queued is alive, however slowly it reads. No 'drain' says so once the socket is ending.
-      if (unsentBytesOf(socket) !== queuedBytes) lastHeardMs = nowMs;
-      queuedBytes = unsentBytesOf(socket);
+      const queuedNow = queuedBytesOf(socket);
+      if (queuedNow !== queuedBytes || isAway(socket)) lastHeardMs = nowMs;
+      queuedBytes = queuedNow;
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
       if (isSilent || nowMs - startMs >= times.lingerMaxMs) socket.destroy();
     },
@@ -51,4 +52,14 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   socket.resume();
   if (!socket.writableEnded) socket.end();
   else if (socket.writableFinished && socket.readableEnded) socket.destroy();
+}
+
+/** A socket that outlives its connections (resumable-socket.ts) sets its own bound to how long it waits for one. */
+function isAway(socket: Duplex & { readonly isAway?: boolean }): boolean {
+  return socket.isAway === true;
+}
+
+/** It also has bytes on their way that are no longer queued. */
+function queuedBytesOf(socket: Duplex & { readonly undeliveredBytes?: number }): number {
+  return unsentBytesOf(socket) + (socket.undeliveredBytes ?? 0);
 }

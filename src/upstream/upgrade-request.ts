@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { type DialOptions, dial, type UpstreamEndpoint } from "./dial.ts";
 import { goDialErrorText, joinHostPort } from "./go-dial-error.ts";
 import {
@@ -40,6 +40,9 @@ export type HeadExchange = Pick<
   "endpoint" | "responseHeaderTimeoutMs" | "maxResponseHeadBytes" | "signal"
 >;
 
+/** A socket, or what goes on over several of them (resumable-upgrade.ts). */
+export type UpgradedSocket = Duplex & { unref(): UpgradedSocket };
+
 /** The upstream switched protocols. Bytes behind its 101 are in `head`; the socket is paused (a 'data'
  * listener alone does not start it: call resume) and half-open capable. */
 export interface SwitchedUpgrade {
@@ -47,7 +50,7 @@ export interface SwitchedUpgrade {
   readonly status: 101;
   readonly statusMessage: string;
   readonly rawHeaders: HeaderList;
-  readonly socket: Socket;
+  readonly socket: UpgradedSocket;
   readonly head: Buffer;
 }
 

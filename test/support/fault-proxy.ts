@@ -7,6 +7,14 @@ export interface FaultProxy {
   readonly cuts: number;
   /** What went through, both ways. */
   readonly bytes: number;
+  /** Connections that are open. */
+  readonly connections: number;
+  /** While true, new connections are reset. */
+  isRefusing: boolean;
+  /** Every connection is cut at once. */
+  cutAll(): void;
+  /** From now on nothing moves on the connections that are open, and nobody is told: a cable that was pulled. */
+  freeze(): void;
   close(): Promise<void>;
 }
 
@@ -15,44 +23,73 @@ export interface FaultProxyOptions {
   readonly cutAfterBytes: number;
   /** So many connections at most; the others live. */
   readonly maxCuts: number;
+  /** How: both ends are reset unless said otherwise; or both get a proper FIN. */
+  readonly cutBy?: "reset" | "fin" | undefined;
+  /** What each read is cut into, in bytes; absent: as it comes. */
+  readonly writeBytes?: number | undefined;
+  /** How long each read is held back. */
+  readonly delayMs?: number | undefined;
 }
 
 /** Carries TCP to a port on loopback, and cuts connections that carry much. */
 export async function startFaultProxy(targetPort: number, options: FaultProxyOptions): Promise<FaultProxy> {
-  const sockets = new Set<Socket>();
+  const pairs = new Map<Socket, Socket>();
+  const { cutBy = "reset", delayMs = 0 } = options;
   let cuts = 0;
   let bytes = 0;
+  const cut = (client: Socket): void => {
+    cuts += 1;
+    for (const socket of [client, pairs.get(client)]) {
+      socket?.pause();
+      if (cutBy === "reset") socket?.resetAndDestroy();
+      else socket?.end(() => socket.destroy());
+    }
+  };
   const server = createServer({ allowHalfOpen: true }, (client) => {
-    const target = connect({ host: "127.0.0.1", port: targetPort, allowHalfOpen: true });
-    let carried = 0;
-    const cut = (): void => {
+    if (proxy.isRefusing) {
       client.resetAndDestroy();
-      target.resetAndDestroy();
-    };
+      return;
+    }
+    const target = connect({ host: "127.0.0.1", port: targetPort, allowHalfOpen: true, noDelay: true });
+    client.setNoDelay(true);
+    pairs.set(client, target);
+    client.once("close", () => pairs.delete(client));
+    let carried = 0;
     for (const [from, to] of [
       [client, target],
       [target, client],
     ] as const) {
-      sockets.add(from);
       from.on("error", () => to.destroy());
-      from.once("close", () => {
-        sockets.delete(from);
-        to.destroy();
-      });
-      from.on("data", (chunk) => {
-        bytes += chunk.byteLength;
-        carried += chunk.byteLength;
-        if (carried > options.cutAfterBytes && cuts < options.maxCuts && !client.destroyed) {
-          cuts += 1;
-          cut();
+      from.once("close", () => to.destroy());
+      from.on("end", () => later(() => to.end()));
+      const write = (chunk: Uint8Array): void => {
+        if (to.destroyed || to.writableEnded) return;
+        const step = options.writeBytes ?? chunk.byteLength;
+        for (let at = 0; at < chunk.byteLength; at += step) to.write(chunk.subarray(at, at + step));
+        if (to.writableNeedDrain) {
+          from.pause();
+          to.once("drain", () => from.resume());
         }
+      };
+      from.on("data", (chunk) => {
+        // The last chunk goes through up to the byte at which the connection is cut.
+        const isCut = carried + chunk.byteLength > options.cutAfterBytes && cuts < options.maxCuts;
+        const part = isCut ? chunk.subarray(0, options.cutAfterBytes - carried) : chunk;
+        bytes += part.byteLength;
+        carried += part.byteLength;
+        if (part.byteLength > 0) later(() => write(part));
+        if (isCut && pairs.has(client) && !client.destroyed) later(() => cut(client));
       });
-      from.pipe(to);
     }
   });
+  const later = (act: () => void): void => {
+    if (delayMs > 0) setTimeout(act, delayMs);
+    else act();
+  };
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  return {
+  const proxy: FaultProxy = {
+    isRefusing: false,
     port: (server.address() as AddressInfo).port,
     get cuts() {
       return cuts;
@@ -60,10 +97,28 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     get bytes() {
       return bytes;
     },
+    get connections() {
+      return pairs.size;
+    },
+    cutAll: () => {
+      for (const client of [...pairs.keys()]) cut(client);
+    },
+    freeze: () => {
+      for (const [client, target] of pairs) {
+        for (const socket of [client, target]) {
+          socket.removeAllListeners("data").removeAllListeners("end");
+          socket.pause();
+        }
+      }
+    },
     close: async () => {
-      for (const socket of sockets) socket.destroy();
+      for (const [client, target] of pairs) {
+        client.destroy();
+        target.destroy();
+      }
       server.close();
       await once(server, "close");
     },
   };
+  return proxy;
 }

@@ -1,0 +1,68 @@
+import { RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
+import { agreementOf, isFinalStatus, offerLine, resumingSocket } from "../upstream/resuming-client.ts";
+import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
+import { ConnectError } from "./connect-error.ts";
+import { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
+import type { Target } from "./target.ts";
+
+/** How a resumable session behaves on this side. */
+export interface ResumeOptions {
+  /** Heartbeats and deadlines are kept with this clock; that of all sessions unless said otherwise. */
+  readonly clock?: SessionTimes["clock"] | undefined;
+  /** Is told when a connection is lost, and when the session goes on, in a sentence without secrets. */
+  note?(text: string): void;
+  /** In milliseconds: a PING this often, and how long a silent connection is waited for. */
+  readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
+}
+
+/**
+ * As `dial`, for a WebSocket whose session shall survive lost connections (protocols/resume). Where the server agrees, `socket` is not that
+ * of one connection: it goes on over new ones, dialled with the same target and headers, for as long as the server holds the
+ * session. Everything else about the connection is as with a server that does not agree, and was dialled plainly.
+ *
+ * Throws ConnectError as `dial` does. Later the socket is destroyed with an Error when the session is lost for good.
+ */
+export async function dialResumable(
+  target: Target,
+  request: DialRequest,
+  { clock = defaultSessionTimes.clock, note, heartbeat }: ResumeOptions = {},
+): Promise<UpgradedConnection> {
+  const { protocols, headers = [] } = request;
+  const connection = await dial(target, {
+    ...request,
+    protocols: [...protocols, RESUME_PROTOCOL],
+    headers: [...headers, offerLine()],
+  });
+  if (connection.protocol !== RESUME_PROTOCOL) return connection;
+  const agreement = agreementOf(connection.responseHeaders, protocols);
+  if (agreement === undefined) {
+    connection.socket.destroy();
+    const text = "unable to upgrade streaming request: the server's agreement to resume makes no sense";
+    throw new ConnectError("handshake", text, { httpStatus: 101 });
+  }
+  const [path = ""] = request.path.split("?");
+  const socket = resumingSocket(connection, agreement, {
+    clock,
+    heartbeat,
+    ...(note && { note }),
+    redial: (line, signal) =>
+      // Without its query: a server that is no Sluice would find no command to run a second time.
+      dial(target, { ...request, path, protocols: [RESUME_PROTOCOL], headers: [...headers, line], signal }),
+    isFinal: (error) => error instanceof ConnectError && isFinal(error),
+  });
+  return { ...connection, socket, head: Buffer.alloc(0), protocol: agreement.protocol, isResumable: true };
+}
+
+/** As `dial`, or as `dialResumable` where that is wanted. */
+export function dialWith(
+  target: Target,
+  request: DialRequest,
+  resume: boolean | ResumeOptions | undefined,
+): Promise<UpgradedConnection> {
+  if (resume === undefined || resume === false) return dial(target, request);
+  return dialResumable(target, request, resume === true ? {} : resume);
+}
+
+function isFinal({ leg, httpStatus }: ConnectError): boolean {
+  return leg === "aborted" || leg === "handshake" || (leg === "http" && isFinalStatus(httpStatus ?? 0));
+}

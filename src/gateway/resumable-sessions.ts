@@ -1,0 +1,234 @@
+import { randomBytes } from "node:crypto";
+import {
+  encodeAgreement,
+  parseRequest,
+  RESUME_HEADER,
+  RESUME_PROTOCOL,
+  type Resumption,
+} from "../../protocols/resume/index.ts";
+import type { UserInfo } from "../access/authn/authenticator.ts";
+import {
+  forbidden,
+  genericError,
+  resourceExpired,
+  type StatusError,
+  tooManyRequests,
+} from "../api/status.ts";
+import type { StreamingTarget } from "../cluster/locate.ts";
+import type { Resumption as ResumptionSettings } from "../config/resumption.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { ResumptionMetrics } from "../observability/resumption-metrics.ts";
+import type { Leg } from "../streaming/leg.ts";
+import type { LingerTimes } from "../streaming/linger.ts";
+import { ResumableSocket } from "../streaming/resumable-socket.ts";
+import { isProven } from "../streaming/resume-proof.ts";
+import type { SessionClock } from "../streaming/session-clock.ts";
+import { type HeaderList, headerValue, listElements, withHeader } from "../upstream/header-list.ts";
+import { RESUME_HEARTBEAT } from "../upstream/resuming-client.ts";
+import type { Plan } from "./plan.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
+
+/** Wrong proofs that a session looks at before it makes its owner wait. */
+export const MAX_WRONG_PROOFS = 8;
+/** How long after the last of them. */
+export const WRONG_PROOF_PAUSE_MS = 10_000;
+
+export interface ResumableSessionsOptions {
+  readonly settings: ResumptionSettings;
+  readonly clock: SessionClock;
+  readonly lingerTimes: LingerTimes;
+  readonly metrics: ResumptionMetrics;
+  readonly logger: Logger;
+  readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
+}
+
+/** What was decided when a session began. */
+export interface DecidedOn {
+  readonly user: UserInfo;
+  readonly request: StreamingRequest;
+  readonly target: StreamingTarget;
+  readonly plan: Plan;
+}
+
+/** A session that may be resumed, by whom, and with what. */
+interface HeldSession {
+  readonly prepared: DecidedOn;
+  readonly key: string;
+  readonly socket: ResumableSocket;
+  lastAttempt: number;
+  wrongProofs: number;
+  lastWrongMs: number;
+}
+
+/** The server agrees to make a session resumable. */
+export interface AgreedResumption {
+  /** The lines of the 101 that say so. */
+  readonly headers: HeaderList;
+  /** To be called when that 101 has been written: the leg in the place of the connection's. */
+  start(downstream: Leg): Leg;
+}
+
+/**
+ * The sessions of this process that a client may come back to. Bounded in number and in what they may hold, both counted when a session
+ * begins: where there is no room it is served plainly, so that what was promised can be kept.
+ */
+export class ResumableSessions {
+  readonly #options: ResumableSessionsOptions;
+  readonly #held = new Map<string, HeldSession>();
+
+  constructor(options: ResumableSessionsOptions) {
+    this.#options = options;
+    options.metrics.observe(() => this.counts);
+  }
+
+  get counts(): { attached: number; away: number; heldBytes: number } {
+    const sockets = Array.from(this.#held.values(), ({ socket }) => socket);
+    const away = sockets.filter((socket) => socket.isAway).length;
+    const heldBytes = sockets.reduce((sum, socket) => sum + socket.heldBytes, 0);
+    return { attached: sockets.length - away, away, heldBytes };
+  }
+
+  /** Agrees where the client offered it and there is room; undefined: the session is served plainly. `answer`: its 101 as it would be. */
+  agree(prepared: DecidedOn, answer: HeaderList): AgreedResumption | undefined {
+    const { offer, headers } = prepared.request;
+    const asked = parseRequest(headerValue(headers, RESUME_HEADER) ?? "");
+    if (asked?.type !== "offer" || offer.transport !== "websocket") return undefined;
+    if (!offer.protocols.includes(RESUME_PROTOCOL)) return undefined;
+    const { settings, metrics } = this.#options;
+    const windowBytes = Math.min(settings.windowBytes, asked.windowBytes);
+    const protocol = headerValue(answer, "Sec-WebSocket-Protocol")?.trim() ?? "";
+    // A window of a few bytes would be a session of a few bytes per round trip.
+    const isSensible = windowBytes >= MIN_WINDOW_BYTES && protocol !== "";
+    if (!isSensible || !this.#hasRoom()) {
+      metrics.offered(isSensible ? "no-room" : "not-sensible");
+      return undefined;
+    }
+    metrics.offered("agreed");
+    const session = randomBytes(16).toString("base64url");
+    const key = randomBytes(32).toString("base64url");
+    const windowSeconds = settings.windowMs / 1_000;
+    const value = encodeAgreement({ protocol, session, key, windowBytes, windowSeconds });
+    return {
+      headers: [...withHeader(answer, "Sec-WebSocket-Protocol", RESUME_PROTOCOL), [RESUME_HEADER, value]],
+      start: (downstream) => this.#start(session, key, windowBytes, prepared, downstream),
+    };
+  }
+
+  /**
+   * The session that a request may go on with. Throws StatusError: 410 for one that is not held here (any more), 403 for another user's,
+   * one of another path, and a proof that is wrong or was used, 429 after too many of those, 409 where bytes are missing. The session is
+   * none the worse for it.
+   */
+  claim(
+    resumption: Resumption,
+    user: UserInfo,
+    path: string,
+  ): { readonly socket: ResumableSocket; readonly prepared: DecidedOn } {
+    try {
+      const held = this.#proven(resumption, user, path);
+      if (!held.socket.canAttach(resumption.received)) {
+        throw new Refusal("offset", genericError(409, "the session can not be resumed: bytes are missing"));
+      }
+      return held;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#options.metrics.resumption(error.result);
+      this.#options.logger.warn({ user: user.name, path, cause: error.result }, "a resumption was refused");
+      throw error.status;
+    }
+  }
+
+  resumed(user: UserInfo, path: string): void {
+    this.#options.metrics.resumption("resumed");
+    this.#options.logger.info({ user: user.name, path }, "a session goes on over a new connection");
+  }
+
+  /** Ends the sessions that wait for a connection: nobody will take one any more. */
+  endAway(message: string): void {
+    for (const { socket } of [...this.#held.values()]) if (socket.isAway) socket.expire(message);
+  }
+
+  #hasRoom(): boolean {
+    const { maxSessions, maxTotalBytes, windowBytes } = this.#options.settings;
+    const next = this.#held.size + 1;
+    return next <= maxSessions && next * 2 * windowBytes <= maxTotalBytes;
+  }
+
+  #start(session: string, key: string, windowBytes: number, prepared: DecidedOn, leg: Leg): Leg {
+    const { settings, clock, lingerTimes, metrics, logger, heartbeat = RESUME_HEARTBEAT } = this.#options;
+    const socket = new ResumableSocket({
+      role: "server",
+      clock,
+      lingerTimes,
+      ...heartbeat,
+      windowBytes,
+      windowMs: settings.windowMs,
+      onDetached: (reason) => {
+        const { user, request } = prepared;
+        logger.info(
+          { user: user.name, path: request.path, reason },
+          "a session waits for its next connection",
+        );
+      },
+      onOver: (end) => {
+        this.#held.delete(session);
+        metrics.ended(end);
+      },
+    });
+    this.#held.set(session, { prepared, key, socket, lastAttempt: 0, wrongProofs: 0, lastWrongMs: 0 });
+    socket.attach(leg, 0);
+    return { socket, head: NOTHING };
+  }
+
+  #proven(resumption: Resumption, user: UserInfo, path: string): HeldSession {
+    const held = this.#held.get(resumption.session);
+    if (held === undefined) {
+      throw new Refusal("unknown", resourceExpired("the session is not held here, or not any more"));
+    }
+    const { user: owner, request } = held.prepared;
+    if (owner.name !== user.name || owner.uid !== user.uid) throw refused("identity", "it is another user's");
+    if (request.path !== path) throw refused("path", "it was opened at another path");
+    const nowMs = this.#options.clock.now();
+    if (held.wrongProofs >= MAX_WRONG_PROOFS && nowMs - held.lastWrongMs < WRONG_PROOF_PAUSE_MS) {
+      const seconds = WRONG_PROOF_PAUSE_MS / 1_000;
+      throw new Refusal("tries", tooManyRequests("too many wrong proofs for the session", seconds));
+    }
+    if (resumption.attempt <= held.lastAttempt || !isProven(held.key, resumption)) {
+      held.wrongProofs += 1;
+      held.lastWrongMs = nowMs;
+      throw refused("proof", "the proof is wrong, or was used before");
+    }
+    held.lastAttempt = resumption.attempt;
+    held.wrongProofs = 0;
+    return held;
+  }
+}
+
+const MIN_WINDOW_BYTES = 4 * 1024;
+const NOTHING: Uint8Array = new Uint8Array(0);
+
+/** Why a resumption is refused; a closed list, it is a metric label. */
+type RefusedResult = "unknown" | "identity" | "path" | "tries" | "proof" | "offset";
+
+class Refusal extends Error {
+  readonly result: RefusedResult;
+  readonly status: StatusError;
+
+  constructor(result: RefusedResult, status: StatusError) {
+    super(status.message);
+    this.result = result;
+    this.status = status;
+  }
+}
+
+function refused(result: RefusedResult, reason: string): Refusal {
+  return new Refusal(result, forbidden("", "", `the session can not be resumed: ${reason}`));
+}
+
+/** The resumption that a request asks for; undefined where it asks for a session of its own. */
+export function resumptionIn(headers: HeaderList): Resumption | undefined {
+  const asked = parseRequest(headerValue(headers, RESUME_HEADER) ?? "");
+  if (asked?.type !== "resumption") return undefined;
+  const offered = listElements([headerValue(headers, "Sec-WebSocket-Protocol") ?? ""]);
+  return offered.includes(RESUME_PROTOCOL) ? asked : undefined;
+}

@@ -1,0 +1,76 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** The resumable sessions of the moment. */
+export interface ResumableCounts {
+  readonly attached: number;
+  /** Whose connection is lost, and which wait for the next one. */
+  readonly away: number;
+  readonly heldBytes: number;
+}
+
+/** Sessions that outlive their connections. */
+export class ResumptionMetrics {
+  readonly #offers: Counter<"answer">;
+  readonly #resumptions: Counter<"result">;
+  readonly #ends: Counter<"end">;
+  #counts: () => ResumableCounts = () => ({ attached: 0, away: 0, heldBytes: 0 });
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#offers = new Counter({
+      name: "sluice_resumable_offers_total",
+      help: "Sessions whose client offered to make them resumable: agreed, or why they are served plainly.",
+      labelNames: ["answer"],
+      registers,
+    });
+    this.#resumptions = new Counter({
+      name: "sluice_session_resumptions_total",
+      help: "Requests to go on with a session over a new connection: resumed, or why they were refused.",
+      labelNames: ["result"],
+      registers,
+    });
+    this.#ends = new Counter({
+      name: "sluice_resumable_sessions_ended_total",
+      help: "Resumable sessions that are over: completed, ended by one side, expired, or ended for a protocol error.",
+      labelNames: ["end"],
+      registers,
+    });
+    const counts = () => this.#counts();
+    new Gauge({
+      name: "sluice_resumable_sessions",
+      help: "Resumable sessions that have a connection (attached), or wait for one (away).",
+      labelNames: ["state"],
+      registers,
+      collect() {
+        const { attached, away } = counts();
+        this.set({ state: "attached" }, attached);
+        this.set({ state: "away" }, away);
+      },
+    });
+    new Gauge({
+      name: "sluice_resumable_held_bytes",
+      help: "Bytes of resumable sessions that are held: sent and not acknowledged, or received and not taken.",
+      registers,
+      collect() {
+        this.set(counts().heldBytes);
+      },
+    });
+  }
+
+  /** Called at every scrape. */
+  observe(counts: () => ResumableCounts): void {
+    this.#counts = counts;
+  }
+
+  offered(answer: string): void {
+    this.#offers.inc({ answer });
+  }
+
+  resumption(result: string): void {
+    this.#resumptions.inc({ result });
+  }
+
+  ended(end: string): void {
+    this.#ends.inc({ end });
+  }
+}

@@ -1,0 +1,85 @@
+import { readFileSync } from "node:fs";
+import { type RunningGateway, startGateway } from "../../src/app.ts";
+import { Target } from "../../src/client/index.ts";
+import { parseConfiguration } from "../../src/config/configuration.ts";
+import { createLogger } from "../../src/observability/logger.ts";
+import { runStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import { PLAIN_TOKEN, PlainGatewayFiles } from "./plain-gateway.ts";
+import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+
+/** Another user, who may do as much. */
+export const OTHER_TOKEN = "other-token";
+
+export interface ResumableGatewayOptions {
+  readonly declaresWebSockets?: boolean;
+  /** The section of the configuration. */
+  readonly resumption?: object;
+  readonly more?: object;
+}
+
+/** A gateway over plain HTTP in this process, before one stand-in node with the pod `default/web`. */
+export class ResumableGateway {
+  readonly node: StandinNode;
+  readonly port: number;
+  readonly logged: string[];
+  readonly #gateway: RunningGateway;
+  readonly #files: PlainGatewayFiles;
+
+  private constructor(
+    node: StandinNode,
+    gateway: RunningGateway,
+    files: PlainGatewayFiles,
+    logged: string[],
+  ) {
+    this.node = node;
+    this.#gateway = gateway;
+    this.#files = files;
+    this.port = Number(new URL(gateway.apiServerUrl).port);
+    this.logged = logged;
+  }
+
+  static async start({ declaresWebSockets = false, resumption, more }: ResumableGatewayOptions = {}) {
+    const command = ["/bin/sh", "-c", "exec cat"];
+    const node = await runStandinNode({
+      name: "node",
+      declaresWebSockets,
+      pods: [{ namespace: "default", name: "web", uid: "u1", containers: [{ name: "main", command }] }],
+    });
+    const files = new PlainGatewayFiles({
+      kubeletPort: node.port,
+      declaredFeatures: node.declaredFeatures,
+      timeouts: { shutdownGracePeriod: "0s" },
+      more: { ...(resumption && { resumption }), ...more },
+    });
+    const tokens = `${PLAIN_TOKEN},tester,uid-1,"dev"\n${OTHER_TOKEN},other,uid-2,"dev"\n`;
+    files.write("tokens.csv", tokens);
+    const file = files.configurationFile;
+    const logged: string[] = [];
+    const logger = createLogger({ level: "debug", destination: { write: (line) => void logged.push(line) } });
+    const gateway = await startGateway(parseConfiguration(readFileSync(file, "utf8"), file), logger);
+    return new ResumableGateway(node, gateway, files, logged);
+  }
+
+  /** Through a proxy at that port, if any. */
+  target(port = this.port, token = PLAIN_TOKEN): Target {
+    return new Target({
+      url: `http://127.0.0.1:${port}`,
+      proxy: "none",
+      headers: () => [["Authorization", `Bearer ${token}`]],
+    });
+  }
+
+  sessions(): ReturnType<RunningGateway["sessions"]> {
+    return this.#gateway.sessions();
+  }
+
+  async metrics(): Promise<MetricSamples> {
+    return parseMetrics(await (await fetch(new URL("/metrics", this.#gateway.adminUrl))).text());
+  }
+
+  async stop(): Promise<void> {
+    await this.#gateway.shutDown();
+    await this.node.close();
+    this.#files.remove();
+  }
+}
