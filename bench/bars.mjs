@@ -79,6 +79,15 @@ for (const direction of ["download", "upload"]) {
     atMost(0.95),
   );
 }
+for (const plan of ["bridge", "bridged port-forward"]) {
+  for (const [direction, most] of [
+    ["download", 1.25],
+    ["upload", 1.4],
+  ]) {
+    const cell = bulk(plan, "plain", direction, 1);
+    bar(`${plan} ${direction}, plain, 1`, `CPU per GiB ${PIPE}`, cpu(cell, "sluice", "pipe"), atMost(most));
+  }
+}
 for (const encryption of ["plain", "TLS"]) {
   const cell = `stalled readers/translate/${encryption}/100 sessions`;
   const held = { unit: " KiB", measure: (cells) => figureOf(cells[cell], "sluice", "perSession") };

@@ -15,13 +15,19 @@ const speaksProtocols = {
   tunnel: "pf-ws",
   "pass-through": "spdy",
   "WebSocket pass-through": "ws4",
+  bridge: "spdy",
+  "bridged port-forward": "pf-spdy",
 };
 const carriesBytes = {
   translate: "spdy",
   tunnel: "pf-spdy",
   "pass-through": "spdy",
   "WebSocket pass-through": "ws4",
+  bridge: "spdy",
+  "bridged port-forward": "pf-spdy",
 };
+/** Paths on which Sluice meets a node that takes WebSocket v5 and the tunnel, and others the one that speaks SPDY. */
+export const isBridged = (plan) => plan.startsWith("bridge");
 
 const node = (script) => async (options) => {
   const port = await freePort();
@@ -35,9 +41,9 @@ const node = (script) => async (options) => {
 
 const sluice =
   (flags) =>
-  async ({ node, folder, upstreamPort, tls }) => {
+  async ({ node, folder, upstreamPort, webSocketPort, tls }) => {
     const [port, adminPort] = [await freePort(), await freePort()];
-    const file = writeGatewayFiles(folder, { upstreamPort, port, adminPort, tls });
+    const file = writeGatewayFiles(folder, { upstreamPort, webSocketPort, port, adminPort, tls });
     // As `sluice` itself is started; see src/main.ts.
     const child = startProgram(node, [
       "--no-incremental-marking",

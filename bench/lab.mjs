@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createSelfSignedCertificate } from "../dist/src/standin/index.js";
-import { contenders } from "./contenders.mjs";
+import { contenders, isBridged } from "./contenders.mjs";
 import { buildKubernetesPeers, hasGo, nodePeers } from "./peer-programs.mjs";
 import { lineOf, processTree, startProgram, stop } from "./processes.mjs";
 
@@ -14,6 +14,7 @@ export class Lab {
   #peers;
   #tls;
   #upstreams = new Map();
+  #handlers = new Map();
   #started = new Map();
   #otherNode;
   #count = 0;
@@ -41,7 +42,8 @@ export class Lab {
   async load(name, { plan, encryption }, args, contender) {
     const { url, via, pids } = await this.#target(name, plan, encryption, contender);
     const [program, ...first] = this.#peers.load;
-    const accounted = ["-proxy-pid", pids(), "-upstream-pid", String(this.#upstreams.get(encryption).pid)];
+    const upstreamPids = [this.#upstreams, this.#handlers].flatMap((some) => some.get(encryption)?.pid ?? []);
+    const accounted = ["-proxy-pid", pids(), "-upstream-pid", upstreamPids.join(",")];
     const all = [...first, "-url", url, "-via", via, "-token", "bench-token", ...accounted, ...args];
     const child = startProgram(program, all);
     child.stdin.end();
@@ -64,8 +66,9 @@ export class Lab {
   }
 
   async #target(name, plan, encryption, given) {
-    const key = `${name} ${encryption}`;
-    const contender = given ?? this.#started.get(key) ?? (await this.#start(name, encryption));
+    const key = `${name} ${encryption} ${isBridged(plan)}`;
+    const contender =
+      given ?? this.#started.get(key) ?? (await this.#start(name, encryption, isBridged(plan)));
     if (given === undefined) this.#started.set(key, contender);
     const scheme = IS_TLS[encryption] ? "https" : "http";
     const pids = () => (contender.child === undefined ? "" : processTree(contender.child.pid).join(","));
@@ -76,7 +79,7 @@ export class Lab {
     };
   }
 
-  async #start(name, encryption) {
+  async #start(name, encryption, isBridge = false) {
     const upstreamPort = await this.#upstream(encryption);
     const { start } = contenders[baseOf(name)];
     if (start === undefined) return { port: upstreamPort };
@@ -86,10 +89,25 @@ export class Lab {
     return start({
       folder,
       upstreamPort,
+      webSocketPort: isBridge ? await this.#webSocketNode(encryption) : undefined,
       node: name.endsWith("@node") ? this.#otherNode : process.execPath,
       tls: IS_TLS[encryption] ? this.#tls : undefined,
       kubernetesPeers: this.#peers,
     });
+  }
+
+  /** Kubernetes' handlers in front of the upstream: together a node that takes WebSocket v5 and the tunnel. */
+  async #webSocketNode(encryption) {
+    const known = this.#handlers.get(encryption);
+    if (known !== undefined) return known.port;
+    const [program, ...args] = this.#peers.proxy;
+    const scheme = IS_TLS[encryption] ? "https" : "http";
+    const upstream = `${scheme}://127.0.0.1:${await this.#upstream(encryption)}`;
+    const tls = IS_TLS[encryption] ? ["-tls"] : [];
+    const child = startProgram(program, [...args, "-listen", "127.0.0.1:0", "-upstream", upstream, ...tls]);
+    const port = Number(await lineOf(child, /listening \S+:(\d+)/));
+    this.#handlers.set(encryption, { port, pid: child.pid });
+    return port;
   }
 
   async #upstream(encryption) {

@@ -76,6 +76,35 @@ export function suite(size, { repeat }) {
     }
   }
 
+  // SPDY clients to a node that takes nothing but WebSocket; the pipe carries the same clients to one that speaks SPDY.
+  for (const plan of ["bridge", "bridged port-forward"]) {
+    for (const encryption of ENCRYPTIONS) {
+      for (const direction of ["download", "upload"]) {
+        for (const sessions of [1, 8]) {
+          if (encryption === "TLS" && sessions === 8 && !isFull) continue;
+          add(
+            `bulk/${plan}/${encryption}/${direction}/${sessions} ${sessions === 1 ? "session" : "sessions"}/32 KiB`,
+            {
+              ...{ kind: "bulk", plan, encryption, direction, sessions, writeBytes: 32 * KIB },
+              contenders: encryption === "TLS" ? ["pipe", "sluice", ...onOtherNode] : ["pipe", "sluice"],
+              bytes: scaled(encryption === "TLS" ? 128 * MIB : 256 * MIB, 16),
+            },
+          );
+        }
+      }
+    }
+    add(`echo/${plan}/plain`, {
+      ...{ kind: "echo", plan, encryption: "plain" },
+      contenders: ["pipe", "sluice"],
+      rounds: scaled(5000, 20),
+    });
+    add(`set-ups/${plan}/plain`, {
+      ...{ kind: "setup", plan, encryption: "plain" },
+      contenders: ["pipe", "sluice"],
+      count: scaled(500, 20),
+    });
+  }
+
   for (const plan of ["translate", "tunnel"]) {
     for (const encryption of ENCRYPTIONS) {
       if (plan === "tunnel" && encryption === "TLS" && !isFull) continue;

@@ -2,8 +2,11 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 
-/** Writes it into `folder` and returns its path. With `tls`, both legs are encrypted. */
-export function writeGatewayFiles(folder, { upstreamPort, port, adminPort, tls }) {
+/**
+ * Writes it into `folder` and returns its path. With `tls`, both legs are encrypted. With `webSocketPort`, the node is there and takes
+ * nothing but WebSocket.
+ */
+export function writeGatewayFiles(folder, { upstreamPort, webSocketPort, port, adminPort, tls }) {
   const file = (name) => path.join(folder, name);
   writeFileSync(file("tokens.csv"), "bench-token,bench,1\n");
   writeFileSync(
@@ -13,7 +16,7 @@ kind: Node
 metadata: { name: node }
 status:
   addresses: [{ type: InternalIP, address: 127.0.0.1 }]
-  daemonEndpoints: { kubeletEndpoint: { Port: ${upstreamPort} } }
+  daemonEndpoints: { kubeletEndpoint: { Port: ${webSocketPort ?? upstreamPort} } }
 ---
 apiVersion: v1
 kind: Pod
@@ -33,7 +36,7 @@ listeners:
   admin: { address: 127.0.0.1, port: ${adminPort} }
 cluster: { manifests: [cluster.yaml] }
 authentication: { tokenAuthFile: tokens.csv }
-kubelet: { ${nodeLeg}, allowedAddresses: [127.0.0.0/8] }
+kubelet: { ${nodeLeg}, allowedAddresses: [127.0.0.0/8], streaming: { mode: ${webSocketPort === undefined ? "auto" : "websocket-only"} } }
 # One load client is all clients here.
 limits: { maxConcurrentSessions: 20000, maxConnectionsPerAddress: 30000 }
 logging: { level: error }

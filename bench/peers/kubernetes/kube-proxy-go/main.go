@@ -2,7 +2,9 @@
 // pkg/registry/core/pod/rest/subresources.go mounts them for pods/exec and
 // pods/portforward, in front of one upstream (the "kubelet").
 //
-// Paths: /exec and /portforward, or .../pods/NAME/exec and .../portforward.
+// Paths: /exec and /portforward, or .../pods/NAME/exec and .../portforward; and
+// a kubelet's /exec/NS/POD/CONTAINER and /portForward/NS/POD with its options,
+// behind which kubelets from 1.36 on mount the same handlers.
 //
 //go:debug default=go1.26
 package main
@@ -18,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"strings"
 	"time"
 
 	"sluice.dev/bench/peers/kubernetes/internal/selfsigned"
@@ -61,7 +64,8 @@ func main() {
 
 	exec := func(w http.ResponseWriter, req *http.Request) {
 		q := req.URL.Query()
-		opts := translator.Options{Stdin: isTrue(q, "stdin"), Stdout: isTrue(q, "stdout"), Stderr: isTrue(q, "stderr"), Tty: isTrue(q, "tty")}
+		isAsked := func(api, kubelet string) bool { return isTrue(q, api) || isTrue(q, kubelet) }
+		opts := translator.Options{Stdin: isAsked("stdin", "input"), Stdout: isAsked("stdout", "output"), Stderr: isAsked("stderr", "error"), Tty: isTrue(q, "tty")}
 		params := url.Values{} // pod.streamParams
 		if opts.Stdin {
 			params.Add("input", "1")
@@ -90,7 +94,11 @@ func main() {
 		h.ServeHTTP(w, req)
 	}
 	root := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		switch path.Base(req.URL.Path) {
+		action := path.Base(req.URL.Path)
+		if first := strings.Split(req.URL.Path, "/")[1]; first == "exec" || first == "attach" || first == "portForward" {
+			action = strings.ToLower(first)
+		}
+		switch action {
 		case "exec", "attach":
 			exec(w, req)
 		case "portforward":
