@@ -26,17 +26,18 @@ export class Sluice {
     });
   }
 
-  /** Killed, with exit code `null`, when it takes longer than a minute. */
+  /** Killed, with exit code `null`, when it takes longer than `timeoutMs`: a minute. */
   async run(
     args: readonly string[],
     {
       input = "",
       environment = {},
-    }: { input?: string | Uint8Array; environment?: Record<string, string> } = {},
+      timeoutMs = 60_000,
+    }: { input?: string | Uint8Array; environment?: Record<string, string>; timeoutMs?: number } = {},
   ): Promise<SluiceResult> {
     const child = this.start(args, environment);
     const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-    const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
     child.stdin.on("error", () => {});
     child.stdin.end(input);
     const [exitCode] = await once(child, "close");

@@ -11,10 +11,15 @@ import type { RemoteShell } from "./remote-shell.ts";
 export const HASH_FUNCTION = `h() { openssl dgst -sha256 < "$1" 2>/dev/null || sha256sum < "$1"; }
 `;
 
+/** So far apart are the points that a hash can go back to without reading from the start, and so many of the last ones are kept. */
+const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+const MAX_CHECKPOINTS = 16;
+
 /** The SHA-256 of a stream that may start again somewhere in its middle. */
 export class RunningHash {
   #hash: Hash = createHash("sha256");
   #bytes = 0;
+  #checkpoints: { readonly bytes: number; readonly hash: Hash }[] = [];
 
   get bytes(): number {
     return this.#bytes;
@@ -23,15 +28,19 @@ export class RunningHash {
   update(part: Uint8Array): void {
     this.#hash.update(part);
     this.#bytes += part.byteLength;
+    if (this.#bytes < (this.#checkpoints.at(-1)?.bytes ?? 0) + CHECKPOINT_BYTES) return;
+    this.#checkpoints.push({ bytes: this.#bytes, hash: this.#hash.copy() });
+    if (this.#checkpoints.length > MAX_CHECKPOINTS) this.#checkpoints.shift();
   }
 
   /** Makes it that of the file's first `bytes`, by reading them where it is not. */
   async moveTo(bytes: number, file: FileHandle): Promise<void> {
     if (this.#bytes === bytes) return;
-    this.#hash = createHash("sha256");
-    this.#bytes = 0;
-    if (bytes === 0) return;
-    for await (const piece of readPieces(file, 0, bytes)) this.update(piece);
+    this.#checkpoints = this.#checkpoints.filter((checkpoint) => checkpoint.bytes <= bytes);
+    const from = this.#checkpoints.at(-1);
+    this.#hash = from === undefined ? createHash("sha256") : from.hash.copy();
+    this.#bytes = from?.bytes ?? 0;
+    for await (const piece of readPieces(file, this.#bytes, bytes)) this.update(piece);
   }
 
   hex(): string {

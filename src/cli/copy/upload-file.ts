@@ -21,6 +21,8 @@ import { isInterruption, withRetries } from "./retry.ts";
 const writer = (redirection: string): string => `${HASH_FUNCTION}exec 3<&0
 cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
 if [ -n "$2" ]; then h "$1"; else wc -c < "$1"; fi`;
+/** However bad a network is, commands of so little are sent. */
+const MIN_LIMIT_BYTES = 64 * 1024;
 const WRITE = writer(">");
 const APPEND = writer(">>");
 /** Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. */
@@ -52,10 +54,16 @@ export async function uploadFile(
     const progress = await startProgress(posix.basename(destination), size, options.isQuiet);
     const upload = new Upload(destination, remote, options, progress);
     const attempt = async (): Promise<void> => {
-      const offset = await upload.offset(size);
-      await upload.hash.moveTo(offset, file);
-      await upload.send(local(readPieces(file, offset, size)), offset);
-      await expectUnchanged(source, file, before);
+      let offset = await upload.offset(size);
+      for (;;) {
+        const end = Math.min(size, offset + upload.limitBytes);
+        await upload.hash.moveTo(offset, file);
+        await upload.send(local(readPieces(file, offset, end)), offset, end === size);
+        await expectUnchanged(source, file, before);
+        if (end === size) return;
+        upload.arrived(end);
+        offset = end;
+      }
     };
     try {
       await withRetries(attempt, {
@@ -89,7 +97,7 @@ export async function uploadStream(
     await startProgress(destination, 0, options.isQuiet),
   );
   try {
-    await upload.send(source, 0);
+    await upload.send(source, 0, true);
     await upload.finish("");
   } catch (error) {
     await upload.abandon(new CopyError("remote", "a stream cannot be gone on with"));
@@ -109,6 +117,8 @@ class Upload {
   #theirs = "";
   /** What is known to be in the container. */
   safeBytes = 0;
+  /** What one command sends. Less where connections are lost with most of what they were given: what a command has taken stays. */
+  limitBytes = Number.POSITIVE_INFINITY;
 
   constructor(destination: string, remote: RemotePath, options: CopyOptions, progress: Progress) {
     this.#destination = destination;
@@ -129,16 +139,31 @@ class Upload {
       return 0;
     }
     const found = Number((await this.#options.shell.mustRun(HOW_FAR, [this.#partial])).trim());
+    const sentBytes = this.hash.bytes - this.safeBytes;
+    const gainedBytes = found - this.safeBytes;
+    if (gainedBytes < sentBytes / 2) this.limitBytes = Math.max(MIN_LIMIT_BYTES, sentBytes / 2);
     this.safeBytes = Number.isInteger(found) && found <= sourceBytes ? found : 0;
     this.#progress.moveTo(this.safeBytes);
     return this.safeBytes;
   }
 
+  /** All before `bytes` is in the container. Throws CopyError "mismatch" where the container says otherwise. */
+  arrived(bytes: number): void {
+    if (Number(this.#theirs.trim()) !== bytes) {
+      throw new CopyError(
+        "mismatch",
+        `${this.#destination}: ${this.#theirs.trim()} bytes arrived of ${bytes}`,
+      );
+    }
+    this.safeBytes = bytes;
+    this.limitBytes *= 2;
+  }
+
   /** `source` is read once, to its end or until this throws. */
-  async send(source: AsyncIterable<Buffer>, offset: number): Promise<void> {
+  async send(source: AsyncIterable<Buffer>, offset: number, isLast: boolean): Promise<void> {
     const { shell, signal } = this.#options;
     const script = offset === 0 ? WRITE : APPEND;
-    const args = [this.#partial, this.#canCheck ? "hash" : ""];
+    const args = [this.#partial, this.#canCheck && isLast ? "hash" : ""];
     const result = await shell
       .script(script, args, { stdin: this.#metered(source), signal })
       .catch(throwLocalCause);
