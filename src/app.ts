@@ -37,6 +37,8 @@ export interface RunningGateway {
   readonly ingress: Pick<RunningIngress, "httpUrl" | "httpsUrl"> | undefined;
   /** Absent where this is no node. */
   readonly kubeletUrl?: string | undefined;
+  /** Every listener's URL, by name. */
+  readonly listening: Readonly<Record<string, string | undefined>>;
   /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
   shutDown(): Promise<void>;
   sessions(): ReturnType<Sessions["list"]>;
@@ -182,6 +184,13 @@ export async function startGateway(
     adminUrl,
     kubeletUrl,
     ingress,
+    listening: {
+      apiServer: apiServerUrl,
+      admin: adminUrl,
+      kubelet: kubeletUrl,
+      "ingress.http": httpUrl,
+      "ingress.https": httpsUrl,
+    },
     sessions: listSessions,
     nodes: listNodes,
     metrics: () => metrics.snapshot(),

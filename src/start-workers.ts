@@ -38,7 +38,7 @@ export async function startWorkers(
   count: number,
   forWorkers: WorkerConfiguration,
   logger: Logger = createLogger(configuration.logging),
-): Promise<Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "shutDown">> {
+): Promise<Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown">> {
   const { limits, policy, audit, timeouts, listeners } = configuration;
   const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
   const metrics = new MergedMetrics();
@@ -152,6 +152,13 @@ export async function startWorkers(
     return {
       apiServerUrl,
       adminUrl,
+      listening: {
+        apiServer: apiServerUrl,
+        admin: adminUrl,
+        ...Object.fromEntries(
+          Object.entries(others).map(([name, { address, port }]) => [name, `${address}:${port}`]),
+        ),
+      },
       shutDown: async () => {
         isDraining = true;
         await stop();

@@ -24,7 +24,10 @@ export async function run(args: string[]): Promise<number> {
   }
   const escapeCharacter = escapeOf(values["escape-char"]);
   const connection = await openConnection(values);
-  const found = await findContainer(connection, positionals[0], values.container, values.quiet === true);
+  const found = await findContainer(connection, positionals[0], values.container, {
+    isQuiet: values.quiet === true,
+    purpose: "attach",
+  });
   if (typeof found === "number") return found;
   // The terminal is the container's: a node refuses to be asked for another kind of stream than the main process has.
   if (values.tty === true && !found.hasTerminal && values.quiet !== true) {

@@ -55,7 +55,9 @@ export async function run(args: string[]): Promise<number> {
     throw new UsageError(`--retries ${values.retries}: must be a number`);
   const opened = await openConnection(values);
   const connection: ClientConnection = { ...opened, namespace: remote.namespace ?? opened.namespace };
-  const container = await findContainer(connection, `pod/${remote.pod}`, values.container, true);
+  const container = await findContainer(connection, `pod/${remote.pod}`, values.container, {
+    isQuiet: true,
+  });
   if (typeof container === "number") return container;
   const options: CopyOptions = {
     shell: new RemoteShell(connection, container),

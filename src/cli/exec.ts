@@ -28,7 +28,9 @@ export async function run(args: string[]): Promise<number> {
   }
   const escapeCharacter = escapeOf(values["escape-char"]);
   const connection = await openConnection(values);
-  const found = await findContainer(connection, positionals[0], values.container, values.quiet === true);
+  const found = await findContainer(connection, positionals[0], values.container, {
+    isQuiet: values.quiet === true,
+  });
   if (typeof found === "number") return found;
   return runCommandSession(connection, {
     path: execPath(found, command),

@@ -3,8 +3,10 @@ import { parseConfiguration } from "../config/configuration.ts";
 import { KUBE_APISERVER_FLAGS, mergeFlags } from "../config/flags.ts";
 import { readText } from "../config/load-configuration.ts";
 import { parseWorkers, type Workers, workerCount } from "../config/workers.ts";
+import { createLogger } from "../observability/logger.ts";
 import { startWorkers } from "../start-workers.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
+import { authenticationWarning, listeningLines } from "./serve-notices.ts";
 import { UsageError } from "./usage-error.ts";
 
 const HELP = helpText("sluice serve --config FILE [flags]", [
@@ -41,14 +43,19 @@ export async function run(args: string[]): Promise<number> {
   const text = await readText(config);
   const configuration = mergeFlags(parseConfiguration(text, config), flags);
   const count = workerCount(workers === undefined ? configuration.workers : workersOf(workers));
+  const logger = createLogger(configuration.logging);
+  const warning = authenticationWarning(configuration.authentication);
+  if (warning !== undefined) logger.warn({}, warning);
   const gateway =
     count === 1
-      ? await startGateway(configuration)
-      : await startWorkers(configuration, count, {
-          configurationText: text,
-          configurationFile: config,
-          flags,
-        });
+      ? await startGateway(configuration, logger)
+      : await startWorkers(
+          configuration,
+          count,
+          { configurationText: text, configurationFile: config, flags },
+          logger,
+        );
+  process.stdout.write(listeningLines(configuration, gateway.listening));
   await stopped;
   await gateway.shutDown();
   return 0;

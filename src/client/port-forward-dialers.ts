@@ -1,10 +1,10 @@
 import { PORT_FORWARD_PROTOCOL, tunnelSubprotocolOf } from "../../protocols/portforward/index.ts";
-import { type DialRequest, dial } from "./connect.ts";
+import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { ConnectError } from "./connect-error.ts";
 import { dialWith } from "./dial-resumable.ts";
 import { type ExecutorOptions, shouldFallBack } from "./executors.ts";
 import { PortForwardConnection } from "./port-forward-connection.ts";
-import { defaultSessionTimes } from "./session-times.ts";
+import { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
 import type { Target } from "./target.ts";
 import { TunnelSocket } from "./tunnel-socket.ts";
 
@@ -13,52 +13,53 @@ export interface PortForwardDialer {
   dial(signal?: AbortSignal): Promise<PortForwardConnection>;
 }
 
-/** SPDY inside of a WebSocket: API servers from 1.31 on, and gateways. */
-export class TunnelDialer implements PortForwardDialer {
+/** One transport to the port-forward path of one pod. */
+class PathDialer {
   readonly #target: Target;
   readonly #path: string;
   readonly #options: ExecutorOptions;
+  protected readonly times: SessionTimes;
 
   constructor(target: Target, path: string, options: ExecutorOptions = {}) {
     this.#target = target;
     this.#path = path;
     this.#options = options;
+    this.times = { ...defaultSessionTimes, ...options.times };
   }
 
+  protected upgrade(
+    transport: DialRequest["transport"],
+    protocol: string,
+    signal: AbortSignal | undefined,
+  ): Promise<UpgradedConnection> {
+    const { dialTimeoutMs, responseHeaderTimeoutMs, resume } = this.#options;
+    const times = { dialTimeoutMs, responseHeaderTimeoutMs };
+    const request = { path: this.#path, transport, protocols: [protocol], signal, ...times };
+    return transport === "websocket" ? dialWith(this.#target, request, resume) : dial(this.#target, request);
+  }
+}
+
+/** SPDY inside of a WebSocket: API servers from 1.31 on, and gateways. */
+export class TunnelDialer extends PathDialer implements PortForwardDialer {
   async dial(signal?: AbortSignal): Promise<PortForwardConnection> {
-    const protocols = [tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL)];
-    const request = requestOf("websocket", this.#path, protocols, this.#options, signal);
-    const connection = await dialWith(this.#target, request, this.#options.resume);
-    const times = { ...defaultSessionTimes, ...this.#options.times };
-    const tunnel = new TunnelSocket(connection, times);
+    const connection = await this.upgrade("websocket", tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL), signal);
+    const tunnel = new TunnelSocket(connection, this.times);
     // Whether anybody is there, a resumable connection watches itself.
-    const deadlineMs = connection.isResumable ? Number.POSITIVE_INFINITY : times.deadlineMs;
-    return new PortForwardConnection(tunnel, Buffer.alloc(0), "websocket", { ...times, deadlineMs });
+    const deadlineMs = connection.isResumable ? Number.POSITIVE_INFINITY : this.times.deadlineMs;
+    return new PortForwardConnection(tunnel, Buffer.alloc(0), "websocket", { ...this.times, deadlineMs });
   }
 }
 
 /** Bare SPDY/3.1: every API server and kubelet. */
-export class SpdyDialer implements PortForwardDialer {
-  readonly #target: Target;
-  readonly #path: string;
-  readonly #options: ExecutorOptions;
-
-  constructor(target: Target, path: string, options: ExecutorOptions = {}) {
-    this.#target = target;
-    this.#path = path;
-    this.#options = options;
-  }
-
+export class SpdyDialer extends PathDialer implements PortForwardDialer {
   async dial(signal?: AbortSignal): Promise<PortForwardConnection> {
-    const request = requestOf("spdy", this.#path, [PORT_FORWARD_PROTOCOL], this.#options, signal);
-    const { socket, head, protocol } = await dial(this.#target, request);
+    const { socket, head, protocol } = await this.upgrade("spdy", PORT_FORWARD_PROTOCOL, signal);
     if (protocol !== PORT_FORWARD_PROTOCOL) {
       socket.destroy();
       const text = `unable to negotiate protocol: client supports "${PORT_FORWARD_PROTOCOL}", server returned ${JSON.stringify(protocol)}`;
       throw new ConnectError("handshake", text, { httpStatus: 101 });
     }
-    const times = { ...defaultSessionTimes, ...this.#options.times };
-    return new PortForwardConnection(socket, head, "spdy", times);
+    return new PortForwardConnection(socket, head, "spdy", this.times);
   }
 }
 
@@ -86,14 +87,4 @@ export class FallbackDialer implements PortForwardDialer {
       return this.#secondary.dial(signal);
     }
   }
-}
-
-function requestOf(
-  transport: DialRequest["transport"],
-  path: string,
-  protocols: readonly string[],
-  { dialTimeoutMs, responseHeaderTimeoutMs }: ExecutorOptions,
-  signal: AbortSignal | undefined,
-): DialRequest {
-  return { path, transport, protocols, dialTimeoutMs, responseHeaderTimeoutMs, signal };
 }

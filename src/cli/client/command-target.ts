@@ -40,7 +40,7 @@ export async function findContainer(
   { target, namespace }: ClientConnection,
   resource: string | undefined,
   containerName: string | undefined,
-  isQuiet: boolean,
+  { isQuiet, purpose = "exec into" }: { isQuiet: boolean; purpose?: "exec into" | "attach" },
 ): Promise<FoundContainer | number> {
   const source = new PodSource(target, namespace, parseResource(resource));
   let pod: PodObject | undefined;
@@ -52,7 +52,7 @@ export async function findContainer(
     if (phase === "Succeeded" || phase === "Failed") {
       throw new ConnectError(
         "http",
-        `cannot exec into a container in a completed pod; current phase is ${phase}`,
+        `cannot ${purpose} a container in a completed pod; current phase is ${phase}`,
       );
     }
     const { container, notice } = containerOf(pod, containerName);
