@@ -25,5 +25,5 @@ RUN install -d -o node -g node /var/lib/sluice
 USER 1000:1000
 # API and admin listener; the configuration says which addresses they are on.
 EXPOSE 6443 8081
-ENTRYPOINT ["node", "--no-incremental-marking", "/app/dist/src/main.js"]
+ENTRYPOINT ["node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/src/main.js"]
 CMD ["serve", "--config", "/etc/sluice/config.yaml"]

@@ -80,7 +80,14 @@ const gateway = async (name, authorization) => {
     kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
   });
   const program = here("../dist/src/main.js");
-  const args = ["--no-incremental-marking", program, "serve", "--config", configuration];
+  const args = [
+    "--no-incremental-marking",
+    "--max-semi-space-size=8",
+    program,
+    "serve",
+    "--config",
+    configuration,
+  ];
   const child = started(spawn(process.execPath, args, { stdio: ["ignore", "inherit", "pipe"] }));
   const port = new Promise((resolve) => {
     createInterface(child.stderr).on("line", (line) => {

@@ -136,7 +136,14 @@ async function startGateway() {
     kubelet: { certificateAuthorityFile: file("ca.crt", tls.certPem), allowedAddresses: ["127.0.0.0/8"] },
   });
   const startedMs = performance.now();
-  const args = ["--no-incremental-marking", here("../dist/src/main.js"), "serve", "--config", configuration];
+  const args = [
+    "--no-incremental-marking",
+    "--max-semi-space-size=8",
+    here("../dist/src/main.js"),
+    "serve",
+    "--config",
+    configuration,
+  ];
   const child = started(spawn(process.execPath, args, { stdio: ["ignore", "inherit", "pipe"] }));
   const { apiServerUrl, adminUrl } = await new Promise((resolve) => {
     createInterface(child.stderr).on("line", (line) => {

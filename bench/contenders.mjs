@@ -47,6 +47,7 @@ const sluice =
     // As `sluice` itself is started; see src/main.ts.
     const child = startProgram(node, [
       "--no-incremental-marking",
+      "--max-semi-space-size=8",
       program,
       "serve",
       "--config",

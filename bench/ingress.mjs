@@ -80,7 +80,14 @@ const starts = {
         logging: { level: "error" },
       }),
     );
-    return startProgram(process.execPath, ["--no-incremental-marking", program, "serve", "--config", file]);
+    return startProgram(process.execPath, [
+      "--no-incremental-marking",
+      "--max-semi-space-size=8",
+      program,
+      "serve",
+      "--config",
+      file,
+    ]);
   },
   "http-proxy": async (port) => startReverseProxy("http-proxy", port),
   httpxy: async (port) => startReverseProxy("httpxy", port),
@@ -182,6 +189,7 @@ async function reload() {
   const port = await freePort();
   const child = startProgram(process.execPath, [
     "--no-incremental-marking",
+    "--max-semi-space-size=8",
     peer("route-reload.mjs"),
     JSON.stringify({ upstreamPort, port, ingresses: 10_000 }),
   ]);
