@@ -19,15 +19,16 @@ export class DeadlineError extends Error {
 }
 
 /** `LOCAL->REMOTE` of a connection: a socket that broke no longer tells. */
-const routes = new WeakMap<Socket, string>();
+const ROUTE = Symbol("route");
+type RoutedSocket = Socket & { [ROUTE]?: string };
 
 /** To be called once it is connected; `address` is what was dialled. */
-export function noteRoute(socket: Socket, address: string): void {
+export function noteRoute(socket: RoutedSocket, address: string): void {
   const local = joinHostPort(socket.localAddress ?? "", socket.localPort ?? 0);
   // A peer that has reset the connection by now has no address any more.
   const { remoteAddress, remotePort = 0 } = socket;
-  const remote = remoteAddress === undefined ? address : joinHostPort(remoteAddress, remotePort);
-  routes.set(socket, `${local}->${remote}`);
+  socket[ROUTE] =
+    `${local}->${remoteAddress === undefined ? address : joinHostPort(remoteAddress, remotePort)}`;
 }
 
 /**
@@ -36,7 +37,7 @@ export function noteRoute(socket: Socket, address: string): void {
  */
 export function brokenText(error: Error, socket: Socket, address = ""): string {
   const { code, syscall } = error as NodeJS.ErrnoException;
-  const route = routes.get(socket);
+  const route = (socket as RoutedSocket)[ROUTE];
   if (route === undefined || (syscall !== "read" && syscall !== "write")) {
     return goDialErrorText(error, address);
   }

@@ -1,6 +1,26 @@
 /** Why a probe's time is over: its own limit, or nobody wants the answer any more. */
 export type DeadlineReason = "deadline" | "cancelled";
 
+/**
+ * The probes that run under each signal. A worker has one signal for all its probes: listening once is enough, and adding and taking
+ * away a listener for each probe is not cheap.
+ */
+const running = new WeakMap<AbortSignal, Set<ProbeDeadline>>();
+
+function runningUnder(signal: AbortSignal): Set<ProbeDeadline> {
+  let deadlines = running.get(signal);
+  if (deadlines === undefined) {
+    const listening = new Set<ProbeDeadline>();
+    const cancelAll = (): void => {
+      for (const deadline of [...listening]) deadline.cancel();
+    };
+    signal.addEventListener("abort", cancelAll, { once: true });
+    running.set(signal, listening);
+    deadlines = listening;
+  }
+  return deadlines;
+}
+
 /** One time limit over everything that a probe does: looking up, dialling, redirects, headers and body. */
 export class ProbeDeadline {
   readonly #endMs: number;
@@ -16,7 +36,12 @@ export class ProbeDeadline {
     // Where this process was late, answers may lie in the kernel unread: timers run before sockets are read, immediates after.
     this.#timer = setTimeout(() => setImmediate(() => this.#finish("deadline")), timeoutMs);
     if (signal?.aborted) this.#finish("cancelled");
-    else signal?.addEventListener("abort", this.#onAbort);
+    else if (signal !== undefined) runningUnder(signal).add(this);
+  }
+
+  /** Nobody wants the answer any more. */
+  cancel(): void {
+    this.#finish("cancelled");
   }
 
   /** Undefined while there is time left. */
@@ -53,11 +78,9 @@ export class ProbeDeadline {
   end(): void {
     this.#isEnded = true;
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener("abort", this.#onAbort);
+    if (this.#signal !== undefined) running.get(this.#signal)?.delete(this);
     this.#listeners.clear();
   }
-
-  readonly #onAbort = (): void => this.#finish("cancelled");
 
   #finish(reason: DeadlineReason): void {
     if (this.#isEnded) return;

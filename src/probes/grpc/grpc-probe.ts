@@ -3,7 +3,7 @@ import type { TLSSocket } from "node:tls";
 import { goQuote } from "../../api/go-json.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { joinHostPort } from "../../upstream/go-dial-error.ts";
-import { DeadlineError, ExchangeError } from "../exchange-error.ts";
+import { DeadlineError, ExchangeError, noteRoute } from "../exchange-error.ts";
 import { noteCertificate, openSocket } from "../open-socket.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import { failure, type ProbeResult, success, type WireFacts } from "../probe-result.ts";
@@ -75,6 +75,7 @@ async function connect(
   try {
     const socket = await openSocket({ host, port, alpn: isTls ? ["h2"] : undefined }, deadline);
     wire.protocol = "tcp";
+    if (!isTls) noteRoute(socket, joinHostPort(host, port));
     noteCertificate(socket, wire);
     if (!isTls || (socket as TLSSocket).alpnProtocol === "h2") return socket;
     socket.destroy();

@@ -42,7 +42,7 @@ export class UnaryAnswer {
   onData(part: Uint8Array): CheckOutcome | undefined {
     this.#bytes += part.length;
     if (this.#bytes > MAX_MESSAGE_BYTES + FRAME_HEADER_BYTES) return { status: tooLarge(this.#bytes) };
-    this.#parts.push(Uint8Array.from(part));
+    this.#parts.push(Buffer.from(part));
     return undefined;
   }
 

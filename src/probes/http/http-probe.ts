@@ -2,7 +2,7 @@ import { TLSSocket } from "node:tls";
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
 import { joinHostPort } from "../../upstream/go-dial-error.ts";
 import { resolveContainerPort } from "../container-port.ts";
-import { DeadlineError, ExchangeError } from "../exchange-error.ts";
+import { DeadlineError, ExchangeError, noteRoute } from "../exchange-error.ts";
 import { noteCertificate, openSocket } from "../open-socket.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import { errored, failure, type ProbeResult, success, type WireFacts, warning } from "../probe-result.ts";
@@ -134,6 +134,7 @@ async function exchange(
   if (isTls && isH2c) throw new ExchangeError("http: no protocol in common with https");
   const alpn = isTls ? ["h2", "http/1.1"] : undefined;
   const socket = await openSocket({ host: url.host, port: url.port, alpn }, deadline);
+  if (!isTls) noteRoute(socket, joinHostPort(url.host, url.port));
   noteCertificate(socket, wire);
   const isHttp2 = isH2c || (socket instanceof TLSSocket && socket.alpnProtocol === "h2");
   wire.protocol = isH2c ? "h2c" : isHttp2 ? "h2" : "http/1.1";

@@ -14,18 +14,18 @@ export const BODY_DEADLINE_TEXT =
 
 /** Keeps the beginning of a body; what comes behind it is not even asked for. */
 export class BodyStart {
-  readonly #parts: Uint8Array[] = [];
+  readonly #parts: Buffer[] = [];
   #bytes = 0;
 
-  /** True once nothing more is wanted. */
+  /** True once nothing more is wanted. The part is copied: it may be overwritten. */
   push(part: Uint8Array): boolean {
     const wanted = part.subarray(0, MAX_OUTPUT_BYTES - this.#bytes);
-    if (wanted.length > 0) this.#parts.push(wanted);
+    if (wanted.length > 0) this.#parts.push(Buffer.from(wanted));
     this.#bytes += wanted.length;
     return this.#bytes >= MAX_OUTPUT_BYTES;
   }
 
   get text(): string {
-    return Buffer.concat(this.#parts).toString();
+    return this.#parts.length === 1 ? String(this.#parts[0]) : Buffer.concat(this.#parts).toString();
   }
 }

@@ -8,6 +8,9 @@ export interface Http1Head {
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
+const STATUS_CODE = /^[0-9]{3}$/;
+const HTTP_VERSION = /^HTTP\/\d\.\d$/;
+const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -24,30 +27,30 @@ export function endOfHead(bytes: Buffer, from: number): number {
  * Reads a response head as leniently as Go does, which is what decides about containers. Throws ExchangeError in Go's words.
  */
 export function parseHttp1Head(bytes: Buffer): Http1Head {
-  const lines = linesOf(bytes);
-  const first = lines[0] ?? bytes;
-  const space = first.indexOf(" ");
-  if (space === -1) throw broken(`malformed HTTP response ${quoteBytes(first)}`);
-  const code = first.toString("latin1", space).trimStart().split(" ", 1)[0] ?? "";
-  if (!/^[0-9]{3}$/.test(code)) throw broken(`malformed HTTP status code ${goQuote(code)}`);
-  if (!/^HTTP\/\d\.\d$/.test(first.toString("latin1", 0, space))) {
-    throw broken(`malformed HTTP version ${quoteBytes(first.subarray(0, space))}`);
+  const lines = bytes.toString("latin1").split("\n");
+  const [first = ""] = lines;
+  const line = withoutCarriageReturn(first);
+  const space = line.indexOf(" ");
+  if (space === -1) throw broken(`malformed HTTP response ${quote(line)}`);
+  const code = line.slice(space).trimStart().split(" ", 1)[0] ?? "";
+  if (!STATUS_CODE.test(code)) throw broken(`malformed HTTP status code ${goQuote(code)}`);
+  if (!HTTP_VERSION.test(line.slice(0, space))) {
+    throw broken(`malformed HTTP version ${quote(line.slice(0, space))}`);
   }
   const headers = new Map<string, string[]>();
   let last: string[] | undefined;
-  for (const line of lines.slice(1)) {
-    const text = line.toString("latin1");
+  for (let index = 1; index < lines.length; index++) {
+    const text = withoutCarriageReturn(lines[index] as string);
     if (text === "") continue;
     if (text.startsWith(" ") || text.startsWith("\t")) {
-      if (last === undefined) throw broken(`malformed MIME header initial line: ${quoteBytes(line)}`);
+      if (last === undefined) throw broken(`malformed MIME header initial line: ${quote(text)}`);
       last.push(`${last.pop()} ${text.trim()}`);
       continue;
     }
     const colon = text.indexOf(":");
-    if (colon === -1) throw broken(`malformed MIME header: missing colon: ${quoteBytes(line)}`);
+    if (colon === -1) throw broken(`malformed MIME header: missing colon: ${quote(text)}`);
     const name = text.slice(0, colon).toLowerCase();
-    if (!/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name))
-      throw broken(`malformed MIME header line: ${quoteBytes(line)}`);
+    if (!FIELD_NAME.test(name)) throw broken(`malformed MIME header line: ${quote(text)}`);
     last = headers.get(name) ?? [];
     last.push(text.slice(colon + 1).trim());
     headers.set(name, last);
@@ -60,22 +63,15 @@ export function broken(reason: string): ExchangeError {
   return new ExchangeError(`net/http: HTTP/1.x transport connection broken: ${reason}`);
 }
 
-function linesOf(bytes: Buffer): Buffer[] {
-  const lines: Buffer[] = [];
-  let start = 0;
-  while (start < bytes.length) {
-    const found = bytes.indexOf(LF, start);
-    const end = found === -1 ? bytes.length : found;
-    lines.push(bytes.subarray(start, end > start && bytes[end - 1] === CR ? end - 1 : end));
-    start = end + 1;
-  }
-  return lines;
+function withoutCarriageReturn(line: string): string {
+  return line.endsWith("\r") ? line.slice(0, -1) : line;
 }
 
 const MAX_QUOTED_BYTES = 256;
 
-function quoteBytes(bytes: Buffer): string {
-  const shown = bytes.subarray(0, MAX_QUOTED_BYTES);
+/** Of a text each of whose characters is a byte. */
+function quote(latin1: string): string {
+  const shown = Buffer.from(latin1.slice(0, MAX_QUOTED_BYTES), "latin1");
   if (isUtf8(shown)) return goQuote(shown.toString());
   return `"${Array.from(shown, quoteByte).join("")}"`;
 }

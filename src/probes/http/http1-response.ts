@@ -7,11 +7,12 @@ import { broken, endOfHead, type Http1Head, parseHttp1Head } from "./http1-head.
 export const MAX_RESPONSE_HEAD_BYTES = 1024 * 1024;
 
 const FIRST_BUFFER_BYTES = 4 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 /** Takes an HTTP/1 response apart as it arrives and keeps the beginning of its body. Throws ExchangeError. */
 export class Http1Response {
   readonly #body = new BodyStart();
-  #buffer = Buffer.allocUnsafe(FIRST_BUFFER_BYTES);
+  #buffer = NOTHING;
   #bufferedBytes = 0;
   #headBytes = 0;
   #head: Http1Head | undefined;
@@ -48,27 +49,35 @@ export class Http1Response {
 
   #pushHead(chunk: Buffer): void {
     this.#headBytes += chunk.length;
+    // Most heads come whole: then the chunk is all there is to look at.
     const searchFrom = Math.max(0, this.#bufferedBytes - 3);
-    this.#append(chunk);
-    const bytes = this.#buffer.subarray(0, this.#bufferedBytes);
+    const bytes = this.#bufferedBytes === 0 ? chunk : this.#appended(chunk);
     const end = endOfHead(bytes, searchFrom);
     if (end === -1) {
-      if (this.#headBytes <= MAX_RESPONSE_HEAD_BYTES) return;
-      throw new ExchangeError(
-        `net/http: server response headers exceeded ${MAX_RESPONSE_HEAD_BYTES} bytes; aborted`,
-      );
+      this.#checkHeadBytes();
+      if (bytes === chunk) this.#appended(chunk);
+      return;
     }
     const head = parseHttp1Head(bytes.subarray(0, end));
-    const rest = Buffer.from(bytes.subarray(end));
+    const rest = bytes.subarray(end);
     if (head.status >= 100 && head.status < 200 && head.status !== 101) {
       this.#bufferedBytes = 0;
+      this.#headBytes -= rest.length;
+      this.#checkHeadBytes();
       if (rest.length > 0) this.#pushHead(rest);
       return;
     }
     this.#head = head;
     this.#decoder = createBodyDecoder(framingOf(head));
-    this.#buffer = Buffer.alloc(0);
     this.#pushBody(rest);
+    this.#buffer = NOTHING;
+  }
+
+  #checkHeadBytes(): void {
+    if (this.#headBytes <= MAX_RESPONSE_HEAD_BYTES) return;
+    throw new ExchangeError(
+      `net/http: server response headers exceeded ${MAX_RESPONSE_HEAD_BYTES} bytes; aborted`,
+    );
   }
 
   #pushBody(chunk: Buffer): void {
@@ -80,15 +89,16 @@ export class Http1Response {
     this.#isComplete = isEnough || decoder.isComplete;
   }
 
-  #append(chunk: Buffer): void {
+  #appended(chunk: Buffer): Buffer {
     const needed = this.#bufferedBytes + chunk.length;
     if (needed > this.#buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.max(needed, this.#buffer.length * 2));
+      const larger = Buffer.allocUnsafe(Math.max(needed, this.#buffer.length * 2, FIRST_BUFFER_BYTES));
       this.#buffer.copy(larger, 0, 0, this.#bufferedBytes);
       this.#buffer = larger;
     }
     chunk.copy(this.#buffer, this.#bufferedBytes);
     this.#bufferedBytes = needed;
+    return this.#buffer.subarray(0, needed);
   }
 }
 
