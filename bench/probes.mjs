@@ -1,6 +1,6 @@
-// `npm run bench:probes [-- --workers 10000 --seconds 20 --kinds exec,tcp,http,h2c,grpc --calls 500 --json probes]`: what probes cost by
-// kind (CPU and memory of this process; what is probed is another), whether workers keep their distance, and how late they are. With
-// Go, the gRPC probe against grpc-health-probe as a process, which is how it was done before Kubernetes had one.
+// `npm run bench:probes [-- --workers 10000 --seconds 20 --kinds exec,tcp,http,h2c,grpc,mixed --calls 500 --threads auto
+// --servers node|nginx --json probes]`: what probes cost by kind (CPU and memory of this process, next to the CPU of the servers, which are
+// another), whether workers keep their distance, and how late they are. With Go, the gRPC probe against grpc-health-probe as a process, which is how it was done before Kubernetes had one.
 import { execFileSync, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 
 const program = new URL("../dist/src/probes/", import.meta.url);
 if (!existsSync(program)) throw new Error("npm run build comes first");
-const { runProbe } = await import(new URL("run-probe.js", program).href);
+const { ProbeThreads } = await import(new URL("threads/probe-threads.js", program).href);
 const { ProbeManager } = await import(new URL("worker/probe-manager.js", program).href);
 const { TimerWheel } = await import(new URL("worker/timer-wheel.js", program).href);
 const { Metrics } = await import(new URL("../observability/metrics.js", program).href);
@@ -23,6 +23,8 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "20" },
     kinds: { type: "string", default: "exec,tcp,http,h2c,grpc,mixed" },
     calls: { type: "string", default: "500" },
+    threads: { type: "string", default: "auto" },
+    servers: { type: "string", default: spawnSync("nginx", ["-v"]).status === 0 ? "nginx" : "node" },
     json: { type: "string" },
   },
 });
@@ -35,7 +37,7 @@ const PERIOD_SECONDS = 1;
 const gates = { H2CContainerProbe: true, GRPCContainerProbeTLS: true };
 const results = [];
 
-const probed = fork(fileURLToPath(new URL("peers/probed.mjs", import.meta.url)));
+const probed = fork(fileURLToPath(new URL("peers/probed.mjs", import.meta.url)), [values.servers]);
 process.on("exit", () => probed.kill());
 const [ports] = await once(probed, "message");
 
@@ -52,8 +54,20 @@ const MIX = ["http", "http", "http", "http", "tcp", "tcp", "exec", "exec", "exec
 const kindOf = (kind, index) => (kind === "mixed" ? MIX[index % MIX.length] : kind);
 const portOf = (kind, index) => ports[kind]?.[index % ports[kind].length];
 const runCommand = async () => ({ exitCode: 0, output: new Uint8Array() });
+/** Each kind begins without threads, as a gateway does. */
+let probeThreads;
+const startThreads = () => {
+  probeThreads?.stop();
+  probeThreads = new ProbeThreads({
+    maxThreads: values.threads === "auto" ? os.availableParallelism() : Number(values.threads),
+    onProblem: (error) => {
+      throw error;
+    },
+  });
+};
+startThreads();
 const attempt = (handler, timeoutMs, signal) =>
-  runProbe(
+  probeThreads.run(
     handler,
     { host: "127.0.0.1", containerPorts: [], runCommand },
     { timeoutMs, signal, userAgentVersion: "1.36", gates },
@@ -66,8 +80,14 @@ const cpuMs = () => {
   return (user + system) / 1_000;
 };
 
+const serverCpuMs = async () => {
+  probed.send("cpu");
+  return (await once(probed, "message"))[0].cpuMs;
+};
+
 /** All workers of one kind for a while, after a period to get going. */
 async function measureWorkers(kind) {
+  startThreads();
   global.gc?.();
   const heapBefore = process.memoryUsage().heapUsed;
   const metrics = new Metrics();
@@ -120,7 +140,9 @@ async function measureWorkers(kind) {
   }
   global.gc?.();
   const heapOfWorkers = process.memoryUsage().heapUsed - heapBefore;
-  await delay(2 * PERIOD_SECONDS * 1_000);
+  // Threads come with the first second's rate, and take another to be at work.
+  await delay(4 * PERIOD_SECONDS * 1_000);
+  const startServerCpuMs = await serverCpuMs();
   isMeasured = true;
   const startCpuMs = cpuMs();
   const startMs = performance.now();
@@ -128,6 +150,8 @@ async function measureWorkers(kind) {
   const passedSeconds = (performance.now() - startMs) / 1_000;
   const usedMs = cpuMs() - startCpuMs;
   isMeasured = false;
+  const serverMs = (await serverCpuMs()) - startServerCpuMs;
+  const { threadCount } = probeThreads;
   const rss = process.memoryUsage().rss;
   manager.stop();
   lateMs.sort((one, other) => one - other);
@@ -138,6 +162,9 @@ async function measureWorkers(kind) {
     probesPerSecond: done / passedSeconds,
     failedShare: bad / Math.max(1, done),
     cpuMicrosecondsPerProbe: (usedMs * 1_000) / Math.max(1, done),
+    serverMicrosecondsPerProbe: (serverMs * 1_000) / Math.max(1, done),
+    threads: threadCount,
+    servers: values.servers,
     cpuShare: usedMs / 1_000 / passedSeconds,
     lateMedianMs: percentile(lateMs, 0.5),
     late99Ms: percentile(lateMs, 0.99),
@@ -149,7 +176,8 @@ async function measureWorkers(kind) {
   results.push({ test: "workers", ...row });
   console.log(
     `${kind.padEnd(5)} ${workers} workers  ${row.probesPerSecond.toFixed(0).padStart(6)} probes/s  ` +
-      `${row.cpuMicrosecondsPerProbe.toFixed(0).padStart(5)} us CPU each (${(100 * row.cpuShare).toFixed(0)} % of a core)  ` +
+      `${row.cpuMicrosecondsPerProbe.toFixed(0).padStart(5)} us CPU each (${(100 * row.cpuShare).toFixed(0)} % of a core, ` +
+      `${threadCount} threads), ${row.serverMicrosecondsPerProbe.toFixed(0)} us the server's  ` +
       `late ${row.lateMedianMs.toFixed(1)} ms median, ${row.late99Ms.toFixed(1)} p99  ` +
       `tenths of the period ${(100 * row.smallestTenth).toFixed(1)}-${(100 * row.largestTenth).toFixed(1)} %  ` +
       `${row.heapBytesPerWorker.toFixed(0)} B/worker, RSS ${row.rssMiB.toFixed(0)} MiB${bad > 0 ? `  FAILED ${bad}` : ""}`,

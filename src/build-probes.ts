@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import type { Pod, PodStatus } from "./api/objects.ts";
 import type { ProbeHandler } from "./api/probe-objects.ts";
 import { SERVICE_NAME_LABEL } from "./api/service-objects.ts";
@@ -16,7 +17,8 @@ import type { Metrics } from "./observability/metrics.ts";
 import { withPodReadiness } from "./probes/pods/endpoint-readiness.ts";
 import { PodProbes } from "./probes/pods/pod-probes.ts";
 import { errored } from "./probes/probe-result.ts";
-import { runProbe } from "./probes/run-probe.ts";
+import type { RunProbe } from "./probes/run-probe.ts";
+import { ProbeThreads } from "./probes/threads/probe-threads.ts";
 import { UpstreamProbes, type UpstreamTarget } from "./probes/upstream/upstream-probes.ts";
 import { TimerWheel } from "./probes/worker/timer-wheel.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
@@ -56,19 +58,27 @@ export async function buildProbes(
   parts: ProbeParts,
 ): Promise<BuiltProbes> {
   const wheel = new TimerWheel();
+  const { threads } = configuration.podProbes;
+  const probeThreads = new ProbeThreads({
+    maxThreads: threads === "auto" ? availableParallelism() : threads,
+    onProblem: (error) => parts.logger.error({ error }, "a thread that probes has ended"),
+  });
+  const runProbe: RunProbe = (...probe) => probeThreads.run(...probe);
   const { nodes, gateways } = configuration.upstreamProbes;
   const stops: (() => void)[] = [];
   if (configuration.podProbes.nodeNames.length > 0) {
-    stops.push(probePods(configuration, parts, wheel));
+    stops.push(probePods(configuration, parts, wheel, runProbe));
   }
   // Probes dial by themselves, and would judge a node by a way that is not the one of its sessions.
-  if (nodes !== undefined && parts.kubelet.connect === undefined) stops.push(probeNodes(nodes, parts, wheel));
-  const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel));
+  if (nodes !== undefined && parts.kubelet.connect === undefined)
+    stops.push(probeNodes(nodes, parts, wheel, runProbe));
+  const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel, runProbe));
   return {
     isGatewayHealthy: (name) => gatewayProbes?.isHealthy(name) ?? true,
     stop: () => {
       gatewayProbes?.stop();
       for (const stop of stops) stop();
+      probeThreads.stop();
     },
   };
 }
@@ -77,6 +87,7 @@ function probePods(
   { podProbes, featureGates }: GatewayConfiguration,
   { store, metrics, logger, node, publishStatus, events }: ProbeParts,
   wheel: TimerWheel,
+  runProbe: RunProbe,
 ): () => void {
   const ours = new Set(podProbes.nodeNames);
   const runtime = node !== undefined && ours.has(node.nodeName) ? node.runtime : undefined;
@@ -87,6 +98,7 @@ function probePods(
     restart: runtime && ((request) => endContainer(runtime, request)),
     runCommand: runtime && ((containerId) => commandsIn(runtime, containerId)),
     wheel,
+    runProbe,
     gates: {
       H2CContainerProbe: featureGates.isEnabled("H2CContainerProbe"),
       GRPCContainerProbeTLS: featureGates.isEnabled("GRPCContainerProbeTLS"),
@@ -140,6 +152,7 @@ function probeNodes(
   probe: UpstreamProbe,
   { store, nodes, kubelet, logger }: ProbeParts,
   wheel: TimerWheel,
+  runProbe: RunProbe,
 ): () => void {
   const probes = new UpstreamProbes({
     timing: timingOf(probe),
@@ -157,7 +170,7 @@ function probeNodes(
           attempt: async (timeoutMs, signal) => {
             try {
               const endpoint = await kubelet.endpointOf(nodeEndpointOf(node, kubelet));
-              return await run(probe, endpoint, timeoutMs, signal);
+              return await run(runProbe, probe, endpoint, timeoutMs, signal);
             } catch (error) {
               // A name or an address that is not to be dialled says nothing about the node.
               return errored(error instanceof Error ? error.message : String(error));
@@ -182,12 +195,13 @@ async function probeGateways(
   { listeners }: GatewayConfiguration,
   { logger }: ProbeParts,
   wheel: TimerWheel,
+  runProbe: RunProbe,
 ): Promise<UpstreamProbes> {
   const targets: UpstreamTarget[] = [];
   for (const { name, upstream } of listeners.ingress?.streamingGateways ?? []) {
     if (upstream === undefined) continue;
     const endpoint = await endpointOfUrl(upstream.url, upstream);
-    targets.push({ name, attempt: (timeoutMs, signal) => run(probe, endpoint, timeoutMs, signal) });
+    targets.push({ name, attempt: (timeoutMs, signal) => run(runProbe, probe, endpoint, timeoutMs, signal) });
   }
   const probes = new UpstreamProbes({
     timing: timingOf(probe),
@@ -203,6 +217,7 @@ async function probeGateways(
 }
 
 function run(
+  runProbe: RunProbe,
   probe: UpstreamProbe,
   { host, port }: { readonly host: string; readonly port: number },
   timeoutMs: number,

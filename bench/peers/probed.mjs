@@ -1,8 +1,13 @@
 // What the bench of probes probes: TCP, HTTP/1.1, h2c and gRPC health in one process, each kind on several ports, so that no
-// single address runs out of ephemeral ports. Tells its ports over IPC.
+// single address runs out of ephemeral ports. Tells its ports over IPC, and its CPU when it is asked. `nginx` as an argument: nginx serves
+// instead, in one process of its own, which leaves a machine with few cores more of them for who probes.
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttp } from "node:http";
 import { createServer as createH2c } from "node:http2";
 import { createServer as createTcp } from "node:net";
+import os from "node:os";
+import path from "node:path";
 
 const PORTS_OF_A_KIND = 8;
 const SERVING = Buffer.from([0, 0, 0, 0, 2, 8, 1]);
@@ -21,10 +26,78 @@ const grpc = () =>
     stream.end(SERVING);
   });
 
-process.send({
-  tcp: await ports(() => createTcp((socket) => socket.on("error", () => {}).resume())),
-  http: await ports(() => createHttp((_, response) => response.end("ok"))),
-  h2c: await ports(() => createH2c((_, response) => response.end("ok"))),
-  grpc: await ports(grpc),
-});
+/** Ports that were free a moment ago. */
+const freePorts = async () => {
+  const servers = Array.from({ length: PORTS_OF_A_KIND }, () => createTcp());
+  const found = await Promise.all(servers.map(listen));
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return found;
+};
+
+const CLOCK_TICKS_A_SECOND = 100;
+
+/** Of another process: user and system time, as Linux counts it. */
+const cpuMsOf = (pid) => {
+  const [user, system] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ").slice(11, 13);
+  return ((Number(user) + Number(system)) * 1_000) / CLOCK_TICKS_A_SECOND;
+};
+
+/** gRPC's health answer is a file with a trailer behind it. */
+async function serveByNginx() {
+  const [http, h2c, grpc] = [await freePorts(), await freePorts(), await freePorts()];
+  const folder = mkdtempSync(path.join(os.tmpdir(), "sluice-probed-"));
+  writeFileSync(path.join(folder, "serving"), SERVING);
+  const at = (found, more) => found.map((port) => `listen 127.0.0.1:${port} backlog=4096 ${more};`).join(" ");
+  const lines = [
+    "daemon off; master_process off; error_log stderr crit;",
+    `pid ${folder}/pid;`,
+    "events { worker_connections 20000; }",
+    `http { access_log off; lingering_close off; root ${folder};`,
+    ...["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+      (name) => `${name}_temp_path ${folder}/${name};`,
+    ),
+    `server { ${at(http, "")} location / { return 200 ok; } }`,
+    `server { ${at(h2c, "http2")} location / { return 200 ok; } }`,
+    `server { ${at(grpc, "http2")} location / { error_page 404 =200 /serving; }`,
+    "location = /serving { default_type application/grpc; add_trailer grpc-status 0; } } }",
+  ];
+  writeFileSync(path.join(folder, "nginx.conf"), lines.join("\n"));
+  const nginx = spawn("nginx", ["-p", folder, "-c", "nginx.conf"], { stdio: "ignore" });
+  process.on("exit", () => {
+    nginx.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  nginx.on("exit", () => process.exit(1));
+  // Its listeners are there before its first answer.
+  for (;;) {
+    if (
+      await fetch(`http://127.0.0.1:${http[0]}/`).then(
+        () => true,
+        () => false,
+      )
+    )
+      break;
+  }
+  return { cpuMs: () => cpuMsOf(nginx.pid), found: { tcp: http, http, h2c, grpc } };
+}
+
+async function serve() {
+  const cpuMs = () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  };
+  const found = {
+    tcp: await ports(() => createTcp((socket) => socket.on("error", () => {}).resume())),
+    http: await ports(() => createHttp((_, response) => response.end("ok"))),
+    h2c: await ports(() => createH2c((_, response) => response.end("ok"))),
+    grpc: await ports(grpc),
+  };
+  return { cpuMs, found };
+}
+
+const { cpuMs, found } = process.argv[2] === "nginx" ? await serveByNginx() : await serve();
+process.on("message", () => process.send({ cpuMs: cpuMs() }));
+// Whatever ends this process ends nginx too.
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit());
 process.on("disconnect", () => process.exit());
+process.send(found);

@@ -35,10 +35,13 @@ export interface UpstreamProbeSettings {
 /** Whose pods are probed here, as their kubelet would. */
 export interface PodProbeSettings {
   readonly nodeNames: readonly string[];
+  /** Threads that probes may have to themselves, at most; they are started when there are many probes. "auto": one for each core. */
+  readonly threads: number | "auto";
 }
 
 const PORT = { min: 1, max: 65_535 };
 const SECONDS = { min: 1, max: 86_400 };
+const THREADS = { min: 0, max: 64 };
 const THRESHOLD = { min: 1, max: 1_000 };
 
 export function readUpstreamProbes(section: Section): UpstreamProbeSettings {
@@ -51,7 +54,10 @@ export function readUpstreamProbes(section: Section): UpstreamProbeSettings {
 }
 
 export function readPodProbes(section: Section): PodProbeSettings {
-  const settings = { nodeNames: section.strings("nodeNames", [], () => undefined) };
+  const settings = {
+    nodeNames: section.strings("nodeNames", [], () => undefined),
+    threads: section.has("threads") ? section.countOr("threads", "auto", 0, THREADS) : ("auto" as const),
+  };
   section.finish();
   return settings;
 }

@@ -1,25 +1,7 @@
+import { runningUnder } from "./running-under.ts";
+
 /** Why a probe's time is over: its own limit, or nobody wants the answer any more. */
 export type DeadlineReason = "deadline" | "cancelled";
-
-/**
- * The probes that run under each signal. A worker has one signal for all its probes: listening once is enough, and adding and taking
- * away a listener for each probe is not cheap.
- */
-const running = new WeakMap<AbortSignal, Set<ProbeDeadline>>();
-
-function runningUnder(signal: AbortSignal): Set<ProbeDeadline> {
-  let deadlines = running.get(signal);
-  if (deadlines === undefined) {
-    const listening = new Set<ProbeDeadline>();
-    const cancelAll = (): void => {
-      for (const deadline of [...listening]) deadline.cancel();
-    };
-    signal.addEventListener("abort", cancelAll, { once: true });
-    running.set(signal, listening);
-    deadlines = listening;
-  }
-  return deadlines;
-}
 
 /** One time limit over everything that a probe does: looking up, dialling, redirects, headers and body. */
 export class ProbeDeadline {
@@ -78,7 +60,7 @@ export class ProbeDeadline {
   end(): void {
     this.#isEnded = true;
     clearTimeout(this.#timer);
-    if (this.#signal !== undefined) running.get(this.#signal)?.delete(this);
+    if (this.#signal !== undefined) runningUnder(this.#signal).delete(this);
     this.#listeners.clear();
   }
 

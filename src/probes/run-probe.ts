@@ -9,6 +9,9 @@ import { errored, type ProbeResult } from "./probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "./probe-target.ts";
 import { probeTcp } from "./tcp-probe.ts";
 
+/** `runProbe`, or something that has it run elsewhere. */
+export type RunProbe = typeof runProbe;
+
 /** Runs a probe once, as the kubelet does. Never rejects; every socket is closed when the promise is kept. */
 export async function runProbe(
   handler: ProbeHandler,

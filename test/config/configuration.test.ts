@@ -59,7 +59,7 @@ describe("the configuration", () => {
       timeouts: defaultTimeouts,
       workers: 1,
       upstreamProbes: { nodes: undefined, gateways: undefined },
-      podProbes: { nodeNames: [] },
+      podProbes: { nodeNames: [], threads: "auto" },
       logging: { level: "info" },
     });
   });

@@ -8,14 +8,14 @@ describe("upstreamProbes and podProbes", () => {
   it("are off without a section", () => {
     const { upstreamProbes, podProbes } = parse("");
     expect(upstreamProbes).toEqual({ nodes: undefined, gateways: undefined });
-    expect(podProbes).toEqual({ nodeNames: [] });
+    expect(podProbes).toEqual({ nodeNames: [], threads: "auto" });
   });
 
   it("have a container probe's fields and defaults", () => {
     const { upstreamProbes, podProbes } = parse(`upstreamProbes:
   nodes: { httpGet: { path: /healthz, scheme: HTTPS }, periodSeconds: 5 }
   gateways: { grpc: { port: 5000, mode: TLS } }
-podProbes: { nodeNames: [node-a] }
+podProbes: { nodeNames: [node-a], threads: 3 }
 `);
     const numbers = { timeoutSeconds: 1, successThreshold: 1, failureThreshold: 3 };
     expect(upstreamProbes.nodes).toEqual({
@@ -32,7 +32,11 @@ podProbes: { nodeNames: [node-a] }
       type: "tcpSocket",
       port: undefined,
     });
-    expect(podProbes.nodeNames).toEqual(["node-a"]);
+    expect(podProbes).toEqual({ nodeNames: ["node-a"], threads: 3 });
+    expect(parse("podProbes: { threads: auto }\n").podProbes.threads).toBe("auto");
+    expect(() => parse("podProbes: { threads: 65 }\n")).toThrow(
+      /podProbes\.threads: must be between 0 and 64/,
+    );
   });
 
   it.each([

@@ -3,7 +3,7 @@ import type { ContainerStatus, ObjectChange, Pod, PodStatus } from "../../api/ob
 import type { ProbeLabels, ProbeSeries } from "../../observability/probe-metrics.ts";
 import type { RunCommand } from "../exec-probe.ts";
 import type { ProbeGates } from "../probe-target.ts";
-import { runProbe } from "../run-probe.ts";
+import type { RunProbe } from "../run-probe.ts";
 import { withReadyConditions } from "../worker/derive-status.ts";
 import { ProbeManager } from "../worker/probe-manager.ts";
 import type { ProbeEvent } from "../worker/prober.ts";
@@ -27,6 +27,7 @@ export interface PodProbesOptions {
   /** How commands are run in a container; undefined: not at all. */
   readonly runCommand?: ((containerId: string) => RunCommand) | undefined;
   readonly wheel: TimerWheel;
+  readonly runProbe: RunProbe;
   readonly gates: ProbeGates;
   readonly userAgentVersion: string;
   readonly series: (labels: ProbeLabels) => ProbeSeries;
@@ -55,7 +56,7 @@ export class PodProbes {
       wheel,
       readPod: (uid) => this.#viewOf(uid),
       attempt: (handler, { pod, container, containerId }, { timeoutMs, signal }) =>
-        runProbe(
+        options.runProbe(
           handler,
           {
             host: pod.status?.podIP ?? "",

@@ -7,6 +7,7 @@ import type { Probe } from "../../../src/api/probe-objects.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { PodProbes, type PodProbesOptions } from "../../../src/probes/pods/pod-probes.ts";
 import type { RestartRequest } from "../../../src/probes/pods/restart.ts";
+import { runProbe } from "../../../src/probes/run-probe.ts";
 import { TimerWheel } from "../../../src/probes/worker/timer-wheel.ts";
 import { SessionClock } from "../../../src/streaming/session-clock.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -76,6 +77,7 @@ function runPod(
       });
     },
     wheel: new TimerWheel(new SessionClock(5)),
+    runProbe,
     gates: { H2CContainerProbe: true, GRPCContainerProbeTLS: true },
     userAgentVersion: "1.36",
     series: () => ({ count: () => {}, remove: () => {} }),

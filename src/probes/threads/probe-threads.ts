@@ -1,0 +1,185 @@
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import type { ProbeHandler } from "../../api/probe-objects.ts";
+import { errored, type ProbeResult } from "../probe-result.ts";
+import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
+import { runProbe } from "../run-probe.ts";
+import { runningUnder } from "../running-under.ts";
+import type { ThreadAnswer, ThreadRun } from "./thread-messages.ts";
+import { PROBES_PER_THREAD, threadsFor } from "./threads-for.ts";
+
+export interface ProbeThreadsOptions {
+  /** Threads at most; they are started as the rate of probes asks for them, and kept. 0: none. */
+  readonly maxThreads: number;
+  /** A thread that ended by itself, or could not be started. It is not replaced. */
+  readonly onProblem: (error: unknown) => void;
+  /** A second: see `PROBES_PER_THREAD`. */
+  readonly probesPerThread?: number;
+  /** Milliseconds, monotonic. */
+  readonly now?: () => number;
+  /** The compiled `probe-thread.ts`. */
+  readonly program?: URL;
+}
+
+const RATE_WINDOW_MS = 1_000;
+
+/**
+ * Runs probes, on this thread as long as they are few, and on others when they are many. Exec probes always run here: the runtime's client
+ * does. Without threads left, everything does.
+ */
+export class ProbeThreads {
+  readonly #options: ProbeThreadsOptions;
+  readonly #threads: ProbeThread[] = [];
+  #mayStart: number;
+  #windowStartMs: number;
+  #windowRuns = 0;
+
+  constructor(options: ProbeThreadsOptions) {
+    this.#options = options;
+    this.#mayStart = options.maxThreads;
+    this.#windowStartMs = this.#now();
+  }
+
+  /** As `runProbe`, never rejecting; what was on the wire is told only where a probe ran on this thread. */
+  run(handler: ProbeHandler, target: ProbeTarget, options: ProbeOptions): Promise<ProbeResult> {
+    if (handler.exec !== undefined) return runProbe(handler, target, options);
+    this.#countRate();
+    const thread = this.#idlest();
+    return thread === undefined ? runProbe(handler, target, options) : thread.run(handler, target, options);
+  }
+
+  get threadCount(): number {
+    return this.#threads.length;
+  }
+
+  /** Probes that run are errored. */
+  stop(): void {
+    this.#mayStart = 0;
+    for (const thread of this.#threads.splice(0)) thread.stop();
+  }
+
+  #now(): number {
+    return this.#options.now?.() ?? performance.now();
+  }
+
+  #countRate(): void {
+    this.#windowRuns++;
+    const passedMs = this.#now() - this.#windowStartMs;
+    if (passedMs < RATE_WINDOW_MS) return;
+    const { maxThreads, probesPerThread = PROBES_PER_THREAD } = this.#options;
+    const wanted = threadsFor((this.#windowRuns * 1_000) / passedMs, maxThreads, probesPerThread);
+    this.#windowRuns = 0;
+    this.#windowStartMs += passedMs;
+    while (this.#threads.length < wanted && this.#mayStart > 0) this.#start();
+  }
+
+  #start(): void {
+    this.#mayStart--;
+    const { program = PROGRAM, onProblem } = this.#options;
+    const thread: ProbeThread = new ProbeThread(program, (error) => {
+      const index = this.#threads.indexOf(thread);
+      if (index === -1) return;
+      this.#threads.splice(index, 1);
+      onProblem(error);
+    });
+    this.#threads.push(thread);
+  }
+
+  #idlest(): ProbeThread | undefined {
+    let idlest = this.#threads[0];
+    for (const thread of this.#threads) if (thread.runCount < (idlest?.runCount ?? 0)) idlest = thread;
+    return idlest;
+  }
+}
+
+const PROGRAM = new URL(`probe-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+const ENDED_TEXT = "the thread that probed has ended";
+
+interface PendingRun {
+  readonly resolve: (result: ProbeResult) => void;
+  readonly forget: () => void;
+}
+
+/** One thread, and what it runs. What is asked in one turn of the loop is sent as one message. */
+class ProbeThread {
+  readonly #worker: Worker;
+  readonly #running = new Map<number, PendingRun>();
+  #lastId = 0;
+  #runs: ThreadRun[] = [];
+  #cancelled: number[] = [];
+  #isFlushDue = false;
+
+  constructor(program: URL, onEnded: (error: unknown) => void) {
+    this.#worker = new Worker(program);
+    // Between two probes nothing is to be kept alive for it.
+    this.#worker.unref();
+    this.#worker.on("message", (answer: ThreadAnswer) => this.#onAnswer(answer));
+    let problem: unknown = new Error(ENDED_TEXT);
+    this.#worker.on("error", (error) => {
+      problem = error;
+    });
+    this.#worker.on("exit", () => {
+      this.#failAll();
+      onEnded(problem);
+    });
+  }
+
+  get runCount(): number {
+    return this.#running.size;
+  }
+
+  run(
+    handler: ProbeHandler,
+    target: ProbeTarget,
+    { signal, ...options }: ProbeOptions,
+  ): Promise<ProbeResult> {
+    const id = ++this.#lastId;
+    const { host, containerPorts, name } = target;
+    this.#runs.push({ id, handler, target: { host, containerPorts, name }, options });
+    this.#flushLater();
+    return new Promise((resolve) => {
+      const members = signal && runningUnder(signal);
+      const cancellable = { cancel: () => this.#cancel(id) };
+      members?.add(cancellable);
+      this.#running.set(id, { resolve, forget: () => members?.delete(cancellable) });
+    });
+  }
+
+  stop(): void {
+    this.#failAll();
+    void this.#worker.terminate();
+  }
+
+  #cancel(id: number): void {
+    this.#cancelled.push(id);
+    this.#flushLater();
+  }
+
+  #flushLater(): void {
+    if (this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    queueMicrotask(() => {
+      this.#isFlushDue = false;
+      this.#worker.postMessage({ runs: this.#runs, cancelled: this.#cancelled });
+      this.#runs = [];
+      this.#cancelled = [];
+    });
+  }
+
+  #onAnswer(answer: ThreadAnswer): void {
+    for (const [id, result] of answer) this.#settle(id, { ...result, wire: {} });
+  }
+
+  #failAll(): void {
+    for (const id of [...this.#running.keys()]) this.#settle(id, errored(ENDED_TEXT));
+  }
+
+  #settle(id: number, result: ProbeResult): void {
+    const run = this.#running.get(id);
+    if (run === undefined) return;
+    this.#running.delete(id);
+    run.forget();
+    run.resolve(result);
+  }
+}
