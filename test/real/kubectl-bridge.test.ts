@@ -4,16 +4,21 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KubectlRunner } from "../support/kubectl.ts";
 import {
+  type CheckedPod,
   checkAttach,
   checkCopy,
   checkExec,
   checkPortForward,
   checkTerminal,
 } from "../support/kubectl-checks.ts";
-import { describeReal, kubectlSample, kubectls } from "../support/real-parts.ts";
-import { pathTakenBy } from "../support/taken-path.ts";
+import { type NodeGateway, startNodeGateway } from "../support/node-gateway.ts";
+import { containerds, describeReal, kubectlSample, kubectls } from "../support/real-parts.ts";
+import type { Kubectl } from "../support/real-parts-finder.ts";
+import { type MetricSamples, pathTakenBy } from "../support/taken-path.ts";
 import type { TestGateway } from "../support/test-gateway.ts";
 import { HOP_POD, startBehindWebSocketHop } from "../support/websocket-hop.ts";
+import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
+import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
 const MIB = 1024 * 1024;
 
@@ -25,13 +30,12 @@ const checks = [
   {
     name: "cp in and out",
     webSocketSince: 30,
-    run: (runner: KubectlRunner, pod: Parameters<typeof checkCopy>[1]) => checkCopy(runner, pod, 32 * MIB),
+    run: (runner: KubectlRunner, pod: CheckedPod) => checkCopy(runner, pod, 32 * MIB),
   },
   {
     name: "port-forward, 200 requests by 20",
     webSocketSince: 31,
-    run: (runner: KubectlRunner, pod: Parameters<typeof checkPortForward>[1]) =>
-      checkPortForward(runner, pod),
+    run: (runner: KubectlRunner, pod: CheckedPod) => checkPortForward(runner, pod),
   },
 ];
 
@@ -39,6 +43,28 @@ const sample = () => {
   const of31 = kubectls().filter(({ minor }) => minor === 31);
   return [...new Set([...kubectlSample(), ...of31])];
 };
+
+/** One kubectl against one kind of far end, each check by its one way. */
+function eachCheck(kubectl: Kubectl, stage: () => Stage): void {
+  let runner: KubectlRunner;
+  beforeAll(() => {
+    runner = new KubectlRunner(kubectl, { kubeconfig: stage().kubeconfig });
+  });
+  afterAll(() => runner?.remove());
+
+  it.each(checks)("$name", { timeout: 400_000 }, async ({ webSocketSince, run }) => {
+    const { pod, readMetrics } = stage();
+    const taken = await pathTakenBy(readMetrics, () => run(runner, pod));
+    const way = kubectl.minor >= webSocketSince ? "WebSocket pass-through" : "SPDY bridge";
+    expect(taken).toEqual({ ways: [way], refusals: [] });
+  });
+}
+
+interface Stage {
+  readonly kubeconfig: string;
+  readonly pod: CheckedPod;
+  readMetrics(): Promise<MetricSamples>;
+}
 
 describeReal(["kubectl", "haproxy"], "kubectl to a node behind a hop that refuses SPDY", () => {
   let gateway: TestGateway;
@@ -53,18 +79,39 @@ describeReal(["kubectl", "haproxy"], "kubectl to a node behind a hop that refuse
     rmSync(podFolder, { recursive: true, force: true });
   });
 
-  describe.each(sample())("$version", (kubectl) => {
-    let runner: KubectlRunner;
-    beforeAll(() => {
-      runner = new KubectlRunner(kubectl, { kubeconfig: gateway.kubeconfig });
-    });
-    afterAll(() => runner?.remove());
-
-    it.each(checks)("$name", { timeout: 400_000 }, async ({ webSocketSince, run }) => {
-      const pod = { ...HOP_POD, folder: podFolder, httpPort: 80 };
-      const taken = await pathTakenBy(gateway.readMetrics, () => run(runner, pod));
-      const way = kubectl.minor >= webSocketSince ? "WebSocket pass-through" : "SPDY bridge";
-      expect(taken).toEqual({ ways: [way], refusals: [] });
-    });
-  });
+  const stage = () => ({ ...gateway, pod: { ...HOP_POD, folder: podFolder, httpPort: 80 } });
+  describe.each(sample())("$version", (kubectl) => eachCheck(kubectl, stage));
 });
+
+describeReal(
+  ["kubectl", "containerd"],
+  "kubectl to a second Sluice in front of containerd, by WebSocket alone",
+  () => {
+    let containerd: RunningContainerd | undefined;
+    let gateway: NodeGateway | undefined;
+
+    beforeAll(async () => {
+      const [oldest] = containerds();
+      if (oldest === undefined) throw new Error("no containerd");
+      containerd = await startContainerd(containerds().find(({ isInstalled }) => isInstalled) ?? oldest);
+      await runWebPod(containerd);
+      gateway = await startNodeGateway({
+        socket: containerd.socket,
+        legs: "two processes",
+        pods: [{ name: webPod.name, container: webPod.container }],
+        kubelet: { streaming: { mode: "websocket-only" } },
+      });
+    });
+    afterAll(async () => {
+      await gateway?.stop();
+      await containerd?.stop();
+    });
+
+    const stage = (): Stage => {
+      if (gateway === undefined) throw new Error("no gateway");
+      return { kubeconfig: gateway.kubeconfig, readMetrics: gateway.readApiMetrics, pod: webPod };
+    };
+    const [oldest] = kubectls();
+    if (oldest !== undefined) describe(oldest.version, () => eachCheck(oldest, stage));
+  },
+);
