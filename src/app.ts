@@ -10,7 +10,7 @@ import { buildProbes } from "./build-probes.ts";
 import { closerOf, closeServer } from "./close-server.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
-import type { GatewayContext } from "./gateway/context.ts";
+import type { GatewayContext, GatewayPolicy } from "./gateway/context.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
 import { forwardToApiServer } from "./gateway/forward-to-api-server.ts";
 import type { DescribedNode } from "./gateway/nodes/describe-nodes.ts";
@@ -44,6 +44,8 @@ export interface RunningGateway {
   sessions(): ReturnType<Sessions["list"]>;
   /** What it holds of every node, or of the one of that name. */
   nodes(name?: string): readonly DescribedNode[];
+  /** Takes over what can change while it runs: policy, and what is in the files that the configuration names. */
+  reload(configuration: GatewayConfiguration): Promise<void>;
   /** To be merged with those of other processes. */
   metrics(): Promise<readonly object[]>;
 }
@@ -73,11 +75,12 @@ export async function startGateway(
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);
   const auditing = await buildAudit(configuration.audit, metrics, logger, surroundings.openAuditLog);
   const nodes = buildKnownNodes(configuration, clock, metrics);
+  const policyInForce: GatewayPolicy = { rules: policy.rules, quotas: surroundings.quotasOf(policy.limits) };
   const gateway: GatewayContext & { readonly metrics: Metrics } = {
     authenticator,
     audit: auditing.audit,
     authorizer: authorization.authorizer,
-    policy: { rules: policy.rules, quotas: surroundings.quotasOf(policy.limits) },
+    policy: policyInForce,
     cluster: store,
     lookUp: cluster.lookUp,
     edge: new EdgeRules(configuration.edge),
@@ -147,7 +150,7 @@ export async function startGateway(
     listeners.kubelet &&
     (await surroundings.listen(node.listener.server, "kubelet", listeners.kubelet));
   listenerAddresses.push(...[apiServerAt, adminAt].map(({ address: host, port }) => ({ host, port })));
-  const unwatchTls =
+  const watchedTls =
     apiServer.tls && watchServingTls(api.server, apiServer.tls, authorities, logger, ticketKeys);
 
   const probes = await buildProbes(configuration, {
@@ -194,12 +197,17 @@ export async function startGateway(
     sessions: listSessions,
     nodes: listNodes,
     metrics: () => metrics.snapshot(),
+    async reload({ policy: { rules, limits: sessionLimits } }): Promise<void> {
+      policyInForce.rules = rules;
+      policyInForce.quotas.replaceLimits?.(sessionLimits);
+      await Promise.all([cluster.reload(), watchedTls?.reload(), node?.reload()]);
+    },
     async shutDown(): Promise<void> {
       probes.stop();
       ingress?.drain();
       await Promise.all([drainGateway(gateway, api), node && drainGateway(node.gateway, node.listener)]);
       await ingress?.stop();
-      unwatchTls?.();
+      watchedTls?.stop();
       authentication.stop();
       authorization.stop();
       await cluster.stop();

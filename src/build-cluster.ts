@@ -47,6 +47,8 @@ export interface BuiltCluster {
   readonly publishPodStatus: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
   /** Writes Events to the live API; undefined where there is none. */
   readonly events: Pick<EventRecorder, "record"> | undefined;
+  /** Reads what files say again; a live API tells by itself. */
+  reload(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -70,6 +72,7 @@ export async function buildCluster(
     live: undefined,
     publishPodStatus: undefined,
     events: undefined,
+    reload: () => manifests.reload(),
     stop: () => manifests.stop(),
   };
 }
@@ -148,6 +151,7 @@ async function buildLive(
       client,
       onFailure: (error) => logger.warn({ error }, "an Event could not be written"),
     }),
+    reload: async () => {},
     stop: async () => {
       publisher?.stop();
       await live.stop();

@@ -16,6 +16,8 @@ export interface BuiltKubeletListener {
   /** As the listener's steps see it: with its own authenticator, authorizer and sessions. */
   readonly gateway: GatewayContext;
   readonly runtime: CriRuntime;
+  /** Reads the files of its TLS again. Never rejects. */
+  reload(): Promise<void>;
   /** Lets go of the runtime, of connections and of watched files. */
   stop(): void;
 }
@@ -80,12 +82,14 @@ export async function buildKubeletListener(
     },
     { tls },
   );
-  if (listener.tls !== undefined)
-    stops.push(watchServingTls(kubelet.server, listener.tls, authorities, logger, ticketKeys));
+  const watched =
+    listener.tls && watchServingTls(kubelet.server, listener.tls, authorities, logger, ticketKeys);
+  if (watched !== undefined) stops.push(watched.stop);
   return {
     listener: kubelet,
     gateway,
     runtime,
+    reload: async () => await watched?.reload(),
     stop: () => {
       for (const stop of stops) stop();
     },

@@ -27,9 +27,15 @@ export async function readServingTls(
   return tls;
 }
 
+export interface WatchedTls {
+  /** Reads the files now. Never rejects. */
+  reload(): Promise<void>;
+  stop(): void;
+}
+
 /**
  * Keeps a listener's certificate, key and client authorities up with their files, without a restart: handshakes from then on
- * use the new ones, connections go on. Files that do not fit are logged and the old ones stay. Returns what ends the watch.
+ * use the new ones, connections go on. Files that do not fit are logged and the old ones stay.
  */
 export function watchServingTls(
   server: Server,
@@ -37,7 +43,7 @@ export function watchServingTls(
   authorities: readonly WatchedAuthority[],
   logger: Logger,
   ticketKeys?: Buffer | undefined,
-): () => void {
+): WatchedTls {
   let timer: NodeJS.Timeout | undefined;
   const reload = async (): Promise<void> => {
     try {
@@ -59,8 +65,11 @@ export function watchServingTls(
     },
     onError: (error) => logger.error({ error }, "the serving certificate is no longer watched"),
   });
-  return () => {
-    clearTimeout(timer);
-    stop();
+  return {
+    reload,
+    stop: () => {
+      clearTimeout(timer);
+      stop();
+    },
   };
 }

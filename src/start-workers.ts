@@ -29,6 +29,12 @@ const TICKET_KEY_BYTES = 48;
 /** What workers read for themselves; the rest of `WorkerStart` is made here. */
 export type WorkerConfiguration = Pick<WorkerStart, "configurationText" | "configurationFile" | "flags">;
 
+export interface RunningWorkers
+  extends Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown"> {
+  /** Each worker takes over what can change while it runs; those that are started later do so as well. */
+  reload(configuration: GatewayConfiguration, text: string): Promise<void>;
+}
+
 /**
  * The gateway as several processes: this one accepts connections, counts what is counted for all, writes the audit log and answers
  * operators; workers do the rest. Throws ConfigurationError for what a worker could not start with.
@@ -38,7 +44,7 @@ export async function startWorkers(
   count: number,
   forWorkers: WorkerConfiguration,
   logger: Logger = createLogger(configuration.logging),
-): Promise<Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown">> {
+): Promise<RunningWorkers> {
   const { limits, policy, audit, timeouts, listeners } = configuration;
   const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
   const metrics = new MergedMetrics();
@@ -48,6 +54,16 @@ export async function startWorkers(
   const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
   const acceptors = new Map<string, Promise<Server>>();
   let isDraining = false;
+  let reloadedText: string | undefined;
+  const reloadWorker = async ({ link, index }: Worker): Promise<void> => {
+    if (reloadedText === undefined) return;
+    await link.ask("reload", reloadedText).catch((error: Error) => {
+      logger.error(
+        { worker: index, problem: error.message },
+        "a worker did not read the configuration again",
+      );
+    });
+  };
 
   const handOver = new HandOver({
     recipients: () => pool.workers,
@@ -78,8 +94,9 @@ export async function startWorkers(
     }),
     shutdownGracePeriodMs: timeouts.shutdownGracePeriodMs,
     logger,
-    onReady: () => {
+    onReady: (worker) => {
       countReady();
+      void reloadWorker(worker);
       handOver.resume();
     },
     onGone: (worker, isExpected) => {
@@ -158,6 +175,11 @@ export async function startWorkers(
         ...Object.fromEntries(
           Object.entries(others).map(([name, { address, port }]) => [name, `${address}:${port}`]),
         ),
+      },
+      reload: async ({ policy: { limits: sessionLimits } }, text) => {
+        places.replaceLimits(sessionLimits);
+        reloadedText = text;
+        await Promise.all(pool.workers.filter(({ isTaking }) => isTaking).map(reloadWorker));
       },
       shutDown: async () => {
         isDraining = true;

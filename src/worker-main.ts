@@ -9,17 +9,20 @@ import type { WorkerStart } from "./workers/calls.ts";
 import { WorkerSide } from "./workers/worker-side.ts";
 
 let gateway: RunningGateway | undefined;
+let reload: ((text: string) => Promise<void>) | undefined;
 
 const primary = new WorkerSide(process, {
   start,
+  reload: async (text) => await reload?.(text),
   metrics: async () => (await gateway?.metrics()) ?? [],
   sessions: () => gateway?.sessions() ?? [],
   nodes: (name) => gateway?.nodes(name) ?? [],
   shutDown: end,
 });
 
-// Ctrl-C reaches all processes of a terminal; the primary says when to end.
+// Ctrl-C and the end of a terminal reach all of its processes; the primary says when to end, and what to read again.
 process.on("SIGINT", () => {});
+process.on("SIGHUP", () => {});
 process.on("SIGTERM", () => void end());
 // Without its primary a worker gets no connections: what it has may finish.
 process.once("disconnect", () => void end());
@@ -41,7 +44,13 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     announce: (logger, fields, message) => logger.debug(fields, message),
     ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
   };
-  gateway = await startGateway(configuration, createLogger(configuration.logging), surroundings);
+  const logger = createLogger(configuration.logging);
+  gateway = await startGateway(configuration, logger, surroundings);
+  reload = async (text) => {
+    const wanted = mergeFlags(parseConfiguration(text, configurationFile), flags);
+    logger.setLevel(wanted.logging.level);
+    await gateway?.reload(wanted);
+  };
 }
 
 let ending: Promise<void> | undefined;

@@ -54,7 +54,7 @@ export async function run(args: string[]): Promise<number> {
   const admin = adminPort === undefined ? undefined : parseListenPort(adminPort, "--admin-port");
   const port = parseListenPort(values.port);
   const verbosity = verbosityOf(values.v);
-  const stopped = terminationSignal(["SIGTERM", "SIGINT", "SIGHUP"]);
+  const stopped = terminationSignal();
   try {
     return await serve({ ...values, port, admin, place, verbosity }, stopped);
   } catch (error) {

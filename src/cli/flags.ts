@@ -12,7 +12,7 @@ export function parseFlags<T extends ParseArgsConfig>(config: T): ReturnType<typ
 
 /** Resolves at the first of them; a second one ends the process at once. */
 export function terminationSignal(
-  signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"],
+  signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT", "SIGHUP"],
 ): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     const onSignal = (signal: NodeJS.Signals): void => {

@@ -4,6 +4,7 @@ import { KUBE_APISERVER_FLAGS, mergeFlags } from "../config/flags.ts";
 import { readText } from "../config/load-configuration.ts";
 import { parseWorkers, type Workers, workerCount } from "../config/workers.ts";
 import { createLogger } from "../observability/logger.ts";
+import { reloaderOf } from "../reload-configuration.ts";
 import { startWorkers } from "../start-workers.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { authenticationWarning, listeningLines } from "./serve-notices.ts";
@@ -18,7 +19,7 @@ const HELP = helpText("sluice serve --config FILE [flags]", [
   ]),
 ]);
 
-/** The gateway, until SIGTERM or Ctrl-C; then running sessions get the grace period. */
+/** The gateway, until SIGTERM or Ctrl-C; then running sessions get the grace period. SIGHUP makes it read its configuration again. */
 export async function run(args: string[]): Promise<number> {
   const { values } = parseFlags({
     args,
@@ -39,24 +40,25 @@ export async function run(args: string[]): Promise<number> {
     return 0;
   }
   if (config === undefined) throw new UsageError(`--config FILE is required\n\n${HELP}`);
-  const stopped = terminationSignal();
+  const stopped = terminationSignal(["SIGTERM", "SIGINT"]);
   const text = await readText(config);
   const configuration = mergeFlags(parseConfiguration(text, config), flags);
   const count = workerCount(workers === undefined ? configuration.workers : workersOf(workers));
   const logger = createLogger(configuration.logging);
   const warning = authenticationWarning(configuration.authentication);
   if (warning !== undefined) logger.warn({}, warning);
+  const forWorkers = { configurationText: text, configurationFile: config, flags };
+  // Until it serves there is nothing to read again, and no reason to die of it.
+  let reload = async (): Promise<void> => {};
+  process.on("SIGHUP", () => void reload());
   const gateway =
     count === 1
       ? await startGateway(configuration, logger)
-      : await startWorkers(
-          configuration,
-          count,
-          { configurationText: text, configurationFile: config, flags },
-          logger,
-        );
+      : await startWorkers(configuration, count, forWorkers, logger);
+  reload = reloaderOf({ file: config, text, flags, gateway, logger });
   process.stdout.write(listeningLines(configuration, gateway.listening));
   await stopped;
+  reload = async () => {};
   await gateway.shutDown();
   return 0;
 }

@@ -56,6 +56,12 @@ export class ManifestSource {
     return source;
   }
 
+  /** Reads the files now, whether they seem to have changed or not. Never rejects. */
+  reload(): Promise<void> {
+    this.#reloading = this.#reloading.then(() => this.#reload());
+    return this.#reloading;
+  }
+
   /** No reload happens once the promise is kept. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -70,7 +76,7 @@ export class ManifestSource {
     const { reloadDelayMs = DEFAULT_RELOAD_DELAY_MS } = this.#options;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#reloading = this.#reloading.then(() => this.#reload());
+      void this.reload();
     }, reloadDelayMs).unref();
   }
 

@@ -6,7 +6,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
 import type { Limits } from "../config/limits.ts";
-import type { PolicyRule } from "../config/policy.ts";
+import type { PolicyRule, SessionPolicy } from "../config/policy.ts";
 import type { Timeouts } from "../config/timeouts.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ListenerMetrics } from "../observability/metrics.ts";
@@ -72,7 +72,8 @@ export type SessionRunContext = Pick<
 
 /** The configured rules, and the counts that its limits are about. */
 export interface GatewayPolicy {
-  readonly rules: readonly PolicyRule[];
+  /** Replaced when the configuration is read again; a session keeps what it was let in by. */
+  rules: readonly PolicyRule[];
   readonly quotas: Quotas;
 }
 
@@ -80,6 +81,8 @@ export interface GatewayPolicy {
 export interface Quotas {
   /** Takes a place or throws StatusError 429. The result gives it back. */
   take(user: string, namespace: string): (() => void) | Promise<() => void>;
+  /** Absent where they are counted for several processes, elsewhere. */
+  replaceLimits?(limits: SessionPolicy["limits"]): void;
 }
 
 export interface KubeletOptions {

@@ -16,6 +16,12 @@ export interface Logger {
   child(fields: LogFields): Logger;
 }
 
+/** The logger of a process. */
+export interface LeveledLogger extends Logger {
+  /** From now on, for its children as well. */
+  setLevel(level: LogLevel): void;
+}
+
 export interface LoggerOptions {
   readonly level: LogLevel;
   /** Gets whole lines, each with its newline; standard error when absent. */
@@ -26,21 +32,31 @@ export interface LoggerOptions {
  * One JSON object per line. Written synchronously, so that the last line of a process that exits or crashes is there;
  * the gateway logs per session, never per chunk.
  */
-export function createLogger({ level, destination }: LoggerOptions): Logger {
+export function createLogger({ level, destination }: LoggerOptions): LeveledLogger {
   const options = {
-    level,
+    // Ours decides: a child of pino's would keep the level that it was made with.
+    level: "debug",
     base: { pid: process.pid },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  return new RedactingLogger(pino(options, destination ?? openDestination({ dest: 2, sync: true })));
+  const lines = pino(options, destination ?? openDestination({ dest: 2, sync: true }));
+  return new RedactingLogger(lines, { level });
 }
 
-class RedactingLogger implements Logger {
-  readonly #pino: PinoLogger;
+const SEVERITY: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 };
 
-  constructor(lines: PinoLogger) {
+class RedactingLogger implements LeveledLogger {
+  readonly #pino: PinoLogger;
+  readonly #least: { level: LogLevel };
+
+  constructor(lines: PinoLogger, least: { level: LogLevel }) {
     this.#pino = lines;
+    this.#least = least;
+  }
+
+  setLevel(level: LogLevel): void {
+    this.#least.level = level;
   }
 
   debug(fields: LogFields, message: string): void {
@@ -60,11 +76,11 @@ class RedactingLogger implements Logger {
   }
 
   child(fields: LogFields): Logger {
-    return new RedactingLogger(this.#pino.child(redactFields(fields)));
+    return new RedactingLogger(this.#pino.child(redactFields(fields)), this.#least);
   }
 
   #write(level: "debug" | "info" | "warn" | "error", fields: LogFields, message: string): void {
-    if (this.#pino.isLevelEnabled(level)) {
+    if (SEVERITY[level] >= SEVERITY[this.#least.level]) {
       // `%` would be taken for a format, so the message is given as a value of its own.
       this.#pino[level](redactFields(fields), "%s", redactText(message));
     }

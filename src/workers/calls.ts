@@ -52,6 +52,8 @@ export type WorkerCalls = {
     readonly body: { readonly name: string; readonly id: number };
     readonly answer: undefined;
   };
+  /** Another text of the configuration, that the primary has found to be right. */
+  readonly reload: { readonly body: string; readonly answer: undefined };
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
   /** What it holds of all nodes, or of the one of that name. */

@@ -20,6 +20,10 @@ export class SharedPlaces {
     this.#quotas = new SessionQuotas(limits);
   }
 
+  replaceLimits(limits: SessionPolicy["limits"]): void {
+    this.#quotas.replaceLimits(limits);
+  }
+
   get taken(): number {
     return this.#places.size;
   }

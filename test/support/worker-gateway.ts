@@ -59,6 +59,10 @@ export class WorkerGateway {
     return this.#files.write(name, text);
   }
 
+  get configurationFile(): string {
+    return this.#files.configurationFile;
+  }
+
   get authority(): string {
     return this.#served.authority;
   }
@@ -88,6 +92,11 @@ export class WorkerGateway {
       .split("\n")
       .find((line) => line.includes("the gateway is ready"));
     return JSON.parse(ready ?? "{}")[name];
+  }
+
+  /** JSON lines of all processes so far. */
+  log(): string {
+    return this.#served.log();
   }
 
   signal(signal: NodeJS.Signals): void {

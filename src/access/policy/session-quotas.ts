@@ -5,11 +5,16 @@ const RETRY_AFTER_SECONDS = 10;
 
 /** Counts the sessions of each user and in each namespace, those still being set up included. */
 export class SessionQuotas {
-  readonly #limits: SessionPolicy["limits"];
+  #limits: SessionPolicy["limits"];
   readonly #ofUser = new Map<string, number>();
   readonly #ofNamespace = new Map<string, number>();
 
   constructor(limits: SessionPolicy["limits"]) {
+    this.#limits = limits;
+  }
+
+  /** Sessions that are past a bound that shrank go on. */
+  replaceLimits(limits: SessionPolicy["limits"]): void {
     this.#limits = limits;
   }
 
