@@ -29,6 +29,8 @@ export interface AgentOptions {
   /** Health, sessions and metrics; absent: nowhere. */
   readonly admin?: ListenAddress | undefined;
   readonly timeouts?: Partial<Timeouts> | undefined;
+  /** What is learned of the API server is timed by it; the session clock unless said otherwise. */
+  readonly memoryClock?: { now(): number } | undefined;
   readonly logger: Logger;
   /** Is told of every request to the API server. */
   readonly trace?: ConnectTrace | undefined;
@@ -70,7 +72,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     edge: new EdgeRules(edge),
     limits,
     timeouts,
-    nodes: buildKnownNodes({ kubelet, limits, timeouts }, clock, metrics),
+    nodes: buildKnownNodes({ kubelet, limits, timeouts }, options.memoryClock ?? clock, metrics),
     clock,
     sessions,
     metrics,

@@ -3,11 +3,13 @@ import type { KubeletRequest } from "../gateway/kubelet-request.ts";
 import type { HeaderList } from "../upstream/header-list.ts";
 import type { UpgradeResponse } from "../upstream/upgrade-request.ts";
 import type { AgentContext } from "./agent-context.ts";
+import type { AgentUpstream } from "./agent-upstream.ts";
 import { inUsersName, reasonLines } from "./user-headers.ts";
 
 /**
  * Asks the API server for a session in the user's name, over a connection of its own. Credentials that it no longer takes are read anew and
- * shown once more: nothing of the session has begun by then. `clientHeaders`: the request as the client sent it.
+ * shown once more: nothing of the session has begun by then. Where the API server is a Sluice, a WebSocket goes on over new connections when
+ * one is lost (protocols/resume). `clientHeaders`: the request as the client sent it.
  *
  * Throws UpstreamError, ConnectError for the user's proxy, and StatusError 503 where there are no credentials.
  */
@@ -36,19 +38,37 @@ async function send(
   agent: AgentContext,
 ): Promise<UpgradeResponse> {
   const { upstream, clock } = agent;
-  const { authority, endpoint, trace } = upstream;
-  // Impersonation is the client's to ask for; the gateway's request has none.
-  const asked = clientHeaders.filter(([name]) => name.toLowerCase().startsWith("impersonate-"));
-  const lines = [...request.headers, ...asked, ...reasonLines(clientHeaders)];
-  const headers = inUsersName(lines, { credentials, authority });
+  const { endpoint, trace } = upstream;
+  const linesWith = (shown: HeaderList): HeaderList => linesFor(clientHeaders, request, shown, upstream);
+  const headers = linesWith(credentials);
   const path = upstream.pathOf(request.path);
   const startedMs = clock.now();
   trace.request?.(request.method, upstream.origin + path, headers);
   const connect = upstream.connect.bind(undefined, endpoint);
-  const response = await requestSession(endpoint, { ...request, path, headers }, signal, agent, connect);
+  const response = await requestSession(endpoint, { ...request, path, headers }, signal, agent, connect, {
+    clock,
+    renewHeaders: async () => {
+      // The session may be older than they are good for.
+      upstream.forgetCredentials();
+      return linesWith(await upstream.credentials());
+    },
+    note: (text) => agent.note(text),
+  });
   const { status, statusMessage, rawHeaders } = response;
   trace.response?.(status, statusMessage, rawHeaders, clock.now() - startedMs);
   return response;
+}
+
+function linesFor(
+  clientHeaders: HeaderList,
+  request: KubeletRequest,
+  credentials: HeaderList,
+  { authority }: AgentUpstream,
+): HeaderList {
+  // Impersonation is the client's to ask for; the gateway's request has none.
+  const asked = clientHeaders.filter(([name]) => name.toLowerCase().startsWith("impersonate-"));
+  const lines = [...request.headers, ...asked, ...reasonLines(clientHeaders)];
+  return inUsersName(lines, { credentials, authority });
 }
 
 function isSame(before: HeaderList, after: HeaderList): boolean {

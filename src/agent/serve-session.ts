@@ -1,17 +1,14 @@
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { badRequest } from "../api/status.ts";
-import type { AskedNode } from "../gateway/ask-node.ts";
-import { checkClientHandshake } from "../gateway/client-handshake.ts";
 import type { IncomingStreaming } from "../gateway/incoming-request.ts";
-import { kubeletRequestFor } from "../gateway/kubelet-request.ts";
 import type { PendingClient } from "../gateway/pending-client.ts";
-import { type Plan, planForRuntime } from "../gateway/plan.ts";
+import { webSocketPathOf } from "../gateway/plan.ts";
 import { type PreparedStreaming, requireCarriableUpgrade } from "../gateway/prepare-streaming.ts";
 import { runSession } from "../gateway/run-session.ts";
 import { parseStreamingRequest, type StreamingPath } from "../gateway/streaming-request.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { dialUpstream } from "./dial-upstream.ts";
-import { unansweredError } from "./forward.ts";
+import { askApiServer } from "./ask-api-server.ts";
+import { planForApiServer } from "./plan-session.ts";
 
 /**
  * An exec, attach or port-forward: planned here, then run-session.ts with the API server in the place of a node. Nothing is decided about the
@@ -27,7 +24,7 @@ export async function serveSession(
 ): Promise<void> {
   const startedMs = agent.clock.now();
   const prepared = prepare(path, user, incoming, agent);
-  const ask = () => askUpstream(prepared, target, client.signal, agent);
+  const ask = () => askApiServer(prepared, target, client.signal, agent);
   await runSession({ prepared, startedMs, ask }, client, agent);
 }
 
@@ -35,7 +32,7 @@ function prepare(
   path: StreamingPath,
   user: UserInfo,
   incoming: IncomingStreaming,
-  { upstream }: AgentContext,
+  { upstream, nodes }: AgentContext,
 ): PreparedStreaming {
   const request = parseStreamingRequest(path, incoming);
   if (request.offer.transport === "none") throw badRequest("Upgrade request required");
@@ -50,38 +47,12 @@ function prepare(
     streaming: undefined,
     incarnation: "",
   };
+  const { avoidedPaths } = nodes.capabilityOf(node);
   return {
     user,
     request,
     target: { namespace, pod, container, node },
-    plan: planForRuntime(subresource, offer, { ExtendWebSocketsToKubelet: false }),
+    plan: planForApiServer(subresource, offer, avoidedPaths.includes(webSocketPathOf(subresource))),
     policy: { rule: undefined, reason: request.reason },
   };
-}
-
-async function askUpstream(
-  prepared: PreparedStreaming,
-  target: string,
-  signal: AbortSignal,
-  agent: AgentContext,
-): Promise<AskedNode> {
-  try {
-    return await attempt(prepared, prepared.plan, target, signal, agent);
-  } catch (error) {
-    throw unansweredError(error);
-  }
-}
-
-async function attempt(
-  { plan: _, ...rest }: PreparedStreaming,
-  plan: Plan,
-  target: string,
-  signal: AbortSignal,
-  agent: AgentContext,
-): Promise<AskedNode> {
-  const prepared = { ...rest, plan };
-  const handshake = checkClientHandshake(prepared);
-  const kubeletRequest = kubeletRequestFor(prepared.request, target, plan);
-  const response = await dialUpstream(prepared.request.headers, kubeletRequest, signal, agent);
-  return { prepared, handshake, kubeletRequest, response };
 }

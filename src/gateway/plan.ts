@@ -37,6 +37,8 @@ export const PLAN_REASONS = {
     "nothing but WebSocket reaches the upstream, so SPDY ends here and WebSocket v5, or the tunnel, goes on",
   "older-websocket-over-hop":
     "nothing but WebSocket v5 and the tunnel reaches the upstream, so the client's older protocol ends here and they go on",
+  "upstream-refused-websocket":
+    "the API server refused WebSocket v5, or the tunnel, so the client's own protocol goes on",
   "gate-off": "the feature gate for this path is off, so nothing is translated",
 } as const;
 

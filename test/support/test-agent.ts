@@ -4,7 +4,9 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "
 import { Agent, request as sendRequest } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
+import { Target } from "../../src/client/index.ts";
 import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { createSelfSignedCertificate } from "../../src/standin/index.ts";
@@ -21,6 +23,7 @@ export interface TestAgentOptions {
   readonly user?: object;
   /** More of the kubeconfig's cluster. */
   readonly cluster?: object;
+  readonly memoryClock?: { now(): number };
 }
 
 export interface AgentAnswer {
@@ -42,12 +45,14 @@ export class TestAgent {
   readonly #agent: RunningAgent;
   readonly #folder: string;
   readonly #tls: Agent;
+  readonly #authority: string;
   /** Everything that it told: notes, traced requests and answers, log lines. */
   readonly told: string[];
 
   private constructor(agent: RunningAgent, folder: string, ca: string, told: string[]) {
     this.#agent = agent;
     this.#folder = folder;
+    this.#authority = ca;
     this.#tls = new Agent({ ca, keepAlive: false });
     this.told = told;
   }
@@ -56,6 +61,7 @@ export class TestAgent {
     server,
     user = { token: USER_TOKEN },
     cluster,
+    memoryClock,
   }: TestAgentOptions): Promise<TestAgent> {
     const folder = mkdtempSync(path.join(tmpdir(), "sluice-agent-test-"));
     const file = path.join(folder, "config");
@@ -74,6 +80,7 @@ export class TestAgent {
       tls: { cert, key },
       token: AGENT_TOKEN,
       timeouts: { lingerIdleMs: 500 },
+      memoryClock,
       logger: createLogger({ level: "debug", destination: { write: (line) => void told.push(line) } }),
       trace: {
         request: (method, url) => void told.push(`${method} ${url}`),
@@ -82,6 +89,12 @@ export class TestAgent {
       note: (text) => void told.push(text),
     });
     return new TestAgent(agent, folder, cert, told);
+  }
+
+  /** For our own library's clients. */
+  target(): Target {
+    const headers = () => [["Authorization", `Bearer ${AGENT_TOKEN}`] as const];
+    return new Target({ url: this.url, tls: { ca: this.#authority }, proxy: "none", headers });
   }
 
   get url(): URL {
@@ -118,6 +131,42 @@ export class TestAgent {
         reject(new Error("switched"));
       });
       request.end(body);
+    });
+  }
+
+  /** An upgrade in SPDY; the socket where it was accepted, the whole answer where it was not. */
+  upgradeToSpdy(
+    target: string,
+    versions: readonly string[] = ["v4.channel.k8s.io"],
+  ): Promise<{
+    readonly status: number;
+    readonly headers: IncomingHttpHeaders;
+    readonly socket?: Duplex;
+    readonly body: string;
+  }> {
+    return new Promise((resolve, reject) => {
+      const request = sendRequest(new URL(target, this.url), {
+        agent: this.#tls,
+        method: "POST",
+        headers: {
+          Authorization: `Bearer ${AGENT_TOKEN}`,
+          Connection: "Upgrade",
+          Upgrade: "SPDY/3.1",
+          "X-Stream-Protocol-Version": [...versions],
+        },
+      });
+      request.on("error", reject);
+      request.on("upgrade", ({ headers }, socket) => {
+        socket.on("error", () => {});
+        resolve({ status: 101, headers, socket, body: "" });
+      });
+      request.on("response", (response) => {
+        const body = collect(response);
+        const { statusCode: status = 0, headers } = response;
+        response.once("end", () => resolve({ status, headers, body: body() }));
+        response.once("error", reject);
+      });
+      request.end();
     });
   }
 

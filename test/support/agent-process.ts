@@ -1,0 +1,85 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { builtProgram } from "./built-program.ts";
+import { eventually } from "./eventually.ts";
+import { collect } from "./kubectl.ts";
+import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+
+export interface AgentProcess {
+  /** What the agent wrote. */
+  readonly kubeconfig: string;
+  /** What it said on stderr so far. */
+  said(): string;
+  readMetrics(): Promise<MetricSamples>;
+  /** Throws when it did not end by itself, well, and with nothing left. */
+  stop(): Promise<void>;
+}
+
+/** An API server, and who the agent is to it. */
+export interface AgentUpstreamAccess {
+  readonly server: string;
+  /** PEM; absent: plain HTTP. */
+  readonly authority?: string;
+  readonly token: string;
+}
+
+/** `sluice agent` as its users start it. */
+export async function startAgentProcess(
+  { server, authority, token }: AgentUpstreamAccess,
+  flags: readonly string[] = [],
+): Promise<AgentProcess> {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-agent-process-"));
+  const own = path.join(folder, "own-kubeconfig");
+  const ca = authority && { "certificate-authority-data": Buffer.from(authority).toString("base64") };
+  const config = {
+    "current-context": "own",
+    clusters: [{ name: "own", cluster: { server, ...ca } }],
+    users: [{ name: "own", user: { token } }],
+    contexts: [{ name: "own", context: { cluster: "own", user: "own", namespace: "default" } }],
+  };
+  writeFileSync(own, JSON.stringify(config), { mode: 0o600 });
+  const args = [
+    "agent",
+    "--kubeconfig",
+    own,
+    "--dir",
+    path.join(folder, "agent"),
+    "--admin-port",
+    "0",
+    ...flags,
+  ];
+  const agent = spawn(process.execPath, [builtProgram(), ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const [stdout, stderr] = [collect(agent.stdout), collect(agent.stderr)];
+  const closed = once(agent, "close");
+  const stop = async (): Promise<void> => {
+    agent.kill("SIGTERM");
+    const timer = setTimeout(() => agent.kill("SIGKILL"), 15_000);
+    const [exitCode] = await closed;
+    clearTimeout(timer);
+    rmSync(folder, { recursive: true, force: true });
+    if (exitCode !== 0)
+      throw new Error(`the agent ended with ${exitCode ?? agent.signalCode}: ${stderr().slice(-2_000)}`);
+  };
+  try {
+    const [kubeconfig, adminUrl] = await eventually(
+      () => `the agent is ready; it said ${stdout()} ${stderr()}`,
+      () => {
+        const [file, url] = [/^ready (.+)$/m.exec(stdout())?.[1], /metrics: (\S+)/.exec(stderr())?.[1]];
+        return file === undefined || url === undefined ? undefined : ([file, url] as const);
+      },
+      { timeoutMs: 20_000 },
+    );
+    return {
+      kubeconfig,
+      said: stderr,
+      readMetrics: async () => parseMetrics(await (await fetch(new URL("/metrics", adminUrl))).text()),
+      stop,
+    };
+  } catch (error) {
+    await stop().catch(() => {});
+    throw error;
+  }
+}
