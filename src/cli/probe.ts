@@ -11,6 +11,7 @@ import { type ProbeKind, type ProbeTiming, timingOf } from "../probes/worker/pro
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { readPodProbe } from "./probe-pod-argument.ts";
 import { describeHandler, reportText } from "./probe-report.ts";
+import { runtimeCommands } from "./probe-runtime.ts";
 import { parseProbeUrl } from "./probe-url-argument.ts";
 import { ProbeWatch } from "./probe-watch.ts";
 import { UsageError } from "./usage-error.ts";
@@ -25,6 +26,7 @@ const HELP = helpText("sluice probe URL [flags]  |  sluice probe -f FILE --pod-i
   ["--pod, --container NAME", "which of its pods and containers; needed where there are several"],
   ["--kind KIND", "liveness, readiness or startup; needed where there are several"],
   ["--pod-ip IP", "where the pod is"],
+  ["--runtime-endpoint unix://PATH", "this node's container runtime, which runs exec probes"],
   ["--timeout DURATION", "time-out of one run; the manifest's, or 1s"],
   ["--watch", "probe again and again, and count as the kubelet does"],
   ["--period, --success-threshold, --failure-threshold", "for --watch; the manifest's, or 10s, 1 and 3"],
@@ -50,6 +52,7 @@ export async function run(args: string[]): Promise<number> {
       container: { type: "string" },
       kind: { type: "string" },
       "pod-ip": { type: "string" },
+      "runtime-endpoint": { type: "string" },
       timeout: { type: "string" },
       watch: { type: "boolean" },
       period: { type: "string" },
@@ -67,17 +70,26 @@ export async function run(args: string[]): Promise<number> {
   }
   const gates = gatesOf(values["feature-gates"]);
   const asked = await readAsked(positionals, values, gates);
+  try {
+    return await runAsked(asked, values, gates);
+  } finally {
+    asked.close?.();
+  }
+}
+
+async function runAsked(asked: AskedProbe, values: Values, gates: FeatureGates): Promise<number> {
+  const text = (name: string) => values[name] as string | undefined;
   const timing: ProbeTiming = {
     ...asked.timing,
-    ...secondsOf("timeoutSeconds", "timeout", values.timeout),
-    ...secondsOf("periodSeconds", "period", values.period),
-    ...countOf("successThreshold", "success-threshold", values["success-threshold"]),
-    ...countOf("failureThreshold", "failure-threshold", values["failure-threshold"]),
+    ...secondsOf("timeoutSeconds", "timeout", text("timeout")),
+    ...secondsOf("periodSeconds", "period", text("period")),
+    ...countOf("successThreshold", "success-threshold", text("success-threshold")),
+    ...countOf("failureThreshold", "failure-threshold", text("failure-threshold")),
   };
   const attempt = () =>
     runProbe(asked.handler, asked.target, {
       timeoutMs: timing.timeoutSeconds * 1_000,
-      userAgentVersion: values["kubelet-version"] ?? KUBELET_VERSION,
+      userAgentVersion: text("kubelet-version") ?? KUBELET_VERSION,
       gates: {
         H2CContainerProbe: gates.isEnabled("H2CContainerProbe"),
         GRPCContainerProbeTLS: gates.isEnabled("GRPCContainerProbeTLS"),
@@ -87,7 +99,7 @@ export async function run(args: string[]): Promise<number> {
   if (values.watch) {
     const stopping = new AbortController();
     void terminationSignal().then(() => stopping.abort());
-    const { rounds } = countOf("rounds", "rounds", values.rounds);
+    const { rounds } = countOf("rounds", "rounds", text("rounds"));
     const watch = new ProbeWatch({
       what,
       kind: asked.kind,
@@ -107,6 +119,8 @@ export async function run(args: string[]): Promise<number> {
 }
 
 interface AskedProbe {
+  /** Lets go of what commands are run by. */
+  readonly close?: () => void;
   readonly handler: ProbeHandler;
   readonly target: ProbeTarget;
   readonly kind: ProbeKind;
@@ -126,7 +140,9 @@ async function readAsked(
   if (more.length > 0 || (url === undefined) === (file === undefined)) {
     throw new UsageError(`one URL or one -f FILE is needed\n\n${HELP}`);
   }
+  const endpoint = text("runtime-endpoint");
   if (url !== undefined) {
+    if (endpoint !== undefined) throw new UsageError(`--runtime-endpoint says nothing about ${url}`);
     const flags = {
       protocol: text("protocol"),
       service: text("service"),
@@ -145,11 +161,29 @@ async function readAsked(
   }
   const name = `${pod.metadata.name}:${container.name}`;
   const target = { host: host ?? "", containerPorts: container.ports ?? [], name };
-  return { handler: probe, target, kind, timing: timingOf(probe) };
+  if (probe.exec === undefined) {
+    if (endpoint !== undefined)
+      throw new UsageError("--runtime-endpoint is for exec probes, and this is none");
+    return { handler: probe, target, kind, timing: timingOf(probe) };
+  }
+  if (endpoint === undefined) {
+    throw new UsageError("an exec probe needs --runtime-endpoint: the container's runtime runs the command");
+  }
+  const { namespace = "default", name: podName } = pod.metadata;
+  const commands = await runtimeCommands(endpoint, { namespace, name: podName }, container.name);
+  const environment = Array.isArray(container.env) ? container.env : [];
+  return {
+    handler: probe,
+    target: { ...target, environment, runCommand: commands.runCommand },
+    kind,
+    timing: timingOf(probe),
+    close: commands.close,
+  };
 }
 
 /** Looked into only where something went wrong: it takes connections of its own. */
 async function causeOf({ handler, target }: AskedProbe, result: ProbeResult): Promise<string | undefined> {
+  if (handler.exec !== undefined) return undefined;
   if (result.result === "Success" || (result.error !== undefined && result.wire.status === undefined)) {
     return undefined;
   }

@@ -152,6 +152,31 @@ describe("sluice probe URL", () => {
     await expect(run(args)).rejects.toThrow(message);
   });
 
+  it("an exec probe needs the container's runtime, and nothing else takes one", async () => {
+    const file = path.join(folder, "exec.yaml");
+    writeFileSync(
+      file,
+      `apiVersion: v1
+kind: Pod
+metadata: { name: web }
+spec:
+  containers:
+  - name: main
+    image: web
+    livenessProbe: { exec: { command: [sh, -c, "exit 0"] } }
+    readinessProbe: { tcpSocket: { port: 80 } }
+`,
+    );
+    const of = (kind: string, ...more: string[]) => run(["-f", file, "--kind", kind, ...more]);
+    const endpoint = ["--runtime-endpoint", "unix:///run/no.sock"];
+    await expect(of("liveness")).rejects.toThrow("an exec probe needs --runtime-endpoint");
+    await expect(of("liveness", "--runtime-endpoint", "http://x")).rejects.toThrow(
+      "must be a unix socket such as",
+    );
+    await expect(of("readiness", "--pod-ip", "127.0.0.1", ...endpoint)).rejects.toThrow("is for exec probes");
+    await expect(run(["tcp://127.0.0.1:80", ...endpoint])).rejects.toThrow("says nothing about tcp://");
+  });
+
   it("shows no control characters of a server's", () => {
     expect(oneLine("a\u001b[31mb\r\nc\u009b\n")).toBe("a\u{fffd}[31mb | c\u{fffd}");
     expect(oneLine("x".repeat(600))).toHaveLength(503);

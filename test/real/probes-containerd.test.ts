@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { buildProbes } from "../../src/build-probes.ts";
+import { run } from "../../src/cli/probe.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions } from "../../src/cluster/locate.ts";
 import { parseManifests } from "../../src/cluster/manifests.ts";
@@ -12,6 +16,18 @@ import { eventually } from "../support/eventually.ts";
 import { containerds, describeReal } from "../support/real-parts.ts";
 import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
 import { runWebPod, webPod } from "./containerd/web-pod.ts";
+
+async function runProbeCommand(...args: string[]): Promise<{ code: number; text: string }> {
+  const written: string[] = [];
+  const write = vi
+    .spyOn(process.stdout, "write")
+    .mockImplementation((chunk) => written.push(String(chunk)) > 0);
+  try {
+    return { code: await run(args), text: written.join("") };
+  } finally {
+    write.mockRestore();
+  }
+}
 
 describeReal("containerd", "exec probes by containerd", () => {
   const [binaries] = containerds();
@@ -66,6 +82,45 @@ describeReal("containerd", "exec probes by containerd", () => {
       });
       const large = await probe(["sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x"]);
       expect(large.message).toBe("x".repeat(10_240));
+    });
+
+    it("sluice probe --runtime-endpoint: a pod's exec probe by hand", async () => {
+      const folder = mkdtempSync(path.join(tmpdir(), "sluice-probe-exec-"));
+      const file = path.join(folder, "pod.yaml");
+      writeFileSync(
+        file,
+        `apiVersion: v1
+kind: Pod
+metadata: { name: ${webPod.name}, namespace: default }
+spec:
+  containers:
+  - name: ${webPod.container}
+    image: web
+    env: [{ name: WHAT, value: out }]
+    readinessProbe: { exec: { command: [echo, $(WHAT)] } }
+    livenessProbe: { exec: { command: [sh, -c, "echo no; exit 3"] } }
+    startupProbe: { exec: { command: [sleep, "10"] } }
+`,
+      );
+      const probeOf = (kind: string, socket = containerd.socket) =>
+        runProbeCommand("-f", file, "--kind", kind, "--runtime-endpoint", `unix://${socket}`);
+      try {
+        const ready = await probeOf("readiness");
+        expect(ready.code).toBe(0);
+        expect(ready.text).toMatch(/Success/);
+        expect(ready.text).toMatch(/out/);
+        const live = await probeOf("liveness");
+        expect(live.code).toBe(1);
+        expect(live.text).toMatch(/Failure/);
+        const late = await probeOf("startup");
+        expect(late.code).toBe(1);
+        expect(late.text).toMatch(/command "sleep 10" timed out/);
+        const nobody = await probeOf("readiness", path.join(folder, "no-socket"));
+        expect(nobody.code).toBe(1);
+        expect(nobody.text).toMatch(/can not be reached/);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
     });
 
     it("readiness follows a file in the container, and a failed liveness ends it", async () => {
