@@ -173,9 +173,8 @@ function answer(
 const UNREAD_BODY_LINGER_MS = 5_000;
 
 function write(downstream: HttpDownstream, { status, headers, body }: IngressAnswer): void {
-  const sink = downstream.respond(status, reasonPhrase(status), headers);
-  if (downstream.method !== "HEAD") sink.write(body);
-  downstream.finish([]);
+  const parts = downstream.method === "HEAD" || body.length === 0 ? [] : [body];
+  downstream.respondWhole(status, reasonPhrase(status), headers, parts, []);
   if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
 }
 

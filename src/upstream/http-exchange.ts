@@ -155,8 +155,11 @@ export class HttpExchange implements Http1Exchange {
       return true;
     }
     if (this.#trailers !== undefined) this.#finish();
-    else if (this.#sink?.writableNeedDrain === true) this.#waitForDrain(this.#sink);
-    return this.#downstream.pendingBytes === 0;
+    // Mostly the system has taken all of it by now.
+    if (this.#downstream.pendingBytes === 0) return true;
+    if (this.#connection !== undefined && this.#sink?.writableNeedDrain === true)
+      this.#waitForDrain(this.#sink);
+    return false;
   }
 
   onDrain(): void {

@@ -92,7 +92,10 @@ export class Http1Connection implements ResponseHandler<Buffer> {
 
   /** False: wait for `onDrain`. */
   write(data: string | Uint8Array): boolean {
-    return typeof data === "string" ? this.#socket.write(data, "latin1") : this.#socket.write(data);
+    const socket = this.#socket;
+    const hasRoom = typeof data === "string" ? socket.write(data, "latin1") : socket.write(data);
+    // Mostly the system has taken all of it by now, whatever its size.
+    return hasRoom || socket.writableLength === 0;
   }
 
   /** Calls back when the system has taken all that was written. Never, when the connection breaks. */
@@ -108,8 +111,11 @@ export class Http1Connection implements ResponseHandler<Buffer> {
     this.#socket.cork();
   }
 
-  uncork(): void {
-    this.#socket.uncork();
+  /** As `write`. */
+  uncork(): boolean {
+    const socket = this.#socket;
+    socket.uncork();
+    return !socket.writableNeedDrain || socket.writableLength === 0;
   }
 
   /** Stops reading; the upstream will notice. */

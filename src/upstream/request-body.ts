@@ -34,9 +34,8 @@ export class RequestBody {
       connection.cork();
       connection.write(`${part.length.toString(16)}\r\n`);
       connection.write(part);
-      const hasRoom = connection.write("\r\n");
-      connection.uncork();
-      if (!hasRoom) this.#downstream.body.pause();
+      connection.write("\r\n");
+      if (!connection.uncork()) this.#downstream.body.pause();
     } else if (!connection.write(part)) {
       this.#downstream.body.pause();
     }
