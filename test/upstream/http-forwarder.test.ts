@@ -228,6 +228,32 @@ describe("forwardExchange: responses", () => {
     client.destroy();
   });
 
+  it.each([10, 100_000])("answers pipelined requests in their order, with %i bytes", async (bytes) => {
+    let answerFirst = (): void => {};
+    const answered: string[] = [];
+    const { forwarder } = await httpPair((request, response) => {
+      const answer = (): void => {
+        answered.push(request.url ?? "");
+        response.end((request.url ?? "").repeat(bytes / 2));
+      };
+      if (request.url === "/1") answerFirst = answer;
+      else answer();
+    });
+    const client = await openClient(forwarder.port);
+    let received = "";
+    client.on("data", (chunk) => {
+      received += chunk;
+    });
+    client.write("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
+    await until(() => answered.length === 1, "the second is answered");
+    answerFirst();
+    await until(() => received.endsWith("/2".repeat(bytes / 2)), "both answers");
+    expect(received.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2);
+    expect(received.indexOf("/1")).toBeGreaterThan(0);
+    expect(received.lastIndexOf("/1")).toBeLessThan(received.indexOf("/2"));
+    client.destroy();
+  });
+
   it("replaces a redirect only when told to (TestRejectForwardingRedirectsOption)", async () => {
     const redirect = answering("HTTP/1.1 302 Found\r\nLocation: http://evil/\r\nContent-Length: 0\r\n\r\n");
     const open = await rawPair(redirect);
