@@ -95,15 +95,17 @@ export async function startGateway(
         ? undefined
         : new Bandwidth(limits.maxConnectionBytesPerSecond),
     sessions,
-    resumable: configuration.resumption.enabled
-      ? new ResumableSessions({
-          settings: configuration.resumption,
-          clock,
-          lingerTimes: timeouts,
-          metrics: metrics.resumption,
-          logger,
-        })
-      : undefined,
+    // A resumption would reach any of the processes, and must find the one that holds the session.
+    resumable:
+      configuration.resumption.enabled && surroundings.isOneOfSeveral !== true
+        ? new ResumableSessions({
+            settings: configuration.resumption,
+            clock,
+            lingerTimes: timeouts,
+            metrics: metrics.resumption,
+            logger,
+          })
+        : undefined,
     metrics,
     logger,
   };

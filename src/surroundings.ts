@@ -19,6 +19,8 @@ export interface Surroundings {
   openAuditLog(log: AuditLogFile): AuditDelivery;
   /** Says what happened to this process, where the process that stands for the gateway says it to operators. */
   announce(logger: Logger, fields: LogFields, message: string): void;
+  /** Connections of one client reach several processes, each of which knows only its own sessions. */
+  readonly isOneOfSeveral?: boolean;
   /** What TLS tickets are encrypted with; absent: this process' own. */
   readonly ticketKeys?: Buffer | undefined;
 }

@@ -42,6 +42,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     quotasOf: () => ({ take: (user, namespace) => primary.takePlace(user, namespace) }),
     openAuditLog: () => ({ deliver: (events) => primary.writeAudit(events), stop: () => {} }),
     announce: (logger, fields, message) => logger.debug(fields, message),
+    isOneOfSeveral: true,
     ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
   };
   const logger = createLogger(configuration.logging);

@@ -2,18 +2,9 @@ import { RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
 import { agreementOf, isFinalStatus, offerLine, resumingSocket } from "../upstream/resuming-client.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { ConnectError } from "./connect-error.ts";
-import { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
+import type { ResumeOptions } from "./resume-options.ts";
+import { defaultSessionTimes } from "./session-times.ts";
 import type { Target } from "./target.ts";
-
-/** How a resumable session behaves on this side. */
-export interface ResumeOptions {
-  /** Heartbeats and deadlines are kept with this clock; that of all sessions unless said otherwise. */
-  readonly clock?: SessionTimes["clock"] | undefined;
-  /** Is told when a connection is lost, and when the session goes on, in a sentence without secrets. */
-  note?(text: string): void;
-  /** In milliseconds: a PING this often, and how long a silent connection is waited for. */
-  readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
-}
 
 /**
  * As `dial`, for a WebSocket whose session shall survive lost connections (protocols/resume). Where the server agrees, `socket` is not that
@@ -51,16 +42,6 @@ export async function dialResumable(
     isFinal: (error) => error instanceof ConnectError && isFinal(error),
   });
   return { ...connection, socket, head: Buffer.alloc(0), protocol: agreement.protocol, isResumable: true };
-}
-
-/** As `dial`, or as `dialResumable` where that is wanted. */
-export function dialWith(
-  target: Target,
-  request: DialRequest,
-  resume: boolean | ResumeOptions | undefined,
-): Promise<UpgradedConnection> {
-  if (resume === undefined || resume === false) return dial(target, request);
-  return dialResumable(target, request, resume === true ? {} : resume);
 }
 
 function isFinal({ leg, httpStatus }: ConnectError): boolean {

@@ -6,8 +6,9 @@ import {
 import { type CommandEnd, CommandRun, type CommandStreams } from "./command-run.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { ConnectError } from "./connect-error.ts";
-import { dialWith, type ResumeOptions } from "./dial-resumable.ts";
+import { dialWith } from "./dial-with.ts";
 import type { CommandPath } from "./pod-paths.ts";
+import type { ResumeOptions } from "./resume-options.ts";
 import { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
 import type { Target } from "./target.ts";
 import { WebSocketCommandLink } from "./websocket-command-link.ts";

@@ -4,7 +4,7 @@ export type { UpstreamTlsOptions as TargetTlsOptions } from "../upstream/tls.ts"
 export type { CommandEnd, CommandStreams } from "./command-run.ts";
 export { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "./connect-error.ts";
-export { dialResumable, type ResumeOptions } from "./dial-resumable.ts";
+export { dialResumable } from "./dial-resumable.ts";
 export {
   type Executor,
   type ExecutorOptions,
@@ -24,6 +24,7 @@ export { PortForwardConnection } from "./port-forward-connection.ts";
 export { FallbackDialer, type PortForwardDialer, SpdyDialer, TunnelDialer } from "./port-forward-dialers.ts";
 export { type ListeningPort, PortForwarder, type PortForwarderOptions } from "./port-forwarder.ts";
 export type { ApiStatus } from "./refusal.ts";
+export type { ResumeOptions } from "./resume-options.ts";
 export { SessionError, type SessionErrorCode } from "./session-error.ts";
 export { defaultSessionTimes, type SessionTimes } from "./session-times.ts";
 export { type ConnectTrace, Target, type TargetOptions } from "./target.ts";

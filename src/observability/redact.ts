@@ -8,6 +8,7 @@ const SECRET_NAMES = new Set([
   "cookie",
   "setcookie",
   "secwebsocketprotocol",
+  "sluiceresume",
   "wwwauthenticate",
   "token",
   "accesstoken",

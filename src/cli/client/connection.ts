@@ -1,5 +1,6 @@
 import type { ParseArgsConfig } from "node:util";
 import { kubeconfigTarget } from "../../client/kubeconfig-target.ts";
+import type { ResumeOptions } from "../../client/resume-options.ts";
 import type { Target } from "../../client/target.ts";
 import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
 import { UsageError } from "../usage-error.ts";
@@ -48,6 +49,11 @@ export async function openConnection(values: ConnectionValues): Promise<ClientCo
 /** kubectl's switch: WebSockets are off only where it is set to "false". */
 export function webSocketsAreOn(variable: string): boolean {
   return (process.env[variable] ?? "").toLowerCase() !== "false";
+}
+
+/** Sessions survive lost connections where the server is a Sluice; "false" switches that off. What happens is told from -v 4 on. */
+export function resumeOptions({ verbosity }: ClientConnection): ResumeOptions | false {
+  return webSocketsAreOn("SLUICE_RESUME") && { note: (text) => verbosity.note(text) };
 }
 
 /** The arguments before and behind the first `--`; `command` is absent where there is none. */

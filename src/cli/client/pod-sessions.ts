@@ -9,7 +9,7 @@ import {
   shouldFallBack,
   TunnelDialer,
 } from "../../client/index.ts";
-import { type ClientConnection, webSocketsAreOn } from "./connection.ts";
+import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 
 /** A local connection waits for so long for a pod that is being replaced, or a gateway that starts again. */
@@ -132,14 +132,18 @@ export class PodSessions {
     const path = portForwardPath({ namespace: pod.metadata.namespace, pod: pod.metadata.name });
     const spdy = new SpdyDialer(target, path);
     const dialer = webSocketsAreOn("KUBECTL_PORT_FORWARD_WEBSOCKETS")
-      ? new FallbackDialer(new TunnelDialer(target, path), spdy, (error) => {
-          const falls = shouldFallBack(error);
-          if (falls)
-            verbosity.note(
-              `fallback to secondary dialer from primary dialer err: ${(error as Error).message}`,
-            );
-          return falls;
-        })
+      ? new FallbackDialer(
+          new TunnelDialer(target, path, { resume: resumeOptions(this.#client) }),
+          spdy,
+          (error) => {
+            const falls = shouldFallBack(error);
+            if (falls)
+              verbosity.note(
+                `fallback to secondary dialer from primary dialer err: ${(error as Error).message}`,
+              );
+            return falls;
+          },
+        )
       : spdy;
     return dialer.dial();
   }

@@ -1,11 +1,20 @@
 import { ReadStream, type WriteStream } from "node:tty";
 import type { CommandEnd, CommandStreams } from "../../client/command-run.ts";
-import { FallbackExecutor, SpdyExecutor, shouldFallBack, WebSocketExecutor } from "../../client/executors.ts";
+import {
+  type ExecutorOptions,
+  FallbackExecutor,
+  SpdyExecutor,
+  shouldFallBack,
+  WebSocketExecutor,
+} from "../../client/executors.ts";
 import type { CommandPath } from "../../client/pod-paths.ts";
-import { type ClientConnection, webSocketsAreOn } from "./connection.ts";
+import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { reportError } from "./report-error.ts";
 import { EscapeFilter, enterRawMode, terminalSizes } from "./terminal.ts";
 
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** After the session was ended, its last frames have this long to leave. */
+const FLUSH_MS = 50;
 const NOT_A_TERMINAL = "Unable to use a TTY - input is not a terminal or the right kind of file\n";
 
 export interface CommandSession {
@@ -20,10 +29,14 @@ export interface CommandSession {
 }
 
 /** WebSocket first and SPDY where client-go would fall back, or SPDY alone where the user switched WebSockets off. */
-export function commandExecutor({ target, verbosity }: ClientConnection, path: CommandPath) {
+export function commandExecutor(
+  { target, verbosity }: ClientConnection,
+  path: CommandPath,
+  options: ExecutorOptions = {},
+) {
   const spdy = new SpdyExecutor(target, path);
   if (!webSocketsAreOn("KUBECTL_REMOTE_COMMAND_WEBSOCKETS")) return spdy;
-  return new FallbackExecutor(new WebSocketExecutor(target, path), spdy, (error) => {
+  return new FallbackExecutor(new WebSocketExecutor(target, path, options), spdy, (error) => {
     const falls = shouldFallBack(error);
     if (falls) verbosity.note(`RemoteCommand fallback: ${(error as Error).message}`);
     return falls;
@@ -55,17 +68,48 @@ export async function runCommandSession(
   if (session.isAttach && tty && !session.isQuiet) {
     process.stderr.write("If you don't see a command prompt, try pressing enter.\n");
   }
+  const signals = new TerminationSignals(() => ended.abort());
   try {
-    return report(await commandExecutor(connection, session.path).stream(streams));
+    const executor = commandExecutor(connection, session.path, { resume: resumeOptions(connection) });
+    return report(await executor.stream(streams));
   } catch (error) {
     restore();
     if (!ended.signal.aborted) return reportError(error);
-    process.stderr.write("\nsession closed.\n");
+    if (!signals.haveCome) process.stderr.write("\nsession closed.\n");
     return 1;
   } finally {
+    signals.release();
     restore();
     process.stdin.destroy();
   }
+}
+
+/**
+ * What ends this process: the server hears of it first, for it would hold a session whose connection is merely gone. Then the signal does
+ * what it does.
+ */
+class TerminationSignals {
+  haveCome = false;
+  readonly #onEnd: () => void;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+    for (const signal of SIGNALS) process.on(signal, this.#end);
+  }
+
+  release(): void {
+    if (!this.haveCome) for (const signal of SIGNALS) process.off(signal, this.#end);
+  }
+
+  readonly #end = (signal: NodeJS.Signals): void => {
+    if (this.haveCome) return;
+    this.haveCome = true;
+    this.#onEnd();
+    setTimeout(() => {
+      for (const each of SIGNALS) process.off(each, this.#end);
+      process.kill(process.pid, signal);
+    }, FLUSH_MS);
+  };
 }
 
 function inputOf(

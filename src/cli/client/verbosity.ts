@@ -10,6 +10,9 @@ export interface Verbosity {
 
 const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie|set-cookie|sec-websocket-key)$/i;
 
+/** In the header Sluice-Resume. */
+const RESUME_SECRETS = /\b(key|proof)=[\w-]+/g;
+
 /** `level` as kubectl takes it: `7`, or `=7` of `-v=7`. Throws UsageError. */
 export function verbosityOf(level: string | undefined): Verbosity {
   const text = (level ?? "0").replace(/^=/, "");
@@ -21,7 +24,7 @@ export function verbosityOf(level: string | undefined): Verbosity {
   const writeHeaders = (from: number, headers: readonly (readonly [string, string])[]): void => {
     for (const [name, value] of headers) {
       const shown = SECRET_HEADERS.test(name) ? value.replace(/\S+$/, "<masked>") : value;
-      write(from, `    ${name}: ${shown}`);
+      write(from, `    ${name}: ${shown.replace(RESUME_SECRETS, "$1=<masked>")}`);
     }
   };
   return {

@@ -1,0 +1,14 @@
+import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
+import type { ResumeOptions } from "./resume-options.ts";
+import type { Target } from "./target.ts";
+
+/** As `dial`, or as `dialResumable` where that is wanted; who does not want it does not load it. */
+export async function dialWith(
+  target: Target,
+  request: DialRequest,
+  resume: boolean | ResumeOptions | undefined,
+): Promise<UpgradedConnection> {
+  if (resume === undefined || resume === false) return dial(target, request);
+  const { dialResumable } = await import("./dial-resumable.ts");
+  return dialResumable(target, request, resume === true ? {} : resume);
+}
