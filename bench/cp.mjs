@@ -1,10 +1,24 @@
-// `node bench/cp.mjs [--mib 1024 --repeat 5 --slow-runs 50 --slow-mib 32 --slow-rate 1]`: `sluice cp` against `kubectl cp` through the demo's
-// gateway, both ways, time and CPU taken in turns; then downloads by a reader that takes SLOW-RATE MiB a second, each of which must
-// bring every byte and exit code 0. Needs kubectl in PATH and `npm run build`. Prints a table; exits 1 when a copy was wrong.
+// `node bench/cp.mjs [--mib 1024 --repeat 5 --small-repeat 11 --files 10000 --files-repeat 3 --slow-runs 50 --slow-at-once 10 --slow-mib 8 --slow-rate 1]`:
+// `sluice cp` against `kubectl cp` through the demo's gateway, both ways, time and CPU taken in turns: one large file, one of 1 KiB, and a
+// folder of small files; then readers that take SLOW-RATE MiB a second, here (downloads) and in the container (uploads), and stall for a
+// second in between: each must bring every byte and exit code 0. Needs kubectl in PATH and `npm run build`. 0 leaves a part out. Prints a
+// table; exits 1 when a copy was wrong.
 import { execFileSync, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  createReadStream,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -16,12 +30,19 @@ const { values } = parseArgs({
   options: {
     mib: { type: "string", default: "1024" },
     repeat: { type: "string", default: "5" },
+    "small-repeat": { type: "string", default: "11" },
+    files: { type: "string", default: "10000" },
+    "files-repeat": { type: "string", default: "3" },
     "slow-runs": { type: "string", default: "50" },
-    "slow-mib": { type: "string", default: "32" },
+    "slow-at-once": { type: "string", default: "10" },
+    "slow-mib": { type: "string", default: "8" },
     "slow-rate": { type: "string", default: "1" },
   },
 });
 const MIB = 1024 * 1024;
+/** Reads `$1` bytes, waits a second, and so on, `$2` times and then to the end; says the SHA-256. */
+const SLOW_READER =
+  '{ i=0; while [ $i -lt "$2" ]; do head -c "$1"; sleep 1; i=$((i+1)); done; cat; } | sha256sum';
 const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-cp-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -30,72 +51,107 @@ const demo = startProgram(process.execPath, [program, "demo", "--dir", path.join
 const KUBECONFIG = await lineOf(demo, /^ready (.+)$/m);
 const env = { ...process.env, KUBECONFIG };
 
-const source = path.join(folder, "source");
-fill(source, Number(values.mib));
-const expected = digest(source);
-
 const contenders = {
   "sluice cp": [process.execPath, program, "cp"],
   "sluice cp --no-verify": [process.execPath, program, "cp", "--no-verify"],
   "kubectl cp": ["kubectl", "cp"],
 };
 const wrong = [];
-console.log(`${values.mib} MiB, median of ${values.repeat}: seconds, CPU seconds of the client\n`);
-for (const way of ["download", "upload"]) {
-  const samples = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
-  for (let round = 0; round <= Number(values.repeat); round += 1) {
-    for (const [name, command] of Object.entries(contenders)) {
-      const target = path.join(folder, "target");
-      rmSync(target, { force: true });
-      const ends = way === "download" ? [`web:${source}`, target] : [source, `web:${target}`];
-      const sample = timed([...command, ...ends]);
-      if (digest(target) !== expected) wrong.push(`${name}, ${way}: not what was sent`);
-      if (round > 0 || values.repeat === "0") samples[name].push(sample);
-    }
+const source = path.join(folder, "source");
+fill(source, Math.max(Number(values.mib), Number(values["slow-mib"])) * MIB);
+const small = path.join(folder, "small");
+fill(small, 1024);
+compare(`${values.mib} MiB`, source, Number(values.repeat));
+compare("1 KiB", small, Number(values["small-repeat"]));
+if (values.files !== "0" && values["files-repeat"] !== "0") {
+  const tree = path.join(folder, "tree");
+  for (let index = 0; index < Number(values.files); index += 1) {
+    const below = path.join(tree, `folder-${index % 100}`);
+    mkdirSync(below, { recursive: true });
+    writeFileSync(path.join(below, `file-${index}`), randomBytes(200 + ((index * 37) % 3000)));
   }
-  for (const [name, taken] of Object.entries(samples)) {
-    const [seconds, cpu] = ["seconds", "cpu"].map((key) => median(taken.map((sample) => sample[key])));
-    console.log(
-      `${way.padEnd(10)}${name.padEnd(24)}${seconds.toFixed(2).padStart(8)}${cpu.toFixed(2).padStart(8)}`,
-    );
-  }
+  compare(`${values.files} files`, tree, Number(values["files-repeat"]));
 }
 
 const slowBytes = Number(values["slow-mib"]) * MIB;
+const slowHash = digestOfStart(source, slowBytes);
 for (const [name, command] of [
-  ["sluice exec", [process.execPath, program, "exec", "web", "--"]],
-  ["kubectl exec", ["kubectl", "exec", "web", "--"]],
+  ["sluice cp", [process.execPath, program, "cp", "-q"]],
+  ["sluice exec", [process.execPath, program, "exec"]],
+  ["kubectl exec", ["kubectl", "exec"]],
 ]) {
-  let failures = 0;
-  for (let run = 0; run < Number(values["slow-runs"]); run += 1) {
-    const problem = await readSlowly([...command, "head", "-c", String(slowBytes), source]);
-    if (problem === undefined) continue;
-    failures += 1;
-    console.log(`  ${name}, run ${run + 1}: ${problem}`);
-    if (name.startsWith("sluice")) wrong.push(`${name}: ${problem}`);
+  const isCopy = name === "sluice cp";
+  const slowSource = path.join(folder, "slow");
+  if (isCopy)
+    execFileSync("head", ["-c", String(slowBytes), source], {
+      stdio: ["ignore", openSync(slowSource, "w"), "inherit"],
+    });
+  const down = isCopy ? [`web:${slowSource}`, "-"] : ["web", "--", "head", "-c", String(slowBytes), source];
+  await fiftyTimes(`slow reader here, ${name}`, () => readSlowly([...command, ...down]));
+  // kubectl cp and sluice cp write to files, which are not slow: what reads slowly in a container is a program.
+  if (!isCopy) {
+    const up = ["-i", "web", "--", "sh", "-c", SLOW_READER];
+    await fiftyTimes(`slow reader in the container, ${name}`, () => writeToSlow([...command, ...up]));
   }
-  console.log(`slow reader, ${name}: ${failures} of ${values["slow-runs"]} runs failed`);
 }
 await stop(demo);
 if (wrong.length > 0) console.log(`\nwrong:\n  ${wrong.join("\n  ")}`);
 process.exit(wrong.length > 0 ? 1 : 0);
 
-function fill(file, mib) {
+/** Copies it there and back, by each contender in turn; the first round does not count. */
+function compare(what, original, repeat) {
+  if (repeat === 0) return;
+  const expected = digest(original);
+  console.log(`${what}, median of ${repeat}: seconds, CPU seconds of the client\n`);
+  for (const way of ["download", "upload"]) {
+    const samples = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+    for (let round = 0; round <= repeat; round += 1) {
+      for (const [name, command] of Object.entries(contenders)) {
+        const target = path.join(folder, "target");
+        rmSync(target, { recursive: true, force: true });
+        const ends = way === "download" ? [`web:${original}`, target] : [original, `web:${target}`];
+        const sample = timed([...command, ...ends]);
+        if (digest(target) !== expected) wrong.push(`${name}, ${way} of ${what}: not what was sent`);
+        if (round > 0) samples[name].push(sample);
+      }
+    }
+    for (const [name, taken] of Object.entries(samples)) {
+      const [seconds, cpu] = ["seconds", "cpu"].map((key) => median(taken.map((sample) => sample[key])));
+      console.log(
+        `${way.padEnd(10)}${name.padEnd(24)}${seconds.toFixed(2).padStart(8)}${cpu.toFixed(2).padStart(8)}`,
+      );
+    }
+  }
+  console.log("");
+}
+
+function fill(file, bytes) {
   const descriptor = openSync(file, "w");
-  for (let written = 0; written < mib; written += 1) writeSync(descriptor, randomBytes(MIB));
+  for (let left = bytes; left > 0; left -= MIB) writeSync(descriptor, randomBytes(Math.min(left, MIB)));
   closeSync(descriptor);
 }
 
+/** Of a file, or of a folder's files in the order of their names; "" of nothing. */
 function digest(file) {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return "";
   const hash = createHash("sha256");
-  const descriptor = openSync(file, "r");
+  const files = stats.isDirectory()
+    ? readdirSync(file, { recursive: true })
+        .sort()
+        .map((name) => path.join(file, name))
+    : [file];
   const buffer = Buffer.alloc(4 * MIB);
-  for (let left = statSync(file).size; left > 0; ) {
-    const bytes = readSync(descriptor, buffer);
-    hash.update(buffer.subarray(0, bytes));
-    left -= bytes;
+  for (const each of files) {
+    if (statSync(each).isDirectory()) continue;
+    hash.update(path.relative(file, each));
+    const descriptor = openSync(each, "r");
+    for (let bytes = -1; bytes !== 0; ) {
+      bytes = readSync(descriptor, buffer);
+      hash.update(buffer.subarray(0, bytes));
+    }
+    closeSync(descriptor);
   }
-  closeSync(descriptor);
   return hash.digest("hex");
 }
 
@@ -105,6 +161,52 @@ function timed(command) {
   const said = execFileSync("bash", ["-c", script, "bash", ...command], { env, encoding: "utf8" });
   const [seconds, user, system] = said.trim().split("\n").at(-1).split(" ").map(Number);
   return { seconds, cpu: user + system };
+}
+
+async function fiftyTimes(what, attempt) {
+  let failures = 0;
+  let started = 0;
+  const runs = async () => {
+    while (started < Number(values["slow-runs"])) {
+      const run = ++started;
+      const problem = await attempt();
+      if (problem === undefined) continue;
+      failures += 1;
+      console.log(`  ${what}, run ${run}: ${problem}`);
+      if (what.includes("sluice")) wrong.push(`${what}: ${problem}`);
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values["slow-at-once"]) }, runs));
+  console.log(`${what}: ${failures} of ${values["slow-runs"]} runs failed`);
+}
+
+function digestOfStart(file, bytes) {
+  return execFileSync("sh", ["-c", 'head -c "$1" "$2" | sha256sum', "sh", String(bytes), file], {
+    encoding: "utf8",
+  }).slice(0, 64);
+}
+
+/** What was wrong, or undefined: all of the input must be in the container, and said to be so, before the command ends. */
+async function writeToSlow(command) {
+  const [file, ...args] = command;
+  const pieces = String(Math.ceil(slowBytes / (values["slow-rate"] * MIB)));
+  const child = spawn(file, [...args, "sh", String(Number(values["slow-rate"]) * MIB), pieces], {
+    env,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const ended = once(child, "close");
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin.on("error", () => {});
+  createReadStream(source, { end: slowBytes - 1 }).pipe(child.stdin);
+  const [code] = await ended;
+  if (code === 0 && stdout.startsWith(slowHash)) return undefined;
+  return `exit code ${code}, ${JSON.stringify(stdout)} ${stderr.trim().slice(-200)}`;
 }
 
 /** What was wrong, or undefined. */
@@ -120,7 +222,8 @@ async function readSlowly(command) {
   const startedMs = performance.now();
   for await (const chunk of child.stdout) {
     bytes += chunk.byteLength;
-    const dueMs = (bytes / MIB / Number(values["slow-rate"])) * 1000;
+    // A second's worth at a time, and then nothing for the rest of the second.
+    const dueMs = Math.floor(bytes / MIB / Number(values["slow-rate"])) * 1000;
     await delay(Math.max(0, dueMs - (performance.now() - startedMs)));
   }
   const [code] = await ended;
