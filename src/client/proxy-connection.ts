@@ -7,15 +7,23 @@ import { UpstreamTls } from "../upstream/tls.ts";
 import { exchangeHeads } from "../upstream/upgrade-request.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { ConnectError } from "./connect-error.ts";
+import { askSocksProxy, type SocksCredentials } from "./socks-proxy.ts";
 
-/** An HTTP proxy that connects us by CONNECT (RFC 9110 section 9.3.6). */
+/** A proxy that connects us, by HTTP's CONNECT (RFC 9110 section 9.3.6) or by SOCKS5. */
 export interface ProxyServer {
   readonly endpoint: UpstreamEndpoint;
   /** The value of Proxy-Authorization, from the user and password in the proxy's URL. */
   readonly authorization: string | undefined;
+  /** Present: it speaks SOCKS5; with the user and password of its URL. */
+  readonly socks?: { readonly credentials: SocksCredentials | undefined } | undefined;
 }
 
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  "http:": 80,
+  "https:": 443,
+  "socks5:": 1080,
+  "socks5h:": 1080,
+};
 
 /**
  * `ca` are certificates to trust besides the usual ones: Go verifies an HTTPS proxy by the cluster's CA, which fails for a
@@ -26,7 +34,8 @@ export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify
   if (defaultPort === undefined) {
     throw new ConnectError("proxy", `proxy: unknown scheme: ${url.protocol.replace(/:$/, "")}`);
   }
-  const user = [url.username, url.password].map(decodeURIComponent).join(":");
+  const [username = "", password = ""] = [url.username, url.password].map(decodeURIComponent);
+  const user = `${username}:${password}`;
   const tls =
     url.protocol === "https:"
       ? new UpstreamTls({
@@ -40,6 +49,9 @@ export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify
       port: url.port === "" ? defaultPort : Number(url.port),
       tls,
     },
+    ...(url.protocol.startsWith("socks5") && {
+      socks: { credentials: username === "" ? undefined : { username, password } },
+    }),
     authorization: url.username === "" ? undefined : `Basic ${Buffer.from(user).toString("base64")}`,
   };
 }
@@ -66,6 +78,10 @@ async function askProxy(
 ): Promise<Socket> {
   try {
     const socket = await dial(proxy.endpoint, { dialTimeoutMs, signal, allowHalfOpen });
+    if (proxy.socks !== undefined) {
+      await askSocksProxy(socket, endpoint, proxy.socks.credentials, { dialTimeoutMs, signal });
+      return socket;
+    }
     const { head, rest } = await exchangeHeads(socket, connectRequest(proxy, endpoint), {
       endpoint: proxy.endpoint,
       responseHeaderTimeoutMs: dialTimeoutMs,
@@ -81,7 +97,10 @@ async function askProxy(
     return socket;
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
-    throw new ConnectError("proxy", `proxyconnect tcp: ${error.message}`, { cause: error });
+    const { host, port } = proxy.endpoint;
+    const where = `${joinHostPort(host, port)}->${joinHostPort(endpoint.host, endpoint.port)}`;
+    const what = proxy.socks === undefined ? "proxyconnect tcp" : `socks connect tcp ${where}`;
+    throw new ConnectError("proxy", `${what}: ${error.message}`, { cause: error });
   }
 }
 

@@ -287,6 +287,6 @@ describe("through a proxy", () => {
     expect(await failure(dial(through(silent.port), { ...spdy, dialTimeoutMs: 30 }))).toMatchObject({
       leg: "proxy",
     });
-    expect(() => new Target({ url, proxy: "socks5://127.0.0.1:1" })).toThrow("proxy: unknown scheme: socks5");
+    expect(() => new Target({ url, proxy: "socks4://127.0.0.1:1" })).toThrow("invalid proxy address");
   });
 });
