@@ -22,7 +22,7 @@ export type StartProcess = (handler: CommandProcessHandler) => CommandProcess;
  * One exec or attach: joins a process to a client, whatever protocol the client speaks.
  *
  * Output that the client does not take pauses the process; input that the process does not take pauses the connection,
- * after `maxStdinBufferBytes`. Input may come before the process is started.
+ * after `maxStdinBufferBytes`. Input and sizes may come before the process is started.
  */
 export class CommandSession implements CommandProcessHandler {
   readonly #transport: CommandTransport;
@@ -35,6 +35,8 @@ export class CommandSession implements CommandProcessHandler {
   #earlyInput: Uint8Array[] = [];
   #earlyBytes = 0;
   #hasEarlyEnd = false;
+  /** The newest one that came before the process. */
+  #earlySize: TerminalSize | undefined;
   #isOver = false;
   #hasExited = false;
 
@@ -59,6 +61,7 @@ export class CommandSession implements CommandProcessHandler {
     const early = this.#earlyInput;
     this.#earlyInput = [];
     this.#gate.release(this);
+    if (this.#earlySize !== undefined) this.#process.resize(this.#earlySize);
     for (const part of early) this.receiveStdin(part);
     if (this.#hasEarlyEnd) this.#process.endStdin();
   }
@@ -78,7 +81,8 @@ export class CommandSession implements CommandProcessHandler {
   }
 
   receiveResize(size: TerminalSize): void {
-    this.#process?.resize(size);
+    if (this.#process === undefined) this.#earlySize = size;
+    else this.#process.resize(size);
   }
 
   /** The client closed or broke the connection. */

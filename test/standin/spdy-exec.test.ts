@@ -91,6 +91,20 @@ describe("exec over SPDY", () => {
     expect(textOf(stream("error"))).toContain('"message":"5"');
   });
 
+  it("gives a terminal the size that came in one read with the streams", async () => {
+    const path = execPath(["stty", "size"], "input=1&output=1&tty=1");
+    const { socket, head } = await spdyUpgrade(node, path, "v4.channel.k8s.io");
+    const client = new SpdyClient(socket, head);
+    socket.cork();
+    const [, , stdout, resize] = ["error", "stdin", "stdout", "resize"].map((streamtype) =>
+      client.open({ streamtype }),
+    );
+    resize?.stream.write(Buffer.from('{"Width":91,"Height":33}\n'));
+    socket.uncork();
+    await client.closed;
+    expect(textOf(stdout as ClientStream)).toBe("33 91\r\n");
+  });
+
   it.each([
     ["^D as the end of the input", "\x04", '"status":"Success"'],
     ["^C as an interrupt", "\x03", '"message":"130"'],
