@@ -3,6 +3,9 @@ import type { Pace } from "./bandwidth.ts";
 import { gatherWrites } from "./gathered-writes.ts";
 import { releaseChunk } from "./reused-reads.ts";
 
+/** After so much a source waits for the next turn of the event loop: libuv alone would read 2 MiB from one before it looks at another. */
+const TURN_BYTES = 256 * 1024;
+
 /**
  * Couples two sockets in one direction: every chunk read from `source` goes to `receive`, which writes what it makes
  * of it to `sink`.
@@ -19,9 +22,18 @@ export function feed(
 ): void {
   gatherWrites(sink);
   let isPaced = false;
+  let isYielding = false;
+  let bytesOfTurn = 0;
+  const resume = (): void => {
+    if (!isPaced && !isYielding && !sink.writableNeedDrain) source.resume();
+  };
   const wake = (): void => {
     isPaced = false;
-    if (!sink.writableNeedDrain) source.resume();
+    resume();
+  };
+  const takeTurn = (): void => {
+    isYielding = false;
+    resume();
   };
   source.on("data", (chunk: Uint8Array) => {
     sink.cork();
@@ -33,15 +45,20 @@ export function feed(
     // Mostly the kernel has taken all of it by now: the memory is free, and there is nothing to wait for.
     if (sink.writableLength === 0) releaseChunk(source);
     else if (sink.writableNeedDrain) source.pause();
+    bytesOfTurn += chunk.byteLength;
+    if (bytesOfTurn >= TURN_BYTES) {
+      bytesOfTurn = 0;
+      source.pause();
+      if (!isYielding) setImmediate(takeTurn);
+      isYielding = true;
+    }
     const waitMs = pace === undefined ? 0 : pace.spend(chunk.byteLength);
     if (waitMs === 0 || isPaced) return;
     isPaced = true;
     source.pause();
     pace?.wakeIn(waitMs, wake);
   });
-  sink.on("drain", () => {
-    if (!isPaced) source.resume();
-  });
+  sink.on("drain", resume);
   // An upgraded socket is handed over paused, and a listener alone does not wake a socket that was paused.
   source.resume();
 }
