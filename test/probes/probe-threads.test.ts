@@ -124,6 +124,23 @@ describe("ProbeThreads", () => {
     await eventually("it is closed", () => silent.openConnections() === 0);
   });
 
+  it("a thread that is asked for hundreds at once runs them all, and none that was cancelled before its turn", async () => {
+    const { probes } = await started();
+    const { port } = await serve("answers 204");
+    const stopping = new AbortController();
+    const runs = Array.from({ length: 300 }, (_, index) =>
+      probes.run(
+        { httpGet: { port } },
+        TARGET,
+        index < 200 ? OPTIONS : { ...OPTIONS, signal: stopping.signal },
+      ),
+    );
+    stopping.abort();
+    const results = await Promise.all(runs);
+    expect(results.slice(0, 200).every(({ result }) => result === "Success")).toBe(true);
+    expect(results.slice(200).every(({ message }) => message.endsWith(": context canceled"))).toBe(true);
+  });
+
   it("what a thread ran when it ended is an error, and goes on here", async () => {
     const { probes, problems } = threads({ program: new URL("data:text/javascript,process.exit(3)") });
     nowMs += 1_000;
