@@ -1,8 +1,9 @@
 import type { FeatureGates } from "../config/feature-gates.ts";
 import type { ClusterStore } from "./cluster-store.ts";
 import { readManifestFiles } from "./manifest-files.ts";
-import { parseManifests } from "./manifests.ts";
+import { parsingManifests } from "./manifests.ts";
 import { type WatchPaths, watchFolders } from "./path-watcher.ts";
+import { inSlices } from "./slices.ts";
 
 /** Long enough for an editor or a copied folder to finish, short enough to feel immediate. */
 export const DEFAULT_RELOAD_DELAY_MS = 200;
@@ -97,7 +98,7 @@ export class ManifestSource {
 
   async #load(): Promise<void> {
     const { paths, store, gates, now = () => new Date() } = this.#options;
-    const objects = parseManifests(await readManifestFiles(paths), gates);
+    const objects = await inSlices(parsingManifests(await readManifestFiles(paths), gates));
     if (!this.#isStopped) store.replaceAll(objects, now());
   }
 }

@@ -3,9 +3,10 @@ import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
 import { readObject } from "../api/validation/read-object.ts";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
 import { FeatureGates } from "../config/feature-gates.ts";
-import { type FieldPath, parseYamlDocuments, type YamlDocument } from "../config/yaml-documents.ts";
+import { type FieldPath, readYamlDocuments, type YamlDocument } from "../config/yaml-documents.ts";
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
 import { keyOf } from "./object-key.ts";
+import { atOnce } from "./slices.ts";
 
 export interface ManifestFile {
   readonly name: string;
@@ -35,8 +36,13 @@ export function readManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates = FeatureGates.defaults,
 ): Manifests {
+  return atOnce(readingManifests(files, gates));
+}
+
+function* readingManifests(files: readonly ManifestFile[], gates: FeatureGates): Generator<void, Manifests> {
   const problems: ConfigurationProblem[] = [];
-  const found = files.flatMap((file) => readFile(file, gates, problems));
+  const found: FoundObject[] = [];
+  for (const file of files) yield* readFile(file, gates, problems, found);
   problems.push(...duplicateProblems(found));
   if (problems.length > 0) throw new ConfigurationError(problems);
   const warnings = found.flatMap(({ fileName, line, warnings }) =>
@@ -50,43 +56,61 @@ export function parseManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates = FeatureGates.defaults,
 ): KubernetesObject[] {
-  const given = readManifests(files, gates).objects.filter(isClusterObject);
-  const objects = withIngressClasses(given).map(withDefaults);
+  return atOnce(parsingManifests(files, gates));
+}
+
+/** The same, object by object, beside what else is to be done. */
+export function* parsingManifests(
+  files: readonly ManifestFile[],
+  gates: FeatureGates,
+): Generator<void, KubernetesObject[]> {
+  const { objects: read } = yield* readingManifests(files, gates);
+  const given = read.filter(isClusterObject);
+  const objects: KubernetesObject[] = [];
+  for (const object of withIngressClasses(given)) {
+    objects.push(withDefaults(object));
+    yield;
+  }
   return [...objects, ...impliedNamespaces(objects)];
 }
 
-function readFile(file: ManifestFile, gates: FeatureGates, problems: ConfigurationProblem[]): FoundObject[] {
+function* readFile(
+  file: ManifestFile,
+  gates: FeatureGates,
+  problems: ConfigurationProblem[],
+  found: FoundObject[],
+): Generator<void, void> {
   try {
-    return parseYamlDocuments(file.text, file.name).flatMap((document) =>
-      readDocument(document, file.name, gates, problems),
-    );
+    const documents = yield* readYamlDocuments(file.text, file.name);
+    for (const document of documents) yield* readDocument(document, file.name, gates, problems, found);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     problems.push(...error.problems);
-    return [];
   }
 }
 
-function readDocument(
+function* readDocument(
   document: YamlDocument,
   fileName: string,
   gates: FeatureGates,
   problems: ConfigurationProblem[],
-): FoundObject[] {
-  return itemsOf(document.value).flatMap(({ value, path }) => {
+  found: FoundObject[],
+): Generator<void, void> {
+  for (const { value, path } of itemsOf(document.value)) {
+    yield;
     const reading = readObject(value, gates);
     const lineOf = (field: FieldPath) => document.lineOf([...path, ...field]);
     if (reading.isValid) {
       const { object, warnings } = reading;
-      return [{ object, warnings, fileName, line: lineOf([]) }];
+      found.push({ object, warnings, fileName, line: lineOf([]) });
+      continue;
     }
     for (const problem of reading.problems) {
       const line = lineOf(problem.path);
       // The sentence names the field itself, as the API server's does.
       problems.push({ source: fileName, line, column: 0, path: "", message: problem.message });
     }
-    return [];
-  });
+  }
 }
 
 /** What `kubectl get -o yaml` writes for several objects is one List; lists do not nest. */

@@ -36,28 +36,45 @@ export const MAX_ALIASED_NODES = 10_000;
  * syntax error and duplicate key of the file.
  */
 export function parseYamlDocuments(text: string, fileName: string): YamlDocument[] {
+  const work = readYamlDocuments(text, fileName);
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** The same, document by document, for files whose reading must not hold up everything else. */
+export function* readYamlDocuments(text: string, fileName: string): Generator<void, YamlDocument[]> {
   if (text.length > MAX_YAML_CHARACTERS) {
     const message = `the file has ${text.length} characters, at most ${MAX_YAML_CHARACTERS} are read`;
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
   }
   const lines = new LineCounter();
-  const documents = compose(text, fileName, lines);
-  const problems = documents.flatMap((document) => problemsOf(document, fileName, lines));
+  const problems: ConfigurationProblem[] = [];
+  const composed: Document.Parsed[] = [];
+  for (const document of compose(text, fileName, lines)) {
+    problems.push(...problemsOf(document, fileName, lines));
+    composed.push(document);
+    yield;
+  }
   if (problems.length > 0) {
     throw new ConfigurationError(problems);
   }
-  return documents
-    .map((document) => ({
-      value: toValue(document, fileName, lines),
-      lineOf: (path: FieldPath) => lines.linePos(offsetOf(document, path)).line,
-    }))
-    .filter((document) => document.value !== null && document.value !== undefined);
+  const documents: YamlDocument[] = [];
+  for (const document of composed) {
+    const value = toValue(document, fileName, lines);
+    const lineOf = (path: FieldPath) => lines.linePos(offsetOf(document, path)).line;
+    if (value !== null && value !== undefined) documents.push({ value, lineOf });
+    yield;
+  }
+  return documents;
 }
 
-function compose(text: string, fileName: string, lines: LineCounter): Document.Parsed[] {
+/** Each document as soon as its last token is there. */
+function compose(text: string, fileName: string, lines: LineCounter): Generator<Document.Parsed> {
   const tokens = new Parser(lines.addNewLine).parse(text);
   const composer = new Composer({ merge: true });
-  return [...composer.compose(checkedForDepth(tokens, fileName, lines))] as Document.Parsed[];
+  return composer.compose(checkedForDepth(tokens, fileName, lines)) as Generator<Document.Parsed>;
 }
 
 /**

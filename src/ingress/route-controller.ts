@@ -1,16 +1,15 @@
 import type { SecureContext } from "node:tls";
 import type { Ingress } from "../api/networking-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
+import { inSlices } from "../cluster/slices.ts";
 import { CertificateTable, compileCertificates, type DefaultCertificate } from "./certificates.ts";
-import { type CompiledRoutes, compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
+import { compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
 import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
 import type { RouteBackend } from "./route-backend.ts";
 import { RouteTable } from "./route-table.ts";
 
 /** Several changes at once (an apply, a relist) are compiled once; short enough to feel immediate. */
 export const RELOAD_DELAY_MS = 20;
-/** Requests are served in between slices of this length. */
-const SLICE_MS = 4;
 
 /** What is in force, for whoever publishes it. */
 export interface ActiveRoutes {
@@ -112,17 +111,6 @@ export class RouteController {
     });
     const tls = certificates.problems.map((problem) => ({ ...problem, reason: "InvalidCertificate" }));
     onActive({ ingresses: compiled.ingresses, problems: [...compiled.problems, ...tls, ...ambiguous] });
-  }
-}
-
-async function inSlices(work: Generator<void, CompiledRoutes>): Promise<CompiledRoutes> {
-  for (;;) {
-    const endMs = performance.now() + SLICE_MS;
-    while (performance.now() < endMs) {
-      const step = work.next();
-      if (step.done === true) return step.value;
-    }
-    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

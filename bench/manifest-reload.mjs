@@ -1,0 +1,68 @@
+// How long the reading of many Ingresses holds up everything else: the longest turn of the event loop, all at once and in slices.
+//   node bench/manifest-reload.mjs [ingresses]
+
+import { ClusterStore } from "../dist/src/cluster/cluster-store.js";
+import { parseManifests, parsingManifests } from "../dist/src/cluster/manifests.js";
+import { inSlices } from "../dist/src/cluster/slices.js";
+import { FeatureGates } from "../dist/src/config/feature-gates.js";
+
+const count = Number(process.argv[2] ?? 10_000);
+const ROUNDS = 3;
+const ingress = (index) => `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: ingress-${index}, namespace: default }
+spec:
+  ingressClassName: sluice
+  rules:
+    - host: host-${index}.example.com
+      http:
+        paths:
+          - { path: /, pathType: Prefix, backend: { service: { name: app, port: { number: 80 } } } }
+`;
+const text = Array.from({ length: count }, (_, index) => ingress(index)).join("---\n");
+const files = [{ name: "ingresses.yaml", text }];
+
+/** Milliseconds of the longest turn while `work` runs, and of all of it. */
+async function longestTurn(work) {
+  let last = performance.now();
+  let longest = 0;
+  let isOver = false;
+  const tick = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (!isOver) setImmediate(tick);
+  };
+  setImmediate(tick);
+  await new Promise((resolve) => setImmediate(resolve));
+  const startMs = performance.now();
+  await work();
+  const wholeMs = performance.now() - startMs;
+  await new Promise((resolve) => setImmediate(resolve));
+  isOver = true;
+  return { longest: Math.round(longest), whole: Math.round(wholeMs) };
+}
+
+const gates = FeatureGates.defaults;
+const objects = parseManifests(files, gates);
+const store = new ClusterStore({ firstResourceVersion: 1 });
+store.replaceAll(objects, new Date());
+// Another reading of the same files, made beforehand.
+const readings = Array.from({ length: ROUNDS }, () => structuredClone(objects));
+const another = () => readings.pop();
+const ways = {
+  "read at once": async () => void parseManifests(files, gates),
+  "read in slices": async () => void (await inSlices(parsingManifests(files, gates))),
+  "into the store": async () => store.replaceAll(another(), new Date()),
+};
+const results = Object.fromEntries(Object.keys(ways).map((way) => [way, []]));
+for (let round = 0; round < ROUNDS; round++) {
+  for (const [way, work] of Object.entries(ways)) results[way].push(await longestTurn(work));
+}
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+console.log(`${count} Ingresses, ${text.length} characters, medians of ${ROUNDS}, milliseconds`);
+for (const [way, rounds] of Object.entries(results)) {
+  console.log(
+    `${way.padEnd(16)} longest turn ${median(rounds.map(({ longest }) => longest))}, in all ${median(rounds.map(({ whole }) => whole))}`,
+  );
+}
