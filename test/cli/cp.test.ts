@@ -214,6 +214,15 @@ describe("sluice cp", () => {
     expect(names(local)).toEqual([]);
   });
 
+  it("a file never replaces a folder of its name, and nothing is left", async () => {
+    fill(path.join(local, "name"), 100);
+    mkdirSync(path.join(remote, "name"));
+    const result = await sluice.run(["cp", path.join(local, "name"), `web:${remote}`]);
+    expect(result).toMatchObject({ exitCode: 1 });
+    expect(result.stderr).toContain(`${remote}/name is a folder`);
+    expect(names(remote)).toEqual(["name"]);
+  });
+
   it("a source that changes while it is read is an error, and nothing is left", async () => {
     fill(path.join(remote, "log"), 4 * 1024 * 1024);
     const slow = await throughFaults(2 * 1024 * 1024, 1);

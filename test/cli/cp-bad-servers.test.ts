@@ -1,0 +1,129 @@
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type WebSocket, WebSocketServer } from "ws";
+import { exitStatus, onChannel, SUCCESS } from "../client/websocket-server.ts";
+import { Sluice } from "../support/sluice.ts";
+
+const [STDOUT, STDERR, ERROR] = [1, 2, 3];
+const pod = JSON.stringify({
+  kind: "Pod",
+  metadata: { name: "web", namespace: "default" },
+  spec: { containers: [{ name: "main" }] },
+  status: { phase: "Running" },
+});
+const INSPECTED = "kind file\npath /data\nstat 4 1 1\nmode 644\ntool tail\n";
+
+let api: Server;
+let folder: string;
+let sluice: Sluice;
+/** What a read of the file is answered with, after a first look that goes well. */
+let answer: (socket: WebSocket) => void;
+
+beforeEach(async () => {
+  api = createServer((_request, response) => response.setHeader("Content-Type", "application/json").end(pod));
+  const webSockets = new WebSocketServer({ server: api, handleProtocols: () => "v5.channel.k8s.io" });
+  webSockets.on("connection", (socket, request) => {
+    socket.on("error", () => {});
+    if (!decodeURIComponent(request.url ?? "").includes("kind+$k")) {
+      answer(socket);
+      return;
+    }
+    socket.send(onChannel(STDOUT, INSPECTED));
+    socket.send(onChannel(ERROR, SUCCESS));
+    socket.close(1000);
+  });
+  api.listen(0, "127.0.0.1");
+  await once(api, "listening");
+  folder = mkdtempSync(path.join(tmpdir(), "sluice-bad-"));
+  const kubeconfig = path.join(folder, "kubeconfig");
+  const server = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+  const entries = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "c",
+    clusters: [{ name: "c", cluster: { server } }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+    users: [{ name: "u", user: {} }],
+  };
+  writeFileSync(kubeconfig, JSON.stringify(entries));
+  sluice = new Sluice({ KUBECONFIG: kubeconfig });
+});
+afterEach(async () => {
+  api.closeAllConnections();
+  api.close();
+  await once(api, "close");
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const saying =
+  (...messages: readonly (Buffer | string)[]) =>
+  (socket: WebSocket): void => {
+    for (const message of messages) socket.send(message, { binary: typeof message !== "string" });
+    socket.close(1000);
+  };
+const data = onChannel(STDOUT, "data");
+const afterwards = onChannel(STDERR, "afterwards 4 1 1\n");
+
+describe("sluice cp and servers that break the rules", () => {
+  it("copies from one that keeps them", async () => {
+    answer = saying(data, afterwards, onChannel(ERROR, SUCCESS));
+    expect(await sluice.run(["cp", "web:/data", `${folder}/out`])).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: "",
+    });
+    expect(readdirSync(folder).sort()).toEqual(["kubeconfig", "out"]);
+  });
+
+  it.each<[string, readonly (Buffer | string)[], RegExp]>([
+    ["no status at all", [data, afterwards], /without a status/],
+    ["exit code 300", [data, afterwards, onChannel(ERROR, exitStatus(300))], /invalid exit code value "300"/],
+    ["a text frame", [data, "\u0001text"], /unexpected message type: 1/],
+    [
+      "too little, and success",
+      [onChannel(STDOUT, "da"), afterwards, onChannel(ERROR, SUCCESS)],
+      /2 bytes arrived of 4/,
+    ],
+    [
+      "success without a word on the file",
+      [data, onChannel(ERROR, SUCCESS)],
+      /did not say that this was all/,
+    ],
+    [
+      "another file by then",
+      [data, onChannel(STDERR, "afterwards 4 2 1\n"), onChannel(ERROR, SUCCESS)],
+      /file changed as we read it/,
+    ],
+    [
+      "a failure of cat",
+      [data, onChannel(STDERR, "cat: I/O error"), onChannel(ERROR, exitStatus(1))],
+      /exit code 1: cat: I\/O error/,
+    ],
+  ])("%s: exit code 1, a sentence, and nothing that looks complete", async (_what, messages, words) => {
+    answer = saying(...messages);
+    const result = await sluice.run(["cp", "--retries", "0", "web:/data", `${folder}/out`]);
+    expect(result.exitCode).toBe(1);
+    expect(result.stderr).toMatch(/^error: .*\n$/);
+    expect(result.stderr).toMatch(words);
+    expect(readdirSync(folder)).not.toContain("out");
+  });
+
+  it("a page of HTML of 50 KB in the place of an answer is cut", async () => {
+    api.removeAllListeners("upgrade");
+    api.on("upgrade", (_request, socket) => {
+      const page = `<html>${"x".repeat(50_000)}</html>`;
+      socket.end(
+        `HTTP/1.1 403 Forbidden\r\nContent-Type: text/html\r\nContent-Length: ${page.length}\r\n\r\n${page}`,
+      );
+    });
+    const result = await sluice.run(["cp", "--retries", "0", "web:/data", `${folder}/out`]);
+    expect(result.exitCode).toBe(1);
+    expect(result.stderr.length).toBeLessThan(2_000);
+    expect(readdirSync(folder)).toEqual(["kubeconfig"]);
+  });
+});
