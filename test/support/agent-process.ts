@@ -6,7 +6,7 @@ import path from "node:path";
 import { builtProgram } from "./built-program.ts";
 import { eventually } from "./eventually.ts";
 import { collect } from "./kubectl.ts";
-import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+import { type MetricSamples, readMetricsOf } from "./taken-path.ts";
 
 export interface AgentProcess {
   /** What the agent wrote. */
@@ -75,7 +75,7 @@ export async function startAgentProcess(
     return {
       kubeconfig,
       said: stderr,
-      readMetrics: async () => parseMetrics(await (await fetch(new URL("/metrics", adminUrl))).text()),
+      readMetrics: () => readMetricsOf(adminUrl),
       stop,
     };
   } catch (error) {

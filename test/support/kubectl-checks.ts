@@ -8,6 +8,9 @@ import { expect } from "vitest";
 import { eventually } from "./eventually.ts";
 import { collect, type KubectlRunner } from "./kubectl.ts";
 
+/** A program that takes kubectl's commands and flags. */
+export type CommandRunner = Pick<KubectlRunner, "version" | "folder" | "start" | "run" | "startInTerminal">;
+
 /** What kubectl is pointed at. */
 export interface CheckedPod {
   name: string;
@@ -20,7 +23,7 @@ export interface CheckedPod {
 }
 
 /** Piped stdin reaches the command, its two outputs stay apart, half-close ends `cat`, and its exit code comes back. */
-export async function checkExec(runner: KubectlRunner, pod: CheckedPod): Promise<void> {
+export async function checkExec(runner: CommandRunner, pod: CheckedPod): Promise<void> {
   const input = randomBytes(96 * 1024).toString("base64");
   const script = "cat; echo to-stderr >&2; exit 7";
   const command = ["exec", "-i", pod.name, "-c", pod.container, "--", "sh", "-c", script];
@@ -36,7 +39,7 @@ export async function checkExec(runner: KubectlRunner, pod: CheckedPod): Promise
 }
 
 /** A terminal has the size of kubectl's own, follows its changes, and its shell's exit code comes back. */
-export async function checkTerminal(runner: KubectlRunner, pod: CheckedPod): Promise<void> {
+export async function checkTerminal(runner: CommandRunner, pod: CheckedPod): Promise<void> {
   const command = ["exec", "-it", pod.name, "-c", pod.container, "--", "sh"];
   const terminal = runner.startInTerminal(command, { columns: 91, rows: 33 });
   let screen = "";
@@ -77,7 +80,7 @@ export async function checkTerminal(runner: KubectlRunner, pod: CheckedPod): Pro
 }
 
 /** Input reaches the process that runs already, and its answer comes back. Without a terminal nothing else echoes the line. */
-export async function checkAttach(runner: KubectlRunner, pod: CheckedPod): Promise<void> {
+export async function checkAttach(runner: CommandRunner, pod: CheckedPod): Promise<void> {
   const child = runner.start(["attach", "-i", pod.name, "-c", pod.container]);
   const stdout = collect(child.stdout);
   const stderr = collect(child.stderr);
@@ -99,7 +102,7 @@ export async function checkAttach(runner: KubectlRunner, pod: CheckedPod): Promi
 }
 
 /** A file copied in and out again is the same to the last byte. */
-export async function checkCopy(runner: KubectlRunner, pod: CheckedPod, sizeBytes: number): Promise<void> {
+export async function checkCopy(runner: CommandRunner, pod: CheckedPod, sizeBytes: number): Promise<void> {
   const local = path.join(runner.folder, "sent");
   const returned = path.join(runner.folder, "returned");
   const remote = `${pod.folder}/copied-${runner.version}`;
@@ -116,7 +119,7 @@ export async function checkCopy(runner: KubectlRunner, pod: CheckedPod, sizeByte
 
 /** Many requests, each over a connection of its own, through one port-forward. */
 export async function checkPortForward(
-  runner: KubectlRunner,
+  runner: CommandRunner,
   pod: CheckedPod,
   { requests = 200, concurrency = 20 } = {},
 ): Promise<void> {

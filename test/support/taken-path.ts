@@ -1,11 +1,21 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
 import { eventually } from "./eventually.ts";
 
 /** Every sample of a /metrics page by its full name, `name{label="value"}`. */
 export type MetricSamples = ReadonlyMap<string, number>;
 
-export function parseMetrics(text: string): MetricSamples {
+/** Over a connection of its own: one that was kept may be closed by the server as it is used again. */
+export async function readMetricsOf(adminUrl: string): Promise<MetricSamples> {
+  const request = get(new URL("/metrics", adminUrl), { agent: false });
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  return parseMetrics(await text(response));
+}
+
+export function parseMetrics(page: string): MetricSamples {
   const samples = new Map<string, number>();
-  for (const line of text.split("\n").filter((candidate) => candidate !== "" && !candidate.startsWith("#"))) {
+  for (const line of page.split("\n").filter((candidate) => candidate !== "" && !candidate.startsWith("#"))) {
     const cut = line.lastIndexOf(" ");
     samples.set(line.slice(0, cut), Number(line.slice(cut + 1)));
   }

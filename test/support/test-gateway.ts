@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { startGateway } from "../../src/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { GatewayFiles, type GatewayFilesOptions } from "./gateway-files.ts";
-import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+import { type MetricSamples, readMetricsOf } from "./taken-path.ts";
 
 export interface TestGateway {
   apiServerUrl: string;
@@ -33,8 +33,7 @@ export async function startTestGateway(options: GatewayFilesOptions): Promise<Te
       token: files.token,
       kubeconfig: files.writeKubeconfig(gateway.apiServerUrl),
       kubeconfigFor: (token) => files.writeKubeconfig(gateway.apiServerUrl, token),
-      readMetrics: async () =>
-        parseMetrics(await (await fetch(new URL("/metrics", gateway.adminUrl))).text()),
+      readMetrics: () => readMetricsOf(gateway.adminUrl),
       stop: async () => {
         await gateway.shutDown();
         files.remove();

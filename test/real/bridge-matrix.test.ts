@@ -1,0 +1,218 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { release, tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import { type AgentProcess, startAgentProcess } from "../support/agent-process.ts";
+import { NodeClient } from "../support/client-node-checks.ts";
+import { KubectlRunner } from "../support/kubectl.ts";
+import {
+  type CheckedPod,
+  type CommandRunner,
+  checkAttach,
+  checkCopy,
+  checkExec,
+  checkPortForward,
+  checkTerminal,
+} from "../support/kubectl-checks.ts";
+import { type Layer7Proxy, startHaproxy } from "../support/layer7-proxies.ts";
+import { describeReal, kubectls } from "../support/real-parts.ts";
+import { SluiceRunner } from "../support/sluice-runner.ts";
+import { pathTakenBy } from "../support/taken-path.ts";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+
+const MIB = 1024 * 1024;
+const isWritingDocs = process.env.SLUICE_WRITE_DOCS === "1";
+const document = path.resolve(import.meta.dirname, "../../docs/bridge-matrix.md");
+const copyBytes = 16 * MIB;
+
+const CHECKS = [
+  "exec, piped stdin, exit code 7",
+  "exec -it with resize",
+  "attach",
+  "cp in and out",
+  "port-forward",
+] as const;
+type CheckName = (typeof CHECKS)[number];
+type Checks = Readonly<Record<CheckName, () => Promise<void>>>;
+
+/** What a client is expected to speak to the agent, for commands and for port-forward. */
+interface BridgeClient {
+  readonly name: string;
+  readonly commandWay: AgentWay;
+  readonly forwardWay: AgentWay;
+  open(kubeconfig: string, pod: CheckedPod): { readonly checks: Checks; close(): void };
+}
+
+type AgentWay = "SPDY bridge" | "WebSocket bridge" | "WebSocket pass-through";
+
+const kubectlReleases = [20, 27, 28, 31];
+const newest = kubectls().at(-1);
+const found = kubectls().filter((kubectl) => kubectlReleases.includes(kubectl.minor) || kubectl === newest);
+const missing = kubectlReleases.filter((minor) => !found.some((kubectl) => kubectl.minor === minor));
+
+const clients: readonly BridgeClient[] = [
+  ...found.map((kubectl): BridgeClient => {
+    return {
+      name: `kubectl ${kubectl.version}`,
+      commandWay: kubectl.minor >= 30 ? "WebSocket pass-through" : "SPDY bridge",
+      forwardWay: kubectl.minor >= 31 ? "WebSocket pass-through" : "SPDY bridge",
+      open: (kubeconfig, pod) => {
+        const runner = new KubectlRunner(kubectl, { kubeconfig });
+        return { checks: checksOf(runner, pod), close: () => runner.remove() };
+      },
+    };
+  }),
+  {
+    name: "@kubernetes/client-node",
+    commandWay: "WebSocket pass-through",
+    forwardWay: "WebSocket bridge",
+    open: (kubeconfig, pod) => ({ checks: nodeChecksOf(new NodeClient(kubeconfig), pod), close: () => {} }),
+  },
+  {
+    name: "@kubernetes/client-node held to v4",
+    commandWay: "WebSocket bridge",
+    forwardWay: "WebSocket bridge",
+    open: (kubeconfig, pod) => ({
+      checks: nodeChecksOf(new NodeClient(kubeconfig, "v4.channel.k8s.io"), pod),
+      close: () => {},
+    }),
+  },
+  {
+    name: "sluice",
+    commandWay: "WebSocket pass-through",
+    forwardWay: "WebSocket pass-through",
+    open: (kubeconfig, pod) => {
+      const runner = new SluiceRunner(kubeconfig);
+      return { checks: checksOf(runner, pod), close: () => runner.remove() };
+    },
+  },
+];
+
+function checksOf(runner: CommandRunner, pod: CheckedPod): Checks {
+  return {
+    "exec, piped stdin, exit code 7": () => checkExec(runner, pod),
+    "exec -it with resize": () => checkTerminal(runner, pod),
+    attach: () => checkAttach(runner, pod),
+    "cp in and out": () => checkCopy(runner, pod, copyBytes),
+    "port-forward": () => checkPortForward(runner, pod),
+  };
+}
+
+function nodeChecksOf(client: NodeClient, pod: CheckedPod): Checks {
+  return {
+    "exec, piped stdin, exit code 7": () => client.checkExec(pod),
+    "exec -it with resize": () => client.checkTerminal(pod),
+    attach: () => client.checkAttach(pod),
+    "cp in and out": () => client.checkCopy(pod, copyBytes),
+    "port-forward": () => client.checkPortForward(pod),
+  };
+}
+
+/** Client -> sluice agent -> HAProxy that refuses SPDY -> the API leg of a gateway -> a node that speaks SPDY. */
+describeReal(["kubectl", "haproxy"], "the bridge matrix", () => {
+  const rows = new Map<string, string[]>();
+  const pod: CheckedPod = { name: "web", container: "main", folder: "", httpPort: 80 };
+  let node: StandinNode;
+  let gateway: TestGateway;
+  let hop: Layer7Proxy;
+  let agent: AgentProcess;
+
+  beforeAll(async () => {
+    pod.folder = mkdtempSync(path.join(tmpdir(), "sluice-pod-"));
+    const command = ["/bin/sh", "-c", "exec cat"];
+    const containers = [{ name: "main", command }];
+    node = await runStandinNode({
+      name: "node",
+      declaresWebSockets: false,
+      pods: [{ namespace: "default", name: "web", uid: "u1", containers }],
+    });
+    gateway = await startTestGateway({
+      nodes: [{ name: "node", port: node.port }],
+      pods: [{ name: "web", nodeName: "node", container: "main" }],
+      kubeletAuthority: "",
+      listeners: { apiServer: { port: 0 } },
+      kubelet: { scheme: "http" },
+    });
+    hop = await startHaproxy(Number(new URL(gateway.apiServerUrl).port), true);
+    agent = await startAgentProcess({ server: hop.url, authority: hop.authority, token: gateway.token });
+  });
+  afterAll(async () => {
+    await agent?.stop();
+    await hop?.stop();
+    await gateway?.stop();
+    await node?.close();
+    rmSync(pod.folder, { recursive: true, force: true });
+    if (isWritingDocs && rows.size > 0) writeFileSync(document, documentText(rows));
+  });
+
+  for (const minor of missing) it.skip(`kubectl 1.${minor} is not on this machine`, () => {});
+
+  it("the hop refuses SPDY without the agent", async () => {
+    const [oldest] = found;
+    if (oldest === undefined) throw new Error("no kubectl");
+    const direct = new KubectlRunner(oldest, { kubeconfig: gateway.kubeconfig });
+    const server = ["--server", hop.url, "--insecure-skip-tls-verify"];
+    const result = await direct.run([...server, "exec", pod.name, "--", "true"]);
+    direct.remove();
+    expect(result.exitCode).toBe(1);
+    expect(result.stderr).toMatch(/403|Forbidden|forbidden/);
+  });
+
+  describe.each(clients)("$name", (client) => {
+    let opened: ReturnType<BridgeClient["open"]>;
+    beforeAll(() => {
+      opened = client.open(agent.kubeconfig, pod);
+      rows.set(
+        client.name,
+        CHECKS.map(() => "**FAIL**"),
+      );
+    });
+    afterAll(() => opened?.close());
+
+    it.each(CHECKS)("%s", { timeout: 180_000 }, async (check) => {
+      let elapsedMs = 0;
+      let far: Awaited<ReturnType<typeof pathTakenBy>> | undefined;
+      const near = await pathTakenBy(agent.readMetrics, async () => {
+        far = await pathTakenBy(gateway.readMetrics, async () => {
+          const startedMs = performance.now();
+          await opened.checks[check]();
+          elapsedMs = performance.now() - startedMs;
+        });
+      });
+      const isForward = check === "port-forward";
+      // No refusal on either side: nothing had to come again in another protocol.
+      expect(near).toEqual({ ways: [isForward ? client.forwardWay : client.commandWay], refusals: [] });
+      expect(far).toEqual({ ways: [`WebSocket ${isForward ? "tunnel" : "translate"}`], refusals: [] });
+      const cells = rows.get(client.name) ?? [];
+      cells[CHECKS.indexOf(check)] =
+        `pass, ${near.ways[0]}, ${far?.ways[0]}, ${(elapsedMs / 1_000).toFixed(1)} s`;
+    });
+  });
+});
+
+function documentText(rows: ReadonlyMap<string, readonly string[]>): string {
+  const cells = [...rows.values()].flat();
+  const passed = cells.filter((cell) => cell.startsWith("pass")).length;
+  const table = [
+    `| client | ${CHECKS.join(" | ")} |`,
+    `| --- |${" --- |".repeat(CHECKS.length)}`,
+    ...Array.from(rows, ([name, row]) => `| ${name} | ${row.join(" | ")} |`),
+  ];
+  const absent = missing.map((minor) => `1.${minor}`).join(", ");
+  return `# Every client across a network that passes WebSocket alone
+
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/bridge-matrix\`; not edited by hand. ${passed} of ${cells.length} checks passed.
+
+client → \`sluice agent\` → HAProxy, which answers SPDY with 403 → the API leg of a gateway → a node that speaks SPDY. Node ${process.version.slice(1)},
+Linux ${release()}. Each cell: outcome, the way that the agent's metrics show, the way that the metrics of the gateway behind the hop
+show, and how long the client took. Another way than the expected one, or any request that was refused on either side, fails the check.${absent === "" ? "" : ` Not on\nthis machine: kubectl ${absent}.`}
+
+\`cp\` copies ${copyBytes / MIB} MiB of random bytes in and out again and compares them; \`port-forward\` carries 200 HTTP requests, 20 at a time, over one
+session, or 40 by 10 over sessions of their own with \`@kubernetes/client-node\`. That client has v5 for commands and the legacy
+WebSocket form for port-forward; "held to v4" it is as its older releases are, which close the session where a command's input ends, so
+the command is told the size there. Its \`cp\` has no working way out of a container: files come back by \`exec\`.
+
+${table.join("\n")}
+`;
+}
