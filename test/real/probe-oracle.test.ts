@@ -72,7 +72,7 @@ async function ourAnswer(asked: ProberQuestion): Promise<string> {
 }
 
 /**
- * Whether a broken connection shows as FIN or as RST, to a read or to a write, is a race, nghttp2 does not say whether it ended inside a frame, and Go names
+ * Whether a broken connection shows as FIN or as RST, to a read or to a write, is a race, so whether it ended within something is too, and Go names
  * the name server that it asked. A server that speaks before it was asked anything loses Go the first words of its error.
  */
 function normal(result: string, output: string, error: string | undefined): string {
