@@ -14,7 +14,7 @@ describe("the configuration", () => {
     expect(featureGates.isEnabled("ExtendWebSocketsToKubelet")).toBe(true);
     expect(rest).toEqual({
       listeners: {
-        apiServer: { address: "127.0.0.1", port: 6443, tls: undefined },
+        apiServer: { address: "127.0.0.1", port: 6443, tls: undefined, http2: true },
         admin: { address: "127.0.0.1", port: 8081 },
         ingress: undefined,
       },
@@ -57,6 +57,13 @@ describe("the configuration", () => {
       },
       limits: defaultLimits,
       timeouts: defaultTimeouts,
+      resumption: {
+        enabled: true,
+        windowMs: 120_000,
+        windowBytes: 1024 * 1024,
+        maxSessions: 1_000,
+        maxTotalBytes: 1024 * 1024 * 1024,
+      },
       workers: 1,
       upstreamProbes: { nodes: undefined, gateways: undefined },
       podProbes: { nodeNames: [], threads: "auto" },
@@ -97,6 +104,7 @@ logging: {level: debug}
     expect(configuration.listeners.apiServer).toEqual({
       address: "0.0.0.0",
       port: 0,
+      http2: true,
       tls: { certFile: "/etc/sluice/pki/tls.crt", keyFile: "/pki/tls.key" },
     });
     expect(configuration.listeners.admin).toEqual({ address: "::1", port: 9999 });

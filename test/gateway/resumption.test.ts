@@ -1,4 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -12,6 +14,7 @@ import {
 import {
   type ConnectError,
   dial,
+  dialResumable,
   type ExecutorOptions,
   execPath,
   type SessionError,
@@ -306,6 +309,53 @@ describe("a resumable session's bounds", () => {
     expect(second.protocol).toBe("v5.channel.k8s.io");
     expect(await metric('sluice_resumable_offers_total{answer="no-room"}')).toBe(1);
     for (const { socket } of [first.connection, second]) socket.destroy();
+  });
+
+  it("serves plainly where all sessions together would hold too much", async () => {
+    await start({ maxTotalBytes: "2Mi" });
+    const first = await openSession(["cat"]);
+    const path = execPath(POD, ["cat"])({ stdin: true, stdout: true, stderr: false, tty: false });
+    const second = await dialResumable(gateway.target(), {
+      path,
+      transport: "websocket",
+      protocols: ["v5.channel.k8s.io"],
+    });
+    expect([second.protocol, second.isResumable]).toEqual(["v5.channel.k8s.io", undefined]);
+    for (const { socket } of [first.connection, second]) socket.destroy();
+  });
+
+  it("asks nothing that another server would run", async () => {
+    const asked: {
+      url?: string | undefined;
+      protocol?: string | undefined;
+      resume?: string | string[] | undefined;
+    }[] = [];
+    await start({});
+    const connection = await dialResumable(gateway.target(proxy.port), {
+      path: execPath(POD, ["touch", "twice"])({ stdin: true, stdout: true, stderr: false, tty: false }),
+      transport: "websocket",
+      protocols: ["v5.channel.k8s.io"],
+    });
+    expect(connection.isResumable).toBe(true);
+    // Behind the same address there is somebody else now.
+    const other = createServer().on("upgrade", ({ url, headers }, socket) => {
+      asked.push({ url, protocol: headers["sec-websocket-protocol"], resume: headers["sluice-resume"] });
+      socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+    });
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    proxy.targetPort = (other.address() as AddressInfo).port;
+    const failed = new Promise<Error>((resolve) => connection.socket.once("error", resolve));
+    connection.socket.resume();
+    proxy.cutAll();
+    expect((await failed).message).toContain("the session could not be resumed");
+    expect(asked).toEqual([
+      {
+        url: "/api/v1/namespaces/default/pods/web/exec",
+        protocol: RESUME_PROTOCOL,
+        resume: expect.stringMatching(/^v1; session=.{22}; attempt=1; received=\d+; proof=.{43}$/),
+      },
+    ]);
+    other.close();
   });
 
   it("is not offered where the configuration says so", async () => {

@@ -9,6 +9,8 @@ export interface FaultProxy {
   readonly bytes: number;
   /** Connections that are open. */
   readonly connections: number;
+  /** Where new connections go. */
+  targetPort: number;
   /** While true, new connections are reset. */
   isRefusing: boolean;
   /** Every connection is cut at once. */
@@ -50,7 +52,7 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
       client.resetAndDestroy();
       return;
     }
-    const target = connect({ host: "127.0.0.1", port: targetPort, allowHalfOpen: true, noDelay: true });
+    const target = connect({ host: "127.0.0.1", port: proxy.targetPort, allowHalfOpen: true, noDelay: true });
     client.setNoDelay(true);
     pairs.set(client, target);
     client.once("close", () => pairs.delete(client));
@@ -89,6 +91,7 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const proxy: FaultProxy = {
+    targetPort,
     isRefusing: false,
     port: (server.address() as AddressInfo).port,
     get cuts() {

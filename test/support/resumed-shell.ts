@@ -1,0 +1,40 @@
+import { PassThrough, Writable } from "node:stream";
+import { expect } from "vitest";
+import { type CommandEnd, execPath, Target, WebSocketExecutor } from "../../src/client/index.ts";
+import { PLAIN_TOKEN } from "./plain-gateway.ts";
+
+const POD = { namespace: "default", pod: "web", container: "main" };
+
+/** An interactive shell with a terminal, whose session may be resumed, and somebody who types. */
+export class ResumedShell {
+  readonly ended: Promise<CommandEnd>;
+  readonly notes: string[] = [];
+  readonly #keyboard = new PassThrough();
+  #screen = "";
+
+  /** Whatever certificate the server has. */
+  constructor(url: string) {
+    const target = new Target({
+      url,
+      proxy: "none",
+      tls: { insecureSkipVerify: true },
+      headers: () => [["Authorization", `Bearer ${PLAIN_TOKEN}`]],
+    });
+    const stdout = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        this.#screen += chunk.toString();
+        done();
+      },
+    });
+    const resume = { note: (text: string) => void this.notes.push(text) };
+    const executor = new WebSocketExecutor(target, execPath(POD, ["sh"]), { resume });
+    this.ended = executor.stream({ stdin: this.#keyboard, stdout, tty: true });
+    this.ended.catch(() => {});
+  }
+
+  /** Types a line, and waits until the screen shows the text. */
+  async type(line: string, shown: string): Promise<void> {
+    this.#keyboard.write(`${line}\n`);
+    await expect.poll(() => this.#screen, { timeout: 20_000 }).toContain(shown);
+  }
+}
