@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { planAfterRefusal } from "../../src/agent/plan-session.ts";
 import type { ClientOffer } from "../../src/gateway/client-offer.ts";
 import type { NodeCapability } from "../../src/gateway/nodes/node-capability.ts";
 import {
@@ -277,6 +278,8 @@ describe("reasons", () => {
       ...Object.values(RUNTIME_ROWS).map(([, , , { reason }]) => reason),
       ...Object.values(LEARNED_ROWS).map(([, , reason]) => reason),
       ...Object.values(HOP_ROWS).map(([, , { reason }]) => reason),
+      // The agent's, behind a bridge that its API server refused.
+      planAfterRefusal(spdyBridge)?.reason,
     ];
     expect(new Set(reached)).toEqual(new Set(Object.keys(PLAN_REASONS)));
     for (const sentence of Object.values(PLAN_REASONS)) expect(sentence.length).toBeGreaterThan(20);
