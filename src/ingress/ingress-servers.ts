@@ -25,6 +25,8 @@ import type { IngressContext } from "./ingress-context.ts";
 /** The first bytes of a client that speaks HTTP/2 without having asked (RFC 9113 section 3.4). */
 const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
+const MAX_HANDSHAKE_CHECK_MS = 5_000;
+
 export interface IngressServers {
   /** HTTP/1.1, and HTTP/2 with prior knowledge. */
   readonly plain: Server;
@@ -82,7 +84,8 @@ export function createIngressServers(
     secure,
     drain: () => {
       for (const server of [plain, secure]) server.close();
-      http1.closeIdleConnections();
+      // It never listened: this closes idle connections and ends the watch over slow heads.
+      http1.close();
       http2.drain();
     },
     destroyConnections: () => {
@@ -96,6 +99,8 @@ function createHttp1(context: IngressContext): HttpServer {
   const server = createHttpServer({
     maxHeaderSize: limits.maxRequestHeaderBytes,
     headersTimeout: timeouts.handshakeMs,
+    // How often Node looks for heads that are late.
+    connectionsCheckingInterval: Math.min(timeouts.handshakeMs, MAX_HANDSHAKE_CHECK_MS),
     requestTimeout: 0,
     highWaterMark: limits.socketBufferBytes,
     // Read and answered by us: Node's own answer has no body.
@@ -104,6 +109,8 @@ function createHttp1(context: IngressContext): HttpServer {
     keepAliveInitialDelay: 30_000,
   });
   server.maxHeadersCount = limits.maxRequestHeaders;
+  // Node keeps the time of a server's connections from here on; this one is handed its connections and never listens itself.
+  server.emit("listening");
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const downstream = new Http1Downstream(request, response);
     forwardRequest(

@@ -7,6 +7,7 @@ import {
   createServer as createHttp2Server,
 } from "node:http2";
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../support/front-door.ts";
@@ -103,6 +104,26 @@ async function http2Exchange(
   await once(stream, "close");
   return result;
 }
+
+describe("a request head that does not end", () => {
+  for (const [name, open] of [
+    ["in the clear", (door: FrontDoor) => connect(door.httpPort, "127.0.0.1")],
+    ["over TLS", (door: FrontDoor) => connectTls({ port: door.httpsPort, rejectUnauthorized: false })],
+  ] as const) {
+    it(`${name}: 408 when the time is up`, async () => {
+      const door = await FrontDoor.start([], {}, { timeouts: { handshake: "200ms" } });
+      cleanups.push(() => door.stop());
+      const socket = open(door).setEncoding("latin1");
+      let received = "";
+      socket.on("data", (chunk: string) => {
+        received += chunk;
+      });
+      socket.write("GET / HTTP/1.1\r\nHost: app\r\nX-More: ");
+      await once(socket, "close");
+      expect(received).toContain("HTTP/1.1 408 Request Timeout\r\n");
+    });
+  }
+});
 
 describe("bad requests", () => {
   it.each([
