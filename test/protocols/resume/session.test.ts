@@ -206,6 +206,19 @@ describe("ResumeSession", () => {
     expect(sent.at(-1)).toEqual(encodeAbort(1, message));
   });
 
+  it("drops bytes that came before, also where only a frame's beginning did", () => {
+    const { server } = new TwoPeers(WINDOW);
+    for (const [offset, ...bytes] of [
+      [0, 1, 2, 3],
+      [1, 2, 3, 4],
+      [0, 1],
+    ] as const) {
+      const frame = [1, ...number(offset), ...number(0), ...free, ...bytes];
+      server.session.receive(Uint8Array.from(frame), true, true);
+    }
+    expect(server.delivered).toEqual([1, 2, 3, 4]);
+  });
+
   it("refuses bytes behind the end", () => {
     const peers = new TwoPeers(WINDOW);
     peers.client.end();
