@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { STREAMING_ANNOTATION } from "../config/node-streaming.ts";
 import { runStandinNode, type SelfSignedCertificate, type StandinNode } from "../standin/index.ts";
 
 /** One node of the demo and the pod on it. */
@@ -6,12 +7,21 @@ interface DemoNode {
   readonly nodeName: string;
   readonly podName: string;
   readonly declaresWebSockets: boolean;
+  readonly refusesOtherProtocols?: boolean;
 }
 
 const demoNodes: readonly DemoNode[] = [
   { nodeName: "node-spdy", podName: "web", declaresWebSockets: false },
   { nodeName: "node-ws", podName: "web-ws", declaresWebSockets: true },
 ];
+
+/** Shows the bridge, in the self-check alone. */
+const webSocketOnlyNode: DemoNode = {
+  nodeName: "node-ws-only",
+  podName: "web-ws-only",
+  declaresWebSockets: true,
+  refusesOtherProtocols: true,
+};
 
 /** The main process of each container: something to attach to. It repeats what it is told. */
 const MAIN_COMMAND = ["/bin/sh", "-c", 'echo "container main is running"; exec cat'];
@@ -22,22 +32,27 @@ export interface DemoCluster {
   close(): Promise<void>;
 }
 
-/** Starts the stand-in nodes on loopback. They take requests only from holders of the client certificate. */
+/**
+ * Starts the stand-in nodes on loopback. They take requests only from holders of the client certificate. `hasWebSocketOnlyNode`: with
+ * a third one that is reached by WebSocket alone.
+ */
 export async function startDemoCluster(
   nodeCertificate: SelfSignedCertificate,
   clientAuthorityPem: string,
+  { hasWebSocketOnlyNode }: { readonly hasWebSocketOnlyNode: boolean },
 ): Promise<DemoCluster> {
   const running: { node: StandinNode; demoNode: DemoNode; podUid: string }[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(running.map(({ node }) => node.close()));
   };
   try {
-    for (const demoNode of demoNodes) {
-      const { nodeName, podName, declaresWebSockets } = demoNode;
+    for (const demoNode of hasWebSocketOnlyNode ? [...demoNodes, webSocketOnlyNode] : demoNodes) {
+      const { nodeName, podName, declaresWebSockets, refusesOtherProtocols = false } = demoNode;
       const podUid = randomUUID();
       const node = await runStandinNode({
         name: nodeName,
         declaresWebSockets,
+        refusesOtherProtocols,
         tls: { ...nodeCertificate, clientCaPem: clientAuthorityPem },
         pods: [
           {
@@ -61,11 +76,13 @@ export async function startDemoCluster(
   };
 }
 
-function nodeAndPod(node: StandinNode, { nodeName, podName }: DemoNode, podUid: string): string {
+function nodeAndPod(node: StandinNode, demoNode: DemoNode, podUid: string): string {
+  const { nodeName, podName, refusesOtherProtocols = false } = demoNode;
+  const annotations = refusesOtherProtocols ? `{ ${STREAMING_ANNOTATION}: websocket-only }` : "{}";
   const startedAt = new Date().toISOString().replace(/\.\d+Z$/, "Z");
   return `apiVersion: v1
 kind: Node
-metadata: { name: ${nodeName} }
+metadata: { name: ${nodeName}, annotations: ${annotations} }
 status:
   addresses:
     - { type: InternalIP, address: ${node.address} }

@@ -58,7 +58,7 @@ const bare = {
   ...forward,
 };
 
-/** Every row of the plan that the demo's two nodes can show. */
+/** What the demo's two nodes can show. */
 const rows: readonly CheckRow[] = [
   { ...v5, pod: "web", path: "translate" },
   { ...v5, pod: "web-ws", path: "pass-through" },
@@ -72,10 +72,23 @@ const rows: readonly CheckRow[] = [
   { ...bare, pod: "web-ws", path: "pass-through" },
 ];
 
+/** With a node that is reached by WebSocket alone, every row of the plan. */
+const webSocketOnlyRows: readonly CheckRow[] = [
+  { ...v5, pod: "web-ws-only", path: "pass-through" },
+  { ...v4, pod: "web-ws-only", path: "bridge" },
+  { ...spdy, pod: "web-ws-only", path: "bridge" },
+  { ...tunnel, pod: "web-ws-only", path: "pass-through" },
+  { ...bare, pod: "web-ws-only", path: "bridge" },
+];
+
 /** Runs each row for real, and proves by the gateway's metrics that it took the path that it should. */
-export async function runSelfCheck(server: CheckedServer, adminUrl: string): Promise<CheckResult[]> {
+export async function runSelfCheck(
+  server: CheckedServer,
+  adminUrl: string,
+  { hasWebSocketOnlyNode }: { readonly hasWebSocketOnlyNode: boolean },
+): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
-  for (const { run, ...row } of rows) {
+  for (const { run, ...row } of hasWebSocketOnlyNode ? [...rows, ...webSocketOnlyRows] : rows) {
     const before = await sessionsOn(adminUrl, row);
     const startedMs = performance.now();
     const problem = await run(server, row.pod).then(

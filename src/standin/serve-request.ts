@@ -31,6 +31,7 @@ import { checkTunnelHandshake, checkWebSocketHandshake } from "./websocket-hands
 /** What a node needs to answer a request. */
 export interface ServingNode extends ServingContext {
   readonly declaresWebSockets: boolean;
+  readonly refusesOtherProtocols: boolean;
   findPod(namespace: string, name: string): RunningPod | undefined;
 }
 
@@ -50,6 +51,9 @@ export function decide(request: Request, node: ServingNode): Decision {
   if (request.method !== "GET" && request.method !== "POST") {
     const refusal = textRefusal(405, "405: Method Not Allowed");
     return { refusal: { ...refusal, headers: [["Allow", "GET, POST"], ...refusal.headers] } };
+  }
+  if (node.refusesOtherProtocols && asksForUpgrade(request) && !offersNewProtocol(request)) {
+    return { refusal: textRefusal(403, "only WebSocket v5 and the tunnel pass here") };
   }
   return route.subresource === "portForward"
     ? decidePortForward(request, route, node)
@@ -200,6 +204,14 @@ function decideLegacyPortForward(
       new LegacyPortForward(socket, head, targets, subprotocol.includes("base64"), node);
     },
   };
+}
+
+/** What KEP-4006 brought. */
+function offersNewProtocol(request: Request): boolean {
+  if (!isWebSocketUpgrade(request.rawHeaders)) return false;
+  return (
+    offeredSubprotocols(request.rawHeaders).includes(TRANSLATED_VERSION) || tunnelOffer(request) !== undefined
+  );
 }
 
 function asksForUpgrade({ rawHeaders }: Request): boolean {

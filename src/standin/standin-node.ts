@@ -20,6 +20,8 @@ const MAX_TICK_MS = 1_000;
 export interface StandinNodeOptions {
   readonly name: string;
   readonly declaresWebSockets: boolean;
+  /** As if a hop in front let nothing pass but WebSocket v5 and the tunnel. Default false. */
+  readonly refusesOtherProtocols?: boolean;
   readonly pods: readonly StandinPod[];
   /** Default 127.0.0.1. The node runs commands on this machine for whoever may connect. */
   readonly address?: string;
@@ -55,6 +57,7 @@ export async function createStandinNode(options: StandinNodeOptions): Promise<St
     clock: new SessionClock(Math.max(1, Math.min(MAX_TICK_MS, shortestMs / 4))),
     sessions,
     declaresWebSockets: options.declaresWebSockets,
+    refusesOtherProtocols: options.refusesOtherProtocols ?? false,
     findPod: (namespace, name) => pods.get(`${namespace}/${name}`),
   };
   const upgraded = new Set<Duplex>();
