@@ -82,6 +82,42 @@ describe("bulk streams of the client", () => {
     expect(largest).toBeLessThanOrEqual(32 * 1024);
   });
 
+  it("input that waits for a server that does not read is not overwritten by another session's", async () => {
+    const waiting = randomBytes(24 * 1024 * 1024);
+    const other = randomBytes(24 * 1024 * 1024);
+    const sessions: WebSocket[] = [];
+    const open = await executor((socket) => {
+      sessions.push(socket);
+      if (sessions.length === 1) socket.pause();
+      echo(socket);
+    });
+    let given = 0;
+    const counted = async function* (): AsyncGenerator<Uint8Array, void, void> {
+      for await (const part of reusing(waiting, 240 * 1024)) {
+        given += part.byteLength;
+        yield part;
+      }
+    };
+    const output = new Taken();
+    const first = open.stream({ stdin: counted(), stdout: output });
+    let before = -1;
+    await until(() => {
+      const isStill = given > 0 && given === before;
+      before = given;
+      return isStill;
+    }, "the server's buffers are full");
+    expect(given).toBeLessThan(waiting.byteLength);
+    const second = new Taken();
+    expect(await open.stream({ stdin: reusing(other, 240 * 1024), stdout: second })).toEqual({
+      exitCode: 0,
+      message: "",
+    });
+    expect(Buffer.concat(second.parts).equals(other)).toBe(true);
+    sessions[0]?.resume();
+    expect(await first).toEqual({ exitCode: 0, message: "" });
+    expect(Buffer.concat(output.parts).equals(waiting)).toBe(true);
+  });
+
   it("an output that is full stops the server, and nothing of what came meanwhile is lost", async () => {
     const bytes = randomBytes(16 * 1024 * 1024);
     let sent = 0;
