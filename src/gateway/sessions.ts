@@ -84,8 +84,8 @@ export class Sessions {
   list(): (SessionInfo & { downstreamBytes: number; upstreamBytes: number })[] {
     return Array.from(this.#running.values(), ({ info, session }) => ({
       ...info,
-      downstreamBytes: session.downstreamBytes,
-      upstreamBytes: session.upstreamBytes,
+      downstreamBytes: session.traffic.downstreamBytes,
+      upstreamBytes: session.traffic.upstreamBytes,
     }));
   }
 

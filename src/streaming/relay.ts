@@ -31,7 +31,7 @@ export class Relay implements StreamingSession {
   readonly #context: SessionContext;
   readonly #downstream: Duplex;
   readonly #upstream: Duplex;
-  readonly #traffic: Traffic;
+  readonly traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #guard: RelayGuard | undefined;
   readonly #portGuard: PortGuard | undefined;
@@ -47,7 +47,7 @@ export class Relay implements StreamingSession {
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
     const startedMs = context.clock.now();
-    this.#traffic = new Traffic(startedMs);
+    this.traffic = new Traffic(startedMs);
     this.#limits = new SessionLimits(startedMs, context.timeouts);
     feed(
       this.#upstream,
@@ -72,21 +72,13 @@ export class Relay implements StreamingSession {
     if (downstream.head.byteLength > 0) this.#toUpstream(downstream.head);
   }
 
-  get downstreamBytes(): number {
-    return this.#traffic.downstreamBytes;
-  }
-
-  get upstreamBytes(): number {
-    return this.#traffic.upstreamBytes;
-  }
-
   tick(nowMs: number): void {
     if (this.#isOver) return;
     if (this.#isAbandoned(nowMs)) {
       this.#broke("client-gone", "the client ended its connection, and the node says nothing more");
       return;
     }
-    const due = this.#limits.check(nowMs, this.#traffic);
+    const due = this.#limits.check(nowMs, this.traffic);
     // A warning has no place among bytes of which nothing is known.
     if (due?.type === "end") this.end(due.cause, due.message);
   }
@@ -96,7 +88,7 @@ export class Relay implements StreamingSession {
   }
 
   #toDownstream(chunk: Uint8Array): void {
-    this.#traffic.downstreamBytes += chunk.byteLength;
+    this.traffic.downstreamBytes += chunk.byteLength;
     if (this.#firstWord?.see(chunk) === true) this.#firstWord = undefined;
     if (this.#guard === undefined) {
       this.#passDownstream(chunk);
@@ -121,7 +113,7 @@ export class Relay implements StreamingSession {
       this.#broke(end.cause, end.message);
       return;
     }
-    this.#traffic.upstreamBytes += chunk.byteLength;
+    this.traffic.upstreamBytes += chunk.byteLength;
     this.#guard?.fromDownstream(chunk);
     if (this.#upstream.writable) this.#upstream.write(chunk);
   }
@@ -147,7 +139,7 @@ export class Relay implements StreamingSession {
   /** A killed client's kernel sends FIN, too: nobody waits for a node that then is silent, or sessions of the dead add up. */
   #isAbandoned(nowMs: number): boolean {
     if (this.#downstreamEndedMs === undefined) return false;
-    const silentMs = Math.min(nowMs - this.#downstreamEndedMs, this.#traffic.idleForMs(nowMs));
+    const silentMs = Math.min(nowMs - this.#downstreamEndedMs, this.traffic.idleForMs(nowMs));
     return silentMs >= this.#context.lingerTimes.lingerIdleMs;
   }
 
@@ -178,7 +170,7 @@ export class Relay implements StreamingSession {
   #over(cause: SessionEndCause, message: string): void {
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.#traffic;
+    const { downstreamBytes, upstreamBytes } = this.traffic;
     const code = cause === "completed" || cause === "client-gone" ? 200 : 500;
     this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
   }

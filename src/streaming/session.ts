@@ -30,8 +30,8 @@ export interface SessionReport {
 
 /** A session that is being carried. Its owner ticks it, may end it early, and is told once when it is over. */
 export interface StreamingSession extends Ticking {
-  readonly downstreamBytes: number;
-  readonly upstreamBytes: number;
+  /** What it has carried so far. */
+  readonly traffic: Pick<Traffic, "downstreamBytes" | "upstreamBytes">;
   /** Ends it now, truthfully: the client never takes what it has for a success. */
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void;
 }

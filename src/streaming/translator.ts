@@ -42,7 +42,7 @@ export class Translator implements StreamingSession {
   readonly #options: TranslatorOptions;
   readonly #webSocket: WebSocketConnection;
   readonly #spdy: SpdyConnection;
-  readonly #traffic: Traffic;
+  readonly traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #result: CommandResult;
   readonly #startedMs: number;
@@ -58,7 +58,7 @@ export class Translator implements StreamingSession {
     this.#context = context;
     this.#options = options;
     this.#startedMs = clock.now();
-    this.#traffic = new Traffic(this.#startedMs);
+    this.traffic = new Traffic(this.#startedMs);
     this.#limits = new SessionLimits(this.#startedMs, timeouts);
     this.#result = new CommandResult(options.upstreamVersion);
     const demux = new ChannelDemux(specOf("v5.channel.k8s.io"), {
@@ -95,14 +95,6 @@ export class Translator implements StreamingSession {
     this.#start(downstream, upstream);
   }
 
-  get downstreamBytes(): number {
-    return this.#traffic.downstreamBytes;
-  }
-
-  get upstreamBytes(): number {
-    return this.#traffic.upstreamBytes;
-  }
-
   tick(nowMs: number): void {
     if (this.#isOver) return;
     this.#webSocket.tick(nowMs);
@@ -110,10 +102,10 @@ export class Translator implements StreamingSession {
     const { timeouts } = this.#context;
     if (this.#unrepliedStreams > 0 && nowMs - this.#startedMs >= timeouts.streamCreationMs) {
       this.#fail("stream-creation-timeout", "the node did not accept the streams in time");
-    } else if (this.#overdueEnd.isDue(nowMs, this.downstreamBytes, this.#spdy.socket.isPaused())) {
+    } else if (this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#spdy.socket.isPaused())) {
       this.#finish();
     } else {
-      const due = this.#limits.check(nowMs, this.#traffic);
+      const due = this.#limits.check(nowMs, this.traffic);
       if (due?.type === "end") this.end(due.cause, due.message);
       else if (due?.type === "warn") this.#warn(due.message);
     }
@@ -187,7 +179,7 @@ export class Translator implements StreamingSession {
       onData: (part, fin) => {
         // Never an empty message: client-go fails on one (reference client: "read stream id: EOF").
         if (part.byteLength > 0) {
-          this.#traffic.downstreamBytes += part.byteLength;
+          this.traffic.downstreamBytes += part.byteLength;
           this.#webSocket.sendMessage(channel, part);
         }
         if (fin) this.#outputEnded();
@@ -200,7 +192,7 @@ export class Translator implements StreamingSession {
   #fromClient(channel: number, part: Uint8Array): void {
     if (part.byteLength === 0) return;
     if (channel === CHANNEL.STDIN) {
-      this.#traffic.upstreamBytes += part.byteLength;
+      this.traffic.upstreamBytes += part.byteLength;
       this.#stdin?.write(part);
     } else if (channel === CHANNEL.RESIZE) {
       // Without a TTY there is no resize stream; the reference hangs on the second size then.
@@ -269,7 +261,7 @@ export class Translator implements StreamingSession {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.#traffic;
+    const { downstreamBytes, upstreamBytes } = this.traffic;
     this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
   }
 }

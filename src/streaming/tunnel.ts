@@ -24,7 +24,7 @@ export class Tunnel implements StreamingSession {
   readonly #context: SessionContext;
   readonly #upstream: Leg["socket"];
   readonly #webSocket: WebSocketConnection;
-  readonly #traffic: Traffic;
+  readonly traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #portGuard: PortGuard | undefined;
   #isOver = false;
@@ -40,7 +40,7 @@ export class Tunnel implements StreamingSession {
     this.#context = context;
     this.#portGuard = portGuard;
     this.#upstream = upstream.socket;
-    this.#traffic = new Traffic(clock.now());
+    this.traffic = new Traffic(clock.now());
     this.#limits = new SessionLimits(clock.now(), timeouts);
     this.#webSocket = new WebSocketConnection(
       downstream.socket,
@@ -83,18 +83,10 @@ export class Tunnel implements StreamingSession {
     if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
   }
 
-  get downstreamBytes(): number {
-    return this.#traffic.downstreamBytes;
-  }
-
-  get upstreamBytes(): number {
-    return this.#traffic.upstreamBytes;
-  }
-
   tick(nowMs: number): void {
     if (this.#isOver) return;
     this.#webSocket.tick(nowMs);
-    const due = this.#limits.check(nowMs, this.#traffic);
+    const due = this.#limits.check(nowMs, this.traffic);
     // A warning has no place among bytes of which nothing is known.
     if (due?.type === "end") this.end(due.cause, due.message);
   }
@@ -104,7 +96,7 @@ export class Tunnel implements StreamingSession {
   }
 
   #fromUpstream(chunk: Uint8Array): void {
-    this.#traffic.downstreamBytes += chunk.byteLength;
+    this.traffic.downstreamBytes += chunk.byteLength;
     this.#webSocket.sendMessage(undefined, chunk);
   }
 
@@ -123,7 +115,7 @@ export class Tunnel implements StreamingSession {
       this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end.cause, end.message);
       return;
     }
-    this.#traffic.upstreamBytes += part.byteLength;
+    this.traffic.upstreamBytes += part.byteLength;
     if (this.#upstream.writable) this.#upstream.write(part);
   }
 
@@ -144,7 +136,7 @@ export class Tunnel implements StreamingSession {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.#traffic;
+    const { downstreamBytes, upstreamBytes } = this.traffic;
     this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
   }
 }

@@ -50,7 +50,7 @@ function relay(downstream: Leg, upstream: Leg): void {
     },
     onOver: () => {},
   });
-  expect(session.upstreamBytes).toBe(downstream.head.byteLength);
+  expect(session.traffic.upstreamBytes).toBe(downstream.head.byteLength);
   downstream.socket.resume();
   upstream.socket.resume();
 }

@@ -33,7 +33,7 @@ export class CommandBridge implements StreamingSession {
   readonly #context: SessionContext;
   readonly #client: CommandClient;
   readonly #upstream: V5Upstream;
-  readonly #traffic: Traffic;
+  readonly traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #overdueEnd = new OverdueEnd();
   readonly #startedMs: number;
@@ -47,12 +47,12 @@ export class CommandBridge implements StreamingSession {
     this.#upstreamLeg = upstream;
     this.#hasTerminal = options.hasTerminal;
     this.#startedMs = context.clock.now();
-    this.#traffic = new Traffic(this.#startedMs);
+    this.traffic = new Traffic(this.#startedMs);
     this.#limits = new SessionLimits(this.#startedMs, context.timeouts);
     this.#client = options.clientOf({
       onReady: () => this.#clientIsReady(),
       onInput: (part) => {
-        this.#traffic.upstreamBytes += part.byteLength;
+        this.traffic.upstreamBytes += part.byteLength;
         this.#upstream.sendInput(part);
       },
       onInputEnd: () => this.#upstream.endInput(),
@@ -63,7 +63,7 @@ export class CommandBridge implements StreamingSession {
       upstream,
       {
         onOutput: (stream, part) => {
-          this.#traffic.downstreamBytes += part.byteLength;
+          this.traffic.downstreamBytes += part.byteLength;
           this.#client.sendOutput(stream, part);
         },
         onStatus: () => this.#overdueEnd.statusCame(context.clock.now()),
@@ -85,14 +85,6 @@ export class CommandBridge implements StreamingSession {
     upstream.socket.uncork();
   }
 
-  get downstreamBytes(): number {
-    return this.#traffic.downstreamBytes;
-  }
-
-  get upstreamBytes(): number {
-    return this.#traffic.upstreamBytes;
-  }
-
   tick(nowMs: number): void {
     if (this.#isOver) return;
     this.#client.tick(nowMs);
@@ -100,10 +92,12 @@ export class CommandBridge implements StreamingSession {
     const { streamCreationMs } = this.#context.timeouts;
     if (!this.#client.isReady && nowMs - this.#startedMs >= streamCreationMs) {
       this.#fail("stream-creation-timeout", "the client did not open its streams in time");
-    } else if (this.#overdueEnd.isDue(nowMs, this.downstreamBytes, this.#upstreamLeg.socket.isPaused())) {
+    } else if (
+      this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#upstreamLeg.socket.isPaused())
+    ) {
       this.#conclude(this.#upstream.conclude());
     } else {
-      const due = this.#limits.check(nowMs, this.#traffic);
+      const due = this.#limits.check(nowMs, this.traffic);
       if (due?.type === "end") this.end(due.cause, due.message);
       else if (due?.type === "warn" && this.#hasTerminal && this.#client.isReady) {
         this.#client.sendOutput("stdout", terminalWarning(due.message));
@@ -162,7 +156,7 @@ export class CommandBridge implements StreamingSession {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.#traffic;
+    const { downstreamBytes, upstreamBytes } = this.traffic;
     this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
   }
 }

@@ -40,7 +40,7 @@ export class LegacyForwardBridge implements StreamingSession {
   readonly #tunnel: WebSocketConnection;
   readonly #spdy: SpdySession;
   readonly #ports: readonly ForwardedPort[];
-  readonly #traffic: Traffic;
+  readonly traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #startedMs: number;
   #unsent: Uint8Array[] = [];
@@ -51,7 +51,7 @@ export class LegacyForwardBridge implements StreamingSession {
     this.#context = context;
     this.#framing = { isBase64: options.isBase64, hasClose: false };
     this.#startedMs = clock.now();
-    this.#traffic = new Traffic(this.#startedMs);
+    this.traffic = new Traffic(this.#startedMs);
     this.#limits = new SessionLimits(this.#startedMs, timeouts);
     const demux = new ChannelDemux(this.#framing, {
       onChannelData: (channel, part) => this.#fromClient(channel, part),
@@ -101,14 +101,6 @@ export class LegacyForwardBridge implements StreamingSession {
     downstream.socket.uncork();
   }
 
-  get downstreamBytes(): number {
-    return this.#traffic.downstreamBytes;
-  }
-
-  get upstreamBytes(): number {
-    return this.#traffic.upstreamBytes;
-  }
-
   tick(nowMs: number): void {
     if (this.#isOver) return;
     this.#client.tick(nowMs);
@@ -118,7 +110,7 @@ export class LegacyForwardBridge implements StreamingSession {
     this.#flush();
     this.#endIfAllOver();
     if (this.#isOver) return;
-    const due = this.#limits.check(nowMs, this.#traffic);
+    const due = this.#limits.check(nowMs, this.traffic);
     // A warning has no place among bytes of which nothing is known.
     if (due?.type === "end") this.end(due.cause, due.message);
   }
@@ -136,7 +128,7 @@ export class LegacyForwardBridge implements StreamingSession {
     send(errorChannel, encodePortPrefix(port));
     const forwarded = new ForwardedPort(port, {
       sendData: (part) => {
-        this.#traffic.downstreamBytes += part.byteLength;
+        this.traffic.downstreamBytes += part.byteLength;
         send(dataChannel, part);
       },
       sendError: (text) => send(errorChannel, text),
@@ -154,7 +146,7 @@ export class LegacyForwardBridge implements StreamingSession {
   #fromClient(channel: number, part: Uint8Array): void {
     const port = channel % 2 === 0 ? this.#ports[channel / 2] : undefined;
     if (port === undefined || part.byteLength === 0 || this.#isOver) return;
-    this.#traffic.upstreamBytes += part.byteLength;
+    this.traffic.upstreamBytes += part.byteLength;
     port.write(part);
     this.#flush();
   }
@@ -216,7 +208,7 @@ export class LegacyForwardBridge implements StreamingSession {
   #over(cause: SessionEndCause, message: string): void {
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.#traffic;
+    const { downstreamBytes, upstreamBytes } = this.traffic;
     const code = cause === "completed" || cause === "client-gone" ? 200 : 500;
     this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
   }

@@ -23,7 +23,7 @@ export class TunnelBridge implements StreamingSession {
   readonly #context: SessionContext;
   readonly #downstream: Duplex;
   readonly #webSocket: WebSocketConnection;
-  readonly #traffic: Traffic;
+  readonly traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #portGuard: PortGuard | undefined;
   #isOver = false;
@@ -40,7 +40,7 @@ export class TunnelBridge implements StreamingSession {
     this.#portGuard = portGuard;
     const socket = downstream.socket;
     this.#downstream = socket;
-    this.#traffic = new Traffic(clock.now());
+    this.traffic = new Traffic(clock.now());
     this.#limits = new SessionLimits(clock.now(), timeouts);
     this.#webSocket = new WebSocketConnection(
       upstream.socket,
@@ -67,18 +67,10 @@ export class TunnelBridge implements StreamingSession {
     if (downstream.head.byteLength > 0) this.#fromClient(downstream.head);
   }
 
-  get downstreamBytes(): number {
-    return this.#traffic.downstreamBytes;
-  }
-
-  get upstreamBytes(): number {
-    return this.#traffic.upstreamBytes;
-  }
-
   tick(nowMs: number): void {
     if (this.#isOver) return;
     this.#webSocket.tick(nowMs);
-    const due = this.#limits.check(nowMs, this.#traffic);
+    const due = this.#limits.check(nowMs, this.traffic);
     // A warning has no place among bytes of which nothing is known.
     if (due?.type === "end") this.end(due.cause, due.message);
   }
@@ -90,7 +82,7 @@ export class TunnelBridge implements StreamingSession {
   #fromUpstream(part: Uint8Array, isText: boolean): void {
     if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
     if (part.byteLength === 0 || this.#isOver) return;
-    this.#traffic.downstreamBytes += part.byteLength;
+    this.traffic.downstreamBytes += part.byteLength;
     if (this.#downstream.writable) this.#downstream.write(part);
   }
 
@@ -101,7 +93,7 @@ export class TunnelBridge implements StreamingSession {
       this.#breakOff(end.cause, end.message);
       return;
     }
-    this.#traffic.upstreamBytes += chunk.byteLength;
+    this.traffic.upstreamBytes += chunk.byteLength;
     this.#webSocket.sendMessage(undefined, chunk);
   }
 
@@ -135,7 +127,7 @@ export class TunnelBridge implements StreamingSession {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.#traffic;
+    const { downstreamBytes, upstreamBytes } = this.traffic;
     const code = cause === "completed" || cause === "client-gone" ? 200 : 500;
     this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
   }
