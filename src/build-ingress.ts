@@ -79,6 +79,7 @@ export async function startIngress(
     cluster: store,
     addressRules: new AddressRules(listener.allowedEndpointAddresses),
     dialTimeoutMs: configuration.timeouts.dialMs,
+    onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
   });
   const streamingGateways = await streamingGatewaysOf(listener, configuration, api);
   const context: IngressContext = {

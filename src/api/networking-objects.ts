@@ -2,6 +2,9 @@ import type { Extensible, ObjectMeta } from "./object-meta.ts";
 
 export const NETWORKING_API_VERSION = "networking.k8s.io/v1";
 
+/** Names a Secret of the Ingress' namespace whose `ca.crt` has signed the certificates of its backends. Ours. */
+export const BACKEND_CA_SECRET_ANNOTATION = "sluice.dev/backend-ca-secret";
+
 export interface Ingress extends Extensible {
   readonly apiVersion: typeof NETWORKING_API_VERSION;
   readonly kind: "Ingress";

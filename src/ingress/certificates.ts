@@ -1,7 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
-import type { Ingress } from "../api/networking-objects.ts";
+import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { type Secret, TLS_SECRET_TYPE } from "../api/service-objects.ts";
+import { readAuthority } from "./backend-tls.ts";
 import { wildcardOf } from "./request-host.ts";
 
 /** A Secret that is not served as written: a Warning Event of the Ingress that names it. */
@@ -76,6 +77,15 @@ export function compileCertificates(
   const table = new CertificateTable(fallback.context);
   const problems: CertificateProblem[] = [];
   for (const ingress of ingresses) {
+    const authority = ingress.metadata.annotations?.[BACKEND_CA_SECRET_ANNOTATION];
+    if (authority !== undefined) {
+      const found = readAuthority(secretOf(ingress.metadata.namespace ?? "default", authority));
+      const name = JSON.stringify(authority.slice(0, 253));
+      if ("problem" in found) {
+        const message = `secret ${name} ${found.problem}; backends that speak TLS are answered 503`;
+        problems.push({ ingress, message });
+      }
+    }
     for (const { hosts, secretName } of ingress.spec?.tls ?? []) {
       if (secretName === undefined || secretName === "") continue;
       const secret = secretOf(ingress.metadata.namespace ?? "default", secretName);

@@ -95,6 +95,7 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           },
         });
       } catch (error) {
+        upstream.dialFailed(error);
         const next =
           error instanceof UpstreamError && error.code === "dial-failed" ? chosen.next() : undefined;
         if (next === undefined) throw error;

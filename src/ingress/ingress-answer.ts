@@ -74,6 +74,7 @@ export const ENDPOINT_PROBLEMS: Readonly<Record<EndpointProblem | "no-endpoints"
   "no-service": "the service of this route does not exist",
   "no-such-port": "the service of this route has no such port",
   "external-name": "the service of this route is an external name, which is not served",
+  "no-authority": "the certificate authority for the service of this route is not known",
   "no-endpoints": "the service of this route has no ready endpoints",
 };
 

@@ -1,4 +1,5 @@
-import type { Ingress } from "../api/networking-objects.ts";
+import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
+import { subdomainProblems } from "../api/validation/name-rules.ts";
 
 /** What annotations of an Ingress say about its routes. */
 export interface RouteOptions {
@@ -10,12 +11,23 @@ export interface RouteOptions {
   readonly tunnelIdleTimeoutMs: number;
   /** Answer plain HTTP by 308 to https. */
   readonly redirectsToTls: boolean;
+  /** How backends that speak TLS are trusted; absent: no annotation says. */
+  readonly backendTrust?: BackendTrust | undefined;
+}
+
+/** What annotations say about the certificates of backends. */
+export interface BackendTrust {
+  /** A Secret of the Ingress' namespace whose `ca.crt` has signed them; absent: they are not verified. */
+  readonly caSecret: string | undefined;
+  /** The name that they carry and that is sent as SNI; absent: SERVICE.NAMESPACE.svc. */
+  readonly serverName: string | undefined;
 }
 
 export const RESPONSE_TIMEOUT_ANNOTATION = "sluice.dev/response-timeout-seconds";
 export const BODY_TIMEOUT_ANNOTATION = "sluice.dev/body-timeout-seconds";
 export const TUNNEL_IDLE_TIMEOUT_ANNOTATION = "sluice.dev/tunnel-idle-timeout-seconds";
 export const TLS_REDIRECT_ANNOTATION = "sluice.dev/tls-redirect";
+export const BACKEND_SERVER_NAME_ANNOTATION = "sluice.dev/backend-server-name";
 
 export const DEFAULT_RESPONSE_TIMEOUT_MS = 60_000;
 export const DEFAULT_BODY_TIMEOUT_MS = 60_000;
@@ -56,6 +68,23 @@ export function routeOptionsOf({ metadata }: Ingress): ReadOptions {
       MIN_TUNNEL_IDLE_TIMEOUT_MS,
     ),
     redirectsToTls: redirect === "true",
+    backendTrust: backendTrustOf(annotations, problems),
   };
   return { options, problems };
+}
+
+/** A CA that is named badly is one that is not there: its backends are refused, never spoken to unverified. */
+function backendTrustOf(
+  annotations: Readonly<Record<string, string>>,
+  problems: string[],
+): BackendTrust | undefined {
+  const caSecret = annotations[BACKEND_CA_SECRET_ANNOTATION];
+  let serverName = annotations[BACKEND_SERVER_NAME_ANNOTATION];
+  if (serverName !== undefined && subdomainProblems(serverName).length > 0) {
+    problems.push(
+      `annotation ${BACKEND_SERVER_NAME_ANNOTATION} must be a DNS name, got ${JSON.stringify(serverName.slice(0, 40))}`,
+    );
+    serverName = undefined;
+  }
+  return caSecret === undefined && serverName === undefined ? undefined : { caSecret, serverName };
 }

@@ -1,8 +1,11 @@
 import { type EndpointSlice, SERVICE_NAME_LABEL } from "../api/service-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import type { AddressRules } from "../upstream/address-rules.ts";
+import { joinHostPort } from "../upstream/go-dial-error.ts";
+import { type BackendIdentity, backendIdentityOf, speaksTls } from "./backend-tls.ts";
 import { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { ServiceRoute } from "./route-backend.ts";
+import type { BackendTrust } from "./route-options.ts";
 import { type EndpointProblem, endpointsOf } from "./service-endpoints.ts";
 
 /** The endpoints to try for one request, in turn. */
@@ -16,11 +19,31 @@ export interface BalancerOptions {
   readonly cluster: Cluster;
   readonly addressRules: AddressRules;
   readonly dialTimeoutMs: number;
+  /** No TLS with an endpoint of a Service that should speak it. Told once a minute for each endpoint. */
+  onTlsFailure(failure: TlsFailure): void;
+}
+
+export interface TlsFailure {
+  readonly namespace: string;
+  readonly service: string;
+  /** host:port. */
+  readonly endpoint: string;
+  /** As Go's crypto/tls words it. */
+  readonly cause: string;
+}
+
+/** One port of a Service, under one idea of whom to trust. */
+interface Asked {
+  readonly port: number | string;
+  readonly trust: BackendTrust | undefined;
+  balanced: Balanced | EndpointProblem;
 }
 
 interface Balanced {
   readonly upstreams: readonly EndpointUpstream[];
   readonly appProtocol: string | undefined;
+  /** Absent: plain TCP. */
+  readonly identity: BackendIdentity | undefined;
   /** Counts on with every request. */
   turn: number;
 }
@@ -31,8 +54,8 @@ interface Balanced {
  */
 export class ServiceBalancer {
   readonly #options: BalancerOptions;
-  /** By namespace/service, then by port. */
-  readonly #balanced = new Map<string, Map<number | string, Balanced | EndpointProblem>>();
+  /** By namespace/service, then by port, or port and trust: two ideas of trust share no connection. */
+  readonly #asked = new Map<string, Map<number | string, Asked>>();
   readonly #slices = new Map<string, Map<string, EndpointSlice>>();
   readonly #unsubscribe: () => void;
 
@@ -42,28 +65,33 @@ export class ServiceBalancer {
     this.#unsubscribe = options.cluster.subscribe((change) => this.#changed(change));
   }
 
-  turnFor({ namespace, service, port }: ServiceRoute): Turn | EndpointProblem {
+  turnFor({ namespace, service, port, options }: ServiceRoute): Turn | EndpointProblem {
     const key = `${namespace}/${service}`;
-    const ports = this.#balanced.get(key) ?? new Map<number | string, Balanced | EndpointProblem>();
-    this.#balanced.set(key, ports);
-    let balanced = ports.get(port);
-    if (balanced === undefined) {
-      balanced = this.#resolve(namespace, service, port, undefined);
-      ports.set(port, balanced);
+    const ports = this.#asked.get(key) ?? new Map<number | string, Asked>();
+    this.#asked.set(key, ports);
+    const trust = options.backendTrust;
+    const portKey = trust === undefined ? port : JSON.stringify([port, trust.caSecret, trust.serverName]);
+    let asked = ports.get(portKey);
+    if (asked === undefined) {
+      asked = { port, trust, balanced: this.#resolve(namespace, service, port, trust, undefined) };
+      ports.set(portKey, asked);
     }
+    const { balanced } = asked;
     return typeof balanced === "string" ? balanced : turnOf(balanced);
   }
 
   stop(): void {
     this.#unsubscribe();
-    for (const ports of this.#balanced.values())
-      for (const balanced of ports.values()) closeAllBut(balanced, []);
-    this.#balanced.clear();
+    for (const ports of this.#asked.values())
+      for (const { balanced } of ports.values()) closeAllBut(balanced, []);
+    this.#asked.clear();
   }
 
   #changed({ type, object, previous }: ClusterChange): void {
     if (object.kind === "Service")
       this.#refresh(`${object.metadata.namespace ?? "default"}/${object.metadata.name}`);
+    if (object.kind === "Secret")
+      this.#authorityChanged(object.metadata.namespace ?? "default", object.metadata.name);
     if (object.kind !== "EndpointSlice") return;
     // The same slice is replaced at once: in between its connections would have been closed.
     if (previous?.kind === "EndpointSlice" && serviceOf(previous) !== serviceOf(object)) {
@@ -71,6 +99,13 @@ export class ServiceBalancer {
     }
     if (type === "DELETED") this.#dropSlice(object);
     else this.#keepSlice(object);
+  }
+
+  #authorityChanged(namespace: string, name: string): void {
+    for (const [key, ports] of this.#asked) {
+      if (!key.startsWith(`${namespace}/`)) continue;
+      if ([...ports.values()].some(({ trust }) => trust?.caSecret === name)) this.#refresh(key);
+    }
   }
 
   #keepSlice(slice: EndpointSlice): void {
@@ -91,40 +126,57 @@ export class ServiceBalancer {
 
   /** Resolves again what was asked for before; a Service that is gone is forgotten, and asked for anew when a request comes. */
   #refresh(key: string): void {
-    const ports = this.#balanced.get(key);
+    const ports = this.#asked.get(key);
     if (ports === undefined) return;
     const [namespace = "", service = ""] = key.split("/");
     if (this.#options.cluster.get("Service", namespace, service) === undefined) {
-      for (const balanced of ports.values()) closeAllBut(balanced, []);
-      this.#balanced.delete(key);
+      for (const { balanced } of ports.values()) closeAllBut(balanced, []);
+      this.#asked.delete(key);
       return;
     }
-    for (const [port, before] of ports) ports.set(port, this.#resolve(namespace, service, port, before));
+    for (const asked of ports.values())
+      asked.balanced = this.#resolve(namespace, service, asked.port, asked.trust, asked.balanced);
   }
 
   #resolve(
     namespace: string,
     service: string,
     port: number | string,
+    trust: BackendTrust | undefined,
     before: Balanced | EndpointProblem | undefined,
   ): Balanced | EndpointProblem {
-    const { cluster, addressRules, dialTimeoutMs } = this.#options;
+    const { cluster, addressRules, dialTimeoutMs, onTlsFailure } = this.#options;
     const slices = [...(this.#slices.get(`${namespace}/${service}`)?.values() ?? [])];
     const found = endpointsOf(cluster.get("Service", namespace, service), slices, port);
     if (typeof found === "string") {
       closeAllBut(before, []);
       return found;
     }
-    const known = typeof before === "object" ? before.upstreams : [];
+    const last = typeof before === "object" ? before : undefined;
+    let identity: BackendIdentity | undefined;
+    if (speaksTls(found.appProtocol)) {
+      const { caSecret } = trust ?? {};
+      const authority = caSecret === undefined ? undefined : cluster.get("Secret", namespace, caSecret);
+      identity = backendIdentityOf(trust, authority, `${service}.${namespace}.svc`, last?.identity);
+      if (identity === undefined) {
+        closeAllBut(before, []);
+        return "no-authority";
+      }
+    }
+    const tls = identity?.tls;
     const upstreams = found.addresses
       .filter(({ host }) => !addressRules.refuses(host))
       .map(
         ({ host, port: number }) =>
-          known.find(({ endpoint }) => endpoint.host === host && endpoint.port === number) ??
-          new EndpointUpstream({ host, port: number, tls: undefined }, dialTimeoutMs),
+          last?.upstreams.find(
+            ({ endpoint }) => endpoint.host === host && endpoint.port === number && endpoint.tls === tls,
+          ) ??
+          new EndpointUpstream({ host, port: number, tls }, dialTimeoutMs, (cause) =>
+            onTlsFailure({ namespace, service, endpoint: joinHostPort(host, number), cause }),
+          ),
       );
     closeAllBut(before, upstreams);
-    return { upstreams, appProtocol: found.appProtocol, turn: typeof before === "object" ? before.turn : 0 };
+    return { upstreams, appProtocol: found.appProtocol, identity, turn: last?.turn ?? 0 };
   }
 }
 

@@ -14,7 +14,7 @@ export interface EndpointAddress {
 }
 
 /** Why a Service has no endpoints to offer. */
-export type EndpointProblem = "no-service" | "no-such-port" | "external-name";
+export type EndpointProblem = "no-service" | "no-such-port" | "external-name" | "no-authority";
 
 /**
  * The endpoints of a Service's port (by number or name): those that are ready; with none ready, those that still serve while

@@ -1,4 +1,5 @@
-import type { Ingress } from "../api/networking-objects.ts";
+import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
+import { subdomainProblems } from "../api/validation/name-rules.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 
 /** A watch each: beyond that the certificates of the rest are not loaded. */
@@ -12,7 +13,7 @@ export interface NamedSecretsOptions {
   readonly maxSecrets?: number;
 }
 
-/** Follows the Secrets that Ingresses name for TLS and no others: a role may allow just these, and no other secret is ever in memory. */
+/** Follows the Secrets that Ingresses name for TLS, their own and their backends', and no others: a role may allow just these, and no other secret is ever in memory. */
 export class NamedSecrets {
   readonly #options: NamedSecretsOptions;
   readonly #followed = new Map<string, () => void>();
@@ -70,7 +71,9 @@ export class NamedSecrets {
 
 function secretsOf({ metadata, spec }: Ingress): [string, readonly [namespace: string, name: string]][] {
   const { namespace = "" } = metadata;
-  return (spec?.tls ?? []).flatMap(({ secretName }) =>
-    secretName ? [[`${namespace}/${secretName}`, [namespace, secretName]]] : [],
-  );
+  const authority = metadata.annotations?.[BACKEND_CA_SECRET_ANNOTATION] ?? "";
+  const names = (spec?.tls ?? []).map(({ secretName }) => secretName);
+  // No API server has looked at it, and it would be part of a field selector.
+  if (subdomainProblems(authority).length === 0) names.push(authority);
+  return names.flatMap((name) => (name ? [[`${namespace}/${name}`, [namespace, name]]] : []));
 }

@@ -191,6 +191,7 @@ describe("what they are compiled to", () => {
     ["sluice.dev/tunnel-idle-timeout-seconds", "60", "from 3600"],
     ["sluice.dev/response-timeout-seconds", "0", "from 1 "],
     ["sluice.dev/response-timeout-seconds", "soon", "number of seconds"],
+    ["sluice.dev/backend-server-name", "no name", "a DNS name"],
     ["sluice.dev/tls-redirect", "yes", '"true" or "false"'],
   ])("annotation %s: %s is told and not taken", (name, value, text) => {
     const { options: read, problems } = routeOptionsOf(ingress("a", {}, { annotations: { [name]: value } }));

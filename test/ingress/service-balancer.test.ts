@@ -51,7 +51,12 @@ function balancerOf(...objects: readonly KubernetesObject[]): {
   for (const object of objects) cluster.upsert(object);
   return {
     cluster,
-    balancer: new ServiceBalancer({ cluster, addressRules: new AddressRules([]), dialTimeoutMs: 1 }),
+    balancer: new ServiceBalancer({
+      cluster,
+      addressRules: new AddressRules([]),
+      dialTimeoutMs: 1,
+      onTlsFailure: () => {},
+    }),
   };
 }
 

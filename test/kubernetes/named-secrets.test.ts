@@ -10,6 +10,24 @@ const ingress = (name: string, ...secrets: string[]) => ({
   spec: { tls: secrets.map((secretName) => ({ secretName })) },
 });
 
+it("follows the authority of backends, where it is named by a name", async () => {
+  const cluster = new ClusterStore();
+  const told: string[] = [];
+  const follow = (namespace: string, name: string) => {
+    told.push(`${namespace}/${name}`);
+    return () => {};
+  };
+  const secrets = new NamedSecrets({ cluster, follow, onTooMany: () => {} });
+  for (const [index, named] of ["ca", "x,metadata.namespace=b", ""].entries()) {
+    const { metadata, ...rest } = ingress(`i${index}`);
+    const annotations = { "sluice.dev/backend-ca-secret": named };
+    cluster.upsert({ ...rest, metadata: { ...metadata, annotations } });
+  }
+  await setImmediate();
+  expect(told).toEqual(["a/ca"]);
+  secrets.stop();
+});
+
 it("follows what is named once, lets go of what is not, so many and no more", async () => {
   const cluster = new ClusterStore();
   const told: string[] = [];

@@ -1,0 +1,58 @@
+import { X509Certificate } from "node:crypto";
+import type { Secret } from "../api/service-objects.ts";
+import { UpstreamTls } from "../upstream/tls.ts";
+import type { BackendTrust } from "./route-options.ts";
+
+/** How one port of a Service is spoken to over TLS, and the Secret that was read for it. */
+export interface BackendIdentity {
+  readonly tls: UpstreamTls;
+  readonly authority: Secret | undefined;
+}
+
+/** The appProtocols of Services whose pods speak TLS: IANA's service names, and `kubernetes.io/wss` (KEP-3726). */
+const TLS_APP_PROTOCOLS: ReadonlySet<string> = new Set(["https", "wss", "kubernetes.io/wss"]);
+
+/** IANA's service names are compared without case (RFC 6335 section 5.1). */
+export function speaksTls(appProtocol: string | undefined): boolean {
+  return appProtocol !== undefined && TLS_APP_PROTOCOLS.has(appProtocol.toLowerCase());
+}
+
+/**
+ * With a CA Secret the certificate must be one of its authorities' and carry `serverName`; without, any is taken (decision 0027).
+ * `before` is taken again while its Secret is the same object, and with it the sessions to resume. Undefined: the Secret cannot
+ * be used, and nothing may be sent.
+ */
+export function backendIdentityOf(
+  trust: BackendTrust | undefined,
+  authority: Secret | undefined,
+  serverName: string,
+  before: BackendIdentity | undefined,
+): BackendIdentity | undefined {
+  if (before !== undefined && before.authority === authority) return before;
+  const name = trust?.serverName ?? serverName;
+  if (trust?.caSecret === undefined) {
+    return { tls: new UpstreamTls({ serverName: name, insecureSkipVerify: true }), authority };
+  }
+  const read = readAuthority(authority);
+  return "problem" in read
+    ? undefined
+    : { tls: new UpstreamTls({ serverName: name, ca: read.ca }), authority };
+}
+
+/** The certificates of `ca.crt`, as PEM, or what is wrong with the Secret, in the words of an Event. */
+export function readAuthority(
+  secret: Secret | undefined,
+): { readonly ca: string } | { readonly problem: string } {
+  if (secret === undefined) return { problem: "does not exist" };
+  const encoded = secret.data?.["ca.crt"];
+  if (encoded === undefined || encoded === "") return { problem: "has no ca.crt" };
+  const text = Buffer.from(encoded, "base64").toString("latin1");
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  if (certificates.length === 0) return { problem: "holds no certificate in ca.crt" };
+  try {
+    for (const certificate of certificates) new X509Certificate(certificate);
+  } catch {
+    return { problem: "holds a certificate in ca.crt that cannot be read" };
+  }
+  return { ca: certificates.join("\n") };
+}
