@@ -6,7 +6,8 @@ import { buildCluster } from "./build-cluster.ts";
 import { type RunningIngress, startIngress } from "./build-ingress.ts";
 import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
 import { buildKubeletListener } from "./build-kubelet-listener.ts";
-import { buildProbes } from "./build-probes.ts";
+import { buildProbes, type ProbeParts } from "./build-probes.ts";
+import { buildSharedProbes, type SharedProbes } from "./build-shared-probes.ts";
 import { closerOf, closeServer } from "./close-server.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import { answerFromCluster } from "./gateway/answer-from-cluster.ts";
@@ -46,6 +47,8 @@ export interface RunningGateway {
   nodes(name?: string): readonly DescribedNode[];
   /** Takes over what can change while it runs: policy, and what is in the files that the configuration names. */
   reload(configuration: GatewayConfiguration): Promise<void>;
+  /** For those that share probes with other processes. */
+  readonly probes: Pick<SharedProbes, "learn" | "begin">;
   /** To be merged with those of other processes. */
   metrics(): Promise<readonly object[]>;
 }
@@ -155,7 +158,7 @@ export async function startGateway(
   const watchedTls =
     apiServer.tls && watchServingTls(api.server, apiServer.tls, authorities, logger, ticketKeys);
 
-  const probes = await buildProbes(configuration, {
+  const probeParts: ProbeParts = {
     node: node && listeners.kubelet && { ...listeners.kubelet.runtime, runtime: node.runtime },
     store,
     publishStatus: cluster.publishPodStatus,
@@ -164,7 +167,10 @@ export async function startGateway(
     kubelet: gateway.kubelet,
     metrics,
     logger,
-  });
+  };
+  const { shareFindings } = surroundings;
+  const sharedProbes = shareFindings && buildSharedProbes(configuration, probeParts, shareFindings);
+  const probes = sharedProbes ?? (await buildProbes(configuration, probeParts));
   const ingress =
     listeners.ingress &&
     (await startIngress(
@@ -198,6 +204,7 @@ export async function startGateway(
     },
     sessions: listSessions,
     nodes: listNodes,
+    probes: sharedProbes ?? { learn: () => {}, begin: async () => {} },
     metrics: () => metrics.snapshot(),
     async reload({ policy: { rules, limits: sessionLimits } }): Promise<void> {
       policyInForce.rules = rules;
@@ -205,9 +212,11 @@ export async function startGateway(
       await Promise.all([cluster.reload(), watchedTls?.reload(), node?.reload()]);
     },
     async shutDown(): Promise<void> {
-      probes.stop();
+      // Of several processes the one that probes for all goes on as long as it lives: nobody else knows that it will end.
+      if (sharedProbes === undefined) probes.stop();
       ingress?.drain();
       await Promise.all([drainGateway(gateway, api), node && drainGateway(node.gateway, node.listener)]);
+      sharedProbes?.stop();
       await ingress?.stop();
       watchedTls?.stop();
       authentication.stop();

@@ -22,6 +22,7 @@ import { ProbeThreads } from "./probes/threads/probe-threads.ts";
 import { UpstreamProbes, type UpstreamTarget } from "./probes/upstream/upstream-probes.ts";
 import { TimerWheel } from "./probes/worker/timer-wheel.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
+import type { ProbeFinding } from "./workers/probe-findings.ts";
 
 /** MAJOR.MINOR in `User-Agent: kube-probe/MAJOR.MINOR`. */
 const USER_AGENT_VERSION = "1.36";
@@ -44,6 +45,12 @@ export interface ProbeParts {
   readonly kubelet: KubeletOptions;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Another process has probed before: what it found of pods, as their statuses have it, counts until there are verdicts. */
+  readonly isSuccessor?: boolean;
+  /** What it found of nodes and gateways; absent: all are alive. */
+  readonly wasHealthy?: ((kind: "node" | "gateway", name: string) => boolean) | undefined;
+  /** Tells what is found of nodes and gateways to other processes. */
+  readonly share?: ((findings: readonly ProbeFinding[]) => void) | undefined;
 }
 
 export interface BuiltProbes {
@@ -85,7 +92,7 @@ export async function buildProbes(
 
 function probePods(
   { podProbes, featureGates }: GatewayConfiguration,
-  { store, metrics, logger, node, publishStatus, events }: ProbeParts,
+  { store, metrics, logger, node, publishStatus, events, isSuccessor }: ProbeParts,
   wheel: TimerWheel,
   runProbe: RunProbe,
 ): () => void {
@@ -123,7 +130,7 @@ function probePods(
       },
       onProblem: (error) => logger.error({ error }, "the runtime could not be asked about its containers"),
     });
-  pods.start();
+  pods.start(isSuccessor);
   statuses?.start();
   return () => {
     statuses?.stop();
@@ -150,15 +157,17 @@ export function publishToStore(store: ClusterStore, pod: Pod, status: PodStatus)
 /** Every node of the cluster, as nodes come and go; verdicts go to the circuit breaker. */
 function probeNodes(
   probe: UpstreamProbe,
-  { store, nodes, kubelet, logger }: ProbeParts,
+  { store, nodes, kubelet, logger, wasHealthy, share }: ProbeParts,
   wheel: TimerWheel,
   runProbe: RunProbe,
 ): () => void {
   const probes = new UpstreamProbes({
     timing: timingOf(probe),
     wheel,
+    wasHealthy: wasHealthy && ((name) => wasHealthy("node", name)),
     report: (name, isHealthy, reason) => {
       nodes.reportProbe(name, isHealthy, reason);
+      share?.([{ kind: "node", name, isHealthy, reason }]);
       logger.warn({ node: name, isHealthy, reason }, isHealthy ? "a node is back" : "a node is found dead");
     },
   });
@@ -180,8 +189,12 @@ function probeNodes(
       ),
     );
   };
-  const unsubscribe = store.subscribe(({ object }) => {
-    if (object.kind === "Node") refresh();
+  const unsubscribe = store.subscribe(({ type, object }) => {
+    if (object.kind !== "Node") return;
+    refresh();
+    // Nobody probes it any more, and nobody is to believe that it is dead when it comes again.
+    if (type === "DELETED")
+      share?.([{ kind: "node", name: object.metadata.name, isHealthy: true, reason: "" }]);
   });
   refresh();
   return () => {
@@ -193,7 +206,7 @@ function probeNodes(
 async function probeGateways(
   probe: UpstreamProbe,
   { listeners }: GatewayConfiguration,
-  { logger }: ProbeParts,
+  { logger, wasHealthy, share }: ProbeParts,
   wheel: TimerWheel,
   runProbe: RunProbe,
 ): Promise<UpstreamProbes> {
@@ -206,11 +219,14 @@ async function probeGateways(
   const probes = new UpstreamProbes({
     timing: timingOf(probe),
     wheel,
-    report: (gateway, isHealthy, reason) =>
+    wasHealthy: wasHealthy && ((name) => wasHealthy("gateway", name)),
+    report: (gateway, isHealthy, reason) => {
+      share?.([{ kind: "gateway", name: gateway, isHealthy, reason }]);
       logger.warn(
         { gateway, isHealthy, reason },
         isHealthy ? "a gateway is back" : "a gateway is found dead",
-      ),
+      );
+    },
   });
   probes.setTargets(targets);
   return probes;

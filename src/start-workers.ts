@@ -21,6 +21,7 @@ import { alone, urlOf } from "./surroundings.ts";
 import type { BoundAddress, ListenCall, WorkerStart } from "./workers/calls.ts";
 import { HandOver } from "./workers/hand-over.ts";
 import { SharedPlaces } from "./workers/shared-places.ts";
+import { SharedProbing } from "./workers/shared-probing.ts";
 import { type Worker, WorkerPool } from "./workers/worker-pool.ts";
 
 /** OpenSSL's: 16 bytes of name, 16 of HMAC and 16 of AES key. */
@@ -77,6 +78,7 @@ export async function startWorkers(
     acceptors.set(name, known);
     return (await known).address() as AddressInfo;
   };
+  const probing = new SharedProbing(() => pool.workers);
   const countReady = (): void => metrics.workersReady(pool.workers.filter(({ isTaking }) => isTaking).length);
   const pool: WorkerPool = new WorkerPool({
     count,
@@ -91,17 +93,21 @@ export async function startWorkers(
       takePlace: ({ user, namespace }) => places.take(worker, user, namespace),
       giveBack: (place) => places.giveBack(place),
       audit: async (events) => auditLog?.deliver(events),
+      found: (findings) => probing.found(worker, findings),
     }),
     shutdownGracePeriodMs: timeouts.shutdownGracePeriodMs,
     logger,
     onReady: (worker) => {
       countReady();
       void reloadWorker(worker);
+      // Before its first connection.
+      probing.ready(worker);
       handOver.resume();
     },
     onGone: (worker, isExpected) => {
       places.giveBackAllOf(worker);
       handOver.forget(worker);
+      probing.gone(worker, isExpected);
       metrics.gone(worker, isExpected ? "shutdown" : "crash");
       countReady();
     },

@@ -5,6 +5,7 @@ import type { AuditLogFile } from "./config/audit.ts";
 import type { SessionPolicy } from "./config/policy.ts";
 import type { Quotas } from "./gateway/context.ts";
 import type { LogFields, Logger } from "./observability/logger.ts";
+import type { ProbeFinding } from "./workers/probe-findings.ts";
 
 export interface ListenAddress {
   readonly address: string;
@@ -21,6 +22,8 @@ export interface Surroundings {
   announce(logger: Logger, fields: LogFields, message: string): void;
   /** Connections of one client reach several processes, each of which knows only its own sessions. */
   readonly isOneOfSeveral?: boolean;
+  /** Tells the other processes what was found, where one probes for all; absent: this process probes from its start. */
+  readonly shareFindings?: ((findings: readonly ProbeFinding[]) => void) | undefined;
   /** What TLS tickets are encrypted with; absent: this process' own. */
   readonly ticketKeys?: Buffer | undefined;
 }

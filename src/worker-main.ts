@@ -14,6 +14,8 @@ let reload: ((text: string) => Promise<void>) | undefined;
 const primary = new WorkerSide(process, {
   start,
   reload: async (text) => await reload?.(text),
+  learn: (findings) => gateway?.probes.learn(findings),
+  probe: ({ isSuccessor }) => gateway?.probes.begin(isSuccessor),
   metrics: async () => (await gateway?.metrics()) ?? [],
   sessions: () => gateway?.sessions() ?? [],
   nodes: (name) => gateway?.nodes(name) ?? [],
@@ -43,6 +45,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     openAuditLog: () => ({ deliver: (events) => primary.writeAudit(events), stop: () => {} }),
     announce: (logger, fields, message) => logger.debug(fields, message),
     isOneOfSeveral: true,
+    shareFindings: (findings) => primary.shareFindings(findings),
     ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
   };
   const logger = createLogger(configuration.logging);

@@ -1,4 +1,5 @@
 import type { AuditEvent } from "../access/audit/audit-event.ts";
+import type { ProbeFinding } from "./probe-findings.ts";
 
 /** A listener by its name in the configuration, and where it is. */
 export interface ListenCall {
@@ -32,6 +33,8 @@ export type PrimaryCalls = {
   };
   readonly giveBack: { readonly body: number; readonly answer: undefined };
   readonly audit: { readonly body: readonly AuditEvent[]; readonly answer: undefined };
+  /** By the one that probes for all. */
+  readonly found: { readonly body: readonly ProbeFinding[]; readonly answer: undefined };
 };
 
 /** How a worker is to serve. All workers have the same text, whatever became of the file since. */
@@ -54,6 +57,10 @@ export type WorkerCalls = {
   };
   /** Another text of the configuration, that the primary has found to be right. */
   readonly reload: { readonly body: string; readonly answer: undefined };
+  /** What another worker's probes have found. */
+  readonly learn: { readonly body: readonly ProbeFinding[]; readonly answer: undefined };
+  /** This worker probes for all from now on; after another one, if `isSuccessor`. */
+  readonly probe: { readonly body: { readonly isSuccessor: boolean }; readonly answer: undefined };
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
   /** What it holds of all nodes, or of the one of that name. */

@@ -5,13 +5,15 @@ import type { Logger } from "../observability/logger.ts";
 import type { PrimaryCalls, WorkerCalls, WorkerStart } from "./calls.ts";
 import type { Recipient } from "./hand-over.ts";
 import { type Handlers, Link } from "./link.ts";
+import type { ProbeFinding } from "./probe-findings.ts";
 import { RestartDelay } from "./restart-delay.ts";
+import type { Prober } from "./shared-probing.ts";
 
 /** After its own grace period a worker has this long to be gone. */
 const KILL_AFTER_MS = 10_000;
 
 /** One process of the gateway, as its primary sees it. */
-export class Worker implements Recipient {
+export class Worker implements Recipient, Prober {
   readonly index: number;
   readonly process: ChildProcess;
   readonly link: Link<PrimaryCalls, WorkerCalls>;
@@ -31,6 +33,14 @@ export class Worker implements Recipient {
 
   take(name: string, id: number, socket: Socket, done: (isSent: boolean) => void): void {
     this.link.tell("connection", { name, id }, socket, done);
+  }
+
+  learn(findings: readonly ProbeFinding[]): void {
+    this.link.tell("learn", findings);
+  }
+
+  probe(isSuccessor: boolean): void {
+    this.link.tell("probe", { isSuccessor });
   }
 }
 

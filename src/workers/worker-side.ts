@@ -3,6 +3,7 @@ import type { AuditEvent } from "../access/audit/audit-event.ts";
 import { tooManyRequests } from "../api/status.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
+import type { ProbeFinding } from "./probe-findings.ts";
 
 /** What changed within this time is told together. */
 const REPORT_MS = 20;
@@ -50,6 +51,11 @@ export class WorkerSide {
   /** Resolves when the primary has stored them, rejects when it could not. */
   writeAudit(events: readonly AuditEvent[]): Promise<void> {
     return this.#link.ask("audit", events);
+  }
+
+  /** What this worker's probes have found, for the others. */
+  shareFindings(findings: readonly ProbeFinding[]): void {
+    this.#link.tell("found", findings);
   }
 
   #received(name: string, id: number, socket: Socket | undefined): void {

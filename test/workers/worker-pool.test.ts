@@ -54,6 +54,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
       takePlace: () => ({ place: 1 }),
       giveBack: () => {},
       audit: () => {},
+      found: () => {},
     }),
     shutdownGracePeriodMs: 0,
     killAfterMs: 100,

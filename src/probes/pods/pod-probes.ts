@@ -74,7 +74,8 @@ export class PodProbes {
     });
   }
 
-  start(): void {
+  /** `isSuccessor`: somebody else has probed before, and what pods' statuses say counts until there are verdicts. */
+  start(isSuccessor = false): void {
     const { pods } = this.#options;
     const { Liveness, Readiness, Startup } = this.#manager.results;
     for (const results of [Readiness, Startup]) {
@@ -91,7 +92,11 @@ export class PodProbes {
       );
     }
     this.#stops.push(pods.subscribe((change) => this.#heard(change)));
-    for (const pod of pods.listPods()) this.#see(pod);
+    for (const pod of pods.listPods()) {
+      this.#see(pod);
+      const view = isSuccessor ? this.#viewOf(pod.metadata.uid ?? "") : undefined;
+      if (view !== undefined) this.#manager.believeStatus(view);
+    }
   }
 
   stop(): void {

@@ -18,6 +18,8 @@ export interface UpstreamProbesOptions {
    * text.
    */
   readonly report: (name: string, isHealthy: boolean, reason: string) => void;
+  /** False for who was found dead by whoever probed before; absent: nobody did. */
+  readonly wasHealthy?: ((name: string) => boolean) | undefined;
   /** In [0, 1): spreads targets over a period. */
   readonly random?: () => number;
 }
@@ -58,7 +60,7 @@ export class UpstreamProbes {
 
 class WatchedTarget {
   target: UpstreamTarget;
-  isHealthy = true;
+  isHealthy: boolean;
   readonly #options: UpstreamProbesOptions;
   readonly #entry: WheelEntry;
   readonly #stopping = new AbortController();
@@ -68,7 +70,8 @@ class WatchedTarget {
   constructor(target: UpstreamTarget, options: UpstreamProbesOptions) {
     this.target = target;
     this.#options = options;
-    const { wheel, timing, random = Math.random } = options;
+    const { wheel, timing, wasHealthy, random = Math.random } = options;
+    this.isHealthy = wasHealthy?.(target.name) ?? true;
     this.#entry = wheel.entry(() => void this.#round());
     wheel.set(this.#entry, wheel.now() + random() * timing.periodSeconds * 1_000);
   }

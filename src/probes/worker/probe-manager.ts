@@ -56,6 +56,20 @@ export class ProbeManager implements ContainerVerdicts {
     }
   }
 
+  /** What whoever probed before has found of containers counts until there are verdicts, as their statuses have it. To follow `addPod`. */
+  believeStatus({ metadata, status = {} }: Pod): void {
+    const { uid = "" } = metadata;
+    for (const container of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) {
+      const { name, containerID, started, ready } = container;
+      if (!containerID || container.state?.running === undefined) continue;
+      const believe = (kind: "Startup" | "Readiness"): void => {
+        if (this.worker(uid, name, kind)) this.results[kind].set(containerID, uid, "Success");
+      };
+      if (started === true) believe("Startup");
+      if (ready === true) believe("Readiness");
+    }
+  }
+
   /** Ends all workers of the pod and forgets what was believed of its containers. */
   removePod(uid: string): void {
     for (const worker of [...(this.#workers.get(uid)?.values() ?? [])]) worker.stop();

@@ -156,7 +156,8 @@ export class ProbeWorker {
     if (this.#containerId !== undefined) results.remove(this.#containerId);
     this.#containerId = containerId;
     this.#isOnHold = false;
-    results.set(containerId, podUid, INITIAL_RESULTS[kind]);
+    // Somebody may have probed it before, and what he found counts until there is more.
+    if (results.get(containerId) === undefined) results.set(containerId, podUid, INITIAL_RESULTS[kind]);
   }
 
   #count(result: "Success" | "Failure"): void {

@@ -1,0 +1,29 @@
+import type { PodStatus } from "../api/objects.ts";
+
+/** What the worker that probes for all tells the others, when it changes. */
+export type ProbeFinding =
+  /** `status` undefined: the pod is gone. Only without a live cluster, which tells everybody by itself. */
+  | {
+      readonly kind: "pod";
+      readonly namespace: string;
+      readonly name: string;
+      readonly status: PodStatus | undefined;
+    }
+  /** Told again at every round that finds it dead. */
+  | {
+      readonly kind: "node" | "gateway";
+      readonly name: string;
+      readonly isHealthy: boolean;
+      readonly reason: string;
+    };
+
+export function keyOfFinding(finding: ProbeFinding): string {
+  return finding.kind === "pod"
+    ? `pod/${finding.namespace}/${finding.name}`
+    : `${finding.kind}/${finding.name}`;
+}
+
+/** Whether it is to be kept: nobody needs to be told of who is gone or alive, as everybody is until shown otherwise. */
+export function isLasting(finding: ProbeFinding): boolean {
+  return finding.kind === "pod" ? finding.status !== undefined : !finding.isHealthy;
+}
