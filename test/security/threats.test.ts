@@ -21,10 +21,9 @@ const rows: Row[] = readFileSync("docs/threats.md", "utf8")
   });
 
 describe("threats", () => {
-  it("are all there, from T1 to T28", () => {
-    expect(rows.map(({ threat }) => threat)).toEqual(
-      Array.from({ length: 28 }, (_, index) => `T${index + 1}`),
-    );
+  it("are all there, from T1 on, none twice", () => {
+    expect(rows.length).toBeGreaterThanOrEqual(32);
+    expect(rows.map(({ threat }) => threat)).toEqual(rows.map((_, index) => `T${index + 1}`));
   });
 
   it.each(rows)("$threat is held off by tests that exist, or does not apply", ({ tests, text }) => {
