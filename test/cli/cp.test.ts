@@ -99,6 +99,17 @@ describe("sluice cp", () => {
     expect([names(remote), names(local)]).toEqual([["-file", "new"], ["-file"]]);
   });
 
+  it("sends less at once where connections do not last, of a size that cannot be halved evenly, too", async () => {
+    const hash = fill(path.join(local, "odd"), 3_000_001);
+    const faulty = await throughFaults(200_000, 4);
+    expect(await faulty.run(["cp", path.join(local, "odd"), `web:${remote}/odd`])).toMatchObject({
+      exitCode: 0,
+      stderr: "",
+    });
+    expect(digest(path.join(remote, "odd"))).toBe(hash);
+    expect(proxy?.cuts).toBe(4);
+  });
+
   it("copies stdin and stdout", async () => {
     expect(await sluice.run(["cp", "-", `web:${remote}/file`], { input: "from stdin" })).toMatchObject({
       exitCode: 0,

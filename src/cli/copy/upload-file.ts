@@ -141,7 +141,7 @@ class Upload {
     const found = Number((await this.#options.shell.mustRun(HOW_FAR, [this.#partial])).trim());
     const sentBytes = this.hash.bytes - this.safeBytes;
     const gainedBytes = found - this.safeBytes;
-    if (gainedBytes < sentBytes / 2) this.limitBytes = Math.max(MIN_LIMIT_BYTES, sentBytes / 2);
+    if (gainedBytes < sentBytes / 2) this.limitBytes = Math.max(MIN_LIMIT_BYTES, Math.trunc(sentBytes / 2));
     this.safeBytes = Number.isInteger(found) && found <= sourceBytes ? found : 0;
     this.#progress.moveTo(this.safeBytes);
     return this.safeBytes;
