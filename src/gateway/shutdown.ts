@@ -3,10 +3,13 @@ import type { Listener } from "./listener.ts";
 
 /** After the end of the grace period, what is still queued towards clients has this long to leave. */
 const FLUSH_MS = 2_000;
+/** While sessions drain, those whose client is away are ended so often: a client that is alive comes back at once. */
+const AWAY_MS = 2_000;
+const MESSAGE = "the gateway is shutting down";
 
 /**
  * Lets running sessions finish within the grace period, while new ones are refused with 503, then ends the rest: each
- * client gets a failure in its own protocol, never a success. Sessions that are over may still be sending what is queued
+ * client gets a failure in its own protocol, never a success. A resumable session whose client is away is not waited for. Sessions that are over may still be sending what is queued
  * for a slow client (linger.ts); they have what is left of the grace period, and FLUSH_MS at least. Plain requests are answered all
  * the while; when the last session is over no more are taken, and those in flight have what is left of the grace period.
  */
@@ -24,18 +27,18 @@ export async function drainGateway(
   drain();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
+  const timer = setInterval(() => resumable?.endAway(MESSAGE), AWAY_MS);
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
-    sessions.endAll("the gateway is shutting down");
+    sessions.endAll(MESSAGE);
     // Whoever would come back to one finds nobody here.
-    resumable?.endAway("the gateway is shutting down");
+    resumable?.endAway(MESSAGE);
   }
   const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);
   const finished = plainRequests.finish(Math.max(0, leftMs));
-  // Sessions that are over may hold their last bytes for a client that comes back; this process does not wait for it any longer.
-  const timer = setTimeout(() => resumable?.endAway("the gateway is shutting down"), FLUSH_MS);
+  // Sessions that are over may hold their last bytes for a client that comes back; `timer` ends that, too.
   await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs));
-  clearTimeout(timer);
+  clearInterval(timer);
   await finished;
   if (plainRequests.inFlight > 0) {
     logger.warn(

@@ -173,8 +173,8 @@ describe("a resumable session's bounds", () => {
     await gateway.stop();
     await proxy.close();
   });
-  async function start(resumption: object): Promise<void> {
-    gateway = await ResumableGateway.start({ resumption });
+  async function start(resumption: object, shutdownGracePeriod = "0s"): Promise<void> {
+    gateway = await ResumableGateway.start({ resumption, shutdownGracePeriod });
     proxy = await startFaultProxy(gateway.port, { cutAfterBytes: Number.POSITIVE_INFINITY, maxCuts: 1e9 });
   }
   const metric = async (name: string) => (await gateway.metrics()).get(name);
@@ -227,6 +227,15 @@ describe("a resumable session's bounds", () => {
     expect(await refusal(resume(agreement, { attempt: 1 }))).toBe(
       "410 Expired the session is not held here, or not any more",
     );
+  });
+
+  it("does not hold up a shutdown while its client is away", async () => {
+    await start({ window: "1h" }, "1h");
+    await openSession(["cat"]);
+    await expect.poll(() => gateway.sessions().length).toBe(1);
+    proxy.cutAll();
+    await gateway.stop();
+    expect(gateway.node.sessionCount).toBe(0);
   });
 
   it("tells a client that comes too late the truth", async () => {

@@ -14,6 +14,7 @@ export interface ResumableGatewayOptions {
   readonly declaresWebSockets?: boolean;
   /** The section of the configuration. */
   readonly resumption?: object;
+  readonly shutdownGracePeriod?: string;
   readonly more?: object;
 }
 
@@ -38,7 +39,12 @@ export class ResumableGateway {
     this.logged = logged;
   }
 
-  static async start({ declaresWebSockets = false, resumption, more }: ResumableGatewayOptions = {}) {
+  static async start({
+    declaresWebSockets = false,
+    resumption,
+    shutdownGracePeriod = "0s",
+    more,
+  }: ResumableGatewayOptions = {}) {
     const command = ["/bin/sh", "-c", "exec cat"];
     const node = await runStandinNode({
       name: "node",
@@ -48,7 +54,7 @@ export class ResumableGateway {
     const files = new PlainGatewayFiles({
       kubeletPort: node.port,
       declaredFeatures: node.declaredFeatures,
-      timeouts: { shutdownGracePeriod: "0s" },
+      timeouts: { shutdownGracePeriod },
       more: { ...(resumption && { resumption }), ...more },
     });
     const tokens = `${PLAIN_TOKEN},tester,uid-1,"dev"\n${OTHER_TOKEN},other,uid-2,"dev"\n`;
