@@ -100,8 +100,8 @@ describe("sluice cp", () => {
   });
 
   it("sends less at once where connections do not last, of a size that cannot be halved evenly, too", async () => {
-    const hash = fill(path.join(local, "odd"), 3_000_001);
-    const faulty = await throughFaults(200_000, 4);
+    const hash = fill(path.join(local, "odd"), 700_001);
+    const faulty = await throughFaults(100_000, 4);
     expect(await faulty.run(["cp", path.join(local, "odd"), `web:${remote}/odd`])).toMatchObject({
       exitCode: 0,
       stderr: "",
