@@ -18,7 +18,7 @@ const ADDRESS_ATTEMPT_TIMEOUT_MS = 1_000;
 
 /**
  * What all plain sockets are read into: a read is looked at, and what is kept of it copied, before the next one. Node would take 64 KiB
- * anew for each answer of some hundred bytes, which was a fifth of an HTTP probe's CPU.
+ * anew for each answer of some hundred bytes.
  */
 const readMemory = Buffer.allocUnsafeSlow(64 * 1024);
 
