@@ -40,7 +40,6 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
   let cuts = 0;
   let bytes = 0;
   const cut = (client: Socket): void => {
-    cuts += 1;
     for (const socket of [client, pairs.get(client)]) {
       socket?.pause();
       if (cutBy === "reset") socket?.resetAndDestroy();
@@ -57,6 +56,8 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     pairs.set(client, target);
     client.once("close", () => pairs.delete(client));
     let carried = 0;
+    // Decided, and counted, when the byte is reached: a held-back cut must not be decided twice.
+    let isCut = false;
     for (const [from, to] of [
       [client, target],
       [target, client],
@@ -74,13 +75,15 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
         }
       };
       from.on("data", (chunk) => {
+        if (isCut) return;
         // The last chunk goes through up to the byte at which the connection is cut.
-        const isCut = carried + chunk.byteLength > options.cutAfterBytes && cuts < options.maxCuts;
+        isCut = carried + chunk.byteLength > options.cutAfterBytes && cuts < options.maxCuts;
+        if (isCut) cuts += 1;
         const part = isCut ? chunk.subarray(0, options.cutAfterBytes - carried) : chunk;
         bytes += part.byteLength;
         carried += part.byteLength;
         if (part.byteLength > 0) later(() => write(part));
-        if (isCut && pairs.has(client) && !client.destroyed) later(() => cut(client));
+        if (isCut) later(() => cut(client));
       });
     }
   });
@@ -104,6 +107,7 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
       return pairs.size;
     },
     cutAll: () => {
+      cuts += pairs.size;
       for (const client of [...pairs.keys()]) cut(client);
     },
     freeze: () => {
