@@ -66,26 +66,39 @@ export class ClusterMetrics {
     this.#reads.inc({ kind, outcome });
   }
 
+  /** Each worker watches the same cluster. Of several, the one that counts is that which knows most, or is furthest behind. */
   #registerGauges(registers: Registry[]): void {
-    const gauge = (name: string, help: string, pick: (state: KindState) => number) => {
+    const gauge = (
+      name: string,
+      help: string,
+      aggregator: "max" | "min",
+      pick: (state: KindState) => number,
+    ) => {
       const states = () => this.#states();
       new Gauge({
         name,
         help,
         labelNames: ["kind"],
+        aggregator,
         registers,
         collect() {
           for (const state of states()) this.set({ kind: state.kind }, pick(state));
         },
       });
     };
-    gauge("sluice_cluster_objects", "Objects in memory that a live API told of.", ({ objects }) => objects);
+    gauge(
+      "sluice_cluster_objects",
+      "Objects in memory that a live API told of.",
+      "max",
+      ({ objects }) => objects,
+    );
     gauge(
       "sluice_cluster_stale_seconds",
       "How old the state may be: 0 while a watch is open, else the time since the API server was last heard.",
+      "max",
       ({ staleSeconds }) => staleSeconds,
     );
-    gauge("sluice_cluster_synced", "1 once the kind was listed completely.", ({ isSynced }) =>
+    gauge("sluice_cluster_synced", "1 once the kind was listed completely.", "min", ({ isSynced }) =>
       isSynced ? 1 : 0,
     );
   }

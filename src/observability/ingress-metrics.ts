@@ -38,6 +38,8 @@ export class IngressMetrics {
     this.#routes = new Gauge({
       name: "sluice_ingress_objects",
       help: "Ingresses that the routes in force are made of.",
+      // Workers serve the same routes.
+      aggregator: "max",
       registers,
     });
     this.#reloads = new Counter({

@@ -5,8 +5,8 @@ type Snapshot = readonly object[];
 const LASTING = ["counter", "histogram"];
 
 /**
- * The metrics of several processes as one: counters, histograms and gauges are summed, what the processes' own metrics say of themselves
- * is summed or averaged as prom-client has it. What a process that is gone had counted stays in the sums, as it was last seen:
+ * The metrics of several processes as one: counters, histograms and gauges are summed. Where processes look at the same thing, the gauge's own
+ * `aggregator` says which of them counts; what prom-client tells of processes themselves it sums or averages. What a process that is gone had counted stays in the sums, as it was last seen:
  * a counter that went back would look like a restart of all.
  */
 export class MergedMetrics {

@@ -67,11 +67,14 @@ export class NodeMetrics {
     this.#refusedDials.inc();
   }
 
+  /** Each worker learns of the same nodes for itself: of several the largest number is nearest to the truth, their sum is none. */
   #registerGauges(registers: Registry[]): void {
     const counts = () => this.#counts();
+    const aggregator = "max" as const;
     new Gauge({
       name: "sluice_nodes_remembered",
       help: "Nodes of which something was learned.",
+      aggregator,
       registers,
       collect() {
         this.set(counts().remembered);
@@ -80,6 +83,7 @@ export class NodeMetrics {
     new Gauge({
       name: "sluice_nodes_dead",
       help: "Nodes that are refused without a dial, those that are being tried again included.",
+      aggregator,
       registers,
       collect() {
         this.set(counts().dead);
@@ -89,6 +93,7 @@ export class NodeMetrics {
       name: "sluice_nodes_avoiding_path",
       help: "Nodes whose WebSocket path failed lately and is left out for now.",
       labelNames: ["path"],
+      aggregator,
       registers,
       collect() {
         this.reset();

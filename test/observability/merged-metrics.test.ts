@@ -1,6 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { expect, it } from "vitest";
+import { ClusterMetrics } from "../../src/observability/cluster-metrics.ts";
 import { MergedMetrics } from "../../src/observability/merged-metrics.ts";
+import { NodeMetrics } from "../../src/observability/node-metrics.ts";
 
 async function snapshot(count: number): Promise<readonly object[]> {
   const registers = [new Registry()];
@@ -9,6 +11,10 @@ async function snapshot(count: number): Promise<readonly object[]> {
     count,
   );
   new Gauge({ name: "open", help: "h", registers }).set(count);
+  const nodes = new NodeMetrics(registers[0] as Registry);
+  nodes.observe(() => ({ remembered: 3, dead: count, avoided: { tunnel: 1 } }));
+  const cluster = new ClusterMetrics(registers[0] as Registry);
+  cluster.observe(() => [{ kind: "pods", objects: 7, staleSeconds: count, isSynced: count === 2 }]);
   new Histogram({ name: "took_seconds", help: "h", buckets: [1, 10], registers }).observe(count);
   return (registers[0] as Registry).getMetricsAsJSON();
 }
@@ -23,6 +29,12 @@ it("sums what lives, and keeps what the dead had counted", async () => {
     expect.arrayContaining([
       'asked_total{code="200"} 5',
       "open 5",
+      "sluice_nodes_remembered 3",
+      "sluice_nodes_dead 3",
+      'sluice_nodes_avoiding_path{path="tunnel"} 1',
+      'sluice_cluster_objects{kind="pods"} 7',
+      'sluice_cluster_stale_seconds{kind="pods"} 3',
+      'sluice_cluster_synced{kind="pods"} 0',
       'took_seconds_bucket{le="1"} 0',
       "took_seconds_count 2",
     ]),
