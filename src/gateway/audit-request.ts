@@ -3,6 +3,7 @@ import type { AuditLog } from "../access/audit/audit-log.ts";
 import { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import type { Attributes } from "../access/authz/authorizer.ts";
+import { switchedStatusOf } from "../upstream/answer-switched.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
@@ -39,9 +40,10 @@ export function completeWithResponse(trail: AuditTrail, downstream: HttpDownstre
 
 /** An upgrade that went to the API server is over when the connection, or the HTTP/2 stream, is. */
 export function completeWithSocket(trail: AuditTrail, socket: Duplex): void {
-  trail.started({ code: 101 });
-  if (socket.destroyed) trail.complete({ code: 101 });
-  else socket.once("close", () => trail.complete({ code: 101 }));
+  const answer = { code: switchedStatusOf(socket) };
+  trail.started(answer);
+  if (socket.destroyed) trail.complete(answer);
+  else socket.once("close", () => trail.complete(answer));
 }
 
 /** nginx's code for a client that did not wait for its answer. */

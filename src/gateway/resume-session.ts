@@ -8,7 +8,7 @@ import { checkServerHandshake } from "../../protocols/websocket/index.ts";
 import type { UserInfo } from "../access/authn/authenticator.ts";
 import { resourceExpired } from "../api/status.ts";
 import { withReusedReads } from "../streaming/accepted-socket.ts";
-import { answerSwitched } from "../upstream/answer-switched.ts";
+import { answerSwitched, switchedStatusOf } from "../upstream/answer-switched.ts";
 import { flatHeaders, type HeaderLine } from "../upstream/header-list.ts";
 import { acceptValueOf } from "../upstream/websocket-request.ts";
 import { HandshakeRefusal } from "./client-handshake.ts";
@@ -51,6 +51,5 @@ export function resumeSession(
   answerSwitched(leg.socket, lines);
   socket.attach(leg, resumption.received);
   resumable.resumed(user, url.pathname);
-  trail?.started({ code: 101 });
-  trail?.complete({ code: 101 });
+  trail?.complete({ code: switchedStatusOf(leg.socket) });
 }

@@ -1,6 +1,6 @@
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { withReusedReads } from "../streaming/accepted-socket.ts";
-import { answerSwitched } from "../upstream/answer-switched.ts";
+import { answerSwitched, switchedStatusOf } from "../upstream/answer-switched.ts";
 import type { AskedNode } from "./ask-node.ts";
 import { carrierFor } from "./carry.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
@@ -48,7 +48,7 @@ export async function runSession(
     const connection = withReusedReads(client.release());
     answerSwitched(connection.socket, resumption?.headers ?? carrier.headers, carrier.statusMessage);
     const downstream = resumption?.start(connection) ?? connection;
-    record.start((context) => carrier.start(downstream, context));
+    record.start(switchedStatusOf(connection.socket), (context) => carrier.start(downstream, context));
   } catch (error) {
     record.failed(error);
     throw error;

@@ -77,12 +77,12 @@ export class SessionRecord {
     this.#notStarted(code, hasLeft ? "the client left" : error instanceof Error ? error.message : "unknown");
   }
 
-  /** Both upgrades are done: from here on the session's report is the last word. */
-  start(begin: (context: SessionContext) => StreamingSession): void {
+  /** Both upgrades are done, the client's with this code: from here on the session's report is the last word. */
+  start(answered: 101 | 200, begin: (context: SessionContext) => StreamingSession): void {
     const { clock, bandwidth, timeouts, metrics, sessions, logger } = this.#gateway;
     const { subresource, plan } = this.#info;
     metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000);
-    this.#auditStart();
+    this.#auditStart(answered);
     const context: SessionContext = {
       clock,
       bandwidth,
@@ -107,7 +107,7 @@ export class SessionRecord {
     logger.info({ session: this.#logFields(), ...report, durationSeconds }, "session ended");
   }
 
-  #auditStart(): void {
+  #auditStart(code: number): void {
     const { id, node, plan } = this.#info;
     this.#trail?.annotate("sluice.dev/session", id);
     this.#trail?.annotate("sluice.dev/node", node);
@@ -116,7 +116,7 @@ export class SessionRecord {
     const { rule, reason } = this.#prepared.policy;
     if (rule !== undefined) this.#trail?.annotate("sluice.dev/policy-rule", rule.name);
     if (reason !== "") this.#trail?.annotate("sluice.dev/reason", reason);
-    this.#trail?.started({ code: 101 });
+    this.#trail?.started({ code });
   }
 
   #auditEnd({ cause, code, downstreamBytes, upstreamBytes }: SessionReport): void {
@@ -124,7 +124,8 @@ export class SessionRecord {
     this.#trail?.annotate("sluice.dev/end-code", String(code));
     this.#trail?.annotate("sluice.dev/downstream-bytes", String(downstreamBytes));
     this.#trail?.annotate("sluice.dev/upstream-bytes", String(upstreamBytes));
-    this.#trail?.complete({ code: 101 });
+    // The code of the answer; how the session ended stands in the annotations.
+    this.#trail?.complete({});
   }
 
   #notStarted(code: number, message: string): void {

@@ -3,6 +3,11 @@ import { isHttp2Stream } from "../streaming/http2-stream.ts";
 import { type HeaderList, withoutHeaders } from "./header-list.ts";
 import { http2Headers } from "./http2-downstream.ts";
 
+/** The code of an answer that switches protocols: an HTTP/2 stream has no 101 (RFC 8441 section 5). */
+export function switchedStatusOf(client: Duplex): 101 | 200 {
+  return isHttp2Stream(client) ? 200 : 101;
+}
+
 /**
  * Tells a client that its connection switches protocols from here on. `headers` are those of a 101; an HTTP/2 stream gets them with a
  * 200, without what speaks of a connection and without the proof of a key that it has not sent (RFC 8441 section 5).

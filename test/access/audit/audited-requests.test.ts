@@ -11,6 +11,7 @@ import type { EventQueue } from "../../../src/access/audit/event-queue.ts";
 import type { UserInfo } from "../../../src/access/authn/authenticator.ts";
 import type { AuditPolicyDocument } from "../../../src/config/audit-policy.ts";
 import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
+import { connectHttp2, openWebSocket } from "../../support/http2-client.ts";
 import { asked, user } from "../../support/rbac-objects.ts";
 
 const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
@@ -87,6 +88,23 @@ describe("the audit log", () => {
       "sluice.dev/upstream-bytes": "0",
     });
     expect(Number(events[2]?.annotations?.["sluice.dev/downstream-bytes"])).toBeGreaterThanOrEqual(0);
+  });
+
+  it("tells the code that an HTTP/2 client was answered with", async () => {
+    await start({ log: { path: "audit.log" } });
+    const session = await connectHttp2(`https://${gateway.authority}`);
+    try {
+      const headers = { authorization: `Bearer ${TOKEN}`, "sec-websocket-protocol": "v5.channel.k8s.io" };
+      await openWebSocket(session, EXEC_PATH, headers);
+      const events = await eventsOf(3);
+      expect(events.map(({ stage, responseStatus }) => [stage, responseStatus?.code])).toEqual([
+        ["RequestReceived", undefined],
+        ["ResponseStarted", 200],
+        ["ResponseComplete", 200],
+      ]);
+    } finally {
+      session.destroy();
+    }
   });
 
   it("tells refusals with what was answered", async () => {
