@@ -39,16 +39,23 @@ const node = (script) => async (options) => {
   return { child, port };
 };
 
+/** As `sluice` itself is started; see src/main.ts. */
+const NODE_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
+
+/** What `--against` of run.mjs names: the main.js of another build, and Node's flags for it. */
+let other;
+export const competeWith = (main, nodeFlags) => {
+  other = { main, nodeFlags: nodeFlags?.split(" ").filter(Boolean) };
+};
+
 const sluice =
-  (flags) =>
+  (flags, build = () => undefined) =>
   async ({ node, folder, upstreamPort, webSocketPort, tls }) => {
     const [port, adminPort] = [await freePort(), await freePort()];
     const file = writeGatewayFiles(folder, { upstreamPort, webSocketPort, port, adminPort, tls });
-    // As `sluice` itself is started; see src/main.ts.
     const child = startProgram(node, [
-      "--no-incremental-marking",
-      "--max-semi-space-size=8",
-      program,
+      ...(build()?.nodeFlags ?? NODE_FLAGS),
+      build()?.main ?? program,
       "serve",
       "--config",
       file,
@@ -128,6 +135,12 @@ export const contenders = {
   pipe: { title: "plain Node pipe", via: carriesBytes, start: node({ file: "pipe.mjs" }), isOfNode: true },
   sluice: { title: "Sluice", via: speaksProtocols, start: sluice([]), isOfNode: true },
   "sluice-2": { title: "Sluice, two workers", via: speaksProtocols, start: sluice(["--workers", "2"]) },
+  "sluice-other": {
+    title: "Sluice, the other build",
+    via: speaksProtocols,
+    start: sluice([], () => other),
+    missing: () => (other === undefined ? "no --against PATH was given" : undefined),
+  },
   kubernetes: {
     title: "Kubernetes' handlers",
     via: speaksProtocols,

@@ -1,7 +1,8 @@
-// `npm run bench [-- --quick | --full] [--only PATTERN] [--node PATH] [--repeat 5] [--list]`: measures the cells of suite.mjs,
+// `npm run bench [-- --quick | --full] [--only PATTERN] [--node PATH] [--repeat 5] [--list]
+// [--against MAIN_JS [--against-flags NODE_FLAGS]]`: measures the cells of suite.mjs,
 // keeps them in results/bench.json and writes the tables and charts of docs/performance.md from there. See README.md.
 import { parseArgs } from "node:util";
-import { contenders, isBridged } from "./contenders.mjs";
+import { competeWith, contenders, isBridged } from "./contenders.mjs";
 import { writeDocument } from "./document.mjs";
 import { baseOf, Lab } from "./lab.mjs";
 import { machine, nodeVersion } from "./machine.mjs";
@@ -21,6 +22,8 @@ const { values } = parseArgs({
     repeat: { type: "string", default: "5" },
     list: { type: "boolean", default: false },
     json: { type: "string" },
+    against: { type: "string" },
+    "against-flags": { type: "string" },
   },
 });
 const MUST_BE_RIGHT = new Set(["pipe", "sluice", "kubernetes"]);
@@ -39,11 +42,20 @@ const takesPart = (plan) => (name) => {
   return reason === undefined && contenders[baseOf(name)].via[plan] !== undefined;
 };
 const pattern = new RegExp(values.only ?? "");
+if (values.against !== undefined) competeWith(values.against, values["against-flags"]);
+/** With `--against`: the two builds, and the pipe. */
+const inCell = (names) =>
+  values.against === undefined
+    ? names
+    : names.flatMap((name) => {
+        if (baseOf(name) === "sluice") return [name, name.replace("sluice", "sluice-other")];
+        return baseOf(name) === "pipe" ? [name] : [];
+      });
 const cells = suite(size, { repeat: Number(values.repeat) })
   .filter(({ id }) => pattern.test(id))
   // Only Kubernetes' own node speaks WebSocket here.
   .filter(({ plan }) => hasGo() || (plan !== "WebSocket pass-through" && !isBridged(plan)))
-  .map((cell) => ({ ...cell, contenders: cell.contenders.filter(takesPart(cell.plan)) }));
+  .map((cell) => ({ ...cell, contenders: inCell(cell.contenders).filter(takesPart(cell.plan)) }));
 if (values.list) {
   for (const { id, contenders: names } of cells) console.log(`${id}  (${names.join(", ")})`);
   process.exit();
@@ -52,7 +64,7 @@ for (const [name, reason] of absent) console.log(`without ${name}: ${reason}`);
 
 const command = `npm run bench${process.argv.length > 2 ? ` -- ${process.argv.slice(2).join(" ")}` : ""}`;
 const lab = await Lab.open(otherNode?.path);
-const results = openResults(values.json ?? (values.quick ? "quick" : "bench"));
+const results = openResults(values.json ?? (values.against ? "against" : values.quick ? "quick" : "bench"));
 const progress = new Progress(cells);
 const failures = [];
 let previous;
@@ -77,7 +89,7 @@ for (const cell of cells) {
 }
 progress.end();
 await lab.clear();
-if (values.json === undefined && !values.quick) writeDocument(results);
+if (results.name === "bench" && values.against === undefined) writeDocument(results);
 for (const failure of failures) console.error(`FAILED ${failure}`);
 console.log(`${cells.length - failures.length} of ${cells.length} cells; ${command}`);
 process.exit(failures.length === 0 ? 0 : 1);
