@@ -80,7 +80,7 @@ export async function buildKubeletListener(
       requiresCreateForUpgrades: listener.requireCreateForUpgrades,
       counters: kubeletMetrics.counters,
     },
-    { tls },
+    { tls, http2: listener.http2 },
   );
   const watched =
     listener.tls && watchServingTls(kubelet.server, listener.tls, authorities, logger, ticketKeys);

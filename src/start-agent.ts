@@ -79,7 +79,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     logger,
     note: (text) => options.note(text),
   };
-  const listener = createAgentServer(agent, { tls: { ...options.tls, clientAuthorities: [] } });
+  const listener = createAgentServer(agent, { tls: { ...options.tls, clientAuthorities: [] }, http2: true });
   const close = closerOf(listener.server);
   const admin =
     options.admin &&

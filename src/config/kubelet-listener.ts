@@ -9,6 +9,8 @@ import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
 export interface KubeletListener extends ListenerAddress {
   /** Absent: plain HTTP, for loopback. */
   readonly tls: ListenerTls | undefined;
+  /** Whether TLS clients are offered HTTP/2 beside HTTP/1.1. */
+  readonly http2: boolean;
   /** Absent: the file's own. API servers come with client certificates: clientCAFile. */
   readonly authentication: Authentication | undefined;
   /** Absent: the file's own. Asked about `nodes/proxy` and its kin. */
@@ -34,6 +36,7 @@ export function readKubeletListener(section: Section): KubeletListener {
   const listener = {
     ...readAddress(section, DEFAULT_ADDRESS),
     tls: readCertificateFiles(section, "tls"),
+    http2: section.boolean("http2", true),
     authentication: section.has("authentication")
       ? readAuthentication(section.section("authentication"))
       : undefined,

@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { ClientHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WebSocketServer } from "ws";
 import { startConnectProxy } from "../support/connect-proxy.ts";
+import { ask, connectHttp2, openWebSocket } from "../support/http2-client.ts";
 import { AGENT_TOKEN, TestAgent, USER_TOKEN } from "../support/test-agent.ts";
 
 const EXEC = "/api/v1/namespaces/default/pods/web/exec?command=secret-word&stdout=true";
@@ -155,6 +157,40 @@ describe("requests", () => {
       expect(answered.body).toContain("proxy: 407");
       expect(answered.status).toBeGreaterThanOrEqual(502);
     }
+  });
+});
+
+describe("over HTTP/2", () => {
+  let client: ClientHttp2Session;
+  beforeEach(async () => {
+    agent = await TestAgent.start({ server: url });
+    client = await connectHttp2(agent.url.href);
+  });
+  afterEach(() => client.destroy());
+  const headers = { authorization: `Bearer ${AGENT_TOKEN}` };
+
+  it("requests and a WebSocket share a connection, and go on as they would over HTTP/1.1", async () => {
+    answer = (request, response) => request.pipe(response);
+    const posted = await ask(client, "/apis/x?b=1", { ...headers, ":method": "POST" }, "the body");
+    expect(posted).toMatchObject({ status: 200, body: "the body" });
+    const opened = await openWebSocket(client, EXEC, { ...headers, "sec-websocket-protocol": V5 });
+    if ("status" in opened) throw new Error(opened.body);
+    opened.socket.send(Buffer.from("\0typed"));
+    const [echoed] = await once(opened.socket, "message");
+    expect(String(echoed)).toBe("\0typed");
+    opened.socket.terminate();
+    expect(heard.map(({ httpVersion, method }) => `${httpVersion} ${method}`)).toEqual([
+      "1.1 POST",
+      "1.1 GET",
+    ]);
+    expect(heard[1]).toMatchObject({ url: EXEC, headers: { authorization: `Bearer ${USER_TOKEN}` } });
+    expect(JSON.stringify(heard[1]?.headers)).not.toContain(AGENT_TOKEN);
+  });
+
+  it("its token is asked for, too", async () => {
+    const given = { authorization: `Bearer ${USER_TOKEN}`, "sec-websocket-protocol": V5 };
+    expect(await openWebSocket(client, EXEC, given)).toMatchObject({ status: 401 });
+    expect(heard).toEqual([]);
   });
 });
 

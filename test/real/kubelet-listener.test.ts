@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { connectHttp2, openWebSocket } from "../support/http2-client.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import {
   checkAttach,
@@ -12,6 +13,7 @@ import { checkExitCodes, checkLogs, nodePlans } from "../support/node-checks.ts"
 import { NODE_NAME, type NodeGateway, startNodeGateway } from "../support/node-gateway.ts";
 import { containerds, describeReal, kubectlSample } from "../support/real-parts.ts";
 import { pathTakenBy } from "../support/taken-path.ts";
+import { V5Client } from "../support/v5-client.ts";
 import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
 import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
@@ -116,6 +118,28 @@ describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubele
           });
           await run("kill -9 $(cat /tmp/pid) 2>/dev/null; true");
         });
+      });
+
+      it("takes WebSockets over HTTP/2 from who shows a certificate: exec with input and an exit code", async () => {
+        const { cert, key, ca } = gateway.client;
+        const session = await connectHttp2(gateway.kubeletUrl, { cert, key, ca });
+        try {
+          const query = "command=sh&command=-c&command=cat%3B%20exit%207&input=1&output=1&error=1";
+          const path = `/exec/default/${webPod.name}/${webPod.container}?${query}`;
+          const opened = await openWebSocket(session, path, {
+            "sec-websocket-protocol": "v5.channel.k8s.io",
+          });
+          if ("status" in opened) throw new Error(`refused with ${opened.status}: ${opened.body}`);
+          const client = new V5Client(opened.socket);
+          client.send(0, "over one stream");
+          client.closeStdin();
+          const { stdout, status, closeCode } = await client.done;
+          expect(stdout.toString()).toBe("over one stream");
+          expect(status).toContain('"7"');
+          expect(closeCode).toBe(1000);
+        } finally {
+          session.destroy();
+        }
       });
 
       it("lists the pod and counts what it uses", async () => {
