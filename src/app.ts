@@ -7,6 +7,7 @@ import { type RunningIngress, startIngress } from "./build-ingress.ts";
 import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
 import { buildKubeletListener } from "./build-kubelet-listener.ts";
 import { buildProbes, type ProbeParts } from "./build-probes.ts";
+import { buildResumption, startHolderServer } from "./build-resumption.ts";
 import { buildSharedProbes, type SharedProbes } from "./build-shared-probes.ts";
 import { closerOf, closeServer } from "./close-server.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
@@ -15,7 +16,6 @@ import type { GatewayContext, GatewayPolicy } from "./gateway/context.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
 import { forwardToApiServer } from "./gateway/forward-to-api-server.ts";
 import type { DescribedNode } from "./gateway/nodes/describe-nodes.ts";
-import { ResumableSessions } from "./gateway/resumable-sessions.ts";
 import { createApiServer } from "./gateway/server.ts";
 import { Sessions } from "./gateway/sessions.ts";
 import { drainGateway } from "./gateway/shutdown.ts";
@@ -98,17 +98,7 @@ export async function startGateway(
         ? undefined
         : new Bandwidth(limits.maxConnectionBytesPerSecond),
     sessions,
-    // A resumption would reach any of the processes, and must find the one that holds the session.
-    resumable:
-      configuration.resumption.enabled && surroundings.isOneOfSeveral !== true
-        ? new ResumableSessions({
-            settings: configuration.resumption,
-            clock,
-            lingerTimes: timeouts,
-            metrics: metrics.resumption,
-            logger,
-          })
-        : undefined,
+    resumable: buildResumption(configuration, { clock, metrics, logger }, surroundings),
     metrics,
     logger,
   };
@@ -146,6 +136,8 @@ export async function startGateway(
   });
   const closeApi = closerOf(api.server);
   const closeNode = node && closerOf(node.listener.server);
+  const holderServer = await startHolderServer(gateway);
+  const closeHolder = holderServer && closerOf(holderServer);
   const [apiServerAt, adminAt] = await Promise.all([
     surroundings.listen(api.server, "apiServer", apiServer),
     surroundings.listen(admin, "admin", listeners.admin),
@@ -224,7 +216,7 @@ export async function startGateway(
       await cluster.stop();
       apiServerUpstream?.close();
       node?.stop();
-      await Promise.all([closeApi(), closeNode?.(), closeServer(admin)]);
+      await Promise.all([closeApi(), closeNode?.(), closeHolder?.(), closeServer(admin)]);
       // Connections to nodes may still wait for a peer that does not close.
       clock.expireAll();
       await auditing.stop();

@@ -83,7 +83,12 @@ export async function startWorkers(
   const pool: WorkerPool = new WorkerPool({
     count,
     fork: () => fork(fileURLToPath(workerProgram()), { serialization: "advanced" }),
-    startOf: (worker) => ({ ...forWorkers, ticketKeys, adminSocket: adminSocketOf(folder, worker) }),
+    startOf: (worker) => ({
+      ...forWorkers,
+      ticketKeys,
+      workers: count,
+      adminSocket: adminSocketOf(folder, worker),
+    }),
     handlersFor: (worker) => ({
       listen: accept,
       report: ({ closed, sessions }) => {

@@ -12,6 +12,13 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+export interface Siblings {
+  /** How many. */
+  readonly processes: number;
+  /** Where they meet: a folder that nobody else may enter. */
+  readonly socketFolder: string;
+}
+
 /** What a gateway has from outside of itself, and what is different where several processes are one gateway. */
 export interface Surroundings {
   /** Makes the server take connections. `name` is the listener's in the configuration. Resolves with where it is. */
@@ -20,8 +27,8 @@ export interface Surroundings {
   openAuditLog(log: AuditLogFile): AuditDelivery;
   /** Says what happened to this process, where the process that stands for the gateway says it to operators. */
   announce(logger: Logger, fields: LogFields, message: string): void;
-  /** Connections of one client reach several processes, each of which knows only its own sessions. */
-  readonly isOneOfSeveral?: boolean;
+  /** Connections of one client reach several processes, this one included, each of which knows only its own sessions. */
+  readonly siblings?: Siblings | undefined;
   /** Tells the other processes what was found, where one probes for all; absent: this process probes from its start. */
   readonly shareFindings?: ((findings: readonly ProbeFinding[]) => void) | undefined;
   /** What TLS tickets are encrypted with; absent: this process' own. */

@@ -1,4 +1,5 @@
 // One worker of `sluice serve --workers`: started by its primary (start-workers.ts), which says over the IPC channel what to serve.
+import path from "node:path";
 import { setDefaultHighWaterMark } from "node:stream";
 import { type RunningGateway, startGateway } from "./app.ts";
 import { parseConfiguration } from "./config/configuration.ts";
@@ -44,7 +45,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     quotasOf: () => ({ take: (user, namespace) => primary.takePlace(user, namespace) }),
     openAuditLog: () => ({ deliver: (events) => primary.writeAudit(events), stop: () => {} }),
     announce: (logger, fields, message) => logger.debug(fields, message),
-    isOneOfSeveral: true,
+    siblings: { processes: rest.workers, socketFolder: path.dirname(rest.adminSocket) },
     shareFindings: (findings) => primary.shareFindings(findings),
     ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
   };

@@ -4,7 +4,7 @@ import type { GatewayContext } from "./context.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import type { PendingClient } from "./pending-client.ts";
 import { admitUser, prepareStreaming } from "./prepare-streaming.ts";
-import { resumptionIn } from "./resumable-sessions.ts";
+import { type Readmit, resumptionIn } from "./resumable-sessions.ts";
 import { resumeSession } from "./resume-session.ts";
 import { runSession } from "./run-session.ts";
 import type { StreamingPath } from "./streaming-request.ts";
@@ -24,12 +24,13 @@ export async function handleStreaming(
   if (resumption !== undefined) {
     const { user, requireCreate } = await admitUser(path, incoming, gateway);
     await requireCreate();
-    return resumeSession(resumption, user, incoming, client, gateway, ({ request, target, plan }) => {
-      applyPolicy(user, request, target, plan, gateway);
-    });
+    return resumeSession(resumption, user, incoming, client, gateway);
   }
   const startedMs = gateway.clock.now();
   const prepared = await prepareStreaming(path, incoming, gateway);
   const ask = () => askNode(prepared, client.signal, gateway);
-  await runSession({ prepared, startedMs, trail: incoming.trail, ask }, client, gateway);
+  const readmit: Readmit = (user, { request, target, plan }) => {
+    applyPolicy(user, request, target, plan, gateway);
+  };
+  await runSession({ prepared, startedMs, trail: incoming.trail, ask, readmit }, client, gateway);
 }

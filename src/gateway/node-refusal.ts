@@ -15,10 +15,14 @@ export async function passRefusalOn(
   client: PendingClient,
   maxBodyBytes: number,
 ): Promise<void> {
-  if (plan.kind === "translate" || plan.kind === "bridge")
-    throw statusErrorOf(refused.status, await textOf(refused, maxBodyBytes));
+  if (plan.kind === "translate" || plan.kind === "bridge") throw await refusalErrorOf(refused, maxBodyBytes);
   const { socket } = client.release();
   await copyRefusal(refused, socket);
+}
+
+/** The refusal as the Status that it holds, or that holds its text. */
+export async function refusalErrorOf(refused: RefusedUpgrade, maxBodyBytes: number): Promise<StatusError> {
+  return statusErrorOf(refused.status, await textOf(refused, maxBodyBytes));
 }
 
 function statusErrorOf(code: number, text: string): StatusError {

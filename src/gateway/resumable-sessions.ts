@@ -26,6 +26,7 @@ import type { SessionClock } from "../streaming/session-clock.ts";
 import { type HeaderList, headerValue, listElements, withHeader } from "../upstream/header-list.ts";
 import { RESUME_HEARTBEAT } from "../upstream/resuming-client.ts";
 import type { Plan } from "./plan.ts";
+import type { SessionHolder } from "./session-holder.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** Wrong proofs that a session looks at before it makes its owner wait. */
@@ -39,6 +40,8 @@ export interface ResumableSessionsOptions {
   readonly lingerTimes: LingerTimes;
   readonly metrics: ResumptionMetrics;
   readonly logger: Logger;
+  /** This process among several that are one gateway; absent: it is alone. */
+  readonly holder?: SessionHolder | undefined;
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
 
@@ -50,9 +53,13 @@ export interface DecidedOn {
   readonly plan: Plan;
 }
 
+/** What else was decided when a session began, and may be decided otherwise for its user now. Throws StatusError. */
+export type Readmit = (user: UserInfo, prepared: DecidedOn) => void;
+
 /** A session that may be resumed, by whom, and with what. */
 interface HeldSession {
   readonly prepared: DecidedOn;
+  readonly readmit: Readmit;
   readonly key: string;
   readonly socket: ResumableSocket;
   lastAttempt: number;
@@ -81,6 +88,10 @@ export class ResumableSessions {
     options.metrics.observe(() => this.counts);
   }
 
+  get holder(): SessionHolder | undefined {
+    return this.#options.holder;
+  }
+
   get counts(): { attached: number; away: number; heldBytes: number } {
     const sockets = Array.from(this.#held.values(), ({ socket }) => socket);
     const away = sockets.filter((socket) => socket.isAway).length;
@@ -88,8 +99,11 @@ export class ResumableSessions {
     return { attached: sockets.length - away, away, heldBytes };
   }
 
-  /** Agrees where the client offered it and there is room; undefined: the session is served plainly. `answer`: its 101 as it would be. */
-  agree(prepared: DecidedOn, answer: HeaderList): AgreedResumption | undefined {
+  /**
+   * Agrees where the client offered it and there is room; undefined: the session is served plainly. `answer`: its 101 as it would be.
+   * `readmit`: asked at each resumption.
+   */
+  agree(prepared: DecidedOn, answer: HeaderList, readmit: Readmit = () => {}): AgreedResumption | undefined {
     const { offer, headers } = prepared.request;
     const asked = parseRequest(headerValue(headers, RESUME_HEADER) ?? "");
     if (asked?.type !== "offer" || offer.transport !== "websocket") return undefined;
@@ -104,38 +118,38 @@ export class ResumableSessions {
       return undefined;
     }
     metrics.offered("agreed");
-    const session = randomBytes(16).toString("base64url");
+    const session = this.holder?.newSession() ?? randomBytes(16).toString("base64url");
     const key = randomBytes(32).toString("base64url");
     const windowSeconds = settings.windowMs / 1_000;
     const value = encodeAgreement({ protocol, session, key, windowBytes, windowSeconds });
     return {
       headers: [...withHeader(answer, "Sec-WebSocket-Protocol", RESUME_PROTOCOL), [RESUME_HEADER, value]],
-      start: (downstream) => this.#start(session, key, windowBytes, prepared, downstream),
+      start: (downstream) => this.#start(session, { prepared, readmit, key }, windowBytes, downstream),
     };
   }
 
   /**
    * The session that a request may go on with. Throws StatusError: 410 for one that is not held here (any more), 403 for another user's,
-   * one of another path, and a proof that is wrong or was used, 429 after too many of those, 409 where bytes are missing. The session is
-   * none the worse for it.
+   * one of another path, a proof that is wrong or was used, and what policy forbids by now, 429 after too many wrong proofs, 409 where
+   * bytes are missing. The session is none the worse for it.
    */
-  claim(
-    resumption: Resumption,
-    user: UserInfo,
-    path: string,
-  ): { readonly socket: ResumableSocket; readonly prepared: DecidedOn } {
+  claim(resumption: Resumption, user: UserInfo, path: string): ResumableSocket {
     try {
-      const held = this.#proven(resumption, user, path);
-      if (!held.socket.canAttach(resumption.received)) {
+      const { socket, prepared, readmit } = this.#proven(resumption, user, path);
+      if (!socket.canAttach(resumption.received)) {
         throw new Refusal("offset", genericError(409, "the session can not be resumed: bytes are missing"));
       }
-      return held;
+      readmit(user, prepared);
+      return socket;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      this.#options.metrics.resumption(error.result);
-      this.#options.logger.warn({ user: user.name, path, cause: error.result }, "a resumption was refused");
-      throw error.status;
+      throw this.#refused(error, user, path);
     }
+  }
+
+  /** The refusal of a resumption whose session nobody holds. */
+  unknown(user: UserInfo, path: string): StatusError {
+    return this.#refused(unknownSession(), user, path);
   }
 
   resumed(user: UserInfo, path: string): void {
@@ -154,7 +168,18 @@ export class ResumableSessions {
     return next <= maxSessions && next * 2 * windowBytes <= maxTotalBytes;
   }
 
-  #start(session: string, key: string, windowBytes: number, prepared: DecidedOn, leg: Leg): Leg {
+  #refused({ result, status }: Refusal, user: UserInfo, path: string): StatusError {
+    this.#options.metrics.resumption(result);
+    this.#options.logger.warn({ user: user.name, path, cause: result }, "a resumption was refused");
+    return status;
+  }
+
+  #start(
+    session: string,
+    agreed: Pick<HeldSession, "prepared" | "readmit" | "key">,
+    windowBytes: number,
+    leg: Leg,
+  ): Leg {
     const { settings, clock, lingerTimes, metrics, logger, heartbeat = RESUME_HEARTBEAT } = this.#options;
     const socket = new ResumableSocket({
       role: "server",
@@ -164,7 +189,7 @@ export class ResumableSessions {
       windowBytes,
       windowMs: settings.windowMs,
       onDetached: (reason) => {
-        const { user, request } = prepared;
+        const { user, request } = agreed.prepared;
         logger.info(
           { user: user.name, path: request.path, reason },
           "a session waits for its next connection",
@@ -175,16 +200,14 @@ export class ResumableSessions {
         metrics.ended(end);
       },
     });
-    this.#held.set(session, { prepared, key, socket, lastAttempt: 0, wrongProofs: 0, lastWrongMs: 0 });
+    this.#held.set(session, { ...agreed, socket, lastAttempt: 0, wrongProofs: 0, lastWrongMs: 0 });
     socket.attach(leg, 0);
     return { socket, head: NOTHING };
   }
 
   #proven(resumption: Resumption, user: UserInfo, path: string): HeldSession {
     const held = this.#held.get(resumption.session);
-    if (held === undefined) {
-      throw new Refusal("unknown", resourceExpired("the session is not held here, or not any more"));
-    }
+    if (held === undefined) throw unknownSession();
     const { user: owner, request } = held.prepared;
     if (owner.name !== user.name || owner.uid !== user.uid) throw refused("identity", "it is another user's");
     if (request.path !== path) throw refused("path", "it was opened at another path");
@@ -219,6 +242,10 @@ class Refusal extends Error {
     this.result = result;
     this.status = status;
   }
+}
+
+function unknownSession(): Refusal {
+  return new Refusal("unknown", resourceExpired("the session is not held here, or not any more"));
 }
 
 function refused(result: RefusedResult, reason: string): Refusal {

@@ -8,6 +8,7 @@ import type { SessionRunContext } from "./context.ts";
 import { passRefusalOn } from "./node-refusal.ts";
 import type { PendingClient } from "./pending-client.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
+import type { Readmit } from "./resumable-sessions.ts";
 import { SessionRecord } from "./session-record.ts";
 
 /** A session that was decided on. */
@@ -18,6 +19,8 @@ export interface DecidedSession {
   readonly trail?: AuditTrail | undefined;
   /** Asks the upstream, when nothing on our side can refuse any more. */
   ask(): Promise<AskedNode>;
+  /** What is decided anew when the session is resumed; absent: nothing. */
+  readonly readmit?: Readmit | undefined;
 }
 
 /**
@@ -28,7 +31,7 @@ export interface DecidedSession {
  * it would without us. From the 101 on the session's own protocol tells how it ended.
  */
 export async function runSession(
-  { prepared, startedMs, trail, ask }: DecidedSession,
+  { prepared, startedMs, trail, ask, readmit }: DecidedSession,
   client: PendingClient,
   gateway: SessionRunContext,
 ): Promise<void> {
@@ -44,7 +47,7 @@ export async function runSession(
       return await passRefusalOn(response, asked.prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
     }
     const carrier = carrierFor({ ...asked, response }, gateway);
-    const resumption = gateway.resumable?.agree(asked.prepared, carrier.headers);
+    const resumption = gateway.resumable?.agree(asked.prepared, carrier.headers, readmit);
     const connection = withReusedReads(client.release());
     answerSwitched(connection.socket, resumption?.headers ?? carrier.headers, carrier.statusMessage);
     const downstream = resumption?.start(connection) ?? connection;

@@ -44,7 +44,9 @@ export interface WorkerStart {
   readonly flags: Readonly<Record<string, string>>;
   /** Base64: what TLS tickets are encrypted with, so that a session is resumed by whichever worker gets it. */
   readonly ticketKeys: string;
-  /** Path of the Unix socket for its admin listener. */
+  /** How many there are, this one included. */
+  readonly workers: number;
+  /** Path of the Unix socket for its admin listener, in a folder of the gateway's own. */
   readonly adminSocket: string;
 }
 

@@ -3,16 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Agreement, encodeOffer, RESUME_HEADER, RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
 import {
-  type Agreement,
-  encodeOffer,
-  encodeResumption,
-  parseAgreement,
-  RESUME_HEADER,
-  RESUME_PROTOCOL,
-} from "../../protocols/resume/index.ts";
-import {
-  type ConnectError,
   dial,
   dialResumable,
   type ExecutorOptions,
@@ -24,6 +16,7 @@ import { proofOf } from "../../src/streaming/resume-proof.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../support/fault-proxy.ts";
 import { PLAIN_TOKEN } from "../support/plain-gateway.ts";
 import { OTHER_TOKEN, ResumableGateway } from "../support/resumable-gateway.ts";
+import { type Claim, EXEC_PATH, openResumable, refusalOf, resumeOnce } from "../support/resumption-client.ts";
 
 const POD = { namespace: "default", pod: "web", container: "main" };
 const MIB = 1024 * 1024;
@@ -179,42 +172,9 @@ describe("a resumable session's bounds", () => {
   }
   const metric = async (name: string) => (await gateway.metrics()).get(name);
 
-  /** A session whose client can not come back by itself. */
-  async function openSession(command: readonly string[], streams = {}) {
-    const connection = await dial(gateway.target(proxy.port), {
-      path: execPath(POD, command)({ stdin: true, stdout: true, stderr: false, tty: false, ...streams }),
-      transport: "websocket",
-      protocols: ["v5.channel.k8s.io", RESUME_PROTOCOL],
-      headers: [[RESUME_HEADER, encodeOffer({ windowBytes: MIB })]],
-    });
-    expect(connection.protocol).toBe(RESUME_PROTOCOL);
-    const [, value = ""] = connection.responseHeaders.find(([name]) => name === RESUME_HEADER) ?? [];
-    const agreement = parseAgreement(value);
-    if (agreement === undefined) throw new Error("no agreement");
-    return { connection, agreement };
-  }
-
-  function resume(
-    { session, key }: Agreement,
-    claim: { attempt: number; received?: number; proof?: string },
-    { token = PLAIN_TOKEN, path = "/api/v1/namespaces/default/pods/web/exec" } = {},
-  ) {
-    const signed = { session, received: 0, ...claim };
-    const proof = claim.proof ?? proofOf(key, signed);
-    return dial(gateway.target(gateway.port, token), {
-      path,
-      transport: "websocket",
-      protocols: [RESUME_PROTOCOL],
-      headers: [[RESUME_HEADER, encodeResumption({ ...signed, proof })]],
-    });
-  }
-
-  const refusal = (attempt: Promise<unknown>) =>
-    attempt.then(
-      () => "resumed",
-      (error: ConnectError) =>
-        `${error.httpStatus} ${error.apiStatus?.reason ?? ""} ${error.apiStatus?.message}`,
-    );
+  const openSession = (command: readonly string[]) => openResumable(gateway.target(proxy.port), command);
+  const resume = (agreement: Agreement, claim: Claim, { token = PLAIN_TOKEN, path = EXEC_PATH } = {}) =>
+    resumeOnce(gateway.target(gateway.port, token), agreement, claim, path);
 
   it("ends a session whose client does not come back in time, and its command with it", async () => {
     await start({ window: "1s" });
@@ -224,7 +184,7 @@ describe("a resumable session's bounds", () => {
     await expect.poll(() => gateway.sessions().length).toBe(0);
     expect(await metric('sluice_resumable_sessions_ended_total{end="expired"}')).toBe(1);
     await expect.poll(() => gateway.node.sessionCount).toBe(0);
-    expect(await refusal(resume(agreement, { attempt: 1 }))).toBe(
+    expect(await refusalOf(resume(agreement, { attempt: 1 }))).toBe(
       "410 Expired the session is not held here, or not any more",
     );
   });
@@ -259,26 +219,26 @@ describe("a resumable session's bounds", () => {
     const { agreement } = await openSession(["cat"]);
     proxy.cutAll();
     const sentence = "forbidden: the session can not be resumed:";
-    expect(await refusal(resume(agreement, { attempt: 1 }, { token: OTHER_TOKEN }))).toBe(
+    expect(await refusalOf(resume(agreement, { attempt: 1 }, { token: OTHER_TOKEN }))).toBe(
       `403 Forbidden ${sentence} it is another user's`,
     );
-    expect(await refusal(resume(agreement, { attempt: 1 }, { token: "nobody" }))).toContain("401");
+    expect(await refusalOf(resume(agreement, { attempt: 1 }, { token: "nobody" }))).toContain("401");
     const path = "/api/v1/namespaces/default/pods/web/attach";
-    expect(await refusal(resume(agreement, { attempt: 1 }, { path }))).toBe(
+    expect(await refusalOf(resume(agreement, { attempt: 1 }, { path }))).toBe(
       `403 Forbidden ${sentence} it was opened at another path`,
     );
     const stolen = proofOf(agreement.key, { session: agreement.session, attempt: 1, received: 0 });
-    expect(await refusal(resume(agreement, { attempt: 2, proof: stolen }))).toBe(
+    expect(await refusalOf(resume(agreement, { attempt: 2, proof: stolen }))).toBe(
       `403 Forbidden ${sentence} the proof is wrong, or was used before`,
     );
-    expect(await refusal(resume(agreement, { attempt: 5, received: 99 }))).toBe(
+    expect(await refusalOf(resume(agreement, { attempt: 5, received: 99 }))).toBe(
       "409  the session can not be resumed: bytes are missing",
     );
     // None of it harmed the session.
     const resumed = await resume(agreement, { attempt: 6 });
     expect(resumed.responseHeaders).toContainEqual([RESUME_HEADER, "v1; received=0"]);
     // The same request once more.
-    expect(await refusal(resume(agreement, { attempt: 6 }))).toContain("was used before");
+    expect(await refusalOf(resume(agreement, { attempt: 6 }))).toContain("was used before");
     expect(await metric('sluice_session_resumptions_total{result="proof"}')).toBe(2);
     expect(await metric('sluice_session_resumptions_total{result="identity"}')).toBe(1);
     expect(gateway.logged.join("")).not.toContain(agreement.key);
@@ -290,9 +250,9 @@ describe("a resumable session's bounds", () => {
     const { agreement } = await openSession(["cat"]);
     const wrong = "A".repeat(43);
     for (let attempt = 1; attempt <= 8; attempt++) {
-      expect(await refusal(resume(agreement, { attempt, proof: wrong }))).toContain("403");
+      expect(await refusalOf(resume(agreement, { attempt, proof: wrong }))).toContain("403");
     }
-    expect(await refusal(resume(agreement, { attempt: 9 }))).toContain("429 TooManyRequests");
+    expect(await refusalOf(resume(agreement, { attempt: 9 }))).toContain("429 TooManyRequests");
     expect(gateway.sessions()).toHaveLength(1);
   });
 

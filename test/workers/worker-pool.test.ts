@@ -42,6 +42,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
     configurationFile: "",
     flags: {},
     ticketKeys: "",
+    workers: count,
     adminSocket: "",
   };
   pool = new WorkerPool({
