@@ -19,7 +19,7 @@ export async function run(args: string[]): Promise<number> {
     options: {
       filename: { type: "string", short: "f", multiple: true },
       "feature-gates": { type: "string" },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
   });
   if (values.help) {

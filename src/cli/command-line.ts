@@ -59,10 +59,20 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     const { run } = await command.load();
     return await run(rest);
   } catch (error) {
-    if (!(error instanceof UsageError || error instanceof ConfigurationError)) throw error;
+    if (error instanceof UsageError || error instanceof ConfigurationError) {
+      process.stderr.write(`sluice ${name}: ${error.message}\n`);
+      return 2;
+    }
+    if (!isSystemError(error)) throw error;
     process.stderr.write(`sluice ${name}: ${error.message}\n`);
-    return 2;
+    // As an error that nobody catches would: what was started before it has nobody to end it.
+    process.exit(1);
   }
+}
+
+/** A port in use, a folder that may not be written: its words say all, its stack nothing. Any other error is a defect of ours. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "syscall" in error && "code" in error;
 }
 
 /** The package looked up by its own name: source and dist lie at different depths below package.json. */

@@ -33,7 +33,7 @@ export async function run(args: string[]): Promise<number> {
       address: { type: "string", default: "127.0.0.1" },
       port: { type: "string", default: "0" },
       once: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
     },
   });
   if (values.help) {
@@ -42,6 +42,8 @@ export async function run(args: string[]): Promise<number> {
   }
   requireLoopback(values.address, "the demo runs commands on this machine");
   const stopped = terminationSignal();
+  // Whoever waited for the first line may have left, and the terminal, too.
+  process.stdout.on("error", () => {});
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
   const folder = await DemoFolder.open(values.dir ?? (temporary as string));
   try {

@@ -40,7 +40,7 @@ export async function run(args: string[]): Promise<number> {
       stdin: { type: "boolean" },
       port: { type: "string", multiple: true },
       reason: { type: "string" },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
   });
   if (values.help) {

@@ -49,7 +49,7 @@ export const LOAD_OPTIONS = {
   json: { type: "string" },
   html: { type: "string" },
   generator: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false },
 } as const;
 
 export const LOAD_HELP: string = helpText(
@@ -89,14 +89,15 @@ export function planOf(
   operands: readonly string[],
   command: readonly string[],
 ): LoadPlan {
-  const [kind, pod = "", portText = "0", ...rest] = operands;
+  const [kind, pod = "", portText = "", ...rest] = operands;
   if (kind !== "exec" && kind !== "attach" && kind !== "port-forward") {
     throw new UsageError(
-      `${JSON.stringify(kind ?? "")} is none of exec, attach, port-forward, http\n\n${LOAD_HELP}`,
+      `${kind === undefined ? "it takes one" : `${JSON.stringify(kind)} is none`} of exec, attach, port-forward, http\n\n${LOAD_HELP}`,
     );
   }
   const streamingUrl = values["streaming-url"] as string | undefined;
   if (pod === "" && streamingUrl === undefined) throw new UsageError("POD is missing");
+  if (kind === "port-forward" && portText === "") throw new UsageError("PORT is missing");
   const port = kind === "port-forward" ? count("PORT", portText, 1, 65_535) : 0;
   if (rest.length > 0 || (kind !== "port-forward" && operands.length > 2)) {
     throw new UsageError(`too many arguments: a command comes behind "--"`);

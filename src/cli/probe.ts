@@ -61,7 +61,7 @@ export async function run(args: string[]): Promise<number> {
       rounds: { type: "string" },
       "feature-gates": { type: "string" },
       "kubelet-version": { type: "string" },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
   });
   if (values.help) {

@@ -10,14 +10,13 @@ import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { authenticationWarning, listeningLines } from "./serve-notices.ts";
 import { UsageError } from "./usage-error.ts";
 
-const HELP = helpText("sluice serve --config FILE [flags]", [
+const HELP = `${helpText("sluice serve --config FILE [flags]", [
   ["--config FILE", "GatewayConfiguration (sluice.dev/v1alpha1)"],
   ["--workers N|auto", "processes that serve; auto is one for each core"],
-  ...KUBE_APISERVER_FLAGS.map((name): [string, string] => [
-    `--${name} VALUE`,
-    "as kube-apiserver's; stands above the file",
-  ]),
-]);
+])}
+Flags of kube-apiserver (--kubeconfig: of the kubelet), each with a value that stands above the file's:
+
+${KUBE_APISERVER_FLAGS.map((name) => `  --${name}\n`).join("")}`;
 
 /** The gateway, until SIGTERM or Ctrl-C; then running sessions get the grace period. SIGHUP makes it read its configuration again. */
 export async function run(args: string[]): Promise<number> {
@@ -26,7 +25,7 @@ export async function run(args: string[]): Promise<number> {
     options: {
       config: { type: "string" },
       workers: { type: "string" },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
       ...Object.fromEntries(KUBE_APISERVER_FLAGS.map((name) => [name, { type: "string" as const }])),
     },
   });
@@ -39,7 +38,8 @@ export async function run(args: string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  if (config === undefined) throw new UsageError(`--config FILE is required\n\n${HELP}`);
+  if (config === undefined)
+    throw new UsageError(`--config FILE is required; sluice serve --help tells the flags`);
   const stopped = terminationSignal(["SIGTERM", "SIGINT"]);
   const text = await readText(config);
   const configuration = mergeFlags(parseConfiguration(text, config), flags);

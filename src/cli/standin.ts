@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createSelfSignedCertificate, runStandinNode } from "../standin/index.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
+import { parseListenPort } from "./loopback.ts";
 import { UsageError } from "./usage-error.ts";
 
 const HELP = helpText("sluice standin --name NAME [flags]", [
@@ -21,7 +22,7 @@ export async function run(args: string[]): Promise<number> {
       port: { type: "string", default: "10250" },
       "declare-websockets": { type: "boolean", default: false },
       pod: { type: "string", multiple: true, default: ["default/web"] },
-      help: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
     },
   });
   if (values.help) {
@@ -34,7 +35,7 @@ export async function run(args: string[]): Promise<number> {
   const node = await runStandinNode({
     name,
     address,
-    port: Number(port),
+    port: parseListenPort(port),
     declaresWebSockets: values["declare-websockets"],
     tls: await createSelfSignedCertificate([name, address], name),
     pods: pod.map(parsePod),

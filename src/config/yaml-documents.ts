@@ -49,6 +49,11 @@ export function* readYamlDocuments(text: string, fileName: string): Generator<vo
     const message = `the file has ${text.length} characters, at most ${MAX_YAML_CHARACTERS} are read`;
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
   }
+  // YAML 1.2 section 5.1. Whoever named a program by mistake is not shown what is in it.
+  if (text.includes("\0")) {
+    const message = "the file is no text: it has NUL bytes";
+    throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
+  }
   const lines = new LineCounter();
   const problems: ConfigurationProblem[] = [];
   const composed: Document.Parsed[] = [];

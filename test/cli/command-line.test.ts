@@ -1,6 +1,10 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/command-line.ts";
+import { builtProgram } from "../support/built-program.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -42,6 +46,7 @@ describe("sluice", () => {
     "attach",
     "port-forward",
     "cp",
+    "agent",
     "explain",
     "check-config",
     "load",
@@ -53,5 +58,24 @@ describe("sluice", () => {
     const refused = await sluice(name, "--no-such-flag");
     expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
     expect(refused.stderr).toMatch(new RegExp(`^sluice ${name}: Unknown option '--no-such-flag'`));
+    expect(await sluice(name, "-h")).toEqual(help);
+  });
+
+  it("says in one line what the system refused, and ends with 1", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    try {
+      const args = [builtProgram(), "standin", "--name", "node", "--port", `${port}`];
+      const { status, stderr } = await new Promise<{ status: unknown; stderr: string }>((resolve) => {
+        execFile(process.execPath, args, (error, _stdout, stderr) =>
+          resolve({ status: error?.code, stderr }),
+        );
+      });
+      const problem = `listen EADDRINUSE: address already in use 127.0.0.1:${port}`;
+      expect([status, stderr]).toEqual([1, `sluice standin: ${problem}\n`]);
+    } finally {
+      taken.close();
+    }
   });
 });

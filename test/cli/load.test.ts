@@ -57,7 +57,7 @@ describe("the flags of sluice load", () => {
     [["exec", "web"], { "message-size": "1Gi" }, "--message-size 1Gi"],
     [["exec", "web"], { verify: "digest" }, "--verify digest: must be echo or none"],
     [["exec", "web"], { speaks: "kubelet" }, "-c CONTAINER is required"],
-    [["port-forward", "web"], {}, "PORT 0"],
+    [["port-forward", "web"], {}, "PORT is missing"],
   ])("refuse %j %j", (operands, values, message) => {
     expect(() => plan(operands, values)).toThrow(message);
   });

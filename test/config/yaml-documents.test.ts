@@ -87,6 +87,11 @@ describe("parseYamlDocuments", () => {
     },
     { name: "tabs", text: "\ta: 1", problems: ["f.yaml:1:1: Tabs are not allowed as indentation"] },
     {
+      name: "a program",
+      text: "\u007fELF\u0002\u0001\u0001\u0000\u0000: [",
+      problems: ["f.yaml: the file is no text: it has NUL bytes"],
+    },
+    {
       name: "a file past the bound",
       text: " ".repeat(MAX_YAML_CHARACTERS + 1),
       problems: ["f.yaml: the file has 16777217 characters, at most 16777216 are read"],
