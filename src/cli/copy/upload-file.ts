@@ -9,7 +9,7 @@ import type { CopyOptions } from "./copy-options.ts";
 import { readPieces } from "./file-reader.ts";
 import { canHash, HASH_FUNCTION, hashIn, RunningHash } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
-import { partialName, type RemotePath } from "./remote-path.ts";
+import { partialName, type RemotePath, SIZE_FUNCTION } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
 
@@ -18,17 +18,17 @@ import { isInterruption, withRetries } from "./retry.ts";
  * command whose stdout is closed for one that needs no more input, and cuts that off (containerd#13934). Says at the end what is there:
  * its SHA-256, or, without a `$2`, its size.
  */
-const writer = (redirection: string): string => `${HASH_FUNCTION}exec 3<&0
+const writer = (redirection: string): string => `${HASH_FUNCTION}${SIZE_FUNCTION}exec 3<&0
 cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
-if [ -n "$2" ]; then h "$1"; else wc -c < "$1"; fi`;
+if [ -n "$2" ]; then h "$1"; else z "$1"; fi`;
 /** However bad a network is, commands of so little are sent. */
 const MIN_LIMIT_BYTES = 64 * 1024;
 const WRITE = writer(">");
 const APPEND = writer(">>");
 /** Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. */
-const HOW_FAR = `p="$1"; if [ -f "$p.pid" ]; then i=$(cat "$p.pid"); n=0
+const HOW_FAR = `${SIZE_FUNCTION}p="$1"; if [ -f "$p.pid" ]; then i=$(cat "$p.pid"); n=0
 while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done; fi
-if [ -f "$p" ]; then wc -c < "$p"; else echo 0; fi`;
+if [ -f "$p" ]; then z "$p"; else echo 0; fi`;
 /** Where it was done before, and only the answer was lost, it says the SHA-256 of what is there. */
 const FINISH = `${HASH_FUNCTION}if [ -n "$4" ] && [ ! -e "$1" ] && [ -f "$2" ]; then h "$2"; exit; fi
 if [ -d "$2" ]; then echo "$2 is a folder" >&2; exit 1; fi
@@ -39,14 +39,14 @@ const REMOVE = 'rm -f "$1" "$1.pid"';
  * Copies a local file to `destination` in the container, where it appears whole or not at all: it grows under another name
  * beside it. A copy that broke off is gone on with where its SHA-256 can be checked at the end.
  *
- * Throws CopyError, ConnectError, SessionError.
+ * Resolves with its SHA-256, in hexadecimal digits. Throws CopyError, ConnectError, SessionError.
  */
 export async function uploadFile(
   source: string,
   destination: string,
   remote: RemotePath,
   options: CopyOptions,
-): Promise<void> {
+): Promise<string> {
   const file = await open(source).catch(localFailure);
   try {
     const before = await file.stat({ bigint: true }).catch(localFailure);
@@ -72,6 +72,7 @@ export async function uploadFile(
         note: options.verbosity.note,
       });
       await upload.finish(options.preservesMode ? (Number(before.mode) & 0o777).toString(8) : "");
+      return upload.hash.hex();
     } catch (error) {
       await upload.abandon(error);
       throw error;

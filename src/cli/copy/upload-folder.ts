@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSync } from "node:fs";
-import { lstat, readdir, readlink } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { type Pack, pack } from "tar-stream";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
+import { finishBrokenOff } from "./finish-broken-off.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
+import { type LocalEntry, listFolder } from "./local-folder.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
@@ -14,25 +16,22 @@ import { withRetries } from "./retry.ts";
 /** A file of up to this much is read at once. */
 const AT_ONCE_BYTES = 256 * 1024;
 const PIECE_BYTES = 240 * 1024;
-const CLEAR = 'rm -rf "$1" && mkdir -p "$1"';
-const UNPACK = 'cd "$1" && exec tar xmf -';
-const SIZES = 'cd "$1" && find . -type f -exec wc -c {} \\;';
-const FINISH = 'if [ -d "$2" ]; then cp -R "$1/." "$2/" && rm -rf "$1"; else mv "$1" "$2"; fi';
-const REMOVE = 'rm -rf "$1"';
-
-interface LocalEntry {
-  /** Below the folder, with slashes. */
-  readonly name: string;
-  readonly type: "directory" | "file" | "symlink";
-  readonly mode: number;
-  readonly size: number;
-  readonly mtimeMs: number;
-  readonly linkname?: string;
-}
+const CLEAR = 'rm -rf "$1" "$1.pid" && mkdir -p "$1"';
+/** tar leaves its number, as the writer of a single file does. */
+const UNPACK = 'echo $$ > "$1.pid" && cd "$1" && exec tar xmf -';
+/** Stops a tar of before, by its number and only while it works in this folder, and tells what it left. */
+const SIZES = `i=$(cat "$1.pid" 2>/dev/null); n=0
+while [ -n "$i" ] && [ "$(readlink "/proc/$i/cwd" 2>/dev/null)" = "$1" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done
+cd "$1" || exit 1
+find . -type f -exec stat -c '%s %n' {} + 2>/dev/null || find . -type f -exec wc -c {} \\;`;
+const FINISH =
+  'rm -f "$1.pid"; if [ -d "$2" ]; then cp -R "$1/." "$2/" && rm -rf "$1"; else mv "$1" "$2"; fi';
+const REMOVE = 'rm -rf "$1" "$1.pid"';
 
 /**
  * Copies a local folder to `destination` in the container. It is unpacked beside it and put there when all of it is right.
- * Files that had arrived before a connection was lost are not sent again, where the container can tell which.
+ * Files that had arrived before a connection was lost are not sent again, where the container can tell which; a large one that had arrived
+ * in part is gone on with, where its SHA-256 can be checked.
  *
  * Throws CopyError, ConnectError, SessionError.
  */
@@ -102,14 +101,15 @@ class Packing {
     const { shell, signal } = this.#options;
     this.#attempts += 1;
     const arrived =
-      this.#attempts > 1 && remote.tools.has("find") ? await this.#arrived() : new Set<string>();
+      this.#attempts > 1 && remote.tools.has("find") ? await this.#arrived(remote) : new Set<string>();
     const archive = pack();
     const bytes = inLargePieces(archive as unknown as AsyncIterable<Buffer>);
     let problem: Error | undefined;
     this.#pack(archive, arrived).then(
       () => archive.finalize(),
       (error: Error) => {
-        problem = error;
+        // Whoever gave the archive up knows why.
+        if (!(error instanceof GivenUp)) problem = error;
         archive.destroy(error);
       },
     );
@@ -133,8 +133,8 @@ class Packing {
     }
   }
 
-  /** The files that are whole: what tar was writing when it ended is shorter. */
-  async #arrived(): Promise<Set<string>> {
+  /** The files that are whole. What tar was writing when it ended is shorter: its rest is sent by itself. */
+  async #arrived(remote: RemotePath): Promise<Set<string>> {
     const sizes = new Map<string, number>();
     for (const line of (await this.#options.shell.mustRun(SIZES, [this.#staging])).split("\n")) {
       const [, size, name] = /^\s*(\d+) \.\/(.+)$/.exec(line) ?? [];
@@ -143,14 +143,32 @@ class Packing {
     const whole = this.#entries.filter(
       ({ type, name, size }) => type === "file" && sizes.get(name) === size && this.#hashes.has(name),
     );
+    this.#isSafe(whole);
+    if (this.#options.verifies && canHash(remote.tools)) {
+      const folders = { source: this.#source, staging: this.#staging };
+      for (const [entry, hash] of await finishBrokenOff(
+        this.#entries,
+        sizes,
+        folders,
+        remote,
+        this.#options,
+      )) {
+        this.#hashes.set(entry.name, hash);
+        whole.push(entry);
+      }
+      this.#isSafe(whole);
+    }
+    return new Set(whole.map(({ name }) => name));
+  }
+
+  #isSafe(whole: readonly LocalEntry[]): void {
     this.safeBytes = whole.reduce((sum, { size }) => sum + size, 0);
     this.#progress.moveTo(this.safeBytes);
-    return new Set(whole.map(({ name }) => name));
   }
 
   async #pack(archive: Pack, arrived: ReadonlySet<string>): Promise<void> {
     const givenUp = new Promise<never>((_resolve, reject) => {
-      archive.once("close", () => reject(new Error("the archive was given up")));
+      archive.once("close", () => reject(new GivenUp()));
     });
     givenUp.catch(() => {});
     for (const { name, type, mode, size, mtimeMs, linkname } of this.#entries) {
@@ -220,6 +238,9 @@ class Packing {
   }
 }
 
+/** Nobody reads the archive any more. */
+class GivenUp extends Error {}
+
 /** tar's blocks of 512 bytes, sent one by one, would be most of the work. A piece is free again when the next is asked for. */
 async function* inLargePieces(archive: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
@@ -236,23 +257,4 @@ async function* inLargePieces(archive: AsyncIterable<Buffer>): AsyncGenerator<Bu
     }
   }
   if (bytes > 0) yield piece.subarray(0, bytes);
-}
-
-/** Depth first, a folder before what is in it; sockets and devices are left out. */
-async function listFolder(root: string, name: string): Promise<LocalEntry[]> {
-  const entries: LocalEntry[] = [];
-  const children = await readdir(path.join(root, name), { withFileTypes: true });
-  for (const child of children.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const childName = name === "" ? child.name : `${name}/${child.name}`;
-    const file = path.join(root, childName);
-    const { mode, size, mtimeMs } = await lstat(file);
-    const entry = { name: childName, mode: mode & 0o777, mtimeMs };
-    if (child.isDirectory()) {
-      entries.push({ ...entry, type: "directory", size: 0 }, ...(await listFolder(root, childName)));
-    } else if (child.isFile()) entries.push({ ...entry, type: "file", size });
-    else if (child.isSymbolicLink()) {
-      entries.push({ ...entry, type: "symlink", size: 0, linkname: await readlink(file) });
-    } else process.stderr.write(`warning: skipping special file: ${JSON.stringify(childName)}\n`);
-  }
-  return entries;
 }

@@ -1,0 +1,50 @@
+import { lstat } from "node:fs/promises";
+import path from "node:path";
+import { CopyError } from "./copy-error.ts";
+import type { CopyOptions } from "./copy-options.ts";
+import type { LocalEntry } from "./local-folder.ts";
+import { partialName, type RemotePath } from "./remote-path.ts";
+import { uploadFile } from "./upload-file.ts";
+
+/** Of less, sending it again costs no more than the commands that would save it. */
+const MIN_KEPT_BYTES = 1024 * 1024;
+/** Where the answer to it was lost, it has been done. */
+const SET_ASIDE = '[ -e "$2" ] || mv "$1" "$2"';
+
+/**
+ * Sends the rest of files that an archive's end cut short, by their `sizes` in the container (bytes by name), as the rest of a single file
+ * is sent: it grows under another name, and its SHA-256 decides. Gives the files that are whole by then, and their SHA-256.
+ *
+ * Throws CopyError, ConnectError, SessionError; what has arrived by then stays for the next call.
+ */
+export async function finishBrokenOff(
+  entries: readonly LocalEntry[],
+  sizes: ReadonlyMap<string, number>,
+  folders: { readonly source: string; readonly staging: string },
+  remote: RemotePath,
+  options: CopyOptions,
+): Promise<[LocalEntry, string][]> {
+  const names = new Set(entries.map(({ name }) => name));
+  const finished: [LocalEntry, string][] = [];
+  for (const entry of entries) {
+    const { name, type, size, mtimeMs } = entry;
+    const aside = partialName(name);
+    const arrivedBytes = sizes.get(aside) ?? sizes.get(name) ?? 0;
+    // A file of the folder's own may have that name.
+    if (type !== "file" || arrivedBytes < MIN_KEPT_BYTES || names.has(aside)) continue;
+    if (!sizes.has(aside) && arrivedBytes >= size) continue;
+    const [file, target] = [path.join(folders.source, name), path.posix.join(folders.staging, name)];
+    await options.shell.mustRun(SET_ASIDE, [target, partialName(target)]);
+    const hash = await uploadFile(
+      file,
+      target,
+      { ...remote, hasPartial: true },
+      { ...options, preservesMode: true, isQuiet: true },
+    );
+    const now = await lstat(file);
+    if (now.size !== size || now.mtimeMs !== mtimeMs)
+      throw new CopyError("changed", `${file}: file changed as we read it`);
+    finished.push([entry, hash]);
+  }
+  return finished;
+}

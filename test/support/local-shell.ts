@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { CopyOptions } from "../../src/cli/copy/copy-options.ts";
+import type { RemoteShell, ShellResult, ShellStreams } from "../../src/cli/copy/remote-shell.ts";
+import { SessionError } from "../../src/client/session-error.ts";
+import { collect } from "./kubectl.ts";
+
+export interface LocalShellOptions {
+  /** Where programs are found; this process' own PATH unless said otherwise. */
+  readonly path?: string;
+  /** Bytes of input, of each command in turn, after which its connection is lost; a command after the last one is not cut. */
+  readonly cutsAfterBytes?: readonly number[];
+}
+
+/** A container's shell that is this machine's: scripts of `sluice cp` run as they are, and lose their connections when told. */
+export class LocalShell {
+  /** Of each command that was given input: what was taken of it. */
+  readonly sentBytes: number[] = [];
+  readonly #path: string;
+  readonly #cuts: number[];
+
+  constructor({ path = process.env.PATH ?? "", cutsAfterBytes = [] }: LocalShellOptions = {}) {
+    this.#path = path;
+    this.#cuts = [...cutsAfterBytes];
+  }
+
+  async script(
+    script: string,
+    args: readonly string[],
+    { stdin, stdout }: ShellStreams = {},
+  ): Promise<ShellResult> {
+    if (stdout !== undefined) throw new Error("no output is taken from here");
+    const child = spawn("/bin/sh", ["-c", script, "sh", ...args], { env: { PATH: this.#path } });
+    const [out, err] = [collect(child.stdout), collect(child.stderr)];
+    const ended = once(child, "close");
+    child.stdin.on("error", () => {});
+    const wasCut = stdin !== undefined && (await this.#feed(child.stdin, stdin as AsyncIterable<Buffer>));
+    child.stdin.end();
+    const [exitCode] = await ended;
+    if (wasCut) throw new SessionError("connection-lost", "cut by the test");
+    return { exitCode: exitCode ?? 1, stdout: out(), stderr: err() };
+  }
+
+  async mustRun(script: string, args: readonly string[]): Promise<string> {
+    const { exitCode, stdout, stderr } = await this.script(script, args);
+    if (exitCode !== 0) throw new Error(`exit code ${exitCode}: ${stderr}`);
+    return stdout;
+  }
+
+  /** For a copy that asks nothing of a terminal. */
+  options(more: Partial<CopyOptions> = {}): CopyOptions {
+    return {
+      shell: this as unknown as RemoteShell,
+      verbosity: { trace: {}, note: () => {} },
+      retries: 2,
+      verifies: true,
+      preservesMode: true,
+      isQuiet: true,
+      ...more,
+    };
+  }
+
+  async #feed(input: NodeJS.WritableStream, source: AsyncIterable<Buffer>): Promise<boolean> {
+    const limit = this.#cuts.shift() ?? Number.POSITIVE_INFINITY;
+    let bytes = 0;
+    try {
+      for await (const piece of source) {
+        const part = piece.subarray(0, limit - bytes);
+        bytes += part.byteLength;
+        await new Promise<void>((resolve) => input.write(part, () => resolve()));
+        if (bytes >= limit) return true;
+      }
+      return false;
+    } finally {
+      this.sentBytes.push(bytes);
+    }
+  }
+}
