@@ -10,7 +10,7 @@ import {
 import type { CommandPath } from "../../client/pod-paths.ts";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { reportError } from "./report-error.ts";
-import { EscapeFilter, enterRawMode, terminalSizes } from "./terminal.ts";
+import { EscapeFilter, enterRawMode, terminalSizes, writeWithoutWaiting } from "./terminal.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** After the session was ended, its last frames have this long to leave. */
@@ -51,6 +51,7 @@ export async function runCommandSession(
   const hasTerminal = process.stdin instanceof ReadStream && process.stdin.isTTY;
   const tty = session.tty && hasTerminal && session.stdin;
   if (session.tty && session.stdin && !tty && !session.isQuiet) process.stderr.write(NOT_A_TERMINAL);
+  writeWithoutWaiting(process.stdout, process.stderr);
   const ended = new AbortController();
   const restore = tty ? enterRawMode(process.stdin as ReadStream) : () => {};
   const input = inputOf(session, tty, () => ended.abort());
@@ -75,7 +76,10 @@ export async function runCommandSession(
   } catch (error) {
     restore();
     if (!ended.signal.aborted) return reportError(error);
-    if (!signals.haveCome) process.stderr.write("\nsession closed.\n");
+    if (signals.haveCome) return 1;
+    process.stderr.write("\nsession closed.\n");
+    // A terminal that does not read would keep this process for what it has not shown.
+    if (process.stdout.writableLength > 0 || process.stderr.writableLength > 0) process.exit(1);
     return 1;
   } finally {
     signals.release();

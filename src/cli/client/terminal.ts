@@ -25,6 +25,18 @@ export function enterRawMode(stdin: ReadStream): () => void {
 }
 
 /**
+ * Node waits in the system call where a terminal takes no more (Ctrl-S, a suspended multiplexer): nothing else would run then, `~.` and
+ * signals neither. Node gives this choice to pipes and sockets alone; the handle has it (libuv, uv_stream_set_blocking).
+ */
+export function writeWithoutWaiting(...outputs: readonly NodeJS.WriteStream[]): void {
+  for (const output of outputs) {
+    if (!output.isTTY) continue;
+    const { _handle: handle } = output as { _handle?: { setBlocking?(isBlocking: boolean): number } };
+    handle?.setBlocking?.(false);
+  }
+}
+
+/**
  * The terminal's size now, and whenever it changes; only the newest waits. `redraws`: a size one larger comes first, so that a
  * program that is attached to draws itself anew, as kubectl does.
  */
