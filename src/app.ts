@@ -21,7 +21,7 @@ import { Sessions } from "./gateway/sessions.ts";
 import { drainGateway } from "./gateway/shutdown.ts";
 import { createLogger, type Logger } from "./observability/logger.ts";
 import { Metrics } from "./observability/metrics.ts";
-import { readServingTls, watchServingTls } from "./serving-certificate.ts";
+import { readServingTls, replaceTlsOf, watchServingTls } from "./serving-certificate.ts";
 import { Bandwidth } from "./streaming/bandwidth.ts";
 import { SessionClock } from "./streaming/session-clock.ts";
 import { alone, type Surroundings, urlOf } from "./surroundings.ts";
@@ -148,7 +148,8 @@ export async function startGateway(
     (await surroundings.listen(node.listener.server, "kubelet", listeners.kubelet));
   listenerAddresses.push(...[apiServerAt, adminAt].map(({ address: host, port }) => ({ host, port })));
   const watchedTls =
-    apiServer.tls && watchServingTls(api.server, apiServer.tls, authorities, logger, ticketKeys);
+    apiServer.tls &&
+    watchServingTls(replaceTlsOf(api.server), apiServer.tls, authorities, logger, ticketKeys);
 
   const probeParts: ProbeParts = {
     node: node && listeners.kubelet && { ...listeners.kubelet.runtime, runtime: node.runtime },
@@ -201,7 +202,7 @@ export async function startGateway(
     async reload({ policy: { rules, limits: sessionLimits } }): Promise<void> {
       policyInForce.rules = rules;
       policyInForce.quotas.replaceLimits?.(sessionLimits);
-      await Promise.all([cluster.reload(), watchedTls?.reload(), node?.reload()]);
+      await Promise.all([cluster.reload(), watchedTls?.reload(), node?.reload(), ingress?.reload()]);
     },
     async shutDown(): Promise<void> {
       // Of several processes the one that probes for all goes on as long as it lives: nobody else knows that it will end.

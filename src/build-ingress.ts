@@ -1,11 +1,10 @@
-import { readFile } from "node:fs/promises";
 import type { BuiltCluster } from "./build-cluster.ts";
 import { buildIngressWriter } from "./build-ingress-writer.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { IngressListener } from "./config/ingress-listener.ts";
 import type { GatewayContext } from "./gateway/context.ts";
 import type { Listener } from "./gateway/listener.ts";
-import { defaultCertificateOf } from "./ingress/certificates.ts";
+import type { CertificateAndKey } from "./ingress/certificates.ts";
 import { EndpointUpstream } from "./ingress/endpoint-upstream.ts";
 import type { IngressContext, StreamingGateway } from "./ingress/ingress-context.ts";
 import { createIngressServers, type IngressServers } from "./ingress/ingress-servers.ts";
@@ -14,12 +13,13 @@ import { RouteController } from "./ingress/route-controller.ts";
 import { ServiceBalancer } from "./ingress/service-balancer.ts";
 import { StatusPublisher } from "./ingress/status-publisher.ts";
 import type { Metrics } from "./observability/metrics.ts";
+import { readServingTls, watchServingTls } from "./serving-certificate.ts";
 import { createSelfSignedCertificate } from "./standin/self-signed.ts";
 import { type Surroundings, urlOf } from "./surroundings.ts";
 import { AddressRules } from "./upstream/address-rules.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
 
-/** The default certificate carries a DNS name, without which some clients do not even report it. RSA: see certificates.ts. */
+/** The default certificate carries a DNS name, without which some clients do not even report it. */
 const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
 
 export interface RunningIngress {
@@ -27,6 +27,8 @@ export interface RunningIngress {
   readonly httpsUrl: string;
   /** No new connections; requests in flight go on until `stop`. */
   drain(): void;
+  /** Reads the default certificate's files now. Never rejects. */
+  reload(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -64,7 +66,6 @@ export async function startIngress(
   const controller = await RouteController.start({
     cluster: store,
     classes: listener,
-    defaultCertificate: defaultCertificateOf(defaultTls),
     onActive: ({ ingresses, problems }) => {
       metrics.routesReplaced(ingresses.length);
       publisher.publish(ingresses);
@@ -90,9 +91,15 @@ export async function startIngress(
     streamingGateways,
     onConnectionRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
   };
-  const servers = createIngressServers(context, defaultTls, (name) => controller.contextFor(name));
-  const { address, httpPort, httpsPort } = listener;
-  if (surroundings.ticketKeys !== undefined) servers.secure.setTicketKeys(surroundings.ticketKeys);
+  const { ticketKeys } = surroundings;
+  const servers = createIngressServers(context, {
+    defaultTls,
+    certificatesFor: (name) => controller.certificatesFor(name),
+    ticketKeys,
+  });
+  const { address, httpPort, httpsPort, defaultCertificate } = listener;
+  const watchedTls =
+    defaultCertificate && watchServingTls(servers.setDefaultTls, defaultCertificate, [], logger);
   const [plainAt, secureAt] = await Promise.all([
     surroundings.listen(servers.plain, "ingress.http", { address, port: httpPort }),
     surroundings.listen(servers.secure, "ingress.https", { address, port: httpsPort }),
@@ -101,7 +108,9 @@ export async function startIngress(
     httpUrl: urlOf("http", plainAt),
     httpsUrl: urlOf("https", secureAt),
     drain: () => servers.drain(),
+    reload: async () => await watchedTls?.reload(),
     stop: async () => {
+      watchedTls?.stop();
       await stopServers(servers);
       await controller.stop();
       await publisher.stop();
@@ -114,18 +123,11 @@ export async function startIngress(
   };
 }
 
-async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<{ cert: string; key: string }> {
-  if (defaultCertificate === undefined) {
-    const { certPem, keyPem } = await createSelfSignedCertificate(
-      [DEFAULT_CERTIFICATE_NAME],
-      DEFAULT_CERTIFICATE_NAME,
-      "rsa",
-    );
-    return { cert: certPem, key: keyPem };
-  }
-  const { certFile, keyFile } = defaultCertificate;
-  const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(keyFile, "utf8")]);
-  return { cert, key };
+async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<CertificateAndKey> {
+  if (defaultCertificate !== undefined) return await readServingTls(defaultCertificate, []);
+  // RSA: there is no client that could not verify it.
+  const made = await createSelfSignedCertificate([DEFAULT_CERTIFICATE_NAME], DEFAULT_CERTIFICATE_NAME, "rsa");
+  return { cert: made.certPem, key: made.keyPem };
 }
 
 async function streamingGatewaysOf(

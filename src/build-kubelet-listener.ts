@@ -8,7 +8,7 @@ import { Sessions } from "./gateway/sessions.ts";
 import { CriRuntime } from "./node/cri-runtime.ts";
 import { createKubeletServer } from "./node/kubelet-server.ts";
 import type { Metrics } from "./observability/metrics.ts";
-import { readServingTls, watchServingTls } from "./serving-certificate.ts";
+import { readServingTls, replaceTlsOf, watchServingTls } from "./serving-certificate.ts";
 import { readUpstreamTls } from "./upstream/endpoint-of-url.ts";
 
 export interface BuiltKubeletListener {
@@ -83,7 +83,8 @@ export async function buildKubeletListener(
     { tls, http2: listener.http2 },
   );
   const watched =
-    listener.tls && watchServingTls(kubelet.server, listener.tls, authorities, logger, ticketKeys);
+    listener.tls &&
+    watchServingTls(replaceTlsOf(kubelet.server), listener.tls, authorities, logger, ticketKeys);
   if (watched !== undefined) stops.push(watched.stop);
   return {
     listener: kubelet,

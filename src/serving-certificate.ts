@@ -27,6 +27,13 @@ export async function readServingTls(
   return tls;
 }
 
+/** Gives the server what was read again; for `watchServingTls`. */
+export function replaceTlsOf(server: Server): (tls: ServingTls) => void {
+  return (tls) => {
+    if (server instanceof HttpsServer) server.setSecureContext(secureContextOf(tls));
+  };
+}
+
 export interface WatchedTls {
   /** Reads the files now. Never rejects. */
   reload(): Promise<void>;
@@ -38,7 +45,7 @@ export interface WatchedTls {
  * use the new ones, connections go on. Files that do not fit are logged and the old ones stay.
  */
 export function watchServingTls(
-  server: Server,
+  replaceTls: (tls: ServingTls) => void,
   files: ListenerTls,
   authorities: readonly WatchedAuthority[],
   logger: Logger,
@@ -51,7 +58,7 @@ export function watchServingTls(
       for (const [index, { authority }] of authorities.entries()) {
         authority.replace(tls.clientAuthorities[index] ?? "");
       }
-      if (server instanceof HttpsServer) server.setSecureContext(secureContextOf(tls));
+      replaceTls(tls);
       logger.info({ certFile: files.certFile }, "the serving certificate was read again");
     } catch (error) {
       logger.error({ error, certFile: files.certFile }, "the serving certificate could not be read again");

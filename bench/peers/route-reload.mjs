@@ -1,6 +1,4 @@
 // The front door over a cluster of many Ingresses that it can be told to change: what a watch would bring, without the API server.
-import { X509Certificate } from "node:crypto";
-import { createSecureContext } from "node:tls";
 import { ClusterStore } from "../../dist/src/cluster/cluster-store.js";
 import { defaultConfiguration } from "../../dist/src/config/configuration.js";
 import { EdgeRules } from "../../dist/src/gateway/edge-rules.js";
@@ -59,10 +57,6 @@ const controller = await RouteController.start({
     legacyClassName: undefined,
     servesWithoutClass: false,
   },
-  defaultCertificate: {
-    context: createSecureContext({ cert, key }),
-    isRsa: new X509Certificate(cert).publicKey.asymmetricKeyType === "rsa",
-  },
   onActive: () => {
     reloads += 1;
   },
@@ -87,8 +81,7 @@ const servers = createIngressServers(
     onConnectionRefused: () => {},
     logger: createLogger({ level: "error" }),
   },
-  { cert, key },
-  (name) => controller.contextFor(name),
+  { defaultTls: { cert, key }, certificatesFor: (name) => controller.certificatesFor(name) },
 );
 servers.plain.listen(port, "127.0.0.1", () => console.log("ready"));
 

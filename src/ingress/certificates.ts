@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { createSecureContext, type SecureContext } from "node:tls";
+import { createSecureContext } from "node:tls";
 import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { type Secret, TLS_SECRET_TYPE } from "../api/service-objects.ts";
 import { readAuthority } from "./backend-tls.ts";
@@ -11,58 +11,52 @@ export interface CertificateProblem {
   readonly message: string;
 }
 
-interface ServingCertificate {
-  readonly context: SecureContext;
-  /** DNS names of the certificate, lower case. */
-  readonly names: readonly string[];
-  readonly isRsa: boolean;
-}
-
-/** What is served to names that no Secret has a certificate for. */
-export interface DefaultCertificate {
-  readonly context: SecureContext;
-  readonly isRsa: boolean;
-}
-
-export function defaultCertificateOf(tls: {
+/** A certificate chain and its private key, PEM. OpenSSL can use them together. */
+export interface CertificateAndKey {
   readonly cert: string;
   readonly key: string;
-}): DefaultCertificate {
-  return {
-    context: createSecureContext({ ...tls, minVersion: "TLSv1.2" }),
-    isRsa: isRsa(new X509Certificate(tls.cert)),
-  };
+}
+
+interface ServingCertificate extends CertificateAndKey {
+  /** DNS names of the certificate, lower case. */
+  readonly names: readonly string[];
+  /** OpenSSL's name for the kind of key: `rsa`, `ec`. */
+  readonly keyType: string;
+}
+
+/** The certificates of one name, in order of precedence. They have different kinds of keys and come from one namespace. */
+interface NamedCertificates {
+  readonly namespace: string;
+  readonly certificates: ServingCertificate[];
 }
 
 /**
- * Chooses a certificate by server name: a host that an Ingress names for it, then that host's wildcard, then a name in a
- * certificate, then the default. A server name only ends TLS; routes go by Host.
+ * Chooses certificates by server name: of a host that an Ingress names for them, then that host's wildcard, then a name in a
+ * certificate. A server name only ends TLS; routes go by Host.
  */
 export class CertificateTable {
-  readonly #default: SecureContext;
-  readonly #byHost = new Map<string, SecureContext>();
-  readonly #byName = new Map<string, SecureContext>();
+  readonly #byHost = new Map<string, NamedCertificates>();
+  readonly #byName = new Map<string, NamedCertificates>();
 
-  constructor(defaultContext: SecureContext) {
-    this.#default = defaultContext;
+  /**
+   * In order of precedence: whoever names a host first has it, and only the same namespace can add a certificate with another kind of key: its
+   * clients would be others' otherwise.
+   */
+  add(hosts: readonly string[], namespace: string, certificate: ServingCertificate): void {
+    for (const host of hosts) addTo(this.#byHost, host.toLowerCase(), namespace, certificate);
+    for (const name of certificate.names) addTo(this.#byName, name, namespace, certificate);
   }
 
-  /** In order of precedence: whoever names a host first has it. */
-  add(hosts: readonly string[], { context, names }: ServingCertificate): void {
-    for (const host of hosts) addFirst(this.#byHost, host.toLowerCase(), context);
-    for (const name of names) addFirst(this.#byName, name, context);
-  }
-
-  contextFor(serverName: string | undefined): SecureContext {
-    const name = serverName?.toLowerCase() ?? "";
+  /** Empty: it has none. */
+  certificatesFor(serverName: string): readonly CertificateAndKey[] {
+    const name = serverName.toLowerCase();
     const wildcard = wildcardOf(name) ?? "";
-    return (
+    const found =
       this.#byHost.get(name) ??
       this.#byHost.get(wildcard) ??
       this.#byName.get(name) ??
-      this.#byName.get(wildcard) ??
-      this.#default
-    );
+      this.#byName.get(wildcard);
+    return found?.certificates ?? [];
   }
 }
 
@@ -72,14 +66,14 @@ const read = new WeakMap<Secret, ServingCertificate | string>();
 export function compileCertificates(
   ingresses: readonly Ingress[],
   secretOf: (namespace: string, name: string) => Secret | undefined,
-  fallback: DefaultCertificate,
 ): { table: CertificateTable; problems: CertificateProblem[] } {
-  const table = new CertificateTable(fallback.context);
+  const table = new CertificateTable();
   const problems: CertificateProblem[] = [];
   for (const ingress of ingresses) {
-    const authority = ingress.metadata.annotations?.[BACKEND_CA_SECRET_ANNOTATION];
+    const { namespace = "default", annotations } = ingress.metadata;
+    const authority = annotations?.[BACKEND_CA_SECRET_ANNOTATION];
     if (authority !== undefined) {
-      const found = readAuthority(secretOf(ingress.metadata.namespace ?? "default", authority));
+      const found = readAuthority(secretOf(namespace, authority));
       const name = JSON.stringify(authority.slice(0, 253));
       if ("problem" in found) {
         const message = `secret ${name} ${found.problem}; backends that speak TLS are answered 503`;
@@ -88,7 +82,7 @@ export function compileCertificates(
     }
     for (const { hosts, secretName } of ingress.spec?.tls ?? []) {
       if (secretName === undefined || secretName === "") continue;
-      const secret = secretOf(ingress.metadata.namespace ?? "default", secretName);
+      const secret = secretOf(namespace, secretName);
       const found = secret === undefined ? "does not exist" : certificateOf(secret);
       if (typeof found === "string") {
         problems.push({
@@ -97,11 +91,7 @@ export function compileCertificates(
         });
         continue;
       }
-      table.add(hosts?.length ? hosts : hostsOfRules(ingress), found);
-      if (!found.isRsa || fallback.isRsa) continue;
-      // Node adds the chosen certificate to the default one, and OpenSSL prefers ECDSA of the two.
-      const message = `secret ${JSON.stringify(secretName)} has an RSA key, and the default certificate has not: clients that know ECDSA get the default`;
-      problems.push({ ingress, message });
+      table.add(hosts?.length ? hosts : hostsOfRules(ingress), namespace, found);
     }
   }
   return { table, problems };
@@ -124,10 +114,12 @@ function readCertificate({ type, data = {} }: Secret): ServingCertificate | stri
   if (key === undefined) return "has no tls.key";
   try {
     const certificate = new X509Certificate(cert);
+    createSecureContext({ cert, key });
     const names = certificate.subjectAltName ?? "";
     return {
-      isRsa: isRsa(certificate),
-      context: createSecureContext({ cert, key, minVersion: "TLSv1.2" }),
+      cert,
+      key,
+      keyType: certificate.publicKey.asymmetricKeyType ?? "",
       names: names
         .split(", ")
         .filter((name) => name.startsWith("DNS:"))
@@ -138,18 +130,27 @@ function readCertificate({ type, data = {} }: Secret): ServingCertificate | stri
   }
 }
 
-function isRsa({ publicKey }: X509Certificate): boolean {
-  return publicKey.asymmetricKeyType === "rsa";
-}
-
-function decoded(base64: string | undefined): Buffer | undefined {
-  return base64 === undefined || base64 === "" ? undefined : Buffer.from(base64, "base64");
+function decoded(base64: string | undefined): string | undefined {
+  return base64 === undefined || base64 === "" ? undefined : Buffer.from(base64, "base64").toString();
 }
 
 function hostsOfRules({ spec }: Ingress): string[] {
   return (spec?.rules ?? []).map(({ host }) => host ?? "").filter((host) => host !== "");
 }
 
-function addFirst(map: Map<string, SecureContext>, name: string, context: SecureContext): void {
-  if (!map.has(name)) map.set(name, context);
+function addTo(
+  map: Map<string, NamedCertificates>,
+  name: string,
+  namespace: string,
+  certificate: ServingCertificate,
+): void {
+  const known = map.get(name);
+  if (known === undefined) {
+    map.set(name, { namespace, certificates: [certificate] });
+  } else if (
+    known.namespace === namespace &&
+    known.certificates.every(({ keyType }) => keyType !== certificate.keyType)
+  ) {
+    known.certificates.push(certificate);
+  }
 }

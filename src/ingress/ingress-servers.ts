@@ -6,21 +6,19 @@ import {
 } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import {
-  createServer as createTlsServer,
-  type SecureContext,
-  type TLSSocket,
-  type Server as TlsServer,
-} from "node:tls";
+import type { TLSSocket } from "node:tls";
 import { capConnections } from "../gateway/connection-cap.ts";
 import { Http2Connections } from "../gateway/http2-connections.ts";
 import { NOT_IMPLEMENTED, webSocketRequestOf } from "../gateway/websocket-stream.ts";
 import { headerListOf } from "../upstream/header-list.ts";
 import { Http1Downstream } from "../upstream/http1-downstream.ts";
 import { Http2Downstream } from "../upstream/http2-downstream.ts";
+import type { CertificateAndKey } from "./certificates.ts";
+import { judgeByFirstBytes } from "./first-bytes.ts";
 import { forwardRequest, originOf } from "./forward-request.ts";
 import { forwardUpgradeRequest, type IncomingUpgrade } from "./forward-upgrade-request.ts";
 import type { IngressContext } from "./ingress-context.ts";
+import { createSecureServer, type SecureServerOptions } from "./secure-server.ts";
 
 /** The first bytes of a client that speaks HTTP/2 without having asked (RFC 9113 section 3.4). */
 const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -31,18 +29,19 @@ export interface IngressServers {
   /** HTTP/1.1, and HTTP/2 with prior knowledge. */
   readonly plain: Server;
   /** HTTP/1.1 and HTTP/2 as negotiated. */
-  readonly secure: TlsServer;
+  readonly secure: Server;
+  /** Replaces the default certificate for handshakes from now on. */
+  setDefaultTls(defaultTls: CertificateAndKey): void;
   /** Takes no new connections, closes idle ones, and tells HTTP/2 clients to go; requests in flight go on. */
   drain(): void;
   /** Ends what is left. */
   destroyConnections(): void;
 }
 
-/** The listeners of the front door, not yet listening. `contextFor` finds the certificate of a server name; no name gets the default. */
+/** The listeners of the front door, not yet listening. */
 export function createIngressServers(
   context: IngressContext,
-  defaultTls: { readonly cert: string; readonly key: string },
-  contextFor: (serverName: string | undefined) => SecureContext,
+  tls: Pick<SecureServerOptions, "defaultTls" | "certificatesFor" | "ticketKeys">,
 ): IngressServers {
   const http1 = createHttp1(context);
   const http2 = http2For(context);
@@ -54,22 +53,24 @@ export function createIngressServers(
       onRefused: () => context.onConnectionRefused(),
     });
   const plain = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
-    sniff(socket, timeouts.handshakeMs, (isHttp2) => {
-      if (isHttp2) http2.accept(socket);
-      else http1.emit("connection", socket);
+    judgeByFirstBytes(socket, timeouts.handshakeMs, beginsHttp2, (isHttp2) => {
+      if (isHttp2) {
+        // The session takes what is buffered by itself, later; flowing now would lose it.
+        http2.accept(socket);
+      } else {
+        http1.emit("connection", socket);
+        socket.resume();
+      }
     });
   });
-  const secure = createTlsServer({
-    ...defaultTls,
-    ALPNProtocols: ["h2", "http/1.1"],
-    minVersion: "TLSv1.2",
-    handshakeTimeout: timeouts.handshakeMs,
-    SNICallback: (name, done) => done(null, contextFor(name)),
-    noDelay: true,
-  });
-  secure.on("secureConnection", (socket: TLSSocket) => {
+  const onSecure = (socket: TLSSocket): void => {
     if (socket.alpnProtocol === "h2") http2.accept(socket);
     else http1.emit("connection", socket);
+  };
+  const { server: secure, setDefault: setDefaultTls } = createSecureServer({
+    ...tls,
+    handshakeMs: timeouts.handshakeMs,
+    onSecure,
   });
   const sockets = new Set<Socket>();
   for (const server of [plain, secure]) {
@@ -82,6 +83,7 @@ export function createIngressServers(
   return {
     plain,
     secure,
+    setDefaultTls,
     drain: () => {
       for (const server of [plain, secure]) server.close();
       // It never listened: this closes idle connections and ends the watch over slow heads.
@@ -180,32 +182,11 @@ function http2For(context: IngressContext): Http2Connections {
   });
 }
 
-/** Tells HTTP/2 with prior knowledge from HTTP/1.1 by the first bytes, which stay to be read. */
-function sniff(socket: Socket, timeoutMs: number, decide: (isHttp2: boolean) => void): void {
-  let seen = Buffer.alloc(0);
-  const timer = setTimeout(() => socket.destroy(), timeoutMs);
-  const done = (): void => {
-    clearTimeout(timer);
-    socket.off("data", onData).off("end", onEnd).off("close", onEnd);
-  };
-  const onEnd = (): void => {
-    done();
-    socket.destroy();
-  };
-  const onData = (chunk: Buffer): void => {
-    seen = Buffer.concat([seen, chunk]);
-    const compared = Math.min(seen.byteLength, HTTP2_PREFACE.byteLength);
-    const isAlike = seen.subarray(0, compared).equals(HTTP2_PREFACE.subarray(0, compared));
-    if (isAlike && compared < HTTP2_PREFACE.byteLength) return;
-    done();
-    socket.pause();
-    socket.unshift(seen);
-    decide(isAlike);
-    // An HTTP/2 session takes what is buffered by itself, later; flowing now would lose it.
-    if (!isAlike) socket.resume();
-  };
-  socket.on("data", onData).on("end", onEnd).on("close", onEnd);
-  socket.on("error", () => socket.destroy());
+/** Tells HTTP/2 with prior knowledge from HTTP/1.1; undefined while it may be both. */
+function beginsHttp2(seen: Buffer): boolean | undefined {
+  const compared = Math.min(seen.byteLength, HTTP2_PREFACE.byteLength);
+  const isAlike = seen.subarray(0, compared).equals(HTTP2_PREFACE.subarray(0, compared));
+  return isAlike && compared < HTTP2_PREFACE.byteLength ? undefined : isAlike;
 }
 
 /**

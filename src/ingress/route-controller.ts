@@ -1,8 +1,7 @@
-import type { SecureContext } from "node:tls";
 import type { Ingress } from "../api/networking-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import { inSlices } from "../cluster/slices.ts";
-import { CertificateTable, compileCertificates, type DefaultCertificate } from "./certificates.ts";
+import { type CertificateAndKey, CertificateTable, compileCertificates } from "./certificates.ts";
 import { compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
 import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
 import type { RouteBackend } from "./route-backend.ts";
@@ -20,7 +19,6 @@ export interface ActiveRoutes {
 export interface RouteControllerOptions {
   readonly cluster: Cluster;
   readonly classes: ClassOptions;
-  readonly defaultCertificate: DefaultCertificate;
   /** Routes of these Ingresses are served from now on, on every listener. */
   onActive(active: ActiveRoutes): void;
 }
@@ -35,7 +33,7 @@ export class RouteController {
   readonly #options: RouteControllerOptions;
   readonly #unsubscribe: () => void;
   #table = new RouteTable<RouteBackend>();
-  #certificates: CertificateTable;
+  #certificates = new CertificateTable();
   #timer: NodeJS.Timeout | undefined;
   #compiling: Promise<void> | undefined;
   #isStale = false;
@@ -43,7 +41,6 @@ export class RouteController {
 
   private constructor(options: RouteControllerOptions) {
     this.#options = options;
-    this.#certificates = new CertificateTable(options.defaultCertificate.context);
     this.#unsubscribe = options.cluster.subscribe((change) => this.#changed(change));
   }
 
@@ -58,8 +55,9 @@ export class RouteController {
     return this.#table;
   }
 
-  contextFor(serverName: string | undefined): SecureContext {
-    return this.#certificates.contextFor(serverName);
+  /** The certificates of a server name; empty: no Secret has one. */
+  certificatesFor(serverName: string): readonly CertificateAndKey[] {
+    return this.#certificates.certificatesFor(serverName);
   }
 
   async stop(): Promise<void> {
@@ -93,14 +91,12 @@ export class RouteController {
   }
 
   async #compile(): Promise<void> {
-    const { cluster, classes, defaultCertificate, onActive } = this.#options;
+    const { cluster, classes, onActive } = this.#options;
     const owned = new IngressClasses(cluster.list("IngressClass"), classes);
     const served = servedIngresses(cluster.list("Ingress"), owned, (name) => cluster.getNamespace(name));
     const compiled = await inSlices(compileRoutes(served));
-    const certificates = compileCertificates(
-      served,
-      (namespace, name) => cluster.get("Secret", namespace, name),
-      defaultCertificate,
+    const certificates = compileCertificates(served, (namespace, name) =>
+      cluster.get("Secret", namespace, name),
     );
     if (this.#isStopped) return;
     this.#table = compiled.table;

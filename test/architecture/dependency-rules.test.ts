@@ -12,6 +12,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   "protocols/spdy": ["protocols", "protocols/bytes"],
   "protocols/websocket": ["protocols", "protocols/bytes"],
   "protocols/http1": ["protocols"],
+  "protocols/tls": ["protocols", "protocols/bytes"],
   "protocols/http2": ["protocols", "protocols/bytes"],
   "protocols/remotecommand": ["protocols", "protocols/bytes", "protocols/spdy", "protocols/websocket"],
   "protocols/portforward": ["protocols", "protocols/bytes", "protocols/spdy", "protocols/websocket"],

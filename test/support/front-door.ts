@@ -25,6 +25,7 @@ export class FrontDoor {
   readonly #pods: EchoPod[] = [];
   readonly #logged: string[] = [];
   #gateway: RunningGateway | undefined;
+  #reload: () => Promise<void> = async () => {};
 
   private constructor(folder: string, cluster: DoorCluster) {
     this.folder = folder;
@@ -67,13 +68,21 @@ export class FrontDoor {
       level: "info",
       destination: { write: (line) => void door.#logged.push(line) },
     });
-    door.#gateway = await startGateway(parseConfiguration(JSON.stringify(configuration), file), logger);
+    const parsed = parseConfiguration(JSON.stringify(configuration), file);
+    const gateway = await startGateway(parsed, logger);
+    door.#gateway = gateway;
+    door.#reload = () => gateway.reload(parsed);
     return door;
   }
 
   get gateway(): RunningGateway {
     if (this.#gateway === undefined) throw new Error("not started");
     return this.#gateway;
+  }
+
+  /** What SIGHUP does, with the same configuration. */
+  reload(): Promise<void> {
+    return this.#reload();
   }
 
   get httpPort(): number {

@@ -1,0 +1,1 @@
+export { type ClientHello, readClientHello } from "./client-hello.ts";

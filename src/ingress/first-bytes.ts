@@ -1,0 +1,34 @@
+import type { Socket } from "node:net";
+
+/**
+ * Reads a new connection until `judge` knows what it is, and gives the answer to `decide` with all that was read still to be read and the
+ * socket paused. A client that ends, fails or takes too long before that is let go.
+ */
+export function judgeByFirstBytes<Answer>(
+  socket: Socket,
+  timeoutMs: number,
+  judge: (seen: Buffer) => Answer | undefined,
+  decide: (answer: Answer) => void,
+): void {
+  let seen = Buffer.alloc(0);
+  const timer = setTimeout(() => socket.destroy(), timeoutMs);
+  const done = (): void => {
+    clearTimeout(timer);
+    socket.off("data", onData).off("end", onEnd).off("close", onEnd);
+  };
+  const onEnd = (): void => {
+    done();
+    socket.destroy();
+  };
+  const onData = (chunk: Buffer): void => {
+    seen = Buffer.concat([seen, chunk]);
+    const answer = judge(seen);
+    if (answer === undefined) return;
+    done();
+    socket.pause();
+    socket.unshift(seen);
+    decide(answer);
+  };
+  socket.on("data", onData).on("end", onEnd).on("close", onEnd);
+  socket.on("error", () => socket.destroy());
+}

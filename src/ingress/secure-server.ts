@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import { createServer, type Server } from "node:net";
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
+import { readClientHello } from "../../protocols/tls/index.ts";
+import type { CertificateAndKey } from "./certificates.ts";
+import { judgeByFirstBytes } from "./first-bytes.ts";
+
+export interface SecureServerOptions {
+  /** What is served to clients that name no server, or one that `certificatesFor` knows nothing for. */
+  readonly defaultTls: CertificateAndKey;
+  /** The certificates of a server name, each with another kind of key: a client gets one that it can verify. Empty: none is known. */
+  readonly certificatesFor: (serverName: string) => readonly CertificateAndKey[];
+  /** Milliseconds for the ClientHello, and as many for the rest of the handshake. */
+  readonly handshakeMs: number;
+  /** What tickets are encrypted with; absent: keys of our own. */
+  readonly ticketKeys?: Buffer | undefined;
+  readonly onSecure: (socket: TLSSocket) => void;
+}
+
+export interface SecureServer {
+  /** Takes the connections. Not yet listening. */
+  readonly server: Server;
+  /** Handshakes from now on get this one. It must be one that OpenSSL can use. */
+  setDefault(defaultTls: CertificateAndKey): void;
+}
+
+/** A ClientHello has some hundred bytes, or two thousand with keys that withstand quantum computers. A longer one is served the default. */
+const MAX_CLIENT_HELLO_BYTES = 16 * 1024;
+const TICKET_KEY_BYTES = 48;
+const MIN_VERSION = "TLSv1.2";
+
+/**
+ * TLS by server name: the name is read before TLS begins, and the connection given to a server that has the certificates of that name and no
+ * others. Node's own way (`SNICallback`) puts one certificate beside those that a server has, up to Node 24 at least: OpenSSL then shows the default
+ * one to clients that like its key better. Later ones take all others away, also a name's second.
+ */
+export function createSecureServer(options: SecureServerOptions): SecureServer {
+  const { handshakeMs, certificatesFor, onSecure } = options;
+  // The same for all: a session can be resumed although its name's Secret was replaced.
+  const ticketKeys = options.ticketKeys ?? randomBytes(TICKET_KEY_BYTES);
+  let fallback = [options.defaultTls];
+  const servers = new ServersByCertificates((certificates) =>
+    createTlsServer({
+      cert: certificates.map(({ cert }) => cert),
+      key: certificates.map(({ key }) => key),
+      ALPNProtocols: ["h2", "http/1.1"],
+      minVersion: MIN_VERSION,
+      handshakeTimeout: handshakeMs,
+      ticketKeys,
+    }).on("secureConnection", onSecure),
+  );
+  const server = createServer({ noDelay: true }, (socket) => {
+    judgeByFirstBytes(socket, handshakeMs, nameIn, ({ serverName = "" }) => {
+      const found = certificatesFor(serverName);
+      servers.of(found.length === 0 ? fallback : found).emit("connection", socket);
+    });
+  });
+  return {
+    server,
+    setDefault(defaultTls) {
+      fallback = [defaultTls];
+    },
+  };
+}
+
+function nameIn(seen: Buffer): { readonly serverName: string | undefined } | undefined {
+  if (seen.byteLength > MAX_CLIENT_HELLO_BYTES) return { serverName: undefined };
+  return readClientHello(seen);
+}
+
+/** Servers as they are needed, one for each list of certificates, for as long as those are held by somebody else. */
+class ServersByCertificates {
+  readonly #create: (certificates: readonly CertificateAndKey[]) => TlsServer;
+  readonly #root: ServerNode = { longer: new WeakMap() };
+
+  constructor(create: (certificates: readonly CertificateAndKey[]) => TlsServer) {
+    this.#create = create;
+  }
+
+  of(certificates: readonly CertificateAndKey[]): TlsServer {
+    let node = this.#root;
+    for (const certificate of certificates) {
+      const next = node.longer.get(certificate) ?? { longer: new WeakMap() };
+      node.longer.set(certificate, next);
+      node = next;
+    }
+    node.server ??= this.#create(certificates);
+    return node.server;
+  }
+}
+
+interface ServerNode {
+  server?: TlsServer;
+  /** Lists that go on with another certificate. */
+  readonly longer: WeakMap<CertificateAndKey, ServerNode>;
+}
