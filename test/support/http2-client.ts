@@ -47,6 +47,18 @@ export async function openWebSocket(
   path: string,
   headers: Record<string, string> = {},
 ): Promise<Http2WebSocket | Http2Answer> {
+  const opened = await openSwitched(session, path, headers);
+  return "status" in opened
+    ? opened
+    : { ...opened, socket: clientSocketOver(opened.stream, Buffer.alloc(0)) };
+}
+
+/** The same, with nobody at the client's end of the stream yet. */
+export async function openSwitched(
+  session: ClientHttp2Session,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Pick<Http2WebSocket, "head" | "stream"> | Http2Answer> {
   const stream = session.request(
     {
       ":method": "CONNECT",
@@ -63,7 +75,7 @@ export async function openWebSocket(
   const [head] = first as [IncomingHttpHeaders];
   if (Number(head[":status"]) !== 200) return await answered;
   stream.removeAllListeners("data");
-  return { head, stream, socket: clientSocketOver(stream, Buffer.alloc(0)) };
+  return { head, stream };
 }
 
 export interface Http2WebSocket {

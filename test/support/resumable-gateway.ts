@@ -3,7 +3,7 @@ import { type RunningGateway, startGateway } from "../../src/app.ts";
 import { Target } from "../../src/client/index.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
-import { runStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import { createStandinNode, runStandinNode, type StandinNode } from "../../src/standin/index.ts";
 import { PLAIN_TOKEN, PlainGatewayFiles } from "./plain-gateway.ts";
 import { type MetricSamples, parseMetrics } from "./taken-path.ts";
 
@@ -12,6 +12,8 @@ export const OTHER_TOKEN = "other-token";
 
 export interface ResumableGatewayOptions {
   readonly declaresWebSockets?: boolean;
+  /** Ports of the pod, and the loopback ports where they are; HTTP on 80 and echo on 7 unless given. */
+  readonly ports?: ReadonlyMap<number, number>;
   /** The section of the configuration. */
   readonly resumption?: object;
   readonly shutdownGracePeriod?: string;
@@ -41,16 +43,17 @@ export class ResumableGateway {
 
   static async start({
     declaresWebSockets = false,
+    ports,
     resumption,
     shutdownGracePeriod = "0s",
     more,
   }: ResumableGatewayOptions = {}) {
     const command = ["/bin/sh", "-c", "exec cat"];
-    const node = await runStandinNode({
-      name: "node",
-      declaresWebSockets,
-      pods: [{ namespace: "default", name: "web", uid: "u1", containers: [{ name: "main", command }] }],
-    });
+    const pod = { namespace: "default", name: "web", uid: "u1", containers: [{ name: "main", command }] };
+    const options = { name: "node", declaresWebSockets };
+    const node = await (ports === undefined
+      ? runStandinNode({ ...options, pods: [pod] })
+      : createStandinNode({ ...options, pods: [{ ...pod, ports }] }));
     const files = new PlainGatewayFiles({
       kubeletPort: node.port,
       declaredFeatures: node.declaredFeatures,
