@@ -1,13 +1,10 @@
 import type { Pod } from "../api/objects.ts";
 import type { ApiClient } from "./api-client.ts";
 import { EventBudget } from "./event-budget.ts";
+import { countUpEvent, createEvent, firstSaid, type SaidEvent } from "./event-requests.ts";
 
 /** What happened to a container, as `kubectl describe pod` shows it. */
-export interface ContainerEvent {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
-}
+export type ContainerEvent = SaidEvent;
 
 export interface EventRecorderOptions {
   readonly client: Pick<ApiClient, "json">;
@@ -18,8 +15,6 @@ export interface EventRecorderOptions {
 
 /** client-go's bound: Events remembered. */
 const MAX_REMEMBERED = 4_096;
-/** The API server takes no more. */
-const MAX_MESSAGE_CHARACTERS = 1_024;
 
 interface Written {
   readonly name: Promise<string | undefined>;
@@ -51,10 +46,7 @@ export class EventRecorder {
       const name = known && (await known.name);
       if (known !== undefined && name !== undefined) {
         known.count++;
-        const json = { count: known.count, lastTimestamp: this.#now() };
-        const path = `${eventsPath(namespace)}/${encodeURIComponent(name)}`;
-        const contentType = "application/merge-patch+json";
-        await this.#options.client.json({ method: "PATCH", path, body: { contentType, json } });
+        await this.#options.client.json(countUpEvent(namespace, name, known.count, this.#now()));
         return;
       }
       const written = { name: this.#create(pod, containerName, event), count: 1 };
@@ -68,11 +60,8 @@ export class EventRecorder {
 
   async #create(pod: Pod, containerName: string, event: ContainerEvent): Promise<string | undefined> {
     const { uid, namespace = "", name } = pod.metadata;
-    const now = this.#now();
     const isInit = pod.spec.initContainers?.some((each) => each.name === containerName) ?? false;
-    const json = {
-      apiVersion: "v1",
-      kind: "Event",
+    const request = createEvent(namespace, {
       metadata: { generateName: `${name}.`, namespace },
       involvedObject: {
         apiVersion: "v1",
@@ -82,19 +71,10 @@ export class EventRecorder {
         uid,
         fieldPath: `spec.${isInit ? "initContainers" : "containers"}{${containerName}}`,
       },
-      type: event.type,
-      reason: event.reason,
-      message: event.message.slice(0, MAX_MESSAGE_CHARACTERS),
       source: { component: "sluice", host: pod.spec.nodeName ?? "" },
-      firstTimestamp: now,
-      lastTimestamp: now,
-      count: 1,
-    };
-    const answer = (await this.#options.client.json({
-      method: "POST",
-      path: eventsPath(namespace),
-      body: { contentType: "application/json", json },
-    })) as { metadata?: { name?: string } };
+      ...firstSaid(event, this.#now()),
+    });
+    const answer = (await this.#options.client.json(request)) as { metadata?: { name?: string } };
     return answer.metadata?.name;
   }
 
@@ -104,8 +84,8 @@ export class EventRecorder {
     forgetOldest(this.#written);
   }
 
-  #now(): string {
-    return new Date(this.#nowMs()).toISOString().replace(/\.\d+Z$/, "Z");
+  #now(): Date {
+    return new Date(this.#nowMs());
   }
 
   #nowMs(): number {
@@ -116,8 +96,4 @@ export class EventRecorder {
 function forgetOldest(map: Map<string, unknown>): void {
   const [oldest] = map.size > MAX_REMEMBERED ? map.keys() : [];
   if (oldest !== undefined) map.delete(oldest);
-}
-
-function eventsPath(namespace: string): string {
-  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
 }

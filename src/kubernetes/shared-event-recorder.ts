@@ -3,20 +3,16 @@ import type { KubernetesObject } from "../api/objects.ts";
 import type { ApiClient, ApiRequest } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import { EventBudget } from "./event-budget.ts";
+import { countUpEvent, createEvent, eventPath, firstSaid, type SaidEvent } from "./event-requests.ts";
 
 /** What waits to be written; beyond that Events are dropped and counted. */
 export const MAX_PENDING_EVENTS = 1_000;
-/** What the API takes in `message`. */
-const MAX_MESSAGE_CHARACTERS = 1_024;
 /** Of one request; a shutdown waits no longer for it. */
 const EVENT_TIMEOUT_MS = 10_000;
 const COMPONENT = "sluice";
 
-export interface RecordedEvent {
+export interface RecordedEvent extends SaidEvent {
   readonly involved: KubernetesObject;
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
 }
 
 export interface SharedEventRecorderOptions {
@@ -75,19 +71,15 @@ export class SharedEventRecorder {
   }
 
   async #write(event: RecordedEvent): Promise<void> {
-    const object = eventOf(event, new Date());
+    const at = new Date();
+    const object = eventOf(event, at);
     const { namespace, name } = object.metadata;
-    const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
     try {
-      const body = { contentType: "application/json", json: object };
-      await this.#ask({ method: "POST", path: collection, body });
+      await this.#ask(createEvent(namespace, object));
     } catch (error) {
       if (!(error instanceof ApiError && error.status?.reason === "AlreadyExists")) throw error;
-      const path = `${collection}/${encodeURIComponent(name)}`;
-      const { count = 1 } = (await this.#ask({ path })) as { count?: number };
-      const json = { count: count + 1, lastTimestamp: object.lastTimestamp };
-      const body = { contentType: "application/merge-patch+json", json };
-      await this.#ask({ method: "PATCH", path, body });
+      const { count = 1 } = (await this.#ask({ path: eventPath(namespace, name) })) as { count?: number };
+      await this.#ask(countUpEvent(namespace, name, count + 1, at));
     }
   }
 
@@ -100,25 +92,18 @@ export class SharedEventRecorder {
   }
 }
 
-function eventOf({ involved, type, reason, message }: RecordedEvent, at: Date) {
+function eventOf({ involved, ...said }: RecordedEvent, at: Date) {
+  const { type, reason, message } = said;
   const { name, namespace = "default", uid, resourceVersion } = involved.metadata;
-  const said = createHash("sha256")
+  const digest = createHash("sha256")
     .update(JSON.stringify([uid ?? "", type, reason, message]))
     .digest("hex");
-  const timestamp = at.toISOString().replace(/\.\d+Z$/, "Z");
   const { apiVersion, kind } = involved;
   return {
-    apiVersion: "v1",
-    kind: "Event",
-    metadata: { name: `${name.slice(0, 236)}.${said.slice(0, 16)}`, namespace },
+    metadata: { name: `${name.slice(0, 236)}.${digest.slice(0, 16)}`, namespace },
     involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
-    type,
-    reason,
-    message: message.slice(0, MAX_MESSAGE_CHARACTERS),
     source: { component: COMPONENT },
-    firstTimestamp: timestamp,
-    lastTimestamp: timestamp,
-    count: 1,
+    ...firstSaid(said, at),
     reportingComponent: COMPONENT,
     reportingInstance: "",
   };

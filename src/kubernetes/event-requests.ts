@@ -1,0 +1,50 @@
+import type { ApiRequest } from "./api-client.ts";
+
+/** What the API takes in `message`. */
+const MAX_MESSAGE_CHARACTERS = 1_024;
+
+/** What one of our Events says, beside what it is about. */
+export interface SaidEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The fields that an Event has when it is written for the first time. */
+export function firstSaid({ type, reason, message }: SaidEvent, at: Date): object {
+  const timestamp = eventTime(at);
+  return {
+    type,
+    reason,
+    message: message.slice(0, MAX_MESSAGE_CHARACTERS),
+    firstTimestamp: timestamp,
+    lastTimestamp: timestamp,
+    count: 1,
+  };
+}
+
+/** Writes an Event, without its apiVersion and kind, in its namespace. */
+export function createEvent(namespace: string, event: object): ApiRequest {
+  const json = { apiVersion: "v1", kind: "Event", ...event };
+  return { method: "POST", path: eventsPath(namespace), body: { contentType: "application/json", json } };
+}
+
+/** The same was said again: it is the Event's `count`-th time. */
+export function countUpEvent(namespace: string, name: string, count: number, at: Date): ApiRequest {
+  const json = { count, lastTimestamp: eventTime(at) };
+  const body = { contentType: "application/merge-patch+json", json };
+  return { method: "PATCH", path: eventPath(namespace, name), body };
+}
+
+export function eventPath(namespace: string, name: string): string {
+  return `${eventsPath(namespace)}/${encodeURIComponent(name)}`;
+}
+
+function eventsPath(namespace: string): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
+}
+
+/** metav1.Time has no fractions of a second. */
+function eventTime(at: Date): string {
+  return at.toISOString().replace(/\.\d+Z$/, "Z");
+}
