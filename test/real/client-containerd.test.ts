@@ -2,53 +2,31 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type CriNodeAdapter, startCriNodeAdapter } from "../support/cri-node-adapter.ts";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { startFaultProxy } from "../support/fault-proxy.ts";
-import { selfSignedPair } from "../support/gateway-files.ts";
-import { containerds, describeReal } from "../support/real-parts.ts";
+import { describeReal } from "../support/real-parts.ts";
 import { Sluice } from "../support/sluice.ts";
-import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
-import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
-import { runWebPod, webPod } from "./containerd/web-pod.ts";
+import { type ContainerdGateway, startContainerdGateway } from "./containerd/containerd-gateway.ts";
+import { describeEachContainerd } from "./containerd/each-containerd.ts";
 
 const digest = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
 
 describeReal("containerd", "the client's commands and containers of busybox", () => {
-  describe.each(containerds())("containerd $version", (binaries) => {
-    let containerd: RunningContainerd;
-    let node: CriNodeAdapter;
-    let gateway: TestGateway;
+  describeEachContainerd((running) => {
+    let gateway: ContainerdGateway;
     let sluice: Sluice;
     let folder: string;
-    let obstacle: string | undefined;
 
     beforeAll(async () => {
-      try {
-        containerd = await startContainerd(binaries);
-      } catch (error) {
-        if (binaries.isInstalled) throw error;
-        obstacle = `containerd ${binaries.version} does not start on this release: ${(error as Error).message}`;
-        return;
-      }
-      const tls = await selfSignedPair("node");
-      node = await startCriNodeAdapter({ cri: containerd.cri, pods: [await runWebPod(containerd)], tls });
-      gateway = await startTestGateway({
-        nodes: [{ name: "containerd-node", port: node.port }],
-        pods: [{ name: webPod.name, nodeName: "containerd-node", container: webPod.container }],
-        kubeletAuthority: tls.cert,
-      });
+      const containerd = running();
+      if (containerd === undefined) return;
+      gateway = await startContainerdGateway(containerd);
       sluice = new Sluice({ KUBECONFIG: gateway.kubeconfig });
       folder = mkdtempSync(path.join(tmpdir(), "sluice-busybox-"));
-    });
-    beforeEach((context) => {
-      context.skip(obstacle !== undefined, obstacle);
     });
     afterAll(async () => {
       if (folder) rmSync(folder, { recursive: true, force: true });
       await gateway?.stop();
-      await node?.close();
-      await containerd?.stop();
     });
 
     it.each(["true", "false"])("exec, with WebSockets %s", async (value) => {

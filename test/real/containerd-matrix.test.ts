@@ -1,7 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { type CriNodeAdapter, startCriNodeAdapter } from "../support/cri-node-adapter.ts";
-import { selfSignedPair } from "../support/gateway-files.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import {
   checkAttach,
@@ -10,12 +8,13 @@ import {
   checkPortForward,
   checkTerminal,
 } from "../support/kubectl-checks.ts";
-import { containerds, describeReal, kubectlSample } from "../support/real-parts.ts";
+import { describeReal, kubectlSample } from "../support/real-parts.ts";
 import { pathTakenBy } from "../support/taken-path.ts";
-import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import type { TestGateway } from "../support/test-gateway.ts";
 import { INDEX_PAGE } from "./containerd/busybox-images.ts";
-import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
-import { runWebPod, webPod } from "./containerd/web-pod.ts";
+import { type ContainerdGateway, startContainerdGateway } from "./containerd/containerd-gateway.ts";
+import { describeEachContainerd } from "./containerd/each-containerd.ts";
+import { webPod } from "./containerd/web-pod.ts";
 
 const MIB = 1024 * 1024;
 const checks = [
@@ -35,36 +34,14 @@ describeReal(
   ["containerd", "kubectl"],
   "kubectl through the gateway to containerd's streaming server",
   () => {
-    describe.each(containerds())("containerd $version", (binaries) => {
-      let containerd: RunningContainerd;
-      let node: CriNodeAdapter;
-      let gateway: TestGateway;
-      let obstacle: string | undefined;
+    describeEachContainerd((running, binaries) => {
+      let gateway: ContainerdGateway;
 
       beforeAll(async () => {
-        try {
-          containerd = await startContainerd(binaries);
-        } catch (error) {
-          if (binaries.isInstalled) throw error;
-          obstacle = `containerd ${binaries.version} does not start on this release: ${(error as Error).message}`;
-          return;
-        }
-        const tls = await selfSignedPair("node");
-        node = await startCriNodeAdapter({ cri: containerd.cri, pods: [await runWebPod(containerd)], tls });
-        gateway = await startTestGateway({
-          nodes: [{ name: "containerd-node", port: node.port }],
-          pods: [{ name: webPod.name, nodeName: "containerd-node", container: webPod.container }],
-          kubeletAuthority: tls.cert,
-        });
+        const containerd = running();
+        if (containerd !== undefined) gateway = await startContainerdGateway(containerd);
       });
-      beforeEach((context) => {
-        context.skip(obstacle !== undefined, obstacle);
-      });
-      afterAll(async () => {
-        await gateway?.stop();
-        await node?.close();
-        await containerd?.stop();
-      });
+      afterAll(() => gateway?.stop());
 
       // The installed daemon meets every kind of kubectl; the others differ in the daemon alone.
       describe.each(kubectlSample().slice(binaries.isInstalled ? 0 : -1))("kubectl $version", (kubectl) => {
@@ -82,8 +59,8 @@ describeReal(
       });
 
       it("every session reached the node as SPDY, which is what it speaks", () => {
-        expect(node.upgrades.length).toBeGreaterThan(0);
-        expect([...new Set(node.upgrades)].sort()).toEqual([
+        expect(gateway.nodeUpgrades.length).toBeGreaterThan(0);
+        expect([...new Set(gateway.nodeUpgrades)].sort()).toEqual([
           "POST SPDY/3.1 attach",
           "POST SPDY/3.1 exec",
           "POST SPDY/3.1 portForward",

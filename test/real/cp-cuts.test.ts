@@ -14,14 +14,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type CriNodeAdapter, startCriNodeAdapter } from "../support/cri-node-adapter.ts";
 import { startFaultProxy } from "../support/fault-proxy.ts";
-import { selfSignedPair } from "../support/gateway-files.ts";
 import { containerds, describeReal } from "../support/real-parts.ts";
 import { Sluice } from "../support/sluice.ts";
-import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import { type ContainerdGateway, startContainerdGateway } from "./containerd/containerd-gateway.ts";
 import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
-import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
 const MIB = 1024 * 1024;
 const SIZE_MIB = Number(process.env.SLUICE_CP_MIB ?? 256);
@@ -46,27 +43,19 @@ function fill(file: string): void {
 
 describeReal("containerd", `${SIZE_MIB} MiB over a network that cuts the connection ${CUTS} times`, () => {
   let containerd: RunningContainerd;
-  let node: CriNodeAdapter;
-  let gateway: TestGateway;
+  let gateway: ContainerdGateway;
   let folder: string;
 
   beforeAll(async () => {
     const [binaries] = containerds().filter(({ isInstalled }) => isInstalled);
     if (binaries === undefined) throw new Error("no containerd is installed");
     containerd = await startContainerd(binaries);
-    const tls = await selfSignedPair("node");
-    node = await startCriNodeAdapter({ cri: containerd.cri, pods: [await runWebPod(containerd)], tls });
-    gateway = await startTestGateway({
-      nodes: [{ name: "containerd-node", port: node.port }],
-      pods: [{ name: webPod.name, nodeName: "containerd-node", container: webPod.container }],
-      kubeletAuthority: tls.cert,
-    });
+    gateway = await startContainerdGateway(containerd);
     folder = mkdtempSync(path.join(tmpdir(), "sluice-gib-"));
   });
   afterAll(async () => {
     if (folder) rmSync(folder, { recursive: true, force: true });
     await gateway?.stop();
-    await node?.close();
     await containerd?.stop();
   });
 

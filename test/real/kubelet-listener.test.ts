@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { connectHttp2, openWebSocket } from "../support/http2-client.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
@@ -11,10 +11,10 @@ import {
 } from "../support/kubectl-checks.ts";
 import { checkExitCodes, checkLogs, nodePlans } from "../support/node-checks.ts";
 import { NODE_NAME, type NodeGateway, startNodeGateway } from "../support/node-gateway.ts";
-import { containerds, describeReal, kubectlSample } from "../support/real-parts.ts";
+import { describeReal, kubectlSample } from "../support/real-parts.ts";
 import { pathTakenBy } from "../support/taken-path.ts";
 import { V5Client } from "../support/v5-client.ts";
-import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
+import { describeEachContainerd } from "./containerd/each-containerd.ts";
 import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
 /** Every kubectl of the sample with every containerd, and 256 MiB each way, instead of a choice of them. */
@@ -29,28 +29,17 @@ const checks = [
 ] as const;
 
 describeReal(["containerd", "kubectl"], "kubectl through an API leg and a kubelet leg to containerd", () => {
-  describe.each(containerds())("containerd $version", (binaries) => {
-    let containerd: RunningContainerd;
-    let obstacle: string | undefined;
+  describeEachContainerd((running, binaries) => {
     beforeAll(async () => {
-      try {
-        containerd = await startContainerd(binaries);
-      } catch (error) {
-        if (binaries.isInstalled) throw error;
-        obstacle = `containerd ${binaries.version} does not start on this release: ${(error as Error).message}`;
-        return;
-      }
-      await runWebPod(containerd);
+      const containerd = running();
+      if (containerd !== undefined) await runWebPod(containerd);
     });
-    beforeEach((context) => {
-      context.skip(obstacle !== undefined, obstacle);
-    });
-    afterAll(() => containerd?.stop());
 
     describe.each(["one process", "two processes"] as const)("%s", (legs) => {
       let gateway: NodeGateway;
       beforeAll(async () => {
-        if (!containerd) return;
+        const containerd = running();
+        if (containerd === undefined) return;
         const { socket } = containerd;
         const declaredFeatures = ["ExtendWebSocketsToKubelet"];
         gateway = await startNodeGateway({ socket, legs, pods: [webPod], declaredFeatures });

@@ -1,29 +1,20 @@
 import { existsSync, readFileSync } from "node:fs";
 import { get } from "node:http";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { CriError, GRPC_STATUS } from "../../support/cri.ts";
 import { eventually } from "../../support/eventually.ts";
-import { containerds, describeReal } from "../../support/real-parts.ts";
+import { describeReal } from "../../support/real-parts.ts";
 import { BUSYBOX_IMAGE } from "./busybox-images.ts";
+import { describeEachContainerd } from "./each-containerd.ts";
 import { type RunningContainerd, startContainerd } from "./start-containerd.ts";
 
 describeReal("containerd", "the containerd that tests start", () => {
-  describe.each(containerds())("$version", (binaries) => {
+  describeEachContainerd((running, binaries) => {
     let containerd: RunningContainerd;
-    let obstacle: string | undefined;
-    beforeAll(async () => {
-      try {
-        containerd = await startContainerd(binaries);
-      } catch (error) {
-        if (binaries.isInstalled) throw error;
-        obstacle = `containerd ${binaries.version} does not start on this release: ${(error as Error).message}`;
-      }
+    beforeEach(() => {
+      containerd = running() as RunningContainerd;
     });
-    beforeEach((context) => {
-      context.skip(obstacle !== undefined, obstacle);
-    });
-    afterAll(() => containerd?.stop());
 
     it("runs a pod and mints a streaming URL that is good once", async () => {
       const containerId = await runSleeper(containerd);
