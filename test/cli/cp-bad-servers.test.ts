@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -84,6 +84,7 @@ describe("sluice cp and servers that break the rules", () => {
     ["no status at all", [data, afterwards], /without a status/],
     ["exit code 300", [data, afterwards, onChannel(ERROR, exitStatus(300))], /invalid exit code value "300"/],
     ["a text frame", [data, "\u0001text"], /unexpected message type: 1/],
+    ["an empty message", [data, Buffer.alloc(0)], /read stream id: EOF/],
     [
       "too little, and success",
       [onChannel(STDOUT, "da"), afterwards, onChannel(ERROR, SUCCESS)],
@@ -111,6 +112,39 @@ describe("sluice cp and servers that break the rules", () => {
     expect(result.stderr).toMatch(/^error: .*\n$/);
     expect(result.stderr).toMatch(words);
     expect(readdirSync(folder)).not.toContain("out");
+  });
+
+  it("a 255 to the client, and channels that nobody knows, are not output", async () => {
+    const closed = Buffer.of(255, STDOUT);
+    answer = saying(closed, onChannel(9, "x"), data, afterwards, onChannel(ERROR, SUCCESS));
+    expect(await sluice.run(["cp", "web:/data", `${folder}/out`])).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(readFileSync(path.join(folder, "out"), "utf8")).toBe("data");
+  });
+
+  it.each<[string, string, RegExp]>([
+    [
+      "headers without end",
+      `HTTP/1.1 101 Switching Protocols\r\n${"X-More: and more\r\n".repeat(100_000)}`,
+      /header/,
+    ],
+    [
+      "a 101 for a protocol that was not offered",
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: v9.channel.k8s.io\r\n\r\n",
+      /websocket|upgrade/i,
+    ],
+    ["no HTTP at all", "SSH-2.0-OpenSSH_9.2\r\n\r\n", /malformed HTTP/i],
+  ])("%s: exit code 1, a sentence, and nothing is written", async (_what, bytes, words) => {
+    api.removeAllListeners("upgrade");
+    api.on("upgrade", (_request, socket) => {
+      socket.on("error", () => {});
+      socket.end(bytes);
+    });
+    const result = await sluice.run(["cp", "--retries", "0", "web:/data", `${folder}/out`]);
+    expect(result.exitCode).toBe(1);
+    expect(result.stderr).toMatch(/^(error|Unable to connect to the server): .*\n$/);
+    expect(result.stderr).toMatch(words);
+    expect(result.stderr.length).toBeLessThan(2_000);
+    expect(readdirSync(folder)).toEqual(["kubeconfig"]);
   });
 
   it("a page of HTML of 50 KB in the place of an answer is cut", async () => {

@@ -234,19 +234,24 @@ describe("sluice cp", () => {
     expect(names(remote)).toEqual(["name"]);
   });
 
-  it("a source that changes while it is read is an error, and nothing is left", async () => {
-    fill(path.join(remote, "log"), 4 * 1024 * 1024);
+  it.each([
+    "download",
+    "upload",
+  ])("a source that changes while it is read is an error, and nothing is left: %s", async (way) => {
+    const [source, target] = way === "download" ? [remote, local] : [local, remote];
+    fill(path.join(source, "log"), 4 * 1024 * 1024);
     const slow = await throughFaults(2 * 1024 * 1024, 1);
-    const child = slow.start(["cp", `web:${remote}/log`, local, "-v", "4"]);
+    const ends = way === "download" ? [`web:${source}/log`, target] : [`${source}/log`, `web:${target}`];
+    const child = slow.start(["cp", ...ends, "-v", "4"]);
     const stderr = collect(child.stderr);
     await eventually("the connection was lost", () => stderr().includes("going on at byte"), {
       intervalMs: 1,
     });
-    writeFileSync(path.join(remote, "log"), "grown", { flag: "a" });
+    writeFileSync(path.join(source, "log"), "grown", { flag: "a" });
     const [exitCode] = await once(child, "close");
     expect(exitCode).toBe(1);
     expect(stderr()).toContain("file changed as we read it");
-    expect(names(local)).toEqual([]);
+    expect(names(target)).toEqual([]);
   });
 
   it.each<[(paths: { remote: string; local: string }) => string[], number, RegExp]>([
