@@ -41,6 +41,8 @@ export function checkNetwork(value: string): string | undefined {
 
 /** Without zone and brackets; an IPv4 address in either IPv6 spelling (`::ffff:10.0.0.1`, `::ffff:a00:1`) as IPv4. */
 export function plainAddress(address: string): string {
+  // What most addresses are.
+  if (!/[:%[\]]/.test(address)) return address;
   const bare = address.replace(/^\[|\]$/g, "").replace(/%.*$/, "");
   const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(bare);
   if (mapped === null) return bare;

@@ -49,9 +49,15 @@ export async function runSession(
     const carrier = carrierFor({ ...asked, response }, gateway);
     const resumption = gateway.resumable?.agree(asked.prepared, carrier.headers, readmit);
     const connection = withReusedReads(client.release());
-    answerSwitched(connection.socket, resumption?.headers ?? carrier.headers, carrier.statusMessage);
-    const downstream = resumption?.start(connection) ?? connection;
-    record.start(switchedStatusOf(connection.socket), (context) => carrier.start(downstream, context));
+    // The 101 and what the session says first leave in one write.
+    connection.socket.cork();
+    try {
+      answerSwitched(connection.socket, resumption?.headers ?? carrier.headers, carrier.statusMessage);
+      const downstream = resumption?.start(connection) ?? connection;
+      record.start(switchedStatusOf(connection.socket), (context) => carrier.start(downstream, context));
+    } finally {
+      connection.socket.uncork();
+    }
   } catch (error) {
     record.failed(error);
     throw error;

@@ -32,17 +32,16 @@ export interface StreamingRequest extends StreamingPath {
   readonly isPeerTrusted: boolean;
 }
 
-const STREAMING_PATH =
-  /^\/api\/v1\/namespaces\/(?<namespace>[^/]+)\/pods\/(?<pod>[^/]+)\/(?<subresource>exec|attach|portforward)\/?$/;
+const STREAMING_PATH = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)\/(exec|attach|portforward)\/?$/;
 
 /** The pod and subresource that a path names, or undefined when it is no streaming path. Segments are percent-decoded. */
 export function matchStreamingPath(pathname: string): StreamingPath | undefined {
-  const groups = STREAMING_PATH.exec(pathname)?.groups;
-  if (groups === undefined) return undefined;
-  const namespace = decodeSegment(groups.namespace);
-  const pod = decodeSegment(groups.pod);
+  const match = STREAMING_PATH.exec(pathname);
+  if (match === null) return undefined;
+  const namespace = decodeSegment(match[1]);
+  const pod = decodeSegment(match[2]);
   if (namespace === undefined || pod === undefined) return undefined;
-  return { namespace, pod, subresource: groups.subresource as Subresource };
+  return { namespace, pod, subresource: match[3] as Subresource };
 }
 
 /** Reads options, offer and headers. Throws a StatusError 400 for what the API server refuses when it decodes them. */
@@ -54,7 +53,10 @@ export function parseStreamingRequest(
   if (query.has("dryRun")) throw badRequest("dryRun is not supported");
   const isExec = path.subresource === "exec";
   return {
-    ...path,
+    // Spelt out: a spread in front costs as much as all the rest.
+    namespace: path.namespace,
+    pod: path.pod,
+    subresource: path.subresource,
     method: request.method,
     path: request.url.pathname,
     container: query.get("container") || undefined,

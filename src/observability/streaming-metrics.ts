@@ -19,6 +19,7 @@ const SESSION_BUCKETS_SECONDS = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_6
 
 /** The children of one subresource and plan, looked up once so that a session costs no label hashing. */
 interface StreamingChildren {
+  readonly started: Counter.Internal;
   readonly handshakeSeconds: Histogram.Internal<"subresource" | "plan">;
   readonly sessionSeconds: Histogram.Internal<"subresource" | "plan">;
   readonly endedBy: ReadonlyMap<EndCauseLabel, Counter.Internal>;
@@ -56,7 +57,7 @@ export class StreamingMetrics {
       registers,
     });
     this.#registerBytes(registers, prefix);
-    this.#children = createStreamingChildren(registers, prefix);
+    this.#children = createStreamingChildren(registers, prefix, this.#requests);
     for (const subresource of SUBRESOURCES) {
       this.#endedBytes.set(subresource, { downstream: 0, upstream: 0 });
     }
@@ -75,8 +76,9 @@ export class StreamingMetrics {
   /** Both upgrades are done. `handshakeSeconds`: from the request's head to the client's 101. */
   streamingStarted(subresource: SubresourceLabel, plan: MeasuredPlan, handshakeSeconds: number): void {
     this.#kubernetes.started(subresource, plan);
-    this.#requests.inc({ subresource, plan: plan.kind, code: "101" });
-    this.#of(subresource, plan.kind)?.handshakeSeconds.observe(handshakeSeconds);
+    const children = this.#of(subresource, plan.kind);
+    children?.started.inc();
+    children?.handshakeSeconds.observe(handshakeSeconds);
   }
 
   /** No session came to be. Without a plan: refused before it was known where the request would go. */
@@ -144,6 +146,7 @@ export class StreamingMetrics {
 function createStreamingChildren(
   registers: Registry[],
   prefix: string,
+  requests: Counter<"subresource" | "plan" | "code">,
 ): ReadonlyMap<string, StreamingChildren> {
   const handshakeSeconds = new Histogram({
     name: `${prefix}_handshake_duration_seconds`,
@@ -169,6 +172,7 @@ function createStreamingChildren(
   for (const subresource of SUBRESOURCES) {
     for (const plan of PLAN_KINDS) {
       children.set(`${subresource}/${plan}`, {
+        started: requests.labels({ subresource, plan, code: "101" }),
         handshakeSeconds: handshakeSeconds.labels({ subresource, plan }),
         sessionSeconds: sessionSeconds.labels({ subresource, plan }),
         endedBy: new Map(END_CAUSES.map((cause) => [cause, ended.labels({ subresource, plan, cause })])),

@@ -8,6 +8,24 @@ interface SocketInternals {
   readonly _handle: { useUserBuffer?: (memory: Uint8Array) => void } | null;
 }
 
+/** By what names sockets know their memory, what is called with it, and where to get the next from: the same for all of a process. */
+interface ReadNames {
+  readonly kBuffer: symbol;
+  readonly kBufferCb: symbol;
+  readonly kBufferGen: symbol;
+}
+
+let names: ReadNames | undefined;
+
+function namesOf(socket: Socket): ReadNames | undefined {
+  const symbols = Object.getOwnPropertySymbols(socket);
+  const [kBuffer, kBufferCb, kBufferGen] = ["kBuffer", "kBufferCb", "kBufferGen"].map((name) =>
+    symbols.find(({ description }) => description === name),
+  );
+  if (kBuffer === undefined || kBufferCb === undefined || kBufferGen === undefined) return undefined;
+  return { kBuffer, kBufferCb, kBufferGen };
+}
+
 /**
  * The same accepted connection, reading into memory that is used again (see `ReusedReads`). The leg's socket must be paused.
  *
@@ -19,22 +37,18 @@ export function withReusedReads(leg: Leg): Leg {
   const { socket } = leg;
   if (!(socket instanceof Socket) || socket.destroyed || socket.readableEnded) return leg;
   const handle = (socket as unknown as SocketInternals)._handle;
-  const [kBuffer, kBufferCb, kBufferGen] = ["kBuffer", "kBufferCb", "kBufferGen"].map((name) =>
-    Object.getOwnPropertySymbols(socket).find(({ description }) => description === name),
-  );
-  if (kBuffer === undefined || kBufferCb === undefined || kBufferGen === undefined) return leg;
-  if (typeof handle?.useUserBuffer !== "function") return leg;
+  names ??= namesOf(socket);
+  if (names === undefined || typeof handle?.useUserBuffer !== "function") return leg;
 
   const head = [leg.head];
   for (let chunk: Uint8Array | null = socket.read(); chunk !== null; chunk = socket.read()) head.push(chunk);
   const reads = new ReusedReads(socket instanceof TLSSocket ? "tls" : "tcp");
   reads.attach(socket);
   const memory = reads.options.buffer();
-  Object.assign(socket, {
-    [kBuffer]: memory,
-    [kBufferCb]: reads.options.callback,
-    [kBufferGen]: reads.options.buffer,
-  });
+  const named = socket as unknown as Record<symbol, unknown>;
+  named[names.kBuffer] = memory;
+  named[names.kBufferCb] = reads.options.callback;
+  named[names.kBufferGen] = reads.options.buffer;
   handle.useUserBuffer(memory);
   // Now that it reads past the stream's own buffer, pausing stops the handle.
   socket.pause();

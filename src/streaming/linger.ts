@@ -39,7 +39,8 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
   };
 
   clock.add(ticking);
-  socket.removeAllListeners("data");
+  // One by one: `removeAllListeners` makes the socket's table of listeners slow for what is left of its life.
+  for (const listener of socket.listeners("data")) socket.off("data", listener as () => void);
   socket.on("data", heard);
   socket.on("error", () => socket.destroy());
   // Both directions done: the fd can go at once. `end` alone leaves a half-open socket open.

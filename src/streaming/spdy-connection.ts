@@ -43,6 +43,8 @@ export class SpdyConnection {
   readonly #options: SpdyConnectionOptions;
   readonly #session: SpdySession;
   #lastPingMs: number;
+  #isReceiving = false;
+  #isFinishing = false;
   #isOver = false;
 
   constructor(socket: Duplex, handler: SpdyConnectionHandler, options: SpdyConnectionOptions) {
@@ -70,6 +72,7 @@ export class SpdyConnection {
   /** Decodes a chunk read from the socket. A protocol error ends the connection: the peer cannot be understood any more. */
   receive(chunk: Uint8Array): void {
     if (this.#isOver) return;
+    this.#isReceiving = true;
     try {
       this.#session.receive(chunk);
       if (this.#session.isOver) this.#end({ isClean: true, isProtocolError: false, reason: "GOAWAY" });
@@ -77,7 +80,10 @@ export class SpdyConnection {
       if (!(error instanceof ProtocolError)) throw error;
       this.#end({ isClean: false, isProtocolError: true, reason: error.message });
       this.#socket.destroy();
+    } finally {
+      this.#isReceiving = false;
     }
+    if (this.#isFinishing && !this.#isOver) this.finish();
   }
 
   openStream(
@@ -100,8 +106,15 @@ export class SpdyConnection {
     this.#session.ping();
   }
 
-  /** Says GOAWAY after everything sent so far, and lets the peer read all of it. */
+  /**
+   * Says GOAWAY after everything sent so far, and lets the peer read all of it. Within a chunk it waits for the rest of it: servers end the
+   * last stream and say GOAWAY in one breath, and close; a GOAWAY of ours would be one more write, and a RST the answer.
+   */
   finish(): void {
+    if (this.#isReceiving) {
+      this.#isFinishing = true;
+      return;
+    }
     if (!this.#isOver && this.#socket.writable && !this.#session.isOver) this.#session.goAway();
     this.leave();
   }
@@ -136,7 +149,7 @@ export class SpdyConnection {
   }
 
   #end(end: SpdyConnectionEnd): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isFinishing) return;
     this.#isOver = true;
     this.#handler.onEnd(end);
   }

