@@ -110,11 +110,7 @@ async function measureCell(cell) {
       progress.step(cell, name, round + 1);
       if (leftOut.has(name)) continue;
       try {
-        const result = await measure[cell.kind](
-          lab,
-          name,
-          round < 0 && cell.bytes ? { ...cell, bytes: cell.bytes / 4 } : cell,
-        );
+        const result = await measure[cell.kind](lab, name, round < 0 ? warmUpOf(cell) : cell);
         if (round < 0) continue;
         samples[index].push(result);
         foreignShare = Math.max(foreignShare, result.foreign_share ?? 0);
@@ -147,6 +143,11 @@ async function measureCell(cell) {
       ...(cell.kind === "request growth" ? { points: samples[all.indexOf(name)][0].points } : {}),
     })),
   };
+}
+
+function warmUpOf(cell) {
+  if (cell.bytes) return { ...cell, bytes: cell.bytes / 4 };
+  return cell.warmUpCount ? { ...cell, count: cell.warmUpCount } : cell;
 }
 
 function rotated(list, by) {
