@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import { genericError, type StatusError } from "../api/status.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { UpstreamEndpoint } from "../upstream/dial.ts";
@@ -17,7 +18,7 @@ import type { GatewayContext, KubeletOptions } from "./context.ts";
 import type { KubeletRequest } from "./kubelet-request.ts";
 import type { DialTicket } from "./nodes/known-nodes.ts";
 import type { PathFailure } from "./nodes/node-capability.ts";
-import { planAfter, webSocketPathOf } from "./plan.ts";
+import { asksForNewProtocol, type Plan, planAfter, webSocketPathOf } from "./plan.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 
 /**
@@ -36,7 +37,9 @@ export async function dialNode(
   const ticket = gateway.nodes.admit(target.node);
   try {
     const connect = gateway.kubelet.connect?.bind(undefined, endpoint);
-    const response = await requestSession(endpoint, kubeletRequest, signal, gateway, connect);
+    const response = await requestFromNode(target.node.name, plan, gateway, (resume) =>
+      requestSession(endpoint, kubeletRequest, signal, gateway, connect, resume),
+    );
     ticket.answered();
     return response;
   } catch (error) {
@@ -47,6 +50,30 @@ export async function dialNode(
       gateway.nodes.recordFailure(target.node, webSocketPathOf(request.subresource), failure);
     }
     throw dialingError(error);
+  }
+}
+
+/** Where the node is a Sluice that agrees, and there is room, the session survives lost connections to it (protocols/resume). */
+async function requestFromNode(
+  node: string,
+  plan: Plan,
+  { clock, logger, resumable }: GatewayContext,
+  request: (resume?: ResumableUpgradeOptions) => Promise<UpgradeResponse>,
+): Promise<UpgradeResponse> {
+  const settle = asksForNewProtocol(plan) ? resumable?.admitUpstream() : undefined;
+  if (resumable === undefined || settle === undefined) return request();
+  let socket: Duplex | undefined;
+  try {
+    const response = await request({
+      clock,
+      windowBytes: resumable.windowBytes,
+      note: (text) => logger.info({ node, event: text }, "a session with a node changed its connection"),
+      onChange: (event) => resumable.upstreamChanged(event),
+    });
+    if (response.kind === "switched") socket = response.socket;
+    return response;
+  } finally {
+    settle(socket);
   }
 }
 

@@ -86,6 +86,11 @@ export function planAfter(plan: Plan, subresource: Subresource): Plan | undefine
   return isTaken ? overSpdy(subresource, "node-failed-at-websocket") : undefined;
 }
 
+/** Whether the upstream is asked for v5 or the tunnel, which another Sluice there can make resumable. Older protocols stay as they came. */
+export function asksForNewProtocol({ kind, reason }: Plan): boolean {
+  return kind === "bridge" || (kind === "pass-through" && NEW_PROTOCOL_REASONS.includes(reason));
+}
+
 /**
  * The same decision in front of a container runtime's streaming server, as the kubelet takes it: with its gate off, the client's protocol
  * reaches the runtime, which refuses the new ones. Pure.
@@ -114,6 +119,11 @@ export function planForWebSocketOnly(subresource: Subresource, offer: ClientOffe
     : { kind: "bridge", reason: "node-knows-other-name" };
 }
 
+const NEW_PROTOCOL_REASONS: readonly PlanReason[] = [
+  "node-speaks-websocket",
+  "node-held-to-websocket",
+  "only-websocket-passes",
+];
 const CLIENT_SPEAKS_SPDY: Plan = { kind: "pass-through", reason: "client-speaks-spdy" };
 const RUNTIME_SPEAKS_IT: Plan = { kind: "pass-through", reason: "runtime-speaks-it" };
 

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Duplex } from "node:stream";
 import {
   encodeAgreement,
   parseRequest,
@@ -17,7 +18,7 @@ import {
 import type { StreamingTarget } from "../cluster/locate.ts";
 import type { Resumption as ResumptionSettings } from "../config/resumption.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { ResumptionMetrics } from "../observability/resumption-metrics.ts";
+import type { ResumableCounts, ResumptionMetrics } from "../observability/resumption-metrics.ts";
 import type { Leg } from "../streaming/leg.ts";
 import type { LingerTimes } from "../streaming/linger.ts";
 import { ResumableSocket } from "../streaming/resumable-socket.ts";
@@ -82,6 +83,8 @@ export interface AgreedResumption {
 export class ResumableSessions {
   readonly #options: ResumableSessionsOptions;
   readonly #held = new Map<string, HeldSession>();
+  /** Sessions of ours with nodes, of which we are the client; undefined while the node is asked. */
+  readonly #upstream = new Map<object, ResumableSocket | undefined>();
 
   constructor(options: ResumableSessionsOptions) {
     this.#options = options;
@@ -92,11 +95,17 @@ export class ResumableSessions {
     return this.#options.holder;
   }
 
-  get counts(): { attached: number; away: number; heldBytes: number } {
+  /** What a session may hold, in each direction. */
+  get windowBytes(): number {
+    return this.#options.settings.windowBytes;
+  }
+
+  get counts(): ResumableCounts {
     const sockets = Array.from(this.#held.values(), ({ socket }) => socket);
     const away = sockets.filter((socket) => socket.isAway).length;
-    const heldBytes = sockets.reduce((sum, socket) => sum + socket.heldBytes, 0);
-    return { attached: sockets.length - away, away, heldBytes };
+    const upstream = [...this.#upstream.values()].filter((socket) => socket !== undefined);
+    const heldBytes = [...sockets, ...upstream].reduce((sum, socket) => sum + socket.heldBytes, 0);
+    return { attached: sockets.length - away, away, upstream: upstream.length, heldBytes };
   }
 
   /**
@@ -157,6 +166,29 @@ export class ResumableSessions {
     this.#options.logger.info({ user: user.name, path }, "a session goes on over a new connection");
   }
 
+  /**
+   * Takes room for a session of ours with a node that may agree to resume it; undefined where there is none. The result is to be called
+   * with the socket that came of it, or with nothing.
+   */
+  admitUpstream(): ((socket?: Duplex) => void) | undefined {
+    if (!this.#hasRoom()) return undefined;
+    const place = {};
+    this.#upstream.set(place, undefined);
+    return (socket) => {
+      if (!(socket instanceof ResumableSocket) || socket.closed) {
+        this.#upstream.delete(place);
+        return;
+      }
+      this.#upstream.set(place, socket);
+      socket.once("close", () => this.#upstream.delete(place));
+    };
+  }
+
+  /** A session of ours with a node lost its connection ("lost") or has another one ("resumed"). */
+  upstreamChanged(event: "lost" | "resumed"): void {
+    this.#options.metrics.upstream(event);
+  }
+
   /** Ends the sessions that wait for a connection: nobody will take one any more. */
   endAway(message: string): void {
     for (const { socket } of [...this.#held.values()]) if (socket.isAway) socket.expire(message);
@@ -164,7 +196,7 @@ export class ResumableSessions {
 
   #hasRoom(): boolean {
     const { maxSessions, maxTotalBytes, windowBytes } = this.#options.settings;
-    const next = this.#held.size + 1;
+    const next = this.#held.size + this.#upstream.size + 1;
     return next <= maxSessions && next * 2 * windowBytes <= maxTotalBytes;
   }
 

@@ -5,6 +5,8 @@ export interface ResumableCounts {
   readonly attached: number;
   /** Whose connection is lost, and which wait for the next one. */
   readonly away: number;
+  /** Of ours with nodes that agreed. */
+  readonly upstream: number;
   readonly heldBytes: number;
 }
 
@@ -13,7 +15,8 @@ export class ResumptionMetrics {
   readonly #offers: Counter<"answer">;
   readonly #resumptions: Counter<"result">;
   readonly #ends: Counter<"end">;
-  #counts: () => ResumableCounts = () => ({ attached: 0, away: 0, heldBytes: 0 });
+  readonly #upstream: Counter<"event">;
+  #counts: () => ResumableCounts = () => ({ attached: 0, away: 0, upstream: 0, heldBytes: 0 });
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -35,7 +38,21 @@ export class ResumptionMetrics {
       labelNames: ["end"],
       registers,
     });
+    this.#upstream = new Counter({
+      name: "sluice_node_session_connections_total",
+      help: "Connections of resumable sessions with nodes that were lost, and that took the place of lost ones (resumed).",
+      labelNames: ["event"],
+      registers,
+    });
     const counts = () => this.#counts();
+    new Gauge({
+      name: "sluice_resumable_node_sessions",
+      help: "Sessions with nodes that are Sluices themselves and agreed to resume them.",
+      registers,
+      collect() {
+        this.set(counts().upstream);
+      },
+    });
     new Gauge({
       name: "sluice_resumable_sessions",
       help: "Resumable sessions that have a connection (attached), or wait for one (away).",
@@ -68,6 +85,10 @@ export class ResumptionMetrics {
 
   resumption(result: string): void {
     this.#resumptions.inc({ result });
+  }
+
+  upstream(event: "lost" | "resumed"): void {
+    this.#upstream.inc({ event });
   }
 
   ended(end: string): void {

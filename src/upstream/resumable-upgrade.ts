@@ -22,10 +22,14 @@ import { checkWebSocketAnswer, newWebSocketRequest, webSocketRequestLines } from
 
 export interface ResumableUpgradeOptions {
   readonly clock: SessionClock;
+  /** What this side has memory for, in each direction; `OFFERED_WINDOW_BYTES` unless given. */
+  readonly windowBytes?: number | undefined;
   /** The request's lines for a later attempt, where credentials may have been renewed; the same ones unless given. */
   readonly renewHeaders?: (() => Promise<HeaderList>) | undefined;
   /** Is told when the connection is lost, and when the session goes on, in a sentence without secrets. */
   note?(text: string): void;
+  /** The same for those that count. */
+  onChange?(event: "lost" | "resumed"): void;
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
 
@@ -44,13 +48,16 @@ export async function requestResumableUpgrade(
 ): Promise<UpgradeResponse> {
   const protocols = listElements(headerValues(request.headers, "Sec-WebSocket-Protocol"));
   const offered = [...protocols, RESUME_PROTOCOL].join(", ");
-  const headers = [...withHeader(request.headers, "Sec-WebSocket-Protocol", offered), offerLine()];
+  const headers = [
+    ...withHeader(request.headers, "Sec-WebSocket-Protocol", offered),
+    offerLine(options.windowBytes),
+  ];
   const response = await requestUpgrade({ ...request, headers });
   if (response.kind !== "switched") return response;
   const key = headerValue(request.headers, "Sec-WebSocket-Key") ?? "";
   const chosen = headerValue(response.rawHeaders, "Sec-WebSocket-Protocol")?.trim();
   if (chosen !== RESUME_PROTOCOL) return response;
-  const agreement = agreementOf(response.rawHeaders, protocols);
+  const agreement = agreementOf(response.rawHeaders, protocols, options.windowBytes);
   const isFit = checkWebSocketAnswer(response, { key, protocols: [RESUME_PROTOCOL] }).ok;
   if (agreement === undefined || !isFit) {
     response.socket.destroy();
@@ -63,12 +70,13 @@ function resumable(
   response: SwitchedUpgrade,
   agreement: Agreement,
   request: UpgradeRequest,
-  { clock, renewHeaders, note, heartbeat }: ResumableUpgradeOptions,
+  { clock, renewHeaders, note, onChange, heartbeat }: ResumableUpgradeOptions,
 ): SwitchedUpgrade {
   const socket = resumingSocket(response, agreement, {
     clock,
     heartbeat,
     ...(note && { note }),
+    ...(onChange && { onChange }),
     redial: async (line, signal) => {
       const headers = (await renewHeaders?.()) ?? request.headers;
       return redial({ ...request, headers, signal }, line);

@@ -37,12 +37,14 @@ export interface ResumingClientOptions {
   isFinal(error: unknown): boolean;
   /** Says what happens, for whoever wants to know. */
   note?(text: string): void;
+  /** The same for those that count. */
+  onChange?(event: "lost" | "resumed"): void;
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
 
 /** The line that offers a server to make the session resumable. */
-export function offerLine(): HeaderLine {
-  return [RESUME_HEADER, encodeOffer({ windowBytes: OFFERED_WINDOW_BYTES })];
+export function offerLine(windowBytes: number = OFFERED_WINDOW_BYTES): HeaderLine {
+  return [RESUME_HEADER, encodeOffer({ windowBytes })];
 }
 
 /** Answers to a resumption that another try will not change: the session is gone, or another's, or not understood. */
@@ -56,12 +58,12 @@ export function isFinalStatus(status: number): boolean {
 export function agreementOf(
   responseHeaders: HeaderList,
   offeredProtocols: readonly string[],
+  offeredWindowBytes: number = OFFERED_WINDOW_BYTES,
 ): Agreement | undefined {
   const agreement = parseAgreement(headerValue(responseHeaders, RESUME_HEADER) ?? "");
   if (agreement === undefined || !offeredProtocols.includes(agreement.protocol)) return undefined;
   const { windowBytes, windowSeconds } = agreement;
-  const isFit =
-    windowBytes >= 1 && windowBytes <= OFFERED_WINDOW_BYTES && windowSeconds <= MAX_WINDOW_SECONDS;
+  const isFit = windowBytes >= 1 && windowBytes <= offeredWindowBytes && windowSeconds <= MAX_WINDOW_SECONDS;
   return isFit ? agreement : undefined;
 }
 
@@ -86,6 +88,7 @@ export function resumingSocket(
     windowBytes: agreement.windowBytes,
     windowMs: agreement.windowSeconds * 1_000,
     onDetached: (reason) => {
+      options.onChange?.("lost");
       note(`connection lost (${reason}), resuming the session`);
       void resume(socket, reason);
     },
@@ -106,6 +109,7 @@ export function resumingSocket(
       throw new ResumptionError("the server's answer does not fit the session");
     }
     socket.attach(answered, received);
+    options.onChange?.("resumed");
     note("session resumed");
   };
 
