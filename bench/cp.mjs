@@ -1,7 +1,8 @@
-// `node bench/cp.mjs [--mib 1024 --repeat 5 --small-repeat 11 --files 10000 --files-repeat 3 --slow-runs 50 --slow-at-once 10 --slow-mib 8 --slow-rate 1]`:
+// `node bench/cp.mjs [--mib 1024 --repeat 5 --small-repeat 11 --files 10000 --files-repeat 3 --slow-runs 50 --slow-at-once 10 --slow-mib 8 --slow-rate 1 --stopped-mib 64]`:
 // `sluice cp` against `kubectl cp` through the demo's gateway, both ways, time and CPU taken in turns: one large file, one of 1 KiB, and a
 // folder of small files; then readers that take SLOW-RATE MiB a second, here (downloads) and in the container (uploads), and stall for a
-// second in between: each must bring every byte and exit code 0. Needs kubectl in PATH and `npm run build`. 0 leaves a part out. Prints a
+// second in between: each must bring every byte and exit code 0; and copies of STOPPED-MIB whose taker, the client of a download or the writer of
+// an upload in the container, is stopped for a second again and again. Needs kubectl in PATH and `npm run build`. 0 leaves a part out. Prints a
 // table; exits 1 when a copy was wrong.
 import { execFileSync, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -13,6 +14,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
   rmSync,
   statSync,
@@ -37,6 +39,7 @@ const { values } = parseArgs({
     "slow-at-once": { type: "string", default: "10" },
     "slow-mib": { type: "string", default: "8" },
     "slow-rate": { type: "string", default: "1" },
+    "stopped-mib": { type: "string", default: "64" },
   },
 });
 const MIB = 1024 * 1024;
@@ -80,6 +83,7 @@ for (const [name, command] of [
   ["sluice exec", [process.execPath, program, "exec"]],
   ["kubectl exec", ["kubectl", "exec"]],
 ]) {
+  if (slowBytes === 0) break;
   const isCopy = name === "sluice cp";
   const slowSource = path.join(folder, "slow");
   if (isCopy)
@@ -94,6 +98,7 @@ for (const [name, command] of [
     await fiftyTimes(`slow reader in the container, ${name}`, () => writeToSlow([...command, ...up]));
   }
 }
+if (values["stopped-mib"] !== "0") await compareStopped();
 await stop(demo);
 if (wrong.length > 0) console.log(`\nwrong:\n  ${wrong.join("\n  ")}`);
 process.exit(wrong.length > 0 ? 1 : 0);
@@ -229,6 +234,58 @@ async function readSlowly(command) {
   const [code] = await ended;
   if (code === 0 && bytes === slowBytes) return undefined;
   return `exit code ${code}, ${bytes} of ${slowBytes} bytes ${stderr.trim().slice(-200)}`;
+}
+
+/** Copies to files: what is slow is then whoever takes the bytes, as it is under a debugger or on a machine that swaps. */
+async function compareStopped() {
+  const file = path.join(folder, "stopped");
+  fill(file, Number(values["stopped-mib"]) * MIB);
+  const expected = digest(file);
+  let copies = 0;
+  for (const [name, way] of [
+    ["sluice cp", "download"],
+    ["sluice cp", "upload"],
+    ["kubectl cp", "download"],
+  ]) {
+    await fiftyTimes(
+      `stopped taker of ${way === "upload" ? "an upload" : "a download"}, ${name}`,
+      async () => {
+        const target = path.join(folder, `target-${++copies}`);
+        const growing = name === "sluice cp" ? path.join(folder, `.target-${copies}.sluice-partial`) : target;
+        const ends = way === "download" ? [`web:${file}`, target] : [file, `web:${target}`];
+        const [command, ...args] = [...contenders[name], ...ends];
+        const child = spawn(command, args, { env, stdio: "ignore" });
+        const ended = once(child, "close");
+        const stops = await stopAgainAndAgain(child, growing, way === "download" ? child.pid : undefined);
+        const [code] = await ended;
+        const isWhole = digest(target) === expected;
+        rmSync(target, { force: true });
+        if (stops === 0) return "it was over before it could be stopped";
+        return code === 0 && isWhole ? undefined : `exit code ${code}, ${isWhole ? "" : "not "}what was sent`;
+      },
+    );
+  }
+}
+
+/** Stops `taker`, or who left its number beside `growing`, for a second, three times once that file grows. Returns how often it did. */
+async function stopAgainAndAgain(child, growing, taker) {
+  let stops = 0;
+  while (child.exitCode === null && stops < 3) {
+    const isGrowing = (statSync(growing, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    try {
+      const pid = isGrowing ? (taker ?? Number(readFileSync(`${growing}.pid`, "utf8"))) : 0;
+      if (pid > 0) {
+        process.kill(pid, "SIGSTOP");
+        stops += 1;
+        await delay(1000);
+        process.kill(pid, "SIGCONT");
+      }
+    } catch {
+      // It has ended meanwhile, or not yet said who it is.
+    }
+    await delay(2);
+  }
+  return stops;
 }
 
 function median(numbers) {
