@@ -17,6 +17,29 @@ const WEBSOCKET = [
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
+/** RFC 9113 section 4.1, of fewer than 65,536 bytes and streams. */
+function frameOf(
+  type: number,
+  flags: number,
+  streamId: number,
+  payload: Uint8Array = new Uint8Array(),
+): Buffer {
+  const header = Buffer.from([0, 0, 0, type, flags, 0, 0, 0, 0]);
+  header.writeUInt16BE(payload.length, 1);
+  header.writeUInt16BE(streamId, 7);
+  return Buffer.concat([header, payload]);
+}
+
+/** Literals that are not indexed, without Huffman codes (RFC 7541 section 6.2.2), each shorter than 127 bytes. */
+function headerBlockOf(headers: Readonly<Record<string, string>>): Buffer {
+  const text = (value: string) => [Buffer.from([value.length]), Buffer.from(value, "latin1")];
+  return Buffer.concat(
+    Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), ...text(name), ...text(value)]),
+  );
+}
+
+const GOAWAY_HEADER = frameOf(7, 0, 0, new Uint8Array(8)).subarray(0, 9);
+
 describe("hostile requests", () => {
   let gateway: AccessGateway;
   beforeAll(async () => {
@@ -128,25 +151,44 @@ describe("hostile requests", () => {
     expect(gateway.kubelet.sessions).toHaveLength(0);
   });
 
+  /** A client of bare frames: node:http2's own, from Node 22 on, does not see that a server has closed the connection under a flood. */
+  const connectBare = async () => {
+    const [host = "", port] = gateway.authority.split(":");
+    const socket = connectTls({ host, port: Number(port), ca: gateway.trusted, ALPNProtocols: ["h2"] });
+    socket.on("error", () => {});
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    await new Promise((resolve) => socket.once("secureConnect", resolve));
+    // Node 20 only says so, and leaves the closing to the peer.
+    socket.on("data", (data: Buffer) => {
+      if (data.includes(GOAWAY_HEADER)) socket.destroy();
+    });
+    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frameOf(4, 0, 0)]));
+    return { socket, closed };
+  };
+
   it("T20: a flood of streams that are reset at once ends its connection, and reaches no node", async () => {
-    const flooder = await connectHttp2(`https://${gateway.authority}`);
-    const ended = new Promise((resolve) => flooder.once("close", resolve));
-    const websocket = {
+    const { socket, closed } = await connectBare();
+    const headers = headerBlockOf({
       ":method": "CONNECT",
       ":protocol": "websocket",
+      ":scheme": "https",
       ":path": EXEC_PATH,
+      ":authority": gateway.authority,
       authorization: `Bearer ${TOKEN}`,
       "sec-websocket-version": "13",
       "sec-websocket-protocol": "v5.channel.k8s.io",
-    };
-    for (let sent = 0; sent < 20_000 && !flooder.destroyed; sent++) {
-      const stream = flooder.request(websocket, { endStream: false });
-      stream.on("error", () => {});
-      stream.close(constants.NGHTTP2_CANCEL);
-      if (sent % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+    });
+    const cancel = Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL]);
+    for (let sent = 0; sent < 20_000 && !socket.destroyed; sent += 100) {
+      const streams = Array.from({ length: 100 }, (_, index) => {
+        const id = 2 * (sent + index) + 1;
+        return Buffer.concat([frameOf(1, 4, id, headers), frameOf(3, 0, id, cancel)]);
+      });
+      socket.write(Buffer.concat(streams));
+      await new Promise((resolve) => setImmediate(resolve));
     }
-    await ended;
-    expect(flooder.destroyed).toBe(true);
+    await closed;
+    expect(gateway.kubelet.sessions).toHaveLength(0);
     const other = await connectHttp2(`https://${gateway.authority}`);
     expect((await ask(other, "/version")).status).toBe(200);
     other.destroy();
@@ -154,16 +196,9 @@ describe("hostile requests", () => {
 
   it("T20: a flood of CONTINUATION frames ends its connection, and no other", async () => {
     const other = await connectHttp2(`https://${gateway.authority}`);
-    const [host = "", port] = gateway.authority.split(":");
-    const socket = connectTls({ host, port: Number(port), ca: gateway.trusted, ALPNProtocols: ["h2"] });
-    socket.on("error", () => {});
-    const closed = new Promise((resolve) => socket.once("close", resolve));
-    await new Promise((resolve) => socket.once("secureConnect", resolve));
-    socket.resume();
-    const frame = (type: number, streamId: number): Buffer =>
-      Buffer.from([0, 0, 0, type, 0, 0, 0, 0, streamId]);
-    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0), frame(1, 1)]));
-    const continuations = Buffer.concat(Array.from({ length: 100 }, () => frame(9, 1)));
+    const { socket, closed } = await connectBare();
+    socket.write(frameOf(1, 0, 1));
+    const continuations = Buffer.concat(Array.from({ length: 100 }, () => frameOf(9, 0, 1)));
     for (let sent = 0; sent < 200 && !socket.destroyed; sent++) {
       socket.write(continuations);
       await new Promise((resolve) => setImmediate(resolve));
