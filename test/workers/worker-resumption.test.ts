@@ -176,6 +176,14 @@ describe("a resumable session of one of two workers", () => {
     connection.socket.destroy();
   });
 
+  it("counts with those of the other: together they are no more than one process may have", async () => {
+    await start({ resumption: { maxSessions: 2 } });
+    const held = [await openResumable(target(), ["cat"]), await openResumable(target(), ["cat"])];
+    await expect(openResumable(target(), ["cat"])).rejects.toThrow("no agreement");
+    expect(await gateway.metric('sluice_resumable_offers_total{answer="no-room"}')).toBe(1);
+    for (const { connection } of held) connection.socket.destroy();
+  });
+
   it("does not keep a process alive that passes it on", async () => {
     await start();
     const proxy = await proxied();
