@@ -3,6 +3,7 @@ import type { KubernetesObject, Namespace, Node, ObjectKind, ObjectOfKind, Pod }
 import type { RbacObject } from "../api/rbac-objects.ts";
 import type { Cluster, ClusterChange } from "./cluster.ts";
 import { KindTable } from "./kind-table.ts";
+import { atOnce } from "./slices.ts";
 
 /** How many changes a watch may be behind before it must list again. */
 export const DEFAULT_REMEMBERED_CHANGES = 1_000;
@@ -16,6 +17,15 @@ export interface ClusterStoreOptions {
    * before it then lists again instead of waiting for versions that never come.
    */
   readonly firstResourceVersion?: number;
+}
+
+/** What becomes of an object that was given, if nobody else changes it until it is put in. */
+interface PreparedObject {
+  readonly given: KubernetesObject;
+  /** What it was compared with. */
+  readonly old: KubernetesObject | undefined;
+  /** What takes its place; undefined: nothing is new. */
+  readonly object: KubernetesObject | undefined;
 }
 
 /**
@@ -45,18 +55,32 @@ export class ClusterStore implements Cluster {
    * Keys must be unique.
    */
   replaceAll(objects: readonly KubernetesObject[], now: Date): void {
-    const unversioned = objects.map(withoutVersion);
-    this.#replace(new Set([...this.#tables.keys(), ...objects.map(({ kind }) => kind)]), unversioned, now);
+    atOnce(this.replacingAll(objects, now));
+  }
+
+  /** The same beside what else is to be done: all of it stands at once, at the end. Returns the number of changes. */
+  *replacingAll(objects: readonly KubernetesObject[], now: Date): Generator<void, number> {
+    const prepared: PreparedObject[] = [];
+    for (const object of objects) {
+      prepared.push(this.#prepare(withoutVersion(object), now));
+      yield;
+    }
+    return this.#replace(
+      new Set([...this.#tables.keys(), ...objects.map(({ kind }) => kind)]),
+      prepared,
+      now,
+    );
   }
 
   /** Makes `objects` all there is of that kind. Keys must be unique. */
   replaceKind(kind: ObjectKind, objects: readonly KubernetesObject[], now = new Date()): void {
-    this.#replace(new Set([kind]), objects, now);
+    const prepared = objects.map((object) => this.#prepare(object, now));
+    this.#replace(new Set([kind]), prepared, now);
   }
 
   /** Adds an object, or puts it in the place of the one with its name. False: nothing is new about it. */
   upsert(object: KubernetesObject, now = new Date()): boolean {
-    const change = this.#put(this.#tableOf(object.kind), object, now);
+    const change = this.#put(this.#prepare(object, now), now);
     if (change === undefined) return false;
     this.#announce([change]);
     return true;
@@ -120,14 +144,14 @@ export class ClusterStore implements Cluster {
     return this.#changes.slice(resourceVersion - forgotten);
   }
 
-  #replace(kinds: ReadonlySet<ObjectKind>, objects: readonly KubernetesObject[], now: Date): void {
+  #replace(kinds: ReadonlySet<ObjectKind>, objects: readonly PreparedObject[], now: Date): number {
     const before = new Map([...kinds].map((kind) => [kind, [...this.#tableOf(kind).values()]]));
     const after = new Map([...kinds].map((kind) => [kind, new Set<string>()]));
     const changes: ClusterChange[] = [];
-    for (const object of objects) {
-      const change = this.#put(this.#tableOf(object.kind), object, now);
+    for (const prepared of objects) {
+      const change = this.#put(prepared, now);
       if (change !== undefined) changes.push(change);
-      after.get(object.kind)?.add(placeOf(object));
+      after.get(prepared.given.kind)?.add(placeOf(prepared.given));
     }
     for (const [kind, stood] of before) {
       for (const object of stood) {
@@ -137,16 +161,26 @@ export class ClusterStore implements Cluster {
       }
     }
     this.#announce(changes);
+    return changes.length;
   }
 
-  #put(table: KindTable, given: KubernetesObject, now: Date): ClusterChange | undefined {
+  /** The costly part: comparing and copying. Nothing is seen of it. */
+  #prepare(given: KubernetesObject, now: Date): PreparedObject {
     const { namespace = "", name, resourceVersion } = given.metadata;
-    const old = table.get(namespace, name);
-    if (old !== undefined && this.#isSame(old, given)) return undefined;
-    this.#resourceVersion++;
-    const object = resourceVersion === undefined ? this.#stamped(given, old, now) : given;
+    const old = this.#tables.get(given.kind)?.get(namespace, name);
+    if (old !== undefined && this.#isSame(old, given)) return { given, old, object: undefined };
+    return { given, old, object: resourceVersion === undefined ? this.#stamped(given, old, now) : given };
+  }
+
+  #put(prepared: PreparedObject, now: Date): ClusterChange | undefined {
+    const { kind, metadata } = prepared.given;
+    const table = this.#tableOf(kind);
+    // Something else was put in its place meanwhile.
+    const isStale = table.get(metadata.namespace ?? "", metadata.name) !== prepared.old;
+    const { object, old } = isStale ? this.#prepare(prepared.given, now) : prepared;
+    if (object === undefined) return undefined;
+    const change = { object: this.#versioned(object), resourceVersion: this.#resourceVersion };
     table.set(object);
-    const change = { object, resourceVersion: this.#resourceVersion };
     return old === undefined ? { type: "ADDED", ...change } : { type: "MODIFIED", ...change, previous: old };
   }
 
@@ -160,17 +194,27 @@ export class ClusterStore implements Cluster {
   }
 
   #deletionOf(previous: KubernetesObject, now: Date): ClusterChange {
-    this.#resourceVersion++;
-    const object = this.#givenOf.has(previous) ? this.#stamped(previous, previous, now) : previous;
+    const isOurs = this.#givenOf.has(previous);
+    const object = this.#versioned(isOurs ? this.#stamped(previous, previous, now) : previous);
     return { type: "DELETED", object, previous, resourceVersion: this.#resourceVersion };
   }
 
+  /** A copy that is ours, as it will be in the store but for its version. */
   #stamped(given: KubernetesObject, old: KubernetesObject | undefined, now: Date): KubernetesObject {
     const creationTimestamp =
       given.metadata.creationTimestamp ?? old?.metadata.creationTimestamp ?? rfc3339Seconds(now);
-    const resourceVersion = String(this.#resourceVersion);
-    const object = { ...given, metadata: { ...given.metadata, creationTimestamp, resourceVersion } };
+    const object = { ...given, metadata: { ...given.metadata, creationTimestamp, resourceVersion: "" } };
     this.#givenOf.set(object, given);
+    return object;
+  }
+
+  /** Takes the next version, and writes it into the object if that is one of our copies. */
+  #versioned(object: KubernetesObject): KubernetesObject {
+    this.#resourceVersion++;
+    if (this.#givenOf.has(object)) {
+      const metadata: { resourceVersion?: string } = object.metadata;
+      metadata.resourceVersion = String(this.#resourceVersion);
+    }
     return object;
   }
 

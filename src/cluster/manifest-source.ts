@@ -83,22 +83,22 @@ export class ManifestSource {
 
   async #reload(): Promise<void> {
     if (this.#isStopped) return;
-    const { store, logger, paths } = this.#options;
-    const before = store.resourceVersion;
+    const { logger, paths } = this.#options;
+    let changes: number;
     try {
-      await this.#load();
+      changes = await this.#load();
     } catch (error) {
       const problems = error instanceof Error ? error.message.split("\n") : [String(error)];
       logger.error({ paths, problems }, "manifests are wrong, the last good ones stay in use");
       return;
     }
-    const changes = store.resourceVersion - before;
     if (changes > 0) logger.info({ paths, changes }, "manifests reloaded");
   }
 
-  async #load(): Promise<void> {
+  /** Returns the number of changes. */
+  async #load(): Promise<number> {
     const { paths, store, gates, now = () => new Date() } = this.#options;
     const objects = await inSlices(parsingManifests(await readManifestFiles(paths), gates));
-    if (!this.#isStopped) store.replaceAll(objects, now());
+    return this.#isStopped ? 0 : await inSlices(store.replacingAll(objects, now()));
   }
 }

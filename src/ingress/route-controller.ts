@@ -68,7 +68,8 @@ export class RouteController {
   }
 
   #changed({ object, previous }: ClusterChange): void {
-    if (!RELEVANT.has(object.kind) || isStatusOnly(object, previous)) return;
+    // With a reload due already, one more change need not be looked at: of 10,000 that would take its time.
+    if (this.#isStale || !RELEVANT.has(object.kind) || isStatusOnly(object, previous)) return;
     this.#schedule();
   }
 

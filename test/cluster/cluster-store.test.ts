@@ -156,3 +156,57 @@ describe("single changes", () => {
     expect(store.list("Pod").map(({ metadata }) => metadata.namespace)).toEqual(["a-b", "a", "b"]);
   });
 });
+
+describe("a whole state, taken in slices", () => {
+  const annotated = (name: string, value: string) =>
+    pod(name, { metadata: { name, namespace: "default", annotations: { value } } });
+
+  it("shows nothing of itself before it is complete, and then all of it, as at once", () => {
+    const store = new ClusterStore();
+    store.replaceAll([pod("kept"), annotated("changed", "1"), pod("gone")], early);
+    const before = store.listPods();
+    const changes: string[] = [];
+    let seenAtFirst: readonly Pod[] | undefined;
+    store.subscribe((change) => {
+      seenAtFirst ??= store.listPods();
+      changes.push(summary(change));
+    });
+    const wanted = [pod("kept"), annotated("changed", "2"), pod("new")];
+    const work = store.replacingAll(wanted, late);
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) {
+      expect(store.listPods()).toBe(before);
+      expect(changes).toEqual([]);
+    }
+    expect(step.value).toBe(3);
+    expect(seenAtFirst?.map(({ metadata }) => metadata.name)).toEqual(["changed", "kept", "new"]);
+    const at = store.resourceVersion;
+    expect(changes).toEqual([`MODIFIED changed ${at - 2}`, `ADDED new ${at - 1}`, `DELETED gone ${at}`]);
+    const ofNew = store.getPod("default", "new")?.metadata;
+    expect(ofNew).toMatchObject({
+      resourceVersion: String(at - 1),
+      creationTimestamp: "2026-01-02T00:00:00Z",
+    });
+  });
+
+  it("has the last word about what others change meanwhile", () => {
+    const store = new ClusterStore();
+    store.replaceAll([annotated("a", "1"), annotated("b", "1")], early);
+    const work = store.replacingAll([annotated("a", "1"), annotated("b", "2")], late);
+    work.next();
+    work.next();
+    store.upsert(annotated("a", "theirs"), late);
+    store.upsert(annotated("new", "theirs"), late);
+    store.remove("Pod", "default", "b");
+    const versions: number[] = [];
+    store.subscribe(({ resourceVersion }) => versions.push(resourceVersion));
+    const from = store.resourceVersion;
+    for (let step = work.next(); step.done !== true; step = work.next());
+    expect(store.listPods().map(({ metadata }) => [metadata.name, metadata.annotations])).toEqual([
+      ["a", { value: "1" }],
+      ["b", { value: "2" }],
+    ]);
+    expect(versions).toEqual([from + 1, from + 2, from + 3]);
+    expect(store.getPod("default", "b")?.metadata.creationTimestamp).toBe("2026-01-02T00:00:00Z");
+  });
+});
