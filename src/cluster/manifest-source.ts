@@ -1,12 +1,18 @@
+import type { KubernetesObject } from "../api/objects.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
 import type { ClusterStore } from "./cluster-store.ts";
 import { readManifestFiles } from "./manifest-files.ts";
-import { parsingManifests } from "./manifests.ts";
+import { type ManifestFile, parsingManifests } from "./manifests.ts";
 import { type WatchPaths, watchFolders } from "./path-watcher.ts";
+import { readInThread } from "./read-in-thread.ts";
 import { inSlices } from "./slices.ts";
 
 /** Long enough for an editor or a copied folder to finish, short enough to feel immediate. */
 export const DEFAULT_RELOAD_DELAY_MS = 200;
+
+/** From so many characters on a reload is read by a thread: less takes less than the thread's start, even if it is one document. */
+const THREAD_CHARACTERS = 64 * 1024;
 
 /** What the source says while it runs. */
 export interface ReloadLogger {
@@ -24,6 +30,8 @@ export interface ManifestSourceOptions {
   readonly watchPaths?: WatchPaths;
   readonly reloadDelayMs?: number;
   readonly now?: () => Date;
+  /** The compiled manifest-thread.ts. */
+  readonly threadProgram?: URL;
 }
 
 /** Keeps a store equal to manifest files. A bad edit changes nothing: it is logged, and the last good state stays. */
@@ -49,7 +57,7 @@ export class ManifestSource {
         source.#options.logger.error({ paths, error: error.message }, "manifests are no longer watched"),
     });
     try {
-      await source.#load();
+      await source.#load((files) => source.#readHere(files));
     } catch (error) {
       await source.stop();
       throw error;
@@ -86,7 +94,7 @@ export class ManifestSource {
     const { logger, paths } = this.#options;
     let changes: number;
     try {
-      changes = await this.#load();
+      changes = await this.#load((files) => this.#readAside(files));
     } catch (error) {
       const problems = error instanceof Error ? error.message.split("\n") : [String(error)];
       logger.error({ paths, problems }, "manifests are wrong, the last good ones stay in use");
@@ -96,9 +104,26 @@ export class ManifestSource {
   }
 
   /** Returns the number of changes. */
-  async #load(): Promise<number> {
-    const { paths, store, gates, now = () => new Date() } = this.#options;
-    const objects = await inSlices(parsingManifests(await readManifestFiles(paths), gates));
+  async #load(read: (files: readonly ManifestFile[]) => Promise<KubernetesObject[]>): Promise<number> {
+    const { paths, store, now = () => new Date() } = this.#options;
+    const objects = await read(await readManifestFiles(paths));
     return this.#isStopped ? 0 : await inSlices(store.replacingAll(objects, now()));
+  }
+
+  #readHere(files: readonly ManifestFile[]): Promise<KubernetesObject[]> {
+    return inSlices(parsingManifests(files, this.#options.gates));
+  }
+
+  async #readAside(files: readonly ManifestFile[]): Promise<KubernetesObject[]> {
+    const { gates, logger, threadProgram } = this.#options;
+    const characters = files.reduce((sum, { text }) => sum + text.length, 0);
+    if (characters < THREAD_CHARACTERS) return await this.#readHere(files);
+    try {
+      return await readInThread(files, gates, threadProgram);
+    } catch (error) {
+      if (error instanceof ConfigurationError) throw error;
+      logger.error({ error: String(error) }, "manifests could not be read by a thread, and are read without");
+      return await this.#readHere(files);
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { ManifestSource } from "../../src/cluster/manifest-source.ts";
@@ -46,7 +47,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const start = async (paths: string[], watchPaths?: WatchPaths) => {
+/** Threads run what is compiled: Node does not read TypeScript everywhere. */
+const compiledThread = pathToFileURL(path.resolve("dist/src/cluster/manifest-thread.js"));
+
+const start = async (paths: string[], watchPaths?: WatchPaths, threadProgram = compiledThread) => {
   const [store, logger] = [new ClusterStore(), new RecordingLogger()];
   source = await ManifestSource.start({
     gates: FeatureGates.defaults,
@@ -54,6 +58,7 @@ const start = async (paths: string[], watchPaths?: WatchPaths) => {
     store,
     logger,
     reloadDelayMs: 5,
+    threadProgram,
     ...(watchPaths && { watchPaths }),
   });
   const names = () => store.listPods().map(({ metadata }) => metadata.name);
@@ -97,6 +102,38 @@ describe("ManifestSource", () => {
     await replaceFile("a.yaml", podText("c"));
     await hasNames("c");
     await logger.lineWith("info manifests reloaded");
+  });
+
+  const listText = (...names: string[]) => {
+    const items = names.map((name) =>
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name },
+        spec: { containers: [{ name: "main", image: "i" }] },
+      }),
+    );
+    return `apiVersion: v1\nkind: List\nitems:\n${items.map((item) => `- ${item}\n`).join("")}# ${"x".repeat(70_000)}\n`;
+  };
+
+  it("lets a thread read a large file, and tells what is wrong with it", async () => {
+    await writeFile(file("a.yaml"), podText("a"));
+    const { hasNames, logger } = await start([folder]);
+    await replaceFile("a.yaml", listText("b", "c"));
+    await hasNames("b", "c");
+    await replaceFile("a.yaml", listText("b", "Bad_Name"));
+    expect(await logger.lineWith("error")).toContain("manifests are wrong, the last good ones stay in use");
+    await replaceFile("a.yaml", listText("d"));
+    await hasNames("d");
+    expect(logger.lines.join("")).not.toContain("by a thread");
+  });
+
+  it("reads a large file itself where no thread can", async () => {
+    await writeFile(file("a.yaml"), podText("a"));
+    const { hasNames, logger } = await start([folder], undefined, pathToFileURL(file("missing.js")));
+    await replaceFile("a.yaml", listText("b", "c"));
+    await hasNames("b", "c");
+    expect(await logger.lineWith("error")).toContain("manifests could not be read by a thread");
   });
 
   it("follows a mounted ConfigMap, whose data link is swapped", async () => {

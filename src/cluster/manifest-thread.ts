@@ -1,0 +1,34 @@
+// A thread that reads manifest files, once: `read-in-thread.ts` is who starts it.
+import { parentPort, workerData } from "node:worker_threads";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { FeatureGates } from "../config/feature-gates.ts";
+import { parseManifests } from "./manifests.ts";
+import type { ThreadAnswer, ThreadInput } from "./read-in-thread.ts";
+
+/** Some milliseconds to be taken in. */
+const OBJECTS_PER_ANSWER = 100;
+
+if (parentPort === null) throw new Error("this is a thread's program");
+const port = parentPort;
+const { files, gates } = workerData as ThreadInput;
+const answers = read();
+
+// One answer for each question: many at once would be taken in in one turn.
+port.on("message", () => {
+  const { value, done } = answers.next();
+  if (done === true) port.close();
+  else port.postMessage(value);
+});
+
+function* read(): Generator<ThreadAnswer> {
+  try {
+    const objects = parseManifests(files, FeatureGates.parse(gates));
+    for (let start = 0; start < objects.length; start += OBJECTS_PER_ANSWER) {
+      yield { objects: objects.slice(start, start + OBJECTS_PER_ANSWER) };
+    }
+    yield { isDone: true };
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    yield { problems: error.problems };
+  }
+}

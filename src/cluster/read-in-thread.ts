@@ -1,0 +1,53 @@
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import type { KubernetesObject } from "../api/objects.ts";
+import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
+import type { FeatureGates } from "../config/feature-gates.ts";
+import type { ManifestFile } from "./manifests.ts";
+
+export interface ThreadInput {
+  readonly files: readonly ManifestFile[];
+  /** `A=true,B=false`. */
+  readonly gates: string;
+}
+
+export type ThreadAnswer =
+  | { readonly objects: readonly KubernetesObject[] }
+  | { readonly problems: readonly ConfigurationProblem[] }
+  | { readonly isDone: true };
+
+const PROGRAM = new URL(`manifest-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+
+/**
+ * As `parseManifests`, on a thread of its own, so that neither the reading of one large document nor the collection of its nodes holds up
+ * anything here; the objects come a hundred at a time. `program` is the compiled manifest-thread.ts. Rejects with ConfigurationError for wrong
+ * files, and with another error when the thread could not do it.
+ */
+export function readInThread(
+  files: readonly ManifestFile[],
+  gates: FeatureGates,
+  program: URL = PROGRAM,
+): Promise<KubernetesObject[]> {
+  const input: ThreadInput = { files, gates: gates.toString() };
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(program, { workerData: input });
+    const objects: KubernetesObject[] = [];
+    const end = (): void => void worker.terminate();
+    worker.on("error", reject);
+    // Nothing to anybody who has heard the end already.
+    worker.on("exit", () => reject(new Error("the thread that read has ended")));
+    worker.on("message", (answer: ThreadAnswer) => {
+      if ("objects" in answer) {
+        for (const object of answer.objects) objects.push(object);
+        // In a turn of its own: the answer to come would be taken in in this one.
+        setImmediate(() => worker.postMessage("next"));
+        return;
+      }
+      if ("problems" in answer) reject(new ConfigurationError(answer.problems));
+      else resolve(objects);
+      end();
+    });
+    worker.postMessage("next");
+  });
+}
