@@ -1,6 +1,6 @@
-import { TLSSocket } from "node:tls";
 import { DeadlineError, ExchangeError } from "./exchange-error.ts";
 import { exchangeHttp1 } from "./http/exchange-http1.ts";
+import { HttpRequest } from "./http/http-request.ts";
 import { Http2Link } from "./http2/http2-link.ts";
 import { openSocket } from "./open-socket.ts";
 import { ProbeDeadline } from "./probe-deadline.ts";
@@ -43,7 +43,7 @@ async function attempt<T>(run: (deadline: ProbeDeadline) => Promise<T>): Promise
 
 async function tlsAlpnOf(host: string, port: number, deadline: ProbeDeadline): Promise<"h2" | "other"> {
   const socket = await openSocket({ host, port, alpn: ["h2", "http/1.1"] }, deadline);
-  const isH2 = socket instanceof TLSSocket && socket.alpnProtocol === "h2";
+  const isH2 = socket.alpnProtocol === "h2";
   socket.destroy();
   return isH2 ? "h2" : "other";
 }
@@ -73,7 +73,7 @@ async function speaksH2c(host: string, port: number, deadline: ProbeDeadline): P
 
 async function speaksHttp1(host: string, port: number, deadline: ProbeDeadline): Promise<boolean> {
   const socket = await openSocket({ host, port }, deadline);
-  const request = { scheme: "http", authority: host, requestTarget: "/", headers: [] };
+  const request = new HttpRequest("http", host, "/", []);
   try {
     return (await exchangeHttp1(socket, request, deadline)).status > 0;
   } catch (error) {

@@ -1,12 +1,11 @@
-import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
 import { goQuote } from "../../api/go-json.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { joinHostPort } from "../../upstream/go-dial-error.ts";
-import { DeadlineError, ExchangeError, noteRoute } from "../exchange-error.ts";
+import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import { noteCertificate, openSocket } from "../open-socket.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import { failure, type ProbeResult, success, type WireFacts } from "../probe-result.ts";
+import type { ProbeSocket } from "../probe-socket.ts";
 import {
   DEADLINE_EXCEEDED,
   type GrpcStatus,
@@ -71,13 +70,12 @@ async function connect(
   { host, port, isTls }: GrpcProbeTarget,
   deadline: ProbeDeadline,
   wire: WireFacts,
-): Promise<Socket | undefined> {
+): Promise<ProbeSocket | undefined> {
   try {
     const socket = await openSocket({ host, port, alpn: isTls ? ["h2"] : undefined }, deadline);
     wire.protocol = "tcp";
-    if (!isTls) noteRoute(socket, joinHostPort(host, port));
-    noteCertificate(socket, wire);
-    if (!isTls || (socket as TLSSocket).alpnProtocol === "h2") return socket;
+    if (isTls) noteCertificate(socket, wire);
+    if (!isTls || socket.alpnProtocol === "h2") return socket;
     socket.destroy();
   } catch (error) {
     if (!(error instanceof ExchangeError)) throw error;

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import {
   ERROR_CODE,
   encodeHeaderBlock,
@@ -10,6 +9,7 @@ import { goQuote } from "../../api/go-json.ts";
 import { DeadlineError } from "../exchange-error.ts";
 import { Http2Link } from "../http2/http2-link.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
+import type { ProbeSocket } from "../probe-socket.ts";
 import { statusOfReset, UNAVAILABLE } from "./grpc-status.ts";
 import { encodeCheckRequest } from "./health-messages.ts";
 import { type CheckOutcome, UnaryAnswer } from "./unary-answer.ts";
@@ -32,7 +32,7 @@ export const NOT_CONNECTED = "not connected";
  * have come; the call begins then, as grpc-go's does, and `onConnected` is called. Rejects with DeadlineError only.
  */
 export function checkHealth(
-  socket: Socket,
+  socket: ProbeSocket,
   request: CheckRequest,
   deadline: ProbeDeadline,
   onConnected: () => void,

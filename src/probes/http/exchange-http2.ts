@@ -1,29 +1,12 @@
-import type { Socket } from "node:net";
-import {
-  ERROR_CODE,
-  encodeHeaderBlock,
-  encodeHeaders,
-  errorCodeName,
-  fieldOf,
-  type HeaderEntry,
-  type ResponseHead,
-} from "../../../protocols/http2/index.ts";
+import { ERROR_CODE, errorCodeName, fieldOf, type ResponseHead } from "../../../protocols/http2/index.ts";
 import { goQuote } from "../../api/go-json.ts";
 import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import { streamErrorText } from "../http2/http2-error-text.ts";
 import { Http2Link } from "../http2/http2-link.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
-import type { HttpRequest } from "./exchange-http1.ts";
+import type { ProbeSocket } from "../probe-socket.ts";
 import { BODY_DEADLINE_TEXT, BodyStart, type HttpReply } from "./http-reply.ts";
-
-/** These belong to one HTTP/1 connection; Go leaves them out too (RFC 9113 section 8.2.2). */
-const NOT_IN_HTTP2 = new Set([
-  "connection",
-  "proxy-connection",
-  "keep-alive",
-  "transfer-encoding",
-  "upgrade",
-]);
+import type { HttpRequest } from "./http-request.ts";
 
 /** Go's client tries these again on a new connection. */
 const RETRYABLE_CODES: ReadonlySet<number> = new Set([ERROR_CODE.REFUSED_STREAM, ERROR_CODE.PROTOCOL_ERROR]);
@@ -33,14 +16,16 @@ const RETRYABLE_CODES: ReadonlySet<number> = new Set([ERROR_CODE.REFUSED_STREAM,
  * ExchangeError or DeadlineError while there is no status yet; the connection is closed.
  */
 export function exchangeHttp2(
-  socket: Socket,
+  socket: ProbeSocket,
   request: HttpRequest,
   deadline: ProbeDeadline,
 ): Promise<HttpReply> {
-  const refusal = headerRefusal(request);
-  if (refusal !== undefined) {
+  let headers: Uint8Array;
+  try {
+    headers = request.http2Headers;
+  } catch (error) {
     socket.destroy();
-    return Promise.reject(new ExchangeError(refusal));
+    return Promise.reject(new ExchangeError((error as Error).message));
   }
   return new Promise((resolve, reject) => {
     const body = new BodyStart();
@@ -100,7 +85,7 @@ export function exchangeHttp2(
     const forgetDeadline = deadline.onOver(() =>
       fail(head === undefined ? new DeadlineError() : new ExchangeError(BODY_DEADLINE_TEXT)),
     );
-    link.request(encodeHeaders(link.nextStreamId, encodeHeaderBlock(requestFields(request)), true));
+    link.request(headers);
     link.flush();
   });
 }
@@ -119,34 +104,4 @@ function endText(goaway: { lastStreamId: number; code: number; debug: string } |
   const { lastStreamId, code, debug } = goaway;
   const why = `LastStreamID=${lastStreamId}, ErrCode=${errorCodeName(code)}, debug=${goQuote(debug)}`;
   return `http2: server sent GOAWAY and closed the connection; ${why}`;
-}
-
-function requestFields({ scheme, authority, requestTarget, headers }: HttpRequest): HeaderEntry[] {
-  const fields: HeaderEntry[] = [
-    [":method", "GET"],
-    [":scheme", scheme],
-    [":authority", authority],
-    [":path", requestTarget],
-  ];
-  for (const [name, value] of headers) {
-    const key = name.toLowerCase();
-    // A text is sent as UTF-8, whose bytes the encoder takes as characters.
-    if (!NOT_IN_HTTP2.has(key)) fields.push([key, Buffer.from(value).toString("latin1")]);
-  }
-  return fields;
-}
-
-/** What Go's HTTP/2 client refuses to send. */
-function headerRefusal({ authority, headers }: HttpRequest): string | undefined {
-  if (!/^[A-Za-z0-9\-._~!$&'()*+,;=:[\]%]*$/.test(authority)) return "http2: invalid Host header";
-  for (const [name, value] of headers) {
-    if (name === "Upgrade" && value !== "" && value !== "chunked") {
-      return `http2: invalid Upgrade request header: [${goQuote(value)}]`;
-    }
-    if (name === "Connection" && value !== "" && !/^(close|keep-alive)$/i.test(value)) {
-      return `http2: invalid Connection request header: [${goQuote(value)}]`;
-    }
-    if (name === "Te" && value !== "trailers") return "http2: invalid TE request header";
-  }
-  return undefined;
 }

@@ -1,17 +1,15 @@
-import { TLSSocket } from "node:tls";
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
 import { joinHostPort } from "../../upstream/go-dial-error.ts";
-import { resolveContainerPort } from "../container-port.ts";
-import { DeadlineError, ExchangeError, noteRoute } from "../exchange-error.ts";
+import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import { noteCertificate, openSocket } from "../open-socket.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import { errored, failure, type ProbeResult, success, type WireFacts, warning } from "../probe-result.ts";
 import type { ProbeTarget } from "../probe-target.ts";
 import { exchangeHttp1 } from "./exchange-http1.ts";
 import { exchangeHttp2 } from "./exchange-http2.ts";
+import { type FirstHop, firstHop, type HttpHop, hopTo } from "./http-hop.ts";
 import type { HttpReply } from "./http-reply.ts";
-import { type ProbeHeaders, probeHeaders } from "./probe-headers.ts";
-import { type ProbeUrl, probeUrl } from "./probe-url.ts";
+import type { ProbeUrl } from "./probe-url.ts";
 import { isFollowed, type Redirect, refererOf, resolveRedirect } from "./redirect.ts";
 
 export interface HttpProbeOptions {
@@ -31,19 +29,17 @@ export async function probeHttp(
   options: HttpProbeOptions,
 ): Promise<ProbeResult> {
   const wire: WireFacts = {};
-  let url: ProbeUrl;
+  let first: FirstHop;
   try {
-    const port = resolveContainerPort(action.port, target.containerPorts);
-    const scheme = (action.scheme || "HTTP").toLowerCase();
-    url = probeUrl(scheme, action.host || target.host, port, action.path ?? "/");
+    first = firstHop(action, target, options.userAgent);
   } catch (error) {
     return errored((error as Error).message);
   }
   try {
-    const headers = probeHeaders(action.httpHeaders ?? [], options.userAgent);
-    return verdictOf(await followRedirects(url, headers, options, wire), wire);
+    if (first.hop === undefined) throw new Error(first.headerRefusal);
+    return verdictOf(await followRedirects(first.hop, options, wire), wire);
   } catch (error) {
-    return failure(failureText(error as Error, url, options.deadline), wire);
+    return failure(failureText(error as Error, first.url, options.deadline), wire);
   }
 }
 
@@ -70,30 +66,30 @@ class HopError extends Error {
 
 /** Redirects are followed while the host name stays the same; port and scheme may change. */
 async function followRedirects(
-  first: ProbeUrl,
-  headers: ProbeHeaders,
+  first: HttpHop,
   options: HttpProbeOptions,
   wire: WireFacts,
 ): Promise<HttpReply> {
-  let url = first;
-  let { host } = headers;
-  let { lines } = headers;
+  let hop = first;
   for (let hops = 1; ; hops++) {
-    const reply = await exchangeAgain(url, { lines, host }, options, wire).catch((error: Error) => {
-      throw new HopError(url.text, error);
-    });
+    const { url } = hop;
+    let reply: HttpReply;
+    try {
+      reply = await exchangeAgain(hop, options, wire);
+    } catch (error) {
+      throw new HopError(url.text, error as Error);
+    }
     if (!isFollowed(reply.status, reply.location)) return reply;
     const next = redirectOf(reply.location, url);
-    if (next.url.host !== first.host) return reply;
+    if (next.url.host !== first.url.host) return reply;
     if (hops >= MAX_REDIRECTS) {
       throw new HopError(reply.location, new ExchangeError(`stopped after ${MAX_REDIRECTS} redirects`));
     }
     wire.redirects = [...(wire.redirects ?? []), joinHostPort(next.url.host, next.url.port)];
     const referer = refererOf(url, next.url);
-    lines = lines.filter(([name]) => name !== "Referer");
+    let lines = hop.headers.lines.filter(([name]) => name !== "Referer");
     if (referer !== undefined) lines = [...lines, ["Referer", referer]];
-    if (!next.isRelative) host = undefined;
-    url = next.url;
+    hop = hopTo(next.url, { lines, host: next.isRelative ? hop.headers.host : undefined });
   }
 }
 
@@ -106,16 +102,11 @@ function redirectOf(location: string, from: ProbeUrl): Redirect {
 }
 
 /** Go's HTTP/2 client tries what was certainly not processed again: at once, then slower and slower. */
-async function exchangeAgain(
-  url: ProbeUrl,
-  headers: ProbeHeaders,
-  options: HttpProbeOptions,
-  wire: WireFacts,
-): Promise<HttpReply> {
+async function exchangeAgain(hop: HttpHop, options: HttpProbeOptions, wire: WireFacts): Promise<HttpReply> {
   for (let waitMs = 0; ; waitMs = waitMs === 0 ? RETRY_MS : waitMs * 2) {
     if (waitMs > 0) await options.deadline.sleep(waitMs);
     try {
-      return await exchange(url, headers, options, wire);
+      return await exchange(hop, options, wire);
     } catch (error) {
       if (!(error instanceof ExchangeError) || !error.isRetryable) throw error;
     }
@@ -123,8 +114,7 @@ async function exchangeAgain(
 }
 
 async function exchange(
-  url: ProbeUrl,
-  headers: ProbeHeaders,
+  { url, request }: HttpHop,
   { isH2c, deadline }: HttpProbeOptions,
   wire: WireFacts,
 ): Promise<HttpReply> {
@@ -134,22 +124,10 @@ async function exchange(
   if (isTls && isH2c) throw new ExchangeError("http: no protocol in common with https");
   const alpn = isTls ? ["h2", "http/1.1"] : undefined;
   const socket = await openSocket({ host: url.host, port: url.port, alpn }, deadline);
-  if (!isTls) noteRoute(socket, joinHostPort(url.host, url.port));
-  noteCertificate(socket, wire);
-  const isHttp2 = isH2c || (socket instanceof TLSSocket && socket.alpnProtocol === "h2");
+  if (isTls) noteCertificate(socket, wire);
+  const isHttp2 = isH2c || socket.alpnProtocol === "h2";
   wire.protocol = isH2c ? "h2c" : isHttp2 ? "h2" : "http/1.1";
-  const request = {
-    scheme: url.scheme,
-    authority: headers.host ?? authorityOf(url),
-    requestTarget: url.requestTarget,
-    headers: headers.lines,
-  };
-  if (isHttp2) return exchangeHttp2(socket, request, deadline);
-  return exchangeHttp1(socket, request, deadline);
-}
-
-function authorityOf({ text, host, port }: ProbeUrl): string {
-  return /^[a-z]+:\/\/(?:[^/?#@]*@)?([^/?#]*)/.exec(text)?.[1] ?? joinHostPort(host, port);
+  return isHttp2 ? exchangeHttp2(socket, request, deadline) : exchangeHttp1(socket, request, deadline);
 }
 
 function failureText(error: Error, first: ProbeUrl, deadline: ProbeDeadline): string {

@@ -1,11 +1,10 @@
-import type { Socket } from "node:net";
 import {
   CLIENT_PREFACE_BYTES,
   ClientConnection,
   type ClientConnectionHandler,
   Http2Error,
 } from "../../../protocols/http2/index.ts";
-import { brokenText } from "../exchange-error.ts";
+import type { ProbeSocket } from "../probe-socket.ts";
 import { http2ErrorText } from "./http2-error-text.ts";
 
 /** What happens on a connection, and its end. */
@@ -22,14 +21,14 @@ export const MAX_UNSENT_BYTES = 64 * 1024;
  * none of it hangs up after the first.
  */
 export class Http2Link {
-  readonly #socket: Socket;
+  readonly #socket: ProbeSocket;
   readonly #handler: Http2LinkHandler;
   readonly #connection: ClientConnection;
   #unsent: Uint8Array[] = [CLIENT_PREFACE_BYTES];
   #isOver = false;
 
   /** Nothing is sent before `flush`. The socket belongs to the link from now on. */
-  constructor(socket: Socket, handler: Http2LinkHandler) {
+  constructor(socket: ProbeSocket, handler: Http2LinkHandler) {
     this.#socket = socket;
     this.#handler = handler;
     this.#connection = new ClientConnection({
@@ -42,11 +41,12 @@ export class Http2Link {
       onReset: (code) => handler.onReset(code),
       onGoaway: (lastStreamId, code, debug) => handler.onGoaway(lastStreamId, code, debug),
     });
-    socket
-      .on("data", this.#onData)
-      .on("end", this.#onEnd)
-      .on("error", this.#onError)
-      .on("close", this.#onEnd);
+    socket.hear({
+      onOpen: () => {},
+      onData: (chunk) => this.#onData(chunk),
+      onEnd: () => this.#break(this.#connection.isBetweenFrames ? "EOF" : "unexpected EOF", true),
+      onError: (error) => this.#break(socket.textOf(error), false),
+    });
   }
 
   get maxConcurrentStreams(): number {
@@ -69,23 +69,17 @@ export class Http2Link {
     this.#socket.write(
       more.length === 0 ? (first as Uint8Array) : Buffer.concat([first as Uint8Array, ...more]),
     );
-    if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.#break("http2: too many control frames", false);
+    if (this.#socket.unsentBytes > MAX_UNSENT_BYTES) this.#break("http2: too many control frames", false);
   }
 
   /** Nothing is told any more, and the connection is closed. */
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const socket = this.#socket;
-    socket
-      .off("data", this.#onData)
-      .off("end", this.#onEnd)
-      .off("error", this.#onError)
-      .off("close", this.#onEnd);
-    socket.destroy();
+    this.#socket.destroy();
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  #onData(chunk: Uint8Array): void {
     try {
       this.#connection.push(chunk);
     } catch (error) {
@@ -94,12 +88,7 @@ export class Http2Link {
       return;
     }
     this.flush();
-  };
-
-  readonly #onEnd = (): void =>
-    this.#break(this.#connection.isBetweenFrames ? "EOF" : "unexpected EOF", true);
-
-  readonly #onError = (error: Error): void => this.#break(brokenText(error, this.#socket), false);
+  }
 
   #break(text: string, isEof: boolean): void {
     if (this.#isOver) return;

@@ -1,0 +1,63 @@
+import type { HTTPGetAction } from "../../api/probe-objects.ts";
+import { joinHostPort } from "../../upstream/go-dial-error.ts";
+import { resolveContainerPort } from "../container-port.ts";
+import type { ProbeTarget } from "../probe-target.ts";
+import { HttpRequest } from "./http-request.ts";
+import { type ProbeHeaders, probeHeaders } from "./probe-headers.ts";
+import { type ProbeUrl, probeUrl } from "./probe-url.ts";
+
+/** One request of a probe: where it goes, and what it says. */
+export interface HttpHop {
+  readonly url: ProbeUrl;
+  readonly headers: ProbeHeaders;
+  readonly request: HttpRequest;
+}
+
+/** Undefined headers are what can not be sent: said when the request is due, as Go does. */
+export interface FirstHop {
+  readonly url: ProbeUrl;
+  readonly hop: HttpHop | undefined;
+  readonly headerRefusal: string;
+}
+
+interface PreparedHop extends FirstHop {
+  readonly host: string;
+  readonly containerPorts: ProbeTarget["containerPorts"];
+  readonly userAgent: string;
+}
+
+/** A probe asks the same each time: by action, which belongs to one pod and is never changed. */
+const prepared = new WeakMap<HTTPGetAction, PreparedHop>();
+
+/** Throws Error in the kubelet's words for a port or a path that is none. */
+export function firstHop(
+  action: HTTPGetAction,
+  { host, containerPorts }: ProbeTarget,
+  userAgent: string,
+): FirstHop {
+  const known = prepared.get(action);
+  if (known?.host === host && known.containerPorts === containerPorts && known.userAgent === userAgent)
+    return known;
+  const port = resolveContainerPort(action.port, containerPorts);
+  const scheme = (action.scheme || "HTTP").toLowerCase();
+  const url = probeUrl(scheme, action.host || host, port, action.path ?? "/");
+  let hop: HttpHop | undefined;
+  let headerRefusal = "";
+  try {
+    hop = hopTo(url, probeHeaders(action.httpHeaders ?? [], userAgent));
+  } catch (error) {
+    headerRefusal = (error as Error).message;
+  }
+  const made = { host, containerPorts, userAgent, url, hop, headerRefusal };
+  prepared.set(action, made);
+  return made;
+}
+
+export function hopTo(url: ProbeUrl, headers: ProbeHeaders): HttpHop {
+  const authority = headers.host ?? authorityOf(url);
+  return { url, headers, request: new HttpRequest(url.scheme, authority, url.requestTarget, headers.lines) };
+}
+
+function authorityOf({ text, host, port }: ProbeUrl): string {
+  return /^[a-z]+:\/\/(?:[^/?#@]*@)?([^/?#]*)/.exec(text)?.[1] ?? joinHostPort(host, port);
+}

@@ -1,0 +1,169 @@
+import { type ConnectOpts, isIP, Socket, type SocketConstructorOpts } from "node:net";
+import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { joinHostPort } from "../upstream/go-dial-error.ts";
+import { brokenText } from "./exchange-error.ts";
+
+export interface SocketTarget {
+  /** A name or an IP address, the latter without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** The protocols that are offered in TLS; absent: plain TCP. The certificate is not verified. */
+  readonly alpn?: readonly string[] | undefined;
+}
+
+/** Who is told what happens to a socket: first who opens it, then who speaks on it. */
+export interface SocketHearer {
+  /** Connected, in TLS with a handshake. */
+  onOpen(): void;
+  /** The chunk may be overwritten when the call returns. */
+  onData(chunk: Buffer): void;
+  /** No more comes. May be said twice. */
+  onEnd(): void;
+  onError(error: Error): void;
+}
+
+const CONNECT_OPTIONS = {
+  noDelay: true,
+  /** Long enough for a slow address, so that a healthy one does not lose against an unreachable one. */
+  autoSelectFamilyAttemptTimeout: 1_000,
+};
+
+/**
+ * What all plain sockets are read into: a read is looked at, and what is kept of it copied, before the next one. Node would take 64 KiB
+ * anew for each answer of some hundred bytes.
+ */
+const readMemory = Buffer.allocUnsafeSlow(64 * 1024);
+
+/** Parsing the system's authorities takes milliseconds, and nothing is verified by them here. */
+let secureContext: SecureContext | undefined;
+
+const NOBODY: SocketHearer = { onOpen: ignore, onData: ignore, onEnd: ignore, onError: ignore };
+
+/**
+ * One connection of a probe, plain or TLS; never through a proxy: Node knows none. Listeners of Node's socket are set once and stay,
+ * whoever is told: setting and taking them away costs as much as all that a probe says.
+ */
+export class ProbeSocket {
+  readonly #socket: Socket;
+  readonly #address: string;
+  readonly #hasFixedAddress: boolean;
+  #hearer: SocketHearer;
+  /** `LOCAL->REMOTE`, once it is known. */
+  #route: string | undefined;
+
+  /** Begins to connect. `port` is one that exists. */
+  constructor(target: SocketTarget, hearer: SocketHearer) {
+    const { host, port, alpn } = target;
+    this.#address = joinHostPort(host, port);
+    this.#hasFixedAddress = isIP(host) !== 0;
+    this.#hearer = hearer;
+    this.#socket = alpn === undefined ? this.#connectPlain(host, port) : this.#connectTls(host, port, alpn);
+    this.#socket
+      .on("error", (error) => this.#hearer.onError(error))
+      .on("end", this.#onEnd)
+      .on("close", this.#onEnd);
+  }
+
+  /** From now on that one is told. */
+  hear(hearer: SocketHearer): void {
+    this.#hearer = hearer;
+  }
+
+  write(bytes: Uint8Array | string): void {
+    this.#socket.write(bytes);
+  }
+
+  /** Written, and not yet taken by the kernel. */
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** What TLS agreed on; undefined for plain TCP, and where the server knows no ALPN. */
+  get alpnProtocol(): string | undefined {
+    return (this.#socket as Partial<TLSSocket>).alpnProtocol || undefined;
+  }
+
+  /** The server's certificate in a line; undefined for plain TCP. */
+  get certificate(): string | undefined {
+    const { subject, valid_to } = (this.#socket as Partial<TLSSocket>).getPeerCertificate?.() ?? {};
+    if (subject === undefined) return undefined;
+    const names = Object.entries(subject).map(([name, value]) => `${name}=${String(value)}`);
+    return `${names.join(", ") || "(no subject)"}, valid until ${valid_to}`;
+  }
+
+  /** What Go says of an error of this socket. */
+  textOf(error: Error): string {
+    return brokenText(error, this.#route, this.#address);
+  }
+
+  /** Closes it; nobody is told any more. */
+  destroy(): void {
+    this.#hearer = NOBODY;
+    this.#socket.destroy();
+  }
+
+  readonly #onEnd = (): void => this.#hearer.onEnd();
+
+  #connectPlain(host: string, port: number): Socket {
+    const socket = new PlainSocket((bytes) => this.#hearer.onData(bytes));
+    socket.onBreak = () => this.#noteRoute();
+    socket.connect({ host, port, ...CONNECT_OPTIONS });
+    return socket.on("connect", () => {
+      // Which of a name's addresses it is, a socket that broke no longer tells.
+      if (!this.#hasFixedAddress) this.#noteRoute();
+      this.#hearer.onOpen();
+    });
+  }
+
+  #connectTls(host: string, port: number, alpn: readonly string[]): Socket {
+    secureContext ??= createSecureContext({ minVersion: "TLSv1.2", ca: [] });
+    const socket = connectTls({
+      host,
+      port,
+      ...CONNECT_OPTIONS,
+      secureContext,
+      rejectUnauthorized: false,
+      ALPNProtocols: [...alpn],
+      ...(this.#hasFixedAddress || host === "" ? {} : { servername: host }),
+    });
+    return (
+      socket
+        // A handshake may break too, and then names both ends.
+        .on("connect", () => this.#noteRoute())
+        .on("secureConnect", () => this.#hearer.onOpen())
+        .on("data", (chunk) => this.#hearer.onData(chunk))
+    );
+  }
+
+  #noteRoute(): void {
+    const { localAddress = "", localPort = 0, remoteAddress, remotePort = 0 } = this.#socket;
+    // A peer that has reset the connection by now has no address any more.
+    const remote = remoteAddress === undefined ? this.#address : joinHostPort(remoteAddress, remotePort);
+    this.#route ??= `${joinHostPort(localAddress, localPort)}->${remote}`;
+  }
+}
+
+/** Read into `readMemory`; tells when it breaks, as long as it still knows its own address: asking each one would be two system calls. */
+class PlainSocket extends Socket {
+  onBreak: () => void = ignore;
+
+  constructor(onData: (chunk: Buffer) => void) {
+    const options: SocketConstructorOpts & ConnectOpts = {
+      onread: {
+        buffer: readMemory,
+        callback: (bytes) => {
+          onData(readMemory.subarray(0, bytes));
+          return true;
+        },
+      },
+    };
+    super(options);
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (error !== null && error !== undefined) this.onBreak();
+    super._destroy(error, callback);
+  }
+}
+
+function ignore(): void {}
