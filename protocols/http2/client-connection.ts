@@ -2,7 +2,7 @@ import { readUint32 } from "../bytes/index.ts";
 import { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME, SETTING } from "./constants.ts";
 import { ERROR_CODE } from "./error-codes.ts";
 import { FrameDecoder } from "./frame-decoder.ts";
-import { encodeFrame, encodePreface } from "./frame-encoder.ts";
+import { concatenated, encodeFrame, encodePreface } from "./frame-encoder.ts";
 import { HeaderBlockReader, tooManyHeaders } from "./header-block-reader.ts";
 import { bytesOf, type HeaderEntry } from "./hpack/dynamic-table.ts";
 import { Http2Error } from "./http2-error.ts";
@@ -14,8 +14,6 @@ import { SendWindow } from "./send-window.ts";
 
 /** What a connection has to say. Nothing that it hands over may be looked at later than the call, head and fields aside. */
 export interface ClientConnectionHandler {
-  /** Bytes for the socket, in order; several of one `push` may be written together. */
-  send(bytes: Uint8Array): void;
   /** At every SETTINGS of the server. The first says that it speaks HTTP/2 at all. */
   onSettings(): void;
   /** The final answer's head. */
@@ -34,7 +32,17 @@ export interface ClientConnectionHandler {
 /** No pushes; everything else is the protocol's default, and so unsaid. */
 export const CLIENT_PREFACE_BYTES: Uint8Array = encodePreface([[SETTING.ENABLE_PUSH, 0]]);
 
+/**
+ * The preface and a whole first request, to be made once and sent on many connections. `headers` are what `encodeHeaders` makes for stream
+ * 1; `body` fits one frame.
+ */
+export function encodeFirstRequest(headers: Uint8Array, body: Uint8Array = NOTHING): Uint8Array {
+  const data = body.length === 0 ? NOTHING : encodeFrame(FRAME.DATA, FLAGS.END_STREAM, 1, body);
+  return concatenated([CLIENT_PREFACE_BYTES, headers, data]);
+}
+
 const NOTHING = new Uint8Array(0);
+const SETTINGS_ACK = encodeFrame(FRAME.SETTINGS, FLAGS.ACK, 0, NOTHING);
 
 /** The one open stream. */
 interface OpenStream {
@@ -48,11 +56,12 @@ interface OpenStream {
 }
 
 /**
- * The client's side of one HTTP/2 connection with one request at a time (RFC 9113): what a probe needs. Who makes it has sent
- * `CLIENT_PREFACE_BYTES`, possibly along with the first request.
+ * The client's side of one HTTP/2 connection with one request at a time (RFC 9113): what a probe needs. Who makes it sends
+ * `CLIENT_PREFACE_BYTES` first, or `begin`s with a request that has them.
  */
 export class ClientConnection {
   readonly #handler: ClientConnectionHandler;
+  readonly #send: (bytes: Uint8Array) => void;
   readonly #limits: Http2Limits;
   readonly #frames: FrameDecoder;
   readonly #blocks: HeaderBlockReader;
@@ -63,18 +72,26 @@ export class ClientConnection {
   #stream: OpenStream | undefined;
   #lastStreamId = -1;
 
-  constructor(handler: ClientConnectionHandler, limits: Http2Limits = defaultHttp2Limits) {
+  /** `send` takes bytes for the socket, in order; several of one `push` may be written together. */
+  constructor(
+    handler: ClientConnectionHandler,
+    send: (bytes: Uint8Array) => void,
+    limits: Http2Limits = defaultHttp2Limits,
+  ) {
     this.#handler = handler;
+    this.#send = send;
     this.#limits = limits;
-    this.#blocks = new HeaderBlockReader(limits.maxHeaderListBytes, (...block) => this.#onBlock(...block));
+    this.#blocks = new HeaderBlockReader(limits.maxHeaderListBytes, (id, isEnd, entries) =>
+      this.#onBlock(id, isEnd, entries),
+    );
     this.#frames = new FrameDecoder(
       {
-        onFrameStart: (...frame) => this.#onFrameStart(...frame),
+        onFrameStart: (type, _, id, bytes) => this.#onFrameStart(type, id, bytes),
         onData: (id, part) => {
           if (id === this.#stream?.id) handler.onData(part);
         },
         onDataEnd: (id, isEnd) => this.#onDataEnd(id, isEnd),
-        onFrame: (...frame) => this.#onFrame(...frame),
+        onFrame: (type, flags, id, payload) => this.#onFrame(type, flags, id, payload),
       },
       limits.maxFrameBytes,
     );
@@ -96,7 +113,7 @@ export class ClientConnection {
   }
 
   /**
-   * Sends a request; the one before it is over or forgotten. `headers` are the frames that `encodeHeaders` makes for stream
+   * Sends a request; the one before it is over, or forgotten. `headers` are the frames that `encodeHeaders` makes for stream
    * `nextStreamId`, with END_STREAM exactly when there is no body.
    */
   request(headers: Uint8Array, body: Uint8Array = NOTHING): void {
@@ -110,12 +127,23 @@ export class ClientConnection {
       hasHead: false,
       headerBytes: 0,
     };
-    this.#handler.send(headers);
+    this.#send(headers);
     this.#sendBody();
+  }
+
+  /** The request is left alone: what still comes of it is skipped, and the rest of its body is not sent. */
+  forget(): void {
+    this.#stream = undefined;
   }
 
   get nextStreamId(): number {
     return this.#lastStreamId + 2;
+  }
+
+  /** The same for a connection's first request, from the bytes of `encodeFirstRequest`. */
+  begin(bytes: Uint8Array, bodyBytes: number): void {
+    this.#sendWindow.take(bodyBytes);
+    this.request(bytes);
   }
 
   #sendBody(): void {
@@ -129,11 +157,11 @@ export class ClientConnection {
       this.#sendWindow.take(part.length);
       stream.sendWindow.take(part.length);
       const flags = stream.body.length === 0 ? FLAGS.END_STREAM : 0;
-      this.#handler.send(encodeFrame(FRAME.DATA, flags, stream.id, part));
+      this.#send(encodeFrame(FRAME.DATA, flags, stream.id, part));
     }
   }
 
-  #onFrameStart(type: number, _flags: number, streamId: number, bytes: number): void {
+  #onFrameStart(type: number, streamId: number, bytes: number): void {
     if (!this.#hasSettings && type !== FRAME.SETTINGS) throw broken("a frame before SETTINGS");
     this.#blocks.checkOrder(type, streamId);
     if (type !== FRAME.DATA) return;
@@ -144,11 +172,11 @@ export class ClientConnection {
   }
 
   #onDataEnd(streamId: number, isEnd: boolean): void {
-    this.#receiveWindow.refill(this.#handler);
+    this.#receiveWindow.refill(this.#send);
     const stream = this.#stream;
     if (streamId !== stream?.id) return;
     if (isEnd) this.#end(true);
-    else stream.receiveWindow.refill(this.#handler);
+    else stream.receiveWindow.refill(this.#send);
   }
 
   #onFrame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
@@ -194,7 +222,7 @@ export class ClientConnection {
     const before = this.#settings;
     this.#settings = withSettings(before, payload);
     this.#stream?.sendWindow.grow(this.#settings.initialWindowBytes - before.initialWindowBytes);
-    this.#handler.send(encodeFrame(FRAME.SETTINGS, FLAGS.ACK, 0, NOTHING));
+    this.#send(SETTINGS_ACK);
     this.#sendBody();
     this.#handler.onSettings();
   }
@@ -224,7 +252,7 @@ export class ClientConnection {
   #onPing(flags: number, streamId: number, payload: Uint8Array): void {
     if (streamId !== 0) throw broken("PING on a stream");
     if (payload.length !== 8) throw wrongLength();
-    if ((flags & FLAGS.ACK) === 0) this.#handler.send(encodeFrame(FRAME.PING, FLAGS.ACK, 0, payload));
+    if ((flags & FLAGS.ACK) === 0) this.#send(encodeFrame(FRAME.PING, FLAGS.ACK, 0, payload));
   }
 
   #onGoaway(streamId: number, payload: Uint8Array): void {

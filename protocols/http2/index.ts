@@ -2,8 +2,9 @@ export {
   CLIENT_PREFACE_BYTES,
   ClientConnection,
   type ClientConnectionHandler,
+  encodeFirstRequest,
 } from "./client-connection.ts";
-export { FLAGS, FRAME, FRAME_HEADER_BYTES, SETTING } from "./constants.ts";
+export { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME, FRAME_HEADER_BYTES, SETTING } from "./constants.ts";
 export { ERROR_CODE, errorCodeName } from "./error-codes.ts";
 export { FrameDecoder, type FrameHandler } from "./frame-decoder.ts";
 export { concatenated, encodeFrame, encodeHeaders, encodeSettings } from "./frame-encoder.ts";

@@ -19,9 +19,9 @@ export class ReceiveWindow {
   }
 
   /** The frame has been taken. */
-  refill(handler: { send(bytes: Uint8Array): void }): void {
+  refill(send: (bytes: Uint8Array) => void): void {
     if (this.#bytes > DEFAULT_WINDOW_BYTES / 2) return;
-    handler.send(encodeWindowUpdate(this.#streamId, DEFAULT_WINDOW_BYTES - this.#bytes));
+    send(encodeWindowUpdate(this.#streamId, DEFAULT_WINDOW_BYTES - this.#bytes));
     this.#bytes = DEFAULT_WINDOW_BYTES;
   }
 }

@@ -1,24 +1,29 @@
-import { runningUnder } from "./running-under.ts";
+import type { Cancellation } from "./running-under.ts";
 
 /** Why a probe's time is over: its own limit, or nobody wants the answer any more. */
 export type DeadlineReason = "deadline" | "cancelled";
 
+/** Node takes a longer time for none at all. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** One time limit over everything that a probe does: looking up, dialling, redirects, headers and body. */
 export class ProbeDeadline {
   readonly #endMs: number;
-  readonly #signal: AbortSignal | undefined;
+  readonly #cancellation: Cancellation | undefined;
   readonly #timer: NodeJS.Timeout;
   readonly #listeners = new Set<() => void>();
   #reason: DeadlineReason | undefined;
   #isEnded = false;
 
-  constructor(timeoutMs: number, signal?: AbortSignal) {
+  constructor(timeoutMs: number, cancellation?: Cancellation) {
     this.#endMs = performance.now() + timeoutMs;
-    this.#signal = signal;
+    this.#cancellation = cancellation;
     // Where this process was late, answers may lie in the kernel unread: timers run before sockets are read, immediates after.
-    this.#timer = setTimeout(() => setImmediate(() => this.#finish("deadline")), timeoutMs);
-    if (signal?.aborted) this.#finish("cancelled");
-    else if (signal !== undefined) runningUnder(signal).add(this);
+    this.#timer = setTimeout(
+      () => setImmediate(() => this.#finish("deadline")),
+      Math.min(timeoutMs, MAX_TIMER_MS),
+    );
+    cancellation?.add(this);
   }
 
   /** Nobody wants the answer any more. */
@@ -60,7 +65,7 @@ export class ProbeDeadline {
   end(): void {
     this.#isEnded = true;
     clearTimeout(this.#timer);
-    if (this.#signal !== undefined) runningUnder(this.#signal).delete(this);
+    this.#cancellation?.delete(this);
     this.#listeners.clear();
   }
 

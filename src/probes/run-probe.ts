@@ -7,16 +7,22 @@ import { probeHttp } from "./http/http-probe.ts";
 import { ProbeDeadline } from "./probe-deadline.ts";
 import { errored, type ProbeResult } from "./probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "./probe-target.ts";
+import { type Cancellation, runningUnder } from "./running-under.ts";
 import { probeTcp } from "./tcp-probe.ts";
 
 /** `runProbe`, or something that has it run elsewhere. */
-export type RunProbe = typeof runProbe;
+export type RunProbe = (
+  handler: ProbeHandler,
+  target: ProbeTarget,
+  options: ProbeOptions,
+) => Promise<ProbeResult>;
 
-/** Runs a probe once, as the kubelet does. Never rejects; every socket is closed when the promise is kept. */
+/** Runs a probe once, as the kubelet does. Never rejects; every socket is closed when the promise is kept. Exec probes know `options.signal` only. */
 export async function runProbe(
   handler: ProbeHandler,
   target: ProbeTarget,
   options: ProbeOptions,
+  cancellation: Cancellation | undefined = options.signal && runningUnder(options.signal),
 ): Promise<ProbeResult> {
   const { timeoutMs, signal, gates } = options;
   const userAgent = `kube-probe/${options.userAgentVersion}`;
@@ -26,7 +32,7 @@ export async function runProbe(
     const command = expandCommand(exec.command ?? [], target.environment);
     return probeExec(command, target.runCommand, { timeoutMs, signal });
   }
-  const deadline = new ProbeDeadline(timeoutMs, signal);
+  const deadline = new ProbeDeadline(timeoutMs, cancellation);
   try {
     if (httpGet !== undefined) {
       const isH2c = gates.H2CContainerProbe && httpGet.protocol === "HTTP2";
@@ -38,8 +44,7 @@ export async function runProbe(
     }
     if (grpc !== undefined) {
       const isTls = gates.GRPCContainerProbeTLS && grpc.mode === "TLS";
-      const { port, service = "" } = grpc;
-      return await probeGrpc({ host: target.host, port, service, isTls }, { userAgent, timeoutMs, deadline });
+      return await probeGrpc(grpc, target.host, { userAgent, isTls, timeoutMs, deadline });
     }
     return errored(`missing probe handler for ${target.name ?? target.host}`);
   } catch (error) {

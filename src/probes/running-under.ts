@@ -3,20 +3,66 @@ export interface Cancellable {
   cancel(): void;
 }
 
-const running = new WeakMap<AbortSignal, Set<Cancellable>>();
+/** Where it is known as long as it runs. What is added too late is cancelled at once. */
+export interface Cancellation {
+  add(member: Cancellable): void;
+  delete(member: Cancellable): void;
+}
+
+const running = new WeakMap<AbortSignal, SignalledRuns>();
 
 /**
  * What runs under a signal and is cancelled when it aborts; members come and go. A worker has one signal for all its probes: listening
  * once is enough, and adding and taking away a listener for each probe is not cheap.
  */
-export function runningUnder(signal: AbortSignal): Set<Cancellable> {
+export function runningUnder(signal: AbortSignal): Cancellation {
   const known = running.get(signal);
   if (known !== undefined) return known;
-  const members = new Set<Cancellable>();
-  const cancelAll = (): void => {
-    for (const member of [...members]) member.cancel();
-  };
-  signal.addEventListener("abort", cancelAll, { once: true });
-  running.set(signal, members);
-  return members;
+  const runs = new SignalledRuns(signal);
+  running.set(signal, runs);
+  return runs;
+}
+
+class SignalledRuns implements Cancellation {
+  readonly #signal: AbortSignal;
+  readonly #members = new Set<Cancellable>();
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener("abort", () => this.#cancelAll(), { once: true });
+  }
+
+  add(member: Cancellable): void {
+    if (this.#signal.aborted) member.cancel();
+    else this.#members.add(member);
+  }
+
+  delete(member: Cancellable): void {
+    this.#members.delete(member);
+  }
+
+  #cancelAll(): void {
+    for (const member of [...this.#members]) member.cancel();
+    this.#members.clear();
+  }
+}
+
+/** One run that is cancelled by itself, where making a signal for each would cost more than the rest of its book-keeping. */
+export class CancellableRun implements Cancellation, Cancellable {
+  #member: Cancellable | undefined;
+  #isCancelled = false;
+
+  add(member: Cancellable): void {
+    if (this.#isCancelled) member.cancel();
+    else this.#member = member;
+  }
+
+  delete(member: Cancellable): void {
+    if (this.#member === member) this.#member = undefined;
+  }
+
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#member?.cancel();
+  }
 }

@@ -2,6 +2,7 @@ import { ERROR_CODE } from "../error-codes.ts";
 import { Http2Error } from "../http2-error.ts";
 import { bytesOf, DynamicTable, type HeaderEntry } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
+import { latin1 } from "./latin1.ts";
 import { STATIC_TABLE } from "./static-table.ts";
 
 /** The size that both sides begin with, and the most that a peer's encoder may take: we announce no other. */
@@ -96,12 +97,6 @@ export class HeaderDecoder {
     this.#at++;
     return byte;
   }
-}
-
-function latin1(bytes: Uint8Array, start: number, end: number): string {
-  let text = "";
-  for (let at = start; at < end; at++) text += String.fromCharCode(bytes[at] as number);
-  return text;
 }
 
 function malformed(message: string): Http2Error {

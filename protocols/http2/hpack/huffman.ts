@@ -1,3 +1,5 @@
+import { latin1 } from "./latin1.ts";
+
 /** Bits of each byte's code, and of the end-of-string's (RFC 7541 appendix B). The code is canonical: lengths say it all. */
 const CODE_BITS = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28,
@@ -11,6 +13,8 @@ const CODE_BITS = [
   25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
 ] as const;
 
+/** Of the shortest code. */
+const MIN_CODE_BITS = 5;
 const END_OF_STRING = 256;
 /** A leaf holds LEAF + its symbol; an inner node the index of its first child, behind which the second lies. */
 const LEAF = 0x4000;
@@ -21,7 +25,8 @@ const tree = buildTree();
  * beginning of one or is a byte long (RFC 7541 section 5.2).
  */
 export function decodeHuffman(bytes: Uint8Array, start: number, end: number): string | undefined {
-  let text = "";
+  const text = textOf(end - start);
+  let length = 0;
   let node = 0;
   let restBits = 0;
   let isRestOnes = true;
@@ -37,13 +42,21 @@ export function decodeHuffman(bytes: Uint8Array, start: number, end: number): st
         continue;
       }
       if (next === LEAF + END_OF_STRING) return undefined;
-      text += String.fromCharCode(next - LEAF);
+      text[length++] = next - LEAF;
       node = 0;
       restBits = 0;
       isRestOnes = true;
     }
   }
-  return isRestOnes && restBits < 8 ? text : undefined;
+  return isRestOnes && restBits < 8 ? latin1(text, 0, length) : undefined;
+}
+
+/** What short texts are decoded into: memory of their own would cost more than decoding does. */
+const shortText = new Uint8Array(1_024);
+
+function textOf(codedBytes: number): Uint8Array {
+  const mostBytes = Math.ceil((codedBytes * 8) / MIN_CODE_BITS);
+  return mostBytes <= shortText.length ? shortText : new Uint8Array(mostBytes);
 }
 
 function buildTree(): Uint16Array {

@@ -1,11 +1,12 @@
 import { goQuote } from "../../api/go-json.ts";
+import type { GRPCAction } from "../../api/probe-objects.ts";
 import { formatDuration } from "../../config/duration.ts";
-import { joinHostPort } from "../../upstream/go-dial-error.ts";
 import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import { noteCertificate, openSocket } from "../open-socket.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import { failure, type ProbeResult, success, type WireFacts } from "../probe-result.ts";
-import type { ProbeSocket } from "../probe-socket.ts";
+import type { ProbeSocket, SocketTarget } from "../probe-socket.ts";
+import { checkRequestOf } from "./check-request.ts";
 import {
   DEADLINE_EXCEEDED,
   type GrpcStatus,
@@ -21,27 +22,23 @@ const FIRST_BACKOFF_MS = 1_000;
 const BACKOFF_FACTOR = 1.6;
 const BACKOFF_JITTER = 0.2;
 
-export interface GrpcProbeTarget {
-  readonly host: string;
-  readonly port: number;
-  readonly service: string;
-  /** TLS that verifies nothing and shows no certificate (KEP-4939). */
-  readonly isTls: boolean;
-}
-
 export interface GrpcProbeOptions {
   readonly userAgent: string;
+  /** TLS that verifies nothing and shows no certificate (KEP-4939). */
+  readonly isTls: boolean;
   readonly timeoutMs: number;
   readonly deadline: ProbeDeadline;
 }
 
 /** grpc.health.v1.Health/Check. One deadline over dial and call; never an error: every outcome is Success or Failure. */
-export async function probeGrpc(target: GrpcProbeTarget, options: GrpcProbeOptions): Promise<ProbeResult> {
-  const { deadline, timeoutMs, userAgent } = options;
-  const { host, port, service, isTls } = target;
+export async function probeGrpc(
+  action: GRPCAction,
+  host: string,
+  options: GrpcProbeOptions,
+): Promise<ProbeResult> {
+  const { deadline, isTls, timeoutMs, userAgent } = options;
   const wire: WireFacts = {};
-  const authority = joinHostPort(host, port);
-  const request = { scheme: isTls ? "https" : "http", authority, service, userAgent } as const;
+  const request = checkRequestOf(action, host, userAgent, isTls);
   let isConnected = false;
   const onConnected = (): void => {
     isConnected = true;
@@ -52,7 +49,11 @@ export async function probeGrpc(target: GrpcProbeTarget, options: GrpcProbeOptio
     // all look the same to it.
     for (let backoffMs = FIRST_BACKOFF_MS; ; backoffMs *= BACKOFF_FACTOR) {
       const startMs = performance.now();
-      const socket = await connect(target, deadline, wire);
+      const socket = await connect(
+        { host, port: action.port, alpn: isTls ? ["h2"] : undefined },
+        deadline,
+        wire,
+      );
       const outcome = socket && (await checkHealth(socket, request, deadline, onConnected));
       if (outcome !== undefined && outcome !== NOT_CONNECTED) return verdictOf(outcome, timeoutMs, wire);
       const spreadMs = backoffMs * (1 + BACKOFF_JITTER * (2 * Math.random() - 1));
@@ -61,21 +62,22 @@ export async function probeGrpc(target: GrpcProbeTarget, options: GrpcProbeOptio
   } catch (error) {
     if (!(error instanceof DeadlineError)) throw error;
     if (isConnected) return failure(lateText(timeoutMs), wire);
-    return failure(unconnectedText(authority, timeoutMs, deadline), wire);
+    return failure(unconnectedText(request.authority, timeoutMs, deadline), wire);
   }
 }
 
 /** Undefined where that failed. Rejects with DeadlineError. */
 async function connect(
-  { host, port, isTls }: GrpcProbeTarget,
+  target: SocketTarget,
   deadline: ProbeDeadline,
   wire: WireFacts,
 ): Promise<ProbeSocket | undefined> {
   try {
-    const socket = await openSocket({ host, port, alpn: isTls ? ["h2"] : undefined }, deadline);
+    const socket = await openSocket(target, deadline);
     wire.protocol = "tcp";
-    if (isTls) noteCertificate(socket, wire);
-    if (!isTls || socket.alpnProtocol === "h2") return socket;
+    if (target.alpn === undefined) return socket;
+    noteCertificate(socket, wire);
+    if (socket.alpnProtocol === "h2") return socket;
     socket.destroy();
   } catch (error) {
     if (!(error instanceof ExchangeError)) throw error;

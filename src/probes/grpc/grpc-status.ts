@@ -95,6 +95,7 @@ export function statusOfReset(rstCode: number): GrpcStatus {
 
 /** grpc-message: percent-encoded UTF-8; what does not decode stays. */
 function percentDecoded(message: string): string {
+  if (message === "") return message;
   const bytes = message.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );

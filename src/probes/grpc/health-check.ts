@@ -1,35 +1,22 @@
-import {
-  ERROR_CODE,
-  encodeHeaderBlock,
-  encodeHeaders,
-  errorCodeName,
-  type HeaderEntry,
-} from "../../../protocols/http2/index.ts";
+import { ERROR_CODE, errorCodeName } from "../../../protocols/http2/index.ts";
 import { goQuote } from "../../api/go-json.ts";
 import { DeadlineError } from "../exchange-error.ts";
 import { Http2Link } from "../http2/http2-link.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
+import type { CheckRequest } from "./check-request.ts";
 import { statusOfReset, UNAVAILABLE } from "./grpc-status.ts";
-import { encodeCheckRequest } from "./health-messages.ts";
 import { type CheckOutcome, UnaryAnswer } from "./unary-answer.ts";
 
-const CHECK_PATH = "/grpc.health.v1.Health/Check";
 const DRAINING_TEXT = "the connection is draining";
-
-export interface CheckRequest {
-  readonly scheme: "http" | "https";
-  readonly authority: string;
-  readonly service: string;
-  readonly userAgent: string;
-}
 
 /** The server has not shown that it speaks HTTP/2: whoever connects may try again. */
 export const NOT_CONNECTED = "not connected";
 
 /**
  * One unary grpc.health.v1.Health/Check on a new connection, which is closed in the end. Connected means that the server's SETTINGS
- * have come; the call begins then, as grpc-go's does, and `onConnected` is called. Rejects with DeadlineError only.
+ * have come, and `onConnected` is called then. The call goes along with the preface (RFC 9113 section 3.4), where grpc-go waits for them:
+ * a server that never speaks HTTP/2 is not connected all the same. Rejects with DeadlineError only.
  */
 export function checkHealth(
   socket: ProbeSocket,
@@ -55,15 +42,25 @@ export function checkHealth(
     const call = (): void => {
       calls++;
       answer = new UnaryAnswer();
-      const headers = encodeHeaders(link.nextStreamId, headerBlock(request, deadline.remainingMs), false);
-      link.request(headers, encodeCheckRequest(request.service));
+      const { remainingMs } = deadline;
+      const start = link.nextStreamId === 1 ? request.start(remainingMs) : undefined;
+      if (start !== undefined) link.begin(start, request.message.length);
+      else link.request(request.headers(link.nextStreamId, remainingMs), request.message);
     };
     const link = new Http2Link(socket, {
       onSettings: () => {
-        if (!isConnected) onConnected();
+        // A server may say that it takes no streams for now, and the call did not wait to hear it.
+        const isClosed = link.maxConcurrentStreams === 0;
+        if (isConnected) {
+          if (calls === 0 && !isClosed) call();
+          return;
+        }
         isConnected = true;
-        // A server may say that it takes no streams for now.
-        if (calls === 0 && link.maxConcurrentStreams > 0) call();
+        onConnected();
+        if (!isClosed) return;
+        link.forget();
+        answer = undefined;
+        calls = 0;
       },
       onHead: (head) => {
         const outcome = answer?.onHead(head);
@@ -100,24 +97,11 @@ export function checkHealth(
       link.close();
       reject(new DeadlineError());
     });
+    call();
     link.flush();
   });
 }
 
 function closedText(reason: string, goaway: string): string {
   return `closing transport due to: connection error: desc = ${goQuote(reason)}, received prior goaway: ${goaway}`;
-}
-
-function headerBlock({ scheme, authority, userAgent }: CheckRequest, remainingMs: number): Uint8Array {
-  const fields: HeaderEntry[] = [
-    [":method", "POST"],
-    [":scheme", scheme],
-    [":path", CHECK_PATH],
-    [":authority", authority],
-    ["content-type", "application/grpc"],
-    ["user-agent", userAgent],
-    ["te", "trailers"],
-    ["grpc-timeout", `${Math.max(1, Math.ceil(remainingMs * 1_000))}u`],
-  ];
-  return encodeHeaderBlock(fields);
 }

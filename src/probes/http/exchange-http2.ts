@@ -20,9 +20,9 @@ export function exchangeHttp2(
   request: HttpRequest,
   deadline: ProbeDeadline,
 ): Promise<HttpReply> {
-  let headers: Uint8Array;
+  let start: Uint8Array;
   try {
-    headers = request.http2Headers;
+    start = request.http2Start;
   } catch (error) {
     socket.destroy();
     return Promise.reject(new ExchangeError((error as Error).message));
@@ -85,8 +85,7 @@ export function exchangeHttp2(
     const forgetDeadline = deadline.onOver(() =>
       fail(head === undefined ? new DeadlineError() : new ExchangeError(BODY_DEADLINE_TEXT)),
     );
-    link.request(headers);
-    link.flush();
+    link.begin(start);
   });
 }
 

@@ -36,8 +36,10 @@ export function firstHop(
   userAgent: string,
 ): FirstHop {
   const known = prepared.get(action);
-  if (known?.host === host && known.containerPorts === containerPorts && known.userAgent === userAgent)
-    return known;
+  if (known?.host === host && known.userAgent === userAgent) {
+    const isByName = typeof action.port === "string";
+    if (!isByName || known.containerPorts === containerPorts) return known;
+  }
   const port = resolveContainerPort(action.port, containerPorts);
   const scheme = (action.scheme || "HTTP").toLowerCase();
   const url = probeUrl(scheme, action.host || host, port, action.path ?? "/");

@@ -1,4 +1,9 @@
-import { encodeHeaderBlock, encodeHeaders, type HeaderEntry } from "../../../protocols/http2/index.ts";
+import {
+  encodeFirstRequest,
+  encodeHeaderBlock,
+  encodeHeaders,
+  type HeaderEntry,
+} from "../../../protocols/http2/index.ts";
 import { goQuote } from "../../api/go-json.ts";
 import type { HeaderLines } from "./probe-headers.ts";
 
@@ -18,7 +23,7 @@ export class HttpRequest {
   readonly #requestTarget: string;
   readonly #headers: HeaderLines;
   #http1Text: string | undefined;
-  #http2Headers: Uint8Array | undefined;
+  #http2Start: Uint8Array | undefined;
 
   /** `authority` is what Host or `:authority` says. */
   constructor(scheme: string, authority: string, requestTarget: string, headers: HeaderLines) {
@@ -37,13 +42,13 @@ export class HttpRequest {
     return this.#http1Text;
   }
 
-  /** The frames that ask for it on a connection's first stream. Throws Error for what Go's HTTP/2 client refuses to send, in its words. */
-  get http2Headers(): Uint8Array {
-    if (this.#http2Headers !== undefined) return this.#http2Headers;
+  /** All that is said on a connection of its own. Throws Error for what Go's HTTP/2 client refuses to send, in its words. */
+  get http2Start(): Uint8Array {
+    if (this.#http2Start !== undefined) return this.#http2Start;
     const refusal = this.#http2Refusal();
     if (refusal !== undefined) throw new Error(refusal);
-    this.#http2Headers = encodeHeaders(1, encodeHeaderBlock(this.#http2Fields()), true);
-    return this.#http2Headers;
+    this.#http2Start = encodeFirstRequest(encodeHeaders(1, encodeHeaderBlock(this.#http2Fields()), true));
+    return this.#http2Start;
   }
 
   #http2Fields(): HeaderEntry[] {

@@ -8,7 +8,7 @@ import type { ProbeSocket } from "../probe-socket.ts";
 import { http2ErrorText } from "./http2-error-text.ts";
 
 /** What happens on a connection, and its end. */
-export interface Http2LinkHandler extends Omit<ClientConnectionHandler, "send"> {
+export interface Http2LinkHandler extends ClientConnectionHandler {
   /** The connection is over before it was closed here; in Go's words. `isEof`: the server just ended it. */
   onBroken(text: string, isEof: boolean): void;
 }
@@ -31,16 +31,7 @@ export class Http2Link {
   constructor(socket: ProbeSocket, handler: Http2LinkHandler) {
     this.#socket = socket;
     this.#handler = handler;
-    this.#connection = new ClientConnection({
-      send: (bytes) => this.#unsent.push(bytes),
-      onSettings: () => handler.onSettings(),
-      onHead: (head) => handler.onHead(head),
-      onData: (part) => handler.onData(part),
-      onTrailers: (fields) => handler.onTrailers(fields),
-      onEnd: (isByData) => handler.onEnd(isByData),
-      onReset: (code) => handler.onReset(code),
-      onGoaway: (lastStreamId, code, debug) => handler.onGoaway(lastStreamId, code, debug),
-    });
+    this.#connection = new ClientConnection(handler, (bytes) => this.#unsent.push(bytes));
     socket.hear({
       onOpen: () => {},
       onData: (chunk) => this.#onData(chunk),
@@ -60,6 +51,18 @@ export class Http2Link {
   /** Frames for stream `nextStreamId`; sent by `flush`, or when what is being read has been read. */
   request(headers: Uint8Array, body?: Uint8Array): void {
     this.#connection.request(headers, body);
+  }
+
+  /** The preface and the first request in one, as `encodeFirstRequest` makes it: what is sent first, and at once. */
+  begin(bytes: Uint8Array, bodyBytes = 0): void {
+    this.#unsent = [];
+    this.#connection.begin(bytes, bodyBytes);
+    this.flush();
+  }
+
+  /** Nothing more is told of the request that was made last. */
+  forget(): void {
+    this.#connection.forget();
   }
 
   flush(): void {

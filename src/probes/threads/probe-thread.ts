@@ -1,34 +1,41 @@
 // One thread that probes: it is told what to run and tells how it went, both in batches. Counting is done by who asks.
 import { parentPort } from "node:worker_threads";
 import { runProbe } from "../run-probe.ts";
+import { CancellableRun } from "../running-under.ts";
+import { KnownProbes } from "./described-probe.ts";
 import { StartQueue } from "./start-queue.ts";
-import type { ThreadAnswer, ThreadRequest, ThreadRun } from "./thread-messages.ts";
+import {
+  type ThreadAnswer,
+  type ThreadRequest,
+  type ThreadResult,
+  type ThreadRun,
+  toThreadResult,
+} from "./thread-messages.ts";
 
 /** Some milliseconds of work. */
 const STARTS_PER_TURN = 32;
 
 if (parentPort === null) throw new Error("this is a thread's program");
 const port = parentPort;
+const known = new KnownProbes();
 /** By id: what waits, and what runs. */
-const stoppings = new Map<number, AbortController>();
+const running = new Map<number, CancellableRun>();
 const queue = new StartQueue<ThreadRun>(STARTS_PER_TURN, (run) => void start(run), setImmediate);
-let done: [number, ThreadAnswer[number][1]][] = [];
+let done: ThreadResult[] = [];
 
 port.on("message", ({ runs, cancelled }: ThreadRequest) => {
-  for (const { id } of runs) stoppings.set(id, new AbortController());
+  for (const [id] of runs) running.set(id, new CancellableRun());
   queue.add(runs);
-  for (const id of cancelled) stoppings.get(id)?.abort();
+  for (const id of cancelled) running.get(id)?.cancel();
 });
 
-async function start({ id, handler, target, options }: ThreadRun): Promise<void> {
-  const { wire: _, ...result } = await runProbe(handler, target, {
-    ...options,
-    signal: stoppings.get(id)?.signal,
-  });
-  stoppings.delete(id);
+async function start([id, text]: ThreadRun): Promise<void> {
+  const { handler, target, options } = known.read(text);
+  const result = await runProbe(handler, target, options, running.get(id));
+  running.delete(id);
   // All that was read in one turn of the loop is one message.
   if (done.length === 0) setImmediate(answer);
-  done.push([id, result]);
+  done.push(toThreadResult(id, result));
 }
 
 function answer(): void {

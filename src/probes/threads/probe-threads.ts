@@ -5,8 +5,9 @@ import type { ProbeHandler } from "../../api/probe-objects.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 import { runProbe } from "../run-probe.ts";
-import { runningUnder } from "../running-under.ts";
-import type { ThreadAnswer, ThreadRun } from "./thread-messages.ts";
+import { type Cancellable, type Cancellation, runningUnder } from "../running-under.ts";
+import { described } from "./described-probe.ts";
+import { fromThreadResult, type ThreadAnswer, type ThreadRun } from "./thread-messages.ts";
 import { PROBES_PER_THREAD, threadsFor } from "./threads-for.ts";
 
 export interface ProbeThreadsOptions {
@@ -96,11 +97,6 @@ export class ProbeThreads {
 const PROGRAM = new URL(`probe-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
 const ENDED_TEXT = "the thread that probed has ended";
 
-interface PendingRun {
-  readonly resolve: (result: ProbeResult) => void;
-  readonly forget: () => void;
-}
-
 /** One thread, and what it runs. What is asked in one turn of the loop is sent as one message. */
 class ProbeThread {
   readonly #worker: Worker;
@@ -129,20 +125,13 @@ class ProbeThread {
     return this.#running.size;
   }
 
-  run(
-    handler: ProbeHandler,
-    target: ProbeTarget,
-    { signal, ...options }: ProbeOptions,
-  ): Promise<ProbeResult> {
+  run(handler: ProbeHandler, target: ProbeTarget, options: ProbeOptions): Promise<ProbeResult> {
     const id = ++this.#lastId;
-    const { host, containerPorts, name } = target;
-    this.#runs.push({ id, handler, target: { host, containerPorts, name }, options });
+    this.#runs.push([id, described(handler, target, options)]);
     this.#flushLater();
     return new Promise((resolve) => {
-      const members = signal && runningUnder(signal);
-      const cancellable = { cancel: () => this.#cancel(id) };
-      members?.add(cancellable);
-      this.#running.set(id, { resolve, forget: () => members?.delete(cancellable) });
+      const cancellation = options.signal && runningUnder(options.signal);
+      this.#running.set(id, new PendingRun(resolve, cancellation, () => this.#cancel(id)));
     });
   }
 
@@ -168,7 +157,7 @@ class ProbeThread {
   }
 
   #onAnswer(answer: ThreadAnswer): void {
-    for (const [id, result] of answer) this.#settle(id, { ...result, wire: {} });
+    for (const result of answer) this.#settle(result[0], fromThreadResult(result));
   }
 
   #failAll(): void {
@@ -179,7 +168,29 @@ class ProbeThread {
     const run = this.#running.get(id);
     if (run === undefined) return;
     this.#running.delete(id);
-    run.forget();
-    run.resolve(result);
+    run.settle(result);
+  }
+}
+
+/** Somebody waits for a thread. */
+class PendingRun implements Cancellable {
+  readonly cancel: () => void;
+  readonly #resolve: (result: ProbeResult) => void;
+  readonly #cancellation: Cancellation | undefined;
+
+  constructor(
+    resolve: (result: ProbeResult) => void,
+    cancellation: Cancellation | undefined,
+    cancel: () => void,
+  ) {
+    this.#resolve = resolve;
+    this.#cancellation = cancellation;
+    this.cancel = cancel;
+    cancellation?.add(this);
+  }
+
+  settle(result: ProbeResult): void {
+    this.#cancellation?.delete(this);
+    this.#resolve(result);
   }
 }

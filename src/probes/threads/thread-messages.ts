@@ -1,14 +1,7 @@
-import type { ProbeHandler } from "../../api/probe-objects.ts";
-import type { ProbeResult } from "../probe-result.ts";
-import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
+import type { ProbeResult, ProbeVerdict } from "../probe-result.ts";
 
-/** One probe for a thread: what `runProbe` takes, as far as it can be sent. Never an exec probe. */
-export interface ThreadRun {
-  readonly id: number;
-  readonly handler: ProbeHandler;
-  readonly target: Pick<ProbeTarget, "host" | "containerPorts" | "name">;
-  readonly options: Omit<ProbeOptions, "signal">;
-}
+/** One probe for a thread. `probe` is what `described` says of it: texts are cheaper to send than objects, and known again when they return. */
+export type ThreadRun = readonly [id: number, probe: string];
 
 /** To a thread: what is to be run, and which runs nobody wants any more. */
 export interface ThreadRequest {
@@ -17,4 +10,13 @@ export interface ThreadRequest {
 }
 
 /** From a thread: results by id. What was on the wire stays there: it is no part of a verdict. */
-export type ThreadAnswer = readonly (readonly [id: number, result: Omit<ProbeResult, "wire">])[];
+export type ThreadAnswer = readonly ThreadResult[];
+export type ThreadResult = readonly [id: number, result: ProbeVerdict, message: string, error?: string];
+
+export function toThreadResult(id: number, { result, message, error }: ProbeResult): ThreadResult {
+  return error === undefined ? [id, result, message] : [id, result, message, error];
+}
+
+export function fromThreadResult([, result, message, error]: ThreadResult): ProbeResult {
+  return { result, message, wire: {}, ...(error === undefined ? {} : { error }) };
+}

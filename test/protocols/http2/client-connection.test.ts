@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   ClientConnection,
+  encodeFirstRequest,
   encodeFrame,
   encodeHeaderBlock,
   encodeHeaders,
@@ -44,7 +45,6 @@ function connected(body?: Uint8Array, maxHeaderListBytes = 4_096) {
   );
   const connection = new ClientConnection(
     {
-      send: (bytes) => frames.push(bytes),
       onSettings: () => told.push("settings"),
       onHead: ({ status, fields }) => told.push(`head ${status} ${fields.join(";")}`),
       onData: (part) => told.push(`data ${part.length}`),
@@ -53,6 +53,7 @@ function connected(body?: Uint8Array, maxHeaderListBytes = 4_096) {
       onReset: (code) => told.push(`reset ${code}`),
       onGoaway: (last, code, debug) => told.push(`goaway ${last} ${code} ${Buffer.from(debug)}`),
     },
+    (bytes) => frames.push(bytes),
     { maxFrameBytes: 16_384, maxHeaderListBytes },
   );
   connection.request(encodeHeaders(connection.nextStreamId, GET, body === undefined), body);
@@ -233,5 +234,44 @@ describe("what a server may not do", () => {
         expect((error as Error).name, bytes.toString("hex")).toBe("Http2Error");
       }
     }
+  });
+});
+
+describe("a request that is left alone", () => {
+  it("is nobody's business any more, and the next one is answered", () => {
+    const { connection, push, told, sent } = connected();
+    push(settings());
+    connection.forget();
+    push(head(), data(5), encodeFrame(FRAME.RST_STREAM, 0, 1, uint32(7)));
+    expect(told).toEqual(["settings"]);
+    connection.request(encodeHeaders(connection.nextStreamId, GET, true));
+    expect(sent.at(-1)).toMatch(/^HEADERS 5 3 /);
+    push(encodeHeaders(3, block([":status", "204"]), true));
+    expect(told).toEqual(["settings", "head 204 ", "end"]);
+  });
+});
+
+describe("a first request that was made before", () => {
+  it("has the preface, and its body counts against what the server takes", () => {
+    const sent: Uint8Array[] = [];
+    const nothing = () => {};
+    const handler = {
+      onSettings: nothing,
+      onHead: nothing,
+      onData: nothing,
+      onTrailers: nothing,
+      onEnd: nothing,
+      onReset: nothing,
+      onGoaway: nothing,
+    };
+    const connection = new ClientConnection(handler, (bytes) => sent.push(bytes));
+    const first = encodeFirstRequest(encodeHeaders(1, GET, false), new Uint8Array(16_000));
+    expect(Buffer.from(first).toString("latin1").startsWith("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")).toBe(true);
+    connection.begin(first, 16_000);
+    connection.forget();
+    connection.request(encodeHeaders(3, GET, false), new Uint8Array(60_000));
+    const bodyBytes = sent.slice(2).reduce((bytes, frame) => bytes + frame.length - 9, 0);
+    expect(sent[0]).toBe(first);
+    expect(bodyBytes).toBe(65_535 - 16_000);
   });
 });

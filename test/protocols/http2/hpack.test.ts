@@ -117,3 +117,23 @@ describe("encodeHeaderBlock", () => {
     expect(refusal(() => decoder.decode(Uint8Array.of(0xbe), MAX_BYTES))).toMatchObject({ code: 9 });
   });
 });
+
+describe("texts longer than a part of the memory they are decoded into", () => {
+  it("Huffman-coded and plain ones come whole, and one does not change another", () => {
+    // `a` is 00011: eight of them are five bytes.
+    const coded = (eights: number) => "18c6318c63".repeat(eights);
+    const length = (bytes: number) => Buffer.from([0x7f, ...varint(bytes - 0x7f)]);
+    const varint = (rest: number): number[] =>
+      rest < 0x80 ? [rest] : [(rest & 0x7f) | 0x80, ...varint(rest >> 7)];
+    const huffman = Buffer.concat([length(5 * 800), Buffer.from(coded(800), "hex")]);
+    huffman[0] = 0xff;
+    const plain = Buffer.concat([length(3_000), Buffer.alloc(3_000, 0xe4)]);
+    const field = (value: Buffer) => Buffer.concat([Buffer.from([0x00, 0x01, 0x78]), value]);
+    const block = Buffer.concat([field(huffman), field(plain), field(Buffer.from("8518c6318c63", "hex"))]);
+    expect(new HeaderDecoder().decode(block, MAX_BYTES)).toEqual([
+      ["x", "a".repeat(6_400)],
+      ["x", "\u00e4".repeat(3_000)],
+      ["x", "a".repeat(8)],
+    ]);
+  });
+});

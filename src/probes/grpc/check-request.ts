@@ -1,0 +1,94 @@
+import {
+  concatenated,
+  DEFAULT_MAX_FRAME_BYTES,
+  encodeFirstRequest,
+  encodeHeaderBlock,
+  encodeHeaders,
+  type HeaderEntry,
+} from "../../../protocols/http2/index.ts";
+import type { GRPCAction } from "../../api/probe-objects.ts";
+import { joinHostPort } from "../../upstream/go-dial-error.ts";
+import { encodeCheckRequest } from "./health-messages.ts";
+
+const CHECK_PATH = "/grpc.health.v1.Health/Check";
+
+/** A call of grpc.health.v1.Health/Check, and what of its bytes is the same each time. */
+export class CheckRequest {
+  /** In its gRPC frame. */
+  readonly message: Uint8Array;
+  /** Of the server, `host:port`. */
+  readonly authority: string;
+  readonly #block: Uint8Array;
+  #start: { readonly timeoutMs: number; readonly bytes: Uint8Array } | undefined;
+
+  constructor(scheme: "http" | "https", authority: string, service: string, userAgent: string) {
+    const fields: HeaderEntry[] = [
+      [":method", "POST"],
+      [":scheme", scheme],
+      [":path", CHECK_PATH],
+      [":authority", authority],
+      ["content-type", "application/grpc"],
+      ["user-agent", userAgent],
+      ["te", "trailers"],
+    ];
+    this.authority = authority;
+    this.message = encodeCheckRequest(service);
+    this.#block = encodeHeaderBlock(fields);
+  }
+
+  /** The frames that begin the call; the message ends it. */
+  headers(streamId: number, remainingMs: number): Uint8Array {
+    return this.#headers(streamId, wholeMs(remainingMs));
+  }
+
+  /**
+   * All that is said first on a connection; undefined for a message that is longer than a frame. Made once for each millisecond that is
+   * left, and nearly all calls of a probe have the same.
+   */
+  start(remainingMs: number): Uint8Array | undefined {
+    if (this.message.length > DEFAULT_MAX_FRAME_BYTES) return undefined;
+    const timeoutMs = wholeMs(remainingMs);
+    if (this.#start?.timeoutMs !== timeoutMs) {
+      const bytes = encodeFirstRequest(this.#headers(1, timeoutMs), this.message);
+      this.#start = { timeoutMs, bytes };
+    }
+    return this.#start.bytes;
+  }
+
+  #headers(streamId: number, timeoutMs: number): Uint8Array {
+    const timeout = encodeHeaderBlock([["grpc-timeout", `${timeoutMs}m`]]);
+    return encodeHeaders(streamId, concatenated([this.#block, timeout]), false);
+  }
+}
+
+/** Of grpc-timeout, which has eight digits at most (gRPC over HTTP/2, Timeout). */
+const MAX_TIMEOUT_VALUE = 99_999_999;
+
+/** grpc-timeout in its unit `m`: our own clock ends the call to the microsecond. */
+function wholeMs(milliseconds: number): number {
+  return Math.min(MAX_TIMEOUT_VALUE, Math.max(1, Math.ceil(milliseconds)));
+}
+
+interface PreparedRequest {
+  readonly host: string;
+  readonly userAgent: string;
+  readonly isTls: boolean;
+  readonly request: CheckRequest;
+}
+
+/** By action, which belongs to one pod and is never changed. */
+const prepared = new WeakMap<GRPCAction, PreparedRequest>();
+
+export function checkRequestOf(
+  action: GRPCAction,
+  host: string,
+  userAgent: string,
+  isTls: boolean,
+): CheckRequest {
+  const known = prepared.get(action);
+  if (known?.host === host && known.userAgent === userAgent && known.isTls === isTls) return known.request;
+  const authority = joinHostPort(host, action.port);
+  const request = new CheckRequest(isTls ? "https" : "http", authority, action.service ?? "", userAgent);
+  prepared.set(action, { host, userAgent, isTls, request });
+  return request;
+}
