@@ -20,6 +20,7 @@ import { MergedMetrics } from "./observability/merged-metrics.ts";
 import { alone, urlOf } from "./surroundings.ts";
 import type { BoundAddress, ListenCall, WorkerStart } from "./workers/calls.ts";
 import { HandOver } from "./workers/hand-over.ts";
+import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatch } from "./workers/prober-watch.ts";
 import { SharedPlaces } from "./workers/shared-places.ts";
 import { SharedProbing } from "./workers/shared-probing.ts";
 import { type Worker, WorkerPool } from "./workers/worker-pool.ts";
@@ -78,7 +79,24 @@ export async function startWorkers(
     acceptors.set(name, known);
     return (await known).address() as AddressInfo;
   };
-  const probing = new SharedProbing(() => pool.workers);
+  const proberWatch = new ProberWatch<Worker>({
+    onHung: ({ index, process: child }) => {
+      const silentSeconds = (PROBER_BEAT_MS * MAX_SILENT_BEATS) / 1_000;
+      logger.error(
+        { worker: index, workerPid: child.pid, silentSeconds },
+        "the worker that probes for all does not answer, and is killed",
+      );
+      child.kill("SIGKILL");
+    },
+  });
+  const probing = new SharedProbing<Worker>(() => pool.workers, {
+    onProber: (worker) => (worker === undefined ? proberWatch.stop() : proberWatch.watch(worker)),
+    onFailed: ({ index, process: child }, { message }) =>
+      logger.error(
+        { worker: index, workerPid: child.pid, problem: message },
+        "a worker could not begin to probe for all",
+      ),
+  });
   const countReady = (): void => metrics.workersReady(pool.workers.filter(({ isTaking }) => isTaking).length);
   const pool: WorkerPool = new WorkerPool({
     count,
@@ -158,6 +176,7 @@ export async function startWorkers(
 
   const stop = async (): Promise<void> => {
     await pool.shutDown();
+    proberWatch.stop();
     for (const acceptor of acceptors.values()) void acceptor.then((server) => server.close()).catch(() => {});
     admin.close();
     admin.closeAllConnections();

@@ -16,6 +16,7 @@ const primary = new WorkerSide(process, {
   start,
   reload: async (text) => await reload?.(text),
   learn: (findings) => gateway?.probes.learn(findings),
+  beat: () => undefined,
   probe: ({ isSuccessor }) => gateway?.probes.begin(isSuccessor),
   metrics: async () => (await gateway?.metrics()) ?? [],
   sessions: () => gateway?.sessions() ?? [],

@@ -61,8 +61,10 @@ export type WorkerCalls = {
   readonly reload: { readonly body: string; readonly answer: undefined };
   /** What another worker's probes have found. */
   readonly learn: { readonly body: readonly ProbeFinding[]; readonly answer: undefined };
-  /** This worker probes for all from now on; after another one, if `isSuccessor`. */
+  /** This worker probes for all from now on; after another one, if `isSuccessor`. Answered when its probes have begun. */
   readonly probe: { readonly body: { readonly isSuccessor: boolean }; readonly answer: undefined };
+  /** Answered at once, by whoever still answers. */
+  readonly beat: { readonly body: undefined; readonly answer: undefined };
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
   /** What it holds of all nodes, or of the one of that name. */

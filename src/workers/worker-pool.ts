@@ -6,6 +6,7 @@ import type { PrimaryCalls, WorkerCalls, WorkerStart } from "./calls.ts";
 import type { Recipient } from "./hand-over.ts";
 import { type Handlers, Link } from "./link.ts";
 import type { ProbeFinding } from "./probe-findings.ts";
+import type { Watched } from "./prober-watch.ts";
 import { RestartDelay } from "./restart-delay.ts";
 import type { Prober } from "./shared-probing.ts";
 
@@ -13,7 +14,7 @@ import type { Prober } from "./shared-probing.ts";
 const KILL_AFTER_MS = 10_000;
 
 /** One process of the gateway, as its primary sees it. */
-export class Worker implements Recipient, Prober {
+export class Worker implements Recipient, Prober, Watched {
   readonly index: number;
   readonly process: ChildProcess;
   readonly link: Link<PrimaryCalls, WorkerCalls>;
@@ -39,8 +40,12 @@ export class Worker implements Recipient, Prober {
     this.link.tell("learn", findings);
   }
 
-  probe(isSuccessor: boolean): void {
-    this.link.tell("probe", { isSuccessor });
+  probe(isSuccessor: boolean): Promise<unknown> {
+    return this.link.ask("probe", { isSuccessor });
+  }
+
+  beat(): Promise<unknown> {
+    return this.link.ask("beat", undefined);
   }
 }
 

@@ -19,8 +19,12 @@ class FakeWorker implements Prober {
     this.learned.push(findings);
   }
 
-  probe(isSuccessor: boolean): void {
+  /** What `probe` rejects with. */
+  problem: Error | undefined;
+
+  async probe(isSuccessor: boolean): Promise<void> {
     this.named.push(isSuccessor);
+    if (this.problem !== undefined) throw this.problem;
   }
 }
 
@@ -35,13 +39,18 @@ const pod = (status: { phase: "Running" } | undefined): ProbeFinding => ({
 
 function start(...readySinceMs: (number | undefined)[]) {
   const workers = readySinceMs.map((since) => new FakeWorker(since));
-  const probing = new SharedProbing(() => workers);
+  const probers: (FakeWorker | undefined)[] = [];
+  const failed: (readonly [FakeWorker, Error])[] = [];
+  const probing = new SharedProbing<FakeWorker>(() => workers, {
+    onProber: (worker) => probers.push(worker),
+    onFailed: (...failure) => failed.push(failure),
+  });
   const kill = (worker: FakeWorker, isExpected = false): void => {
     workers.splice(workers.indexOf(worker), 1);
     worker.readySinceMs = undefined;
     probing.gone(worker, isExpected);
   };
-  return { workers, probing, kill };
+  return { workers, probing, kill, probers, failed };
 }
 
 describe("SharedProbing", () => {
@@ -59,6 +68,19 @@ describe("SharedProbing", () => {
     starting.readySinceMs = 40;
     probing.ready(starting);
     expect(starting.named).toEqual([true]);
+  });
+
+  it("tells who probes, and who could not begin", async () => {
+    const { workers, probing, kill, probers, failed } = start(10, 20);
+    const [first, second] = workers as [FakeWorker, FakeWorker];
+    second.problem = new Error("no such file");
+    probing.ready(first);
+    expect(probers).toEqual([first]);
+    kill(first);
+    expect(probers).toEqual([first, undefined, second]);
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(failed).toEqual([[second, second.problem]]);
   });
 
   it("names nobody while the gateway ends", () => {

@@ -158,6 +158,20 @@ describe("probes of three workers", () => {
     expect(probers()).toHaveLength(1);
   });
 
+  it("go on in another one when the prober hangs: it is killed and replaced", async () => {
+    await start();
+    await eventually("a prober", () => probers().length === 1);
+    const hung = probers()[0]?.pid as number;
+    process.kill(hung, "SIGSTOP");
+    await eventually("another prober", () => probers().length === 2, { timeoutMs: 70_000 });
+    expect(probers()[1]).toMatchObject({ isSuccessor: true });
+    expect(probers()[1]?.pid).not.toBe(hung);
+    expect(gateway.log()).toContain("the worker that probes for all does not answer, and is killed");
+    const before = backend.probedMs.length;
+    await eventually("probes that go on", () => backend.probedMs.length > before + 1, { timeoutMs: 10_000 });
+    await expect.poll(() => gateway.metric("sluice_workers_ready")).toBe(WORKERS);
+  });
+
   it("go on in another one when the prober is killed, and nobody who was ready stops being so", async () => {
     await start();
     await expect.poll(() => statusesOf(connectToAll())).toEqual(ALL_READY);
