@@ -1,8 +1,8 @@
 import { readUint32 } from "../bytes/index.ts";
-import { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME, SETTING } from "./constants.ts";
+import { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME } from "./constants.ts";
 import { ERROR_CODE } from "./error-codes.ts";
 import { FrameDecoder } from "./frame-decoder.ts";
-import { concatenated, encodeFrame, encodePreface } from "./frame-encoder.ts";
+import { encodeFrame } from "./frame-encoder.ts";
 import { HeaderBlockReader, tooManyHeaders } from "./header-block-reader.ts";
 import { bytesOf, type HeaderEntry } from "./hpack/dynamic-table.ts";
 import { Http2Error } from "./http2-error.ts";
@@ -27,18 +27,6 @@ export interface ClientConnectionHandler {
   onReset(code: number): void;
   /** No stream after that one is answered any more. `debug` is what the server wants to be known. */
   onGoaway(lastStreamId: number, code: number, debug: Uint8Array): void;
-}
-
-/** No pushes; everything else is the protocol's default, and so unsaid. */
-export const CLIENT_PREFACE_BYTES: Uint8Array = encodePreface([[SETTING.ENABLE_PUSH, 0]]);
-
-/**
- * The preface and a whole first request, to be made once and sent on many connections. `headers` are what `encodeHeaders` makes for stream
- * 1; `body` fits one frame.
- */
-export function encodeFirstRequest(headers: Uint8Array, body: Uint8Array = NOTHING): Uint8Array {
-  const data = body.length === 0 ? NOTHING : encodeFrame(FRAME.DATA, FLAGS.END_STREAM, 1, body);
-  return concatenated([CLIENT_PREFACE_BYTES, headers, data]);
 }
 
 const NOTHING = new Uint8Array(0);

@@ -1,5 +1,12 @@
 import { writeUint24, writeUint32 } from "../bytes/index.ts";
-import { CLIENT_PREFACE, DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME, FRAME_HEADER_BYTES } from "./constants.ts";
+import {
+  CLIENT_PREFACE,
+  DEFAULT_MAX_FRAME_BYTES,
+  FLAGS,
+  FRAME,
+  FRAME_HEADER_BYTES,
+  SETTING,
+} from "./constants.ts";
 
 /** One frame, header and payload. `payload` is at most `DEFAULT_MAX_FRAME_BYTES` long. */
 export function encodeFrame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {
@@ -54,4 +61,16 @@ export function concatenated(parts: readonly Uint8Array[]): Uint8Array {
     at += part.length;
   }
   return whole;
+}
+
+/** No pushes; everything else is the protocol's default, and so unsaid. */
+export const CLIENT_PREFACE_BYTES: Uint8Array = encodePreface([[SETTING.ENABLE_PUSH, 0]]);
+
+/**
+ * The preface and a whole first request, to be made once and sent on many connections. `headers` are what `encodeHeaders` makes for stream
+ * 1; `body` fits one frame.
+ */
+export function encodeFirstRequest(headers: Uint8Array, body: Uint8Array = new Uint8Array(0)): Uint8Array {
+  const data = body.length === 0 ? body : encodeFrame(FRAME.DATA, FLAGS.END_STREAM, 1, body);
+  return concatenated([CLIENT_PREFACE_BYTES, headers, data]);
 }

@@ -1,13 +1,18 @@
 export {
-  CLIENT_PREFACE_BYTES,
   ClientConnection,
   type ClientConnectionHandler,
-  encodeFirstRequest,
 } from "./client-connection.ts";
 export { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME, FRAME_HEADER_BYTES, SETTING } from "./constants.ts";
 export { ERROR_CODE, errorCodeName } from "./error-codes.ts";
 export { FrameDecoder, type FrameHandler } from "./frame-decoder.ts";
-export { concatenated, encodeFrame, encodeHeaders, encodeSettings } from "./frame-encoder.ts";
+export {
+  CLIENT_PREFACE_BYTES,
+  concatenated,
+  encodeFirstRequest,
+  encodeFrame,
+  encodeHeaders,
+  encodeSettings,
+} from "./frame-encoder.ts";
 export type { HeaderEntry } from "./hpack/dynamic-table.ts";
 export { HeaderDecoder } from "./hpack/header-decoder.ts";
 export { encodeHeaderBlock } from "./hpack/header-encoder.ts";

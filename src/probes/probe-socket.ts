@@ -23,7 +23,6 @@ export interface SocketHearer {
 }
 
 const CONNECT_OPTIONS = {
-  noDelay: true,
   /** Long enough for a slow address, so that a healthy one does not lose against an unreachable one. */
   autoSelectFamilyAttemptTimeout: 1_000,
 };
@@ -128,6 +127,7 @@ export class ProbeSocket {
     });
     return (
       socket
+        .setNoDelay()
         // A handshake may break too, and then names both ends.
         .on("connect", () => this.#noteRoute())
         .on("secureConnect", () => this.#hearer.onOpen())
@@ -148,7 +148,9 @@ class PlainSocket extends Socket {
   onBreak: () => void = ignore;
 
   constructor(onData: (chunk: Buffer) => void) {
-    const options: SocketConstructorOpts & ConnectOpts = {
+    const options: SocketConstructorOpts & ConnectOpts & { readonly noDelay: boolean } = {
+      // Node's `connect` does not look at it.
+      noDelay: true,
       onread: {
         buffer: readMemory,
         callback: (bytes) => {
