@@ -8,7 +8,8 @@ import { untilStill } from "../support/still.ts";
 
 /** More than all the buffers between a command and a terminal. */
 const OUTPUT_BYTES = 24 * 1024 * 1024;
-const FLOOD = `echo begins; head -c ${OUTPUT_BYTES} /dev/zero | tr '\\0' z; exit 5`;
+/** Waits for a key at its end: the kernel drops what a terminal has not read when the program that leads it ends. */
+const FLOOD = `echo begins; head -c ${OUTPUT_BYTES} /dev/zero | tr '\\0' z; read -r _; exit 5`;
 /** What a session may add to a client that has started: read chunks, and what the collector has not taken yet. */
 const MAX_GROWTH_KIB = 64 * 1024;
 
@@ -64,6 +65,8 @@ describe("a terminal that stops reading", { timeout: 120_000 }, () => {
     expect(figure("io", "rchar")).toBeLessThan(OUTPUT_BYTES / 2);
     expect(figure("status", "VmRSS") - startKib).toBeLessThan(MAX_GROWTH_KIB);
     child.resume();
+    await eventually("all of it", () => seen() >= OUTPUT_BYTES, { timeoutMs: 90_000 });
+    child.write("\r");
     expect(await ended).toBe(5);
     expect(seen()).toBe(OUTPUT_BYTES);
   });
