@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Pace } from "./bandwidth.ts";
 import { gatherWrites } from "./gathered-writes.ts";
-import { releaseChunk } from "./reused-reads.ts";
+import { recycleChunks } from "./reused-reads.ts";
 
 /** After so much a source waits for the next turn of the event loop: libuv alone would read 2 MiB from one before it looks at another. */
 const TURN_BYTES = 256 * 1024;
@@ -43,7 +43,7 @@ export function feed(
       sink.uncork();
     }
     // Mostly the kernel has taken all of it by now: the memory is free, and there is nothing to wait for.
-    if (sink.writableLength === 0) releaseChunk(source);
+    if (sink.writableLength === 0) recycleChunks(source);
     else if (sink.writableNeedDrain) source.pause();
     bytesOfTurn += chunk.byteLength;
     if (bytesOfTurn >= TURN_BYTES) {
@@ -58,7 +58,10 @@ export function feed(
     source.pause();
     pace?.wakeIn(waitMs, wake);
   });
-  sink.on("drain", resume);
+  sink.on("drain", () => {
+    if (sink.writableLength === 0) recycleChunks(source);
+    resume();
+  });
   // An upgraded socket is handed over paused, and a listener alone does not wake a socket that was paused.
   source.resume();
 }

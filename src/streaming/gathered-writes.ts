@@ -5,8 +5,8 @@ import { TLSSocket } from "node:tls";
 const GATHER_BYTES = 64 * 1024;
 /** A prompt's worth leaves at once; of more, everything that one turn of the event loop brings leaves together. */
 const PROMPT_BYTES = 4 * 1024;
-/** Memories that wait for the next bulk session. */
-const MAX_SPARE_MEMORIES = 16;
+/** Memories that wait for the next bulk session: 8 MiB. Of many sessions that take turns, each dropped one is garbage that nobody collects in time. */
+const MAX_SPARE_MEMORIES = 128;
 
 const spareMemories: Buffer[] = [];
 

@@ -12,10 +12,23 @@ const QUIET_READS = 32;
 /** A smaller rest is not worth a read of its own. */
 const MIN_READ_BYTES = 2 * 1024;
 
+type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
+
+/**
+ * Memories of records that wait for the next socket that needs one: 4 MiB. Dropped, they would be garbage that nobody collects in time. Plain
+ * sockets have none: what the kernel has not taken is little, and to use cold memory again cost them more than new memory.
+ */
+const MAX_SPARE_RECORDS = 256;
+const spareRecords: Memory[] = [];
+/** So many memories of one socket are remembered to be used again; a queue that never empties would remember more and more. */
+const MAX_KEPT_MEMORIES = 8;
+
 /** The memory that one socket reads into. */
 class ReadBuffer {
   /** Nobody looks at what was read any more: all of the memory may be overwritten. */
-  isFree = true;
+  #isFree = true;
+  /** Memories of before that may still be looked at. */
+  readonly #kept: Memory[] = [];
   readonly #bulkBytes: number;
   #memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
   /** At the start of the memory: what may still be looked at. */
@@ -26,16 +39,38 @@ class ReadBuffer {
     this.#bulkBytes = BULK_BYTES[transport];
   }
 
+  /** A chunk is about to be looked at. */
+  hold(): void {
+    this.#isFree = false;
+  }
+
+  /** Nobody looks at the last chunk any more. */
+  release(): void {
+    this.#isFree = true;
+    this.#kept.length = 0;
+  }
+
+  /** Nobody looks at any chunk any more. */
+  recycle(): void {
+    for (const memory of this.#kept) {
+      if (spareRecords.length < MAX_SPARE_RECORDS) spareRecords.push(memory);
+    }
+    this.release();
+  }
+
   /** Where to read to next, after a read that brought `bytesRead`. */
   prepare(bytesRead: number): Buffer {
     const size = this.#nextSize(bytesRead);
-    this.#keptBytes = this.isFree ? 0 : this.#keptBytes + bytesRead;
+    this.#keptBytes = this.#isFree ? 0 : this.#keptBytes + bytesRead;
     if (this.#keptBytes === 0 && size === this.#memory.byteLength) return this.#memory;
 
     // What is kept shares its memory with what comes next, so that small chunks in a queue do not hold large buffers.
     const restBytes = this.#memory.byteLength - this.#keptBytes;
     if (this.#keptBytes > 0 && restBytes >= MIN_READ_BYTES) return this.#memory.subarray(this.#keptBytes);
-    this.#memory = Buffer.allocUnsafeSlow(size);
+    const isRecord = this.#memory.byteLength === BULK_BYTES.tls && this.#bulkBytes === BULK_BYTES.tls;
+    if (isRecord && this.#keptBytes > 0 && this.#kept.length < MAX_KEPT_MEMORIES)
+      this.#kept.push(this.#memory);
+    this.#memory = (size === BULK_BYTES.tls ? spareRecords.pop() : undefined) ?? Buffer.allocUnsafeSlow(size);
     this.#keptBytes = 0;
     return this.#memory;
   }
@@ -74,7 +109,7 @@ export class ReusedReads {
     buffer: () => this.#buffer.prepare(this.#bytesRead),
     callback: (bytesRead, memory) => {
       this.#bytesRead = bytesRead;
-      this.#buffer.isFree = false;
+      this.#buffer.hold();
       this.#pass(memory.subarray(0, bytesRead));
       return true;
     },
@@ -97,6 +132,13 @@ export class ReusedReads {
 
 /** Says, within a socket's 'data' event, that nobody will look at the chunk any more when the event returns. */
 export function releaseChunk(socket: Duplex): void {
-  const buffer = buffers.get(socket);
-  if (buffer !== undefined) buffer.isFree = true;
+  buffers.get(socket)?.release();
+}
+
+/**
+ * Says that nobody looks at any chunk that the socket has ever brought, or, within its 'data' event, will when the event returns: sockets of
+ * other sessions may read into their memory then.
+ */
+export function recycleChunks(socket: Duplex): void {
+  buffers.get(socket)?.recycle();
 }

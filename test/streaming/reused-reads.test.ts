@@ -1,28 +1,30 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { ReusedReads, releaseChunk } from "../../src/streaming/reused-reads.ts";
+import { ReusedReads, recycleChunks, releaseChunk } from "../../src/streaming/reused-reads.ts";
 
-let server: Server | undefined;
-let reader: Socket | undefined;
+const servers: Server[] = [];
+const readers: Socket[] = [];
 
 afterEach(async () => {
-  reader?.destroy();
-  await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));
+  for (const reader of readers.splice(0)) reader.destroy();
+  await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => void server.close(resolve))));
 });
 
 /** A socket with reused reads, and the peer that writes to it. */
-async function pair(): Promise<{ reader: Socket; writer: Socket }> {
-  server = createServer();
+async function pair(transport: "tcp" | "tls" = "tcp"): Promise<{ reader: Socket; writer: Socket }> {
+  const server = createServer();
+  servers.push(server);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const accepted = once(server, "connection");
-  const reads = new ReusedReads("tcp");
-  reader = connect({
+  const reads = new ReusedReads(transport);
+  const reader = connect({
     port: (server.address() as AddressInfo).port,
     host: "127.0.0.1",
     onread: reads.options,
   });
+  readers.push(reader);
   reads.attach(reader);
   const [writer] = (await accepted) as [Socket];
   return { reader, writer };
@@ -88,5 +90,27 @@ describe("ReusedReads", () => {
     );
     expect(Math.max(...sizes)).toBe(64 * 1024);
     expect(sizes.at(-1)).toBe(1024);
+  });
+
+  it("lets others read into memory of kept chunks when these are recycled, and not before", async () => {
+    const large = Array.from({ length: 20 }, (_, index) => Buffer.alloc(64 * 1024, index));
+    const keeping = await pair("tls");
+    const kept: Buffer[] = [];
+    await exchange(keeping, large, (chunk) => void kept.push(chunk));
+    const memories = new Set(kept.map(({ buffer }) => buffer));
+
+    const other = await pair("tls");
+    const seen = new Set<ArrayBufferLike>();
+    const take = (chunk: Buffer): void => void seen.add(chunk.buffer);
+    await exchange(other, large, take);
+    expect([...seen].filter((memory) => memories.has(memory as ArrayBuffer))).toEqual([]);
+    expect(Buffer.concat(kept).equals(Buffer.concat(large))).toBe(true);
+
+    recycleChunks(keeping.reader);
+    await exchange(other, large, take);
+    const taken = [...seen].filter((memory) => memories.has(memory as ArrayBuffer));
+    expect(taken.length).toBeGreaterThan(0);
+    // No more of one socket are remembered.
+    expect(taken.length).toBeLessThanOrEqual(8);
   });
 });
