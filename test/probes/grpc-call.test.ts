@@ -152,7 +152,7 @@ it.each([
   expect(fields.get("grpc-timeout")).toMatch(expected);
 });
 
-it("the same probe asks another service, or another address, once it is told so", async () => {
+it("the same probe names another address, and another version, once it is told so", async () => {
   const first = await serve(
     ({ say }) => say(encodeSettings([])),
     (what, { answer }) => {
@@ -162,7 +162,8 @@ it("the same probe asks another service, or another address, once it is told so"
   const grpc = { port: first.port };
   await probe({ grpc });
   expect(first.fields.get(":authority")).toBe(`127.0.0.1:${first.port}`);
-  await probe({ grpc }, { target: { host: "localhost" }, userAgentVersion: "1.99" });
+  await probe({ grpc }, { target: { host: "localhost" } });
   expect(first.fields.get(":authority")).toBe(`localhost:${first.port}`);
+  await probe({ grpc }, { target: { host: "localhost" }, userAgentVersion: "1.99" });
   expect(first.fields.get("user-agent")).toBe("kube-probe/1.99");
 });
