@@ -111,7 +111,8 @@ export class SpdyConnection {
    * last stream and say GOAWAY in one breath, and close; a GOAWAY of ours would be one more write, and a RST the answer.
    */
   finish(): void {
-    if (this.#isReceiving) {
+    // Who is told that the connection is over may finish it at once.
+    if (this.#isReceiving && !this.#isOver) {
       this.#isFinishing = true;
       return;
     }

@@ -11,6 +11,26 @@ let ends: SpdyConnectionEnd[];
 let written: Uint8Array[];
 let connection: SpdyConnection;
 
+const connectionOf = (socket: PassThrough): SpdyConnection =>
+  new SpdyConnection(
+    socket,
+    {
+      onEnd: (end) => {
+        ends.push(end);
+        // As whoever serves it does.
+        connection.finish();
+      },
+    },
+    {
+      role: "client",
+      limits: defaultSpdyLimits,
+      lingerTimes: { lingerIdleMs: 1_000, lingerMaxMs: 5_000 },
+      clock: new ManualClock(),
+      pingIntervalMs: 0,
+      maxQueuedBytes: 1024 * 1024,
+    },
+  );
+
 /** A connection of which we are the client, with one open stream, whose end is the end of all: that of a command. */
 beforeEach(() => {
   ends = [];
@@ -21,18 +41,7 @@ beforeEach(() => {
     written.push(bytes);
     return write(bytes);
   };
-  connection = new SpdyConnection(
-    socket,
-    { onEnd: (end) => ends.push(end) },
-    {
-      role: "client",
-      limits: defaultSpdyLimits,
-      lingerTimes: { lingerIdleMs: 1_000, lingerMaxMs: 5_000 },
-      clock: new ManualClock(),
-      pingIntervalMs: 0,
-      maxQueuedBytes: 1024 * 1024,
-    },
-  );
+  connection = connectionOf(socket);
   connection.openStream([["streamtype", "error"]], {
     onReply: () => {},
     onData: () => {},
@@ -62,6 +71,13 @@ describe("the end of a SPDY connection that is decided on while a chunk is read"
     connection.receive(Buffer.concat([reset(), goAway()]));
     connection.socket.destroy();
     expect(ends).toEqual([]);
+  });
+
+  it("ends when whoever is told of the peer's GOAWAY finishes it", () => {
+    connection = connectionOf(new PassThrough());
+    connection.receive(goAway());
+    expect(ends).toHaveLength(1);
+    expect(connection.socket.writableEnded).toBe(true);
   });
 
   it("closes behind a rest that can not be read", () => {
