@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Pod, PodStatus } from "./api/objects.ts";
-import { type BuiltProbes, buildProbes, type ProbeParts, publishToStore } from "./build-probes.ts";
+import { publishToStore } from "./build-pod-probes.ts";
+import { type BuiltProbes, buildProbes, type ProbeParts } from "./build-probes.ts";
 import type { ClusterStore } from "./cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { KnownNodes } from "./gateway/nodes/known-nodes.ts";
