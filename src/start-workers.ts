@@ -1,20 +1,17 @@
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type IncomingMessage, type ServerResponse, request as sendRequest } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { type AdminSession, createAdminServer } from "./admin/admin-server.ts";
 import type { RunningGateway } from "./app.ts";
 import { openAuditLog } from "./build-audit.ts";
+import { buildWorkersAdmin } from "./build-workers-admin.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import { ConfigurationError } from "./config/configuration-error.ts";
 import { networkOf } from "./gateway/connection-cap.ts";
 import { EdgeRules } from "./gateway/edge-rules.ts";
-import type { DescribedNode } from "./gateway/nodes/describe-nodes.ts";
-import { mergeNodes } from "./gateway/nodes/merge-nodes.ts";
 import { createLogger, type Logger } from "./observability/logger.ts";
 import { MergedMetrics } from "./observability/merged-metrics.ts";
 import { alone, urlOf } from "./surroundings.ts";
@@ -136,41 +133,12 @@ export async function startWorkers(
     },
   });
 
-  const admin = createAdminServer({
-    metrics: {
-      contentType: metrics.contentType,
-      expose: async () => {
-        const seen = async (worker: Worker) =>
-          metrics.seen(worker, (await soon(worker.link.ask("metrics", undefined))) as readonly object[]);
-        // Of one that does not answer, what it said last counts.
-        await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
-        return metrics.expose();
-      },
-    },
+  const admin = buildWorkersAdmin({
+    pool,
+    metrics,
     limits,
-    readinessChecks: {
-      draining: () => (isDraining ? "the gateway is shutting down" : undefined),
-      workers: () => (pool.workers.some(({ isTaking }) => isTaking) ? undefined : "no worker serves"),
-    },
-    listSessions: async () => {
-      const lists = await Promise.allSettled(
-        pool.workers.map(async ({ link, index }) => {
-          const sessions = (await soon(link.ask("sessions", undefined))) as readonly AdminSession[];
-          return sessions.map((session) => ({ ...session, worker: index }));
-        }),
-      );
-      return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
-    },
-    listNodes: async (name) => {
-      const ask = async ({ link }: Worker) => (await link.ask("nodes", name)) as readonly DescribedNode[];
-      const lists = await Promise.allSettled(pool.workers.map(ask));
-      return mergeNodes(lists.map((list) => (list.status === "fulfilled" ? list.value : [])));
-    },
-    others: (request, response) => {
-      const worker = pool.workers.find(({ isTaking }) => isTaking);
-      if (worker === undefined) response.writeHead(503).end("no worker serves\n");
-      else passOn(request, response, adminSocketOf(folder, worker));
-    },
+    isDraining: () => isDraining,
+    adminSocketOf: (worker) => adminSocketOf(folder, worker),
     logger,
   });
 
@@ -224,17 +192,6 @@ export async function startWorkers(
   }
 }
 
-/** Operators wait so long for a worker that is stuck, and then see the others. */
-const ANSWER_MS = 2_000;
-
-function soon<T>(asked: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("a worker does not answer")), ANSWER_MS);
-  });
-  return Promise.race([asked, late]).finally(() => clearTimeout(timer));
-}
-
 /** Beside this file, compiled or not. */
 function workerProgram(): URL {
   return new URL(`worker-main${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
@@ -255,17 +212,4 @@ function acceptAt({ address, port }: BoundAddress, onConnection: (socket: Socket
       resolve(server);
     });
   });
-}
-
-function passOn({ method, url }: IncomingMessage, response: ServerResponse, socketPath: string): void {
-  const passed = sendRequest({ socketPath, method, path: url }, (answer) => {
-    response.writeHead(answer.statusCode ?? 502, answer.headers);
-    answer.pipe(response);
-    answer.on("error", () => response.destroy());
-  });
-  passed.on("error", () => {
-    if (response.headersSent) response.destroy();
-    else response.writeHead(502).end("the worker does not answer\n");
-  });
-  passed.end();
 }
