@@ -11,18 +11,17 @@ export function parseFlags<T extends ParseArgsConfig>(config: T): ReturnType<typ
 }
 
 /** npm passes on what the terminal has sent the whole group already: one Ctrl-C may arrive twice. */
-const SAME_SIGNAL_MS = 500;
+const SAME_CTRL_C_MS = 500;
 
-/** Resolves at the first of them. A second one that is not the first one again ends the process at once, unless only the terminal is gone. */
+/** Resolves at the first of them. A second one ends the process at once, unless it is the same Ctrl-C or only the terminal is gone. */
 export function terminationSignal(
   signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT", "SIGHUP"],
 ): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     const onSignal = (signal: NodeJS.Signals): void => {
       resolve(signal);
-      setTimeout(() => {
-        for (const name of signals) if (name !== "SIGHUP") process.off(name, onSignal);
-      }, SAME_SIGNAL_MS).unref();
+      for (const name of signals) if (name !== "SIGHUP" && name !== "SIGINT") process.off(name, onSignal);
+      setTimeout(() => process.off("SIGINT", onSignal), SAME_CTRL_C_MS).unref();
     };
     for (const name of signals) process.on(name, onSignal);
   });
