@@ -32,6 +32,7 @@ export class Http2Downstream implements HttpDownstream {
   readonly #stream: ServerHttp2Stream;
   #trailers: HeaderList = [];
   #trailersToSend: HeaderList = [];
+  #isEnded = false;
 
   constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {
     this.#stream = stream;
@@ -67,8 +68,9 @@ export class Http2Downstream implements HttpDownstream {
     return this.#stream.headersSent;
   }
 
+  /** Node ends a stream itself when its connection is gone: that alone says nothing of the answer. */
   get isFinished(): boolean {
-    return this.#stream.writableFinished;
+    return this.#isEnded && this.#stream.writableFinished;
   }
 
   onClose(listener: () => void): void {
@@ -105,7 +107,8 @@ export class Http2Downstream implements HttpDownstream {
       { ":status": status, ...http2Headers(headers) },
       { endStream: isBodiless, waitForTrailers: !isBodiless },
     );
-    if (!isBodiless) this.write(beginning);
+    if (isBodiless) this.#isEnded = true;
+    else this.write(beginning);
     return stream;
   }
 
@@ -130,6 +133,7 @@ export class Http2Downstream implements HttpDownstream {
 
   finish(trailers: HeaderList): void {
     this.#trailersToSend = trailers;
+    this.#isEnded = true;
     if (!this.#stream.writableEnded) this.#stream.end();
   }
 

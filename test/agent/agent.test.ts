@@ -8,6 +8,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WebSocketServer } from "ws";
 import { startConnectProxy } from "../support/connect-proxy.ts";
+import { startFaultProxy } from "../support/fault-proxy.ts";
 import { ask, connectHttp2, openWebSocket } from "../support/http2-client.ts";
 import { AGENT_TOKEN, TestAgent, USER_TOKEN } from "../support/test-agent.ts";
 
@@ -185,6 +186,39 @@ describe("over HTTP/2", () => {
     ]);
     expect(heard[1]).toMatchObject({ url: EXEC, headers: { authorization: `Bearer ${USER_TOKEN}` } });
     expect(JSON.stringify(heard[1]?.headers)).not.toContain(AGENT_TOKEN);
+  });
+
+  it.each([
+    "fin",
+    "reset",
+  ] as const)("a client that is gone (%s) ends what it has asked for", async (cutBy) => {
+    answer = (_request, response) => response.writeHead(200).write("it goes on");
+    const proxy = await startFaultProxy(Number(agent.url.port), { cutAfterBytes: 1e12, maxCuts: 0, cutBy });
+    stops.push(() => proxy.close());
+    const killed = await connectHttp2(`https://127.0.0.1:${proxy.port}`);
+    const watch = killed.request({ ":path": "/api/v1/pods?watch=true", ...headers });
+    watch.on("error", () => {});
+    await once(watch, "data");
+    let isOver = false;
+    heard[0]
+      ?.on("error", () => {})
+      .once("close", () => {
+        isOver = true;
+      });
+    proxy.cutAll();
+    await expect.poll(() => isOver).toBe(true);
+    await expect.poll(() => proxy.connections).toBe(0);
+    killed.destroy();
+  });
+
+  it("a client that stays is let go when the agent ends", async () => {
+    answer = (_request, response) => response.writeHead(200).write("it goes on");
+    const watch = client.request({ ":path": "/api/v1/pods?watch=true", ...headers });
+    watch.on("error", () => {});
+    await once(watch, "data");
+    const closed = once(client, "close");
+    await agent.stop();
+    await closed;
   });
 
   it("its token is asked for, too", async () => {
