@@ -1,14 +1,15 @@
-import { createHash } from "node:crypto";
-import { createWriteStream } from "node:fs";
-import { chmod, link, lstat, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { createHash, type Hash } from "node:crypto";
+import { chmodSync, writeFileSync } from "node:fs";
+import { link, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { PassThrough, Transform, type TransformCallback, type Writable } from "node:stream";
+import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
 import { SessionError } from "../../client/session-error.ts";
 import { refuseLinks, safeName } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
+import { FileWriter } from "./file-writer.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import type { RemotePath } from "./remote-path.ts";
@@ -17,6 +18,8 @@ import { isInterruption, withRetries } from "./retry.ts";
 
 /** What may wait for the disk. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
+/** A file of up to so much is written at once: to go through threads for it, three times, costs several times the writing. */
+const SMALL_BYTES = 64 * 1024;
 const PACK = 'cd "$1" && exec tar cf - .';
 const PACK_REST = 'cd "$1" && exec tar cf - -X /dev/stdin .';
 
@@ -52,7 +55,7 @@ export async function downloadFolder(
     if (options.verifies && canHash(source.tools) && source.tools.has("find")) {
       unpacking.compare(await remoteHashes(options.shell, source.path));
     }
-    await unpacking.setModes();
+    unpacking.setModes();
     await moveInto(staging, destination, "");
   } catch (error) {
     if (error instanceof Error && "syscall" in error)
@@ -71,6 +74,7 @@ class Unpacking {
   /** By name, of the files that are whole. */
   readonly #hashes = new Map<string, string>();
   readonly #modes = new Map<string, number>();
+  readonly #folders = new Set<string>();
   /** Of the running attempt. */
   #entries = 0;
   #canExclude = true;
@@ -138,10 +142,10 @@ class Unpacking {
   }
 
   /** Last, for a folder may be read-only. */
-  async setModes(): Promise<void> {
+  setModes(): void {
     if (!this.#options.preservesMode) return;
     for (const [name, mode] of [...this.#modes].reverse())
-      await chmod(path.join(this.#staging, name), mode & 0o777);
+      chmodSync(path.join(this.#staging, name), mode & 0o777);
   }
 
   async #entry(header: Header, stream: EntryStream): Promise<void> {
@@ -152,15 +156,15 @@ class Unpacking {
     const target = path.join(this.#staging, name);
     switch (header.type) {
       case "directory":
-        await mkdir(target, { recursive: true });
+        await this.#makeFolder(target);
         break;
       case "file":
       case "contiguous-file":
-        await mkdir(path.dirname(target), { recursive: true });
-        await this.#file(name, target, stream);
+        await this.#makeFolder(path.dirname(target));
+        await this.#file(name, target, stream, header);
         break;
       case "link":
-        await mkdir(path.dirname(target), { recursive: true });
+        await this.#makeFolder(path.dirname(target));
         await rm(target, { force: true });
         await link(path.join(this.#staging, safeName(header.linkname ?? "")), target);
         this.#hashes.set(name, this.#hashes.get(safeName(header.linkname ?? "")) ?? "");
@@ -174,20 +178,40 @@ class Unpacking {
     if (header.mode !== undefined && name !== "") this.#modes.set(name, header.mode);
   }
 
-  async #file(name: string, target: string, stream: EntryStream): Promise<void> {
+  async #makeFolder(folder: string): Promise<void> {
+    if (this.#folders.has(folder)) return;
+    await mkdir(folder, { recursive: true });
+    this.#folders.add(folder);
+  }
+
+  async #file(name: string, target: string, stream: EntryStream, header: Header): Promise<void> {
     const hash = createHash("sha256");
-    let size = 0;
-    const meter = new Transform({
-      transform: (chunk: Buffer, _encoding, done: TransformCallback) => {
-        hash.update(chunk);
-        size += chunk.byteLength;
-        this.#progress.advance(chunk.byteLength);
-        done(null, chunk);
-      },
-    });
-    await pipeline(stream, meter, createWriteStream(target, { highWaterMark: BUFFER_BYTES }));
+    const size = header.size ?? 0;
+    if (size <= SMALL_BYTES) {
+      const parts: Uint8Array[] = [];
+      for await (const part of stream as AsyncIterable<Uint8Array>) parts.push(part);
+      const bytes = Buffer.concat(parts);
+      hash.update(bytes);
+      this.#progress.advance(bytes.byteLength);
+      writeFileSync(target, bytes);
+    } else await this.#largeFile(target, stream, hash);
     if (!this.#hashes.has(name)) this.bytes += size;
     this.#hashes.set(name, hash.digest("hex"));
+  }
+
+  async #largeFile(target: string, stream: EntryStream, hash: Hash): Promise<void> {
+    const file = await open(target, "w");
+    try {
+      const writer = new FileWriter(file, 0, (piece) => hash.update(piece));
+      for await (const part of stream as AsyncIterable<Uint8Array>) {
+        this.#progress.advance(part.byteLength);
+        const room = writer.takePart(part);
+        if (room !== undefined) await room;
+      }
+      await writer.finish();
+    } finally {
+      await file.close();
+    }
   }
 }
 
