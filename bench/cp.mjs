@@ -1,9 +1,9 @@
-// `node bench/cp.mjs [--mib 1024 --repeat 5 --small-repeat 11 --files 10000 --files-repeat 3 --slow-runs 50 --slow-at-once 10 --slow-mib 8 --slow-rate 1 --stopped-mib 64]`:
+// `node bench/cp.mjs [--mib 1024 --repeat 5 --small-repeat 11 --files 10000 --files-repeat 3 --slow-runs 50 --slow-at-once 10 --slow-mib 8 --slow-rate 1 --stopped-mib 64 --link-mib-s 0]`:
 // `sluice cp` against `kubectl cp` through the demo's gateway, both ways, time and CPU taken in turns: one large file, one of 1 KiB, and a
 // folder of small files; then readers that take SLOW-RATE MiB a second, here (downloads) and in the container (uploads), and stall for a
 // second in between: each must bring every byte and exit code 0; and copies of STOPPED-MIB whose taker, the client of a download or the writer of
 // an upload in the container, is stopped for a second again and again. Needs kubectl in PATH and `npm run build`. 0 leaves a part out. Prints a
-// table; exits 1 when a copy was wrong.
+// table; exits 1 when a copy was wrong. `--link-mib-s`: the comparisons go over a link of so many MiB a second; 0 is none.
 import { execFileSync, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -40,6 +40,7 @@ const { values } = parseArgs({
     "slow-mib": { type: "string", default: "8" },
     "slow-rate": { type: "string", default: "1" },
     "stopped-mib": { type: "string", default: "64" },
+    "link-mib-s": { type: "string", default: "0" },
   },
 });
 const MIB = 1024 * 1024;
@@ -52,6 +53,7 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 const demo = startProgram(process.execPath, [program, "demo", "--dir", path.join(folder, "demo")]);
 const KUBECONFIG = await lineOf(demo, /^ready (.+)$/m);
+const link = values["link-mib-s"] === "0" ? undefined : await overLink(values["link-mib-s"]);
 const env = { ...process.env, KUBECONFIG };
 
 const contenders = {
@@ -99,6 +101,7 @@ for (const [name, command] of [
   }
 }
 if (values["stopped-mib"] !== "0") await compareStopped();
+if (link !== undefined) await stop(link);
 await stop(demo);
 if (wrong.length > 0) console.log(`\nwrong:\n  ${wrong.join("\n  ")}`);
 process.exit(wrong.length > 0 ? 1 : 0);
@@ -128,6 +131,20 @@ function compare(what, original, repeat) {
     }
   }
   console.log("");
+}
+
+/** Puts a link before the gateway that the kubeconfig names. */
+async function overLink(mibPerSecond) {
+  const text = readFileSync(KUBECONFIG, "utf8");
+  const port = /127\.0\.0\.1:(\d+)/.exec(text)[1];
+  const program = startProgram(process.execPath, [
+    fileURLToPath(new URL("link.mjs", import.meta.url)),
+    port,
+    mibPerSecond,
+  ]);
+  const linkPort = await lineOf(program, /^listening (\d+)$/m);
+  writeFileSync(KUBECONFIG, text.replace(`127.0.0.1:${port}`, `127.0.0.1:${linkPort}`));
+  return program;
 }
 
 function fill(file, bytes) {

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -8,6 +8,7 @@ import { type RunningDemo, startDemo } from "../support/demo.ts";
 import { Sluice } from "../support/sluice.ts";
 
 const DISK = "size=2m";
+const LARGER_BYTES = 80 * 1024 * 1024;
 
 let demo: RunningDemo;
 let sluice: Sluice;
@@ -29,6 +30,8 @@ beforeAll(async () => {
   demo = await startDemo();
   sluice = new Sluice({ KUBECONFIG: demo.kubeconfig });
   writeFileSync(path.join(folder, "big"), randomBytes(6 * 1024 * 1024));
+  writeFileSync(path.join(folder, "larger"), "");
+  truncateSync(path.join(folder, "larger"), LARGER_BYTES);
   mkdirSync(path.join(folder, "tree"));
   for (let index = 0; index < 12; index += 1)
     writeFileSync(path.join(folder, `tree/${index}`), randomBytes(512 * 1024));
@@ -57,6 +60,11 @@ describe("sluice cp and a disk that is full", () => {
     [
       "a file, in the container",
       (there) => [`${there}/big`, `web:${disk}/big`],
+      /^error: in the container, exit code 1: .*No space left on device\n$/,
+    ],
+    [
+      "a file that is hashed while it grows, in the container",
+      (there) => [`${there}/larger`, `web:${disk}/larger`],
       /^error: in the container, exit code 1: .*No space left on device\n$/,
     ],
     [

@@ -21,6 +21,16 @@ import { isInterruption, withRetries } from "./retry.ts";
 const writer = (redirection: string): string => `${HASH_FUNCTION}${SIZE_FUNCTION}exec 3<&0
 cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
 if [ -n "$2" ]; then h "$1"; else z "$1"; fi`;
+/** From here on the hash is made while the file grows: that of what has been written is no wait at the end. */
+const HASHED_MEANWHILE_BYTES = 64 * 1024 * 1024;
+/**
+ * The same, of a file that nobody else writes to: what reads it goes on where it stopped each time there is more, and comes to the end once
+ * when the writer has. (tail -f would do that, but only GNU's knows when to stop.)
+ */
+const WRITE_AND_HASH = `exec 3<&0; : > "$1" || exit $?
+cat <&3 3<&- > "$1" & w=$!; echo $w > "$1.pid"; exec 3<&-
+{ while kill -0 $w; do cat; sleep 0.1 || sleep 1; done; cat; } < "$1" 2>/dev/null | { openssl dgst -sha256 2>/dev/null || sha256sum; } & f=$!
+wait $w || exit $?; wait $f`;
 /** However bad a network is, commands of so little are sent. */
 const MIN_LIMIT_BYTES = 64 * 1024;
 const WRITE = writer(">");
@@ -58,7 +68,11 @@ export async function uploadFile(
       for (;;) {
         const end = Math.min(size, offset + upload.limitBytes);
         await upload.hash.moveTo(offset, file);
-        await upload.send(local(readPieces(file, offset, end)), offset, end === size);
+        await upload.send(local(readPieces(file, offset, end)), {
+          offset,
+          bytes: end - offset,
+          isLast: end === size,
+        });
         await expectUnchanged(source, file, before);
         if (end === size) return;
         upload.arrived(end);
@@ -98,12 +112,19 @@ export async function uploadStream(
     await startProgress(destination, 0, options.isQuiet),
   );
   try {
-    await upload.send(source, 0, true);
+    await upload.send(source, { offset: 0, bytes: 0, isLast: true });
     await upload.finish("");
   } catch (error) {
     await upload.abandon(new CopyError("remote", "a stream cannot be gone on with"));
     throw error;
   }
+}
+
+/** What one command sends. `bytes`: 0 where that is not known. */
+interface Part {
+  readonly offset: number;
+  readonly bytes: number;
+  readonly isLast: boolean;
 }
 
 class Upload {
@@ -114,6 +135,8 @@ class Upload {
   readonly hash = new RunningHash();
   #partial: string;
   #hasStarted = false;
+  /** No writer of before may still be there. */
+  #isAlone: boolean;
   /** What the container says that is there: a SHA-256, or a number of bytes. */
   #theirs = "";
   /** What is known to be in the container. */
@@ -127,6 +150,7 @@ class Upload {
     this.#options = options;
     this.#progress = progress;
     this.#partial = partialName(destination);
+    this.#isAlone = !remote.hasPartial;
   }
 
   /** Where to go on: only where the result can be checked, for a writer of before may not have stopped in time. */
@@ -161,10 +185,13 @@ class Upload {
   }
 
   /** `source` is read once, to its end or until this throws. */
-  async send(source: AsyncIterable<Buffer>, offset: number, isLast: boolean): Promise<void> {
+  async send(source: AsyncIterable<Buffer>, { offset, bytes, isLast }: Part): Promise<void> {
     const { shell, signal } = this.#options;
-    const script = offset === 0 ? WRITE : APPEND;
-    const args = [this.#partial, this.#canCheck && isLast ? "hash" : ""];
+    const isHashed = this.#canCheck && isLast;
+    const isHashedMeanwhile = isHashed && this.#isAlone && bytes >= HASHED_MEANWHILE_BYTES;
+    this.#isAlone = false;
+    const script = isHashedMeanwhile ? WRITE_AND_HASH : offset === 0 ? WRITE : APPEND;
+    const args = [this.#partial, isHashed ? "hash" : ""];
     const result = await shell
       .script(script, args, { stdin: this.#metered(source), signal })
       .catch(throwLocalCause);
