@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Pace } from "./bandwidth.ts";
 import { gatherWrites } from "./gathered-writes.ts";
+import { REST_MS, ReadModeration } from "./read-moderation.ts";
 import { recycleChunks } from "./reused-reads.ts";
 
 /** After so much a source waits for the next turn of the event loop: libuv alone would read 2 MiB from one before it looks at another. */
@@ -10,9 +11,9 @@ const TURN_BYTES = 256 * 1024;
  * Couples two sockets in one direction: every chunk read from `source` goes to `receive`, which writes what it makes
  * of it to `sink`.
  *
- * `receive` must keep no view of the chunk beyond what it writes to the sink. All that one chunk causes leaves in one writev (cork), and a sink that is full pauses the source: bytes move no
- * faster than the slower side, and at most one chunk beyond the sink's high-water mark is held here. Where a pace is given, no faster
- * than that either.
+ * `receive` must keep no view of the chunk beyond what it writes to the sink. All that one chunk causes leaves in one writev (cork), and a
+ * sink that is full pauses the source: bytes move no faster than the slower side, and at most one chunk beyond the sink's high-water mark is
+ * held here. Where a pace is given, no faster than that either. A burst of small chunks is read a millisecond's worth at a time.
  */
 export function feed(
   source: Duplex,
@@ -23,9 +24,11 @@ export function feed(
   gatherWrites(sink);
   let isPaced = false;
   let isYielding = false;
+  let isResting = false;
   let bytesOfTurn = 0;
+  const moderation = new ReadModeration();
   const resume = (): void => {
-    if (!isPaced && !isYielding && !sink.writableNeedDrain) source.resume();
+    if (!isPaced && !isYielding && !isResting && !sink.writableNeedDrain) source.resume();
   };
   const wake = (): void => {
     isPaced = false;
@@ -34,6 +37,21 @@ export function feed(
   const takeTurn = (): void => {
     isYielding = false;
     resume();
+  };
+  const rest = (): void => {
+    isResting = true;
+    source.pause();
+    setTimeout(endRest, REST_MS);
+  };
+  const endRest = (): void => {
+    isResting = false;
+    resume();
+    setImmediate(endTurnAfterRest);
+  };
+  const endTurnAfterRest = (): void => {
+    const next = moderation.afterTurn();
+    if (next === "rest") rest();
+    else if (next === "later") setImmediate(endTurnAfterRest);
   };
   source.on("data", (chunk: Uint8Array) => {
     sink.cork();
@@ -52,6 +70,7 @@ export function feed(
       if (!isYielding) setImmediate(takeTurn);
       isYielding = true;
     }
+    if (moderation.startsRest(chunk.byteLength)) rest();
     const waitMs = pace === undefined ? 0 : pace.spend(chunk.byteLength);
     if (waitMs === 0 || isPaced) return;
     isPaced = true;
