@@ -73,6 +73,8 @@ export class Http2Connections {
       _flags: number,
       rawHeaders: readonly string[],
     ): void => {
+      // Where its connection is ended for what the peer did, every open stream says so, answered or not: unheard, it would end the process.
+      stream.on("error", () => {});
       const { session } = stream;
       if (session?.socket === undefined) return;
       const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };

@@ -122,6 +122,11 @@ describe("sluice cp", () => {
 
   it("copies folders both ways; a download leaves links out, and says so", async () => {
     makeTree(path.join(local, "tree"));
+    // Up to SMALL_BYTES of src/cli/copy/download-folder.ts, and past it.
+    const hashes = [64 * 1024, 64 * 1024 + 1, 200_000].map((bytes) => ({
+      name: String(bytes),
+      hash: fill(path.join(local, "tree", String(bytes)), bytes),
+    }));
     expect(await sluice.run(["cp", path.join(local, "tree"), `web:${remote}/copy`])).toMatchObject({
       exitCode: 0,
       stderr: "",
@@ -132,6 +137,7 @@ describe("sluice cp", () => {
     expect(names(path.join(local, "copy"))).toEqual(
       names(path.join(local, "tree")).filter((name) => name !== "link"),
     );
+    for (const { name, hash } of hashes) expect(digest(path.join(local, "copy", name))).toBe(hash);
     expect(readFileSync(path.join(local, "copy/we ird*[x]"), "utf8")).toBe("we ird*[x]");
     expect(statSync(path.join(local, "copy/a/b/two")).mode & 0o777).toBe(0o600);
     expect([names(local), names(remote)].flat().filter((name) => name.includes("partial"))).toEqual([]);

@@ -5,6 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AccessGateway, EXEC_PATH } from "../support/access-gateway.ts";
 import { ask, connectHttp2 } from "../support/http2-client.ts";
+import { frameOf, headerBlockOf } from "../support/http2-frames.ts";
 import { rawExchange } from "../support/raw-tls.ts";
 
 const TOKEN = "hostile-token";
@@ -16,27 +17,6 @@ const WEBSOCKET = [
   "Sec-WebSocket-Version: 13",
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
-
-/** RFC 9113 section 4.1, of fewer than 65,536 bytes and streams. */
-function frameOf(
-  type: number,
-  flags: number,
-  streamId: number,
-  payload: Uint8Array = new Uint8Array(),
-): Buffer {
-  const header = Buffer.from([0, 0, 0, type, flags, 0, 0, 0, 0]);
-  header.writeUInt16BE(payload.length, 1);
-  header.writeUInt16BE(streamId, 7);
-  return Buffer.concat([header, payload]);
-}
-
-/** Literals that are not indexed, without Huffman codes (RFC 7541 section 6.2.2), each shorter than 127 bytes. */
-function headerBlockOf(headers: Readonly<Record<string, string>>): Buffer {
-  const text = (value: string) => [Buffer.from([value.length]), Buffer.from(value, "latin1")];
-  return Buffer.concat(
-    Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), ...text(name), ...text(value)]),
-  );
-}
 
 const GOAWAY_HEADER = frameOf(7, 0, 0, new Uint8Array(8)).subarray(0, 9);
 

@@ -1,9 +1,11 @@
 import { X509Certificate } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CertificateAuthority } from "../../../src/access/authn/certificate-authority.ts";
 import { parseSubject } from "../../../src/access/authn/distinguished-name.ts";
+import { peerCertificatesOf } from "../../../src/gateway/peer-certificates.ts";
 import { AccessGateway } from "../../support/access-gateway.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 
@@ -144,6 +146,36 @@ describe("an authority", () => {
     expect(new CertificateAuthority(ours.cert, true).hasIssued({ ...unseenPath, isVerified: false })).toBe(
       false,
     );
+  });
+
+  it("follows eight certificates between a client's and itself, and no more", async () => {
+    const root = await issueCertificate({ commonName: "root" });
+    const between: TestCertificate[] = [];
+    for (let index = 0; index < 9; index += 1) {
+      const name = { commonName: `between ${index}` };
+      between.unshift(await issueCertificate(name, between[0] ?? root, { isAuthority: true }));
+    }
+    const other = await issueCertificate({ commonName: "other" });
+    const authority = new CertificateAuthority(`${root.cert}\n${other.cert}`);
+    const hasIssued = async (count: number) => {
+      const path = between.slice(-count);
+      const { cert } = await issueCertificate({ commonName: "jane" }, path[0], { usage: "client" });
+      const intermediates = path.map((certificate) => new X509Certificate(certificate.cert));
+      return authority.hasIssued({ leaf: new X509Certificate(cert), intermediates, isVerified: true });
+    };
+    expect(await hasIssued(8)).toBe(true);
+    expect(await hasIssued(9)).toBe(false);
+  });
+
+  it("is shown ten certificates of a chain, and no more", () => {
+    const chain = { issuerCertificate: undefined as unknown };
+    // As long as one that names itself as its issuer.
+    chain.issuerCertificate = chain;
+    const socket: TLSSocket = Object.create(TLSSocket.prototype, {
+      getPeerX509Certificate: { value: () => chain },
+      authorized: { value: true },
+    });
+    expect(peerCertificatesOf(socket)?.intermediates).toHaveLength(10);
   });
 
   it("refuses a bundle without certificates", () => {
