@@ -5,6 +5,7 @@ import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
 import { startFaultProxy } from "../support/fault-proxy.ts";
+import { pathWithout } from "../support/path-without.ts";
 import { Sluice } from "../support/sluice.ts";
 
 /** Above HASHED_MEANWHILE_BYTES of `src/cli/copy/upload-file.ts`. */
@@ -16,11 +17,17 @@ let folder: string;
 let remote: string;
 let source: string;
 
+let programs: string;
+
 beforeAll(async () => {
-  demo = await startDemo();
+  programs = mkdtempSync(path.join(tmpdir(), "sluice-cp-programs-"));
+  demo = await startDemo(pathWithout("openssl", programs));
   sluice = new Sluice({ KUBECONFIG: demo.kubeconfig });
 });
-afterAll(() => demo.stop());
+afterAll(async () => {
+  await demo?.stop();
+  rmSync(programs, { recursive: true, force: true });
+});
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "sluice-cp-large-"));
   [remote, source] = [path.join(folder, "remote"), path.join(folder, "source")];

@@ -14,10 +14,14 @@ export interface RunningDemo {
   stop(): Promise<void>;
 }
 
-/** `sluice demo` as its users start it, in a folder of its own, until it is ready and has checked itself. */
-export async function startDemo(): Promise<RunningDemo> {
+/**
+ * `sluice demo` as its users start it, in a folder of its own, until it is ready and has checked itself. `searchPath`: where its containers
+ * find programs, instead of where we do.
+ */
+export async function startDemo(searchPath: string | undefined = process.env.PATH): Promise<RunningDemo> {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-demo-"));
   const demo = spawn(process.execPath, [builtProgram(), "demo", "--dir", folder], {
+    env: { ...process.env, PATH: searchPath },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const stdout = collect(demo.stdout);

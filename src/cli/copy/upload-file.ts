@@ -21,7 +21,7 @@ import { isInterruption, withRetries } from "./retry.ts";
 const writer = (redirection: string): string => `${HASH_FUNCTION}${SIZE_FUNCTION}exec 3<&0
 cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
 if [ -n "$2" ]; then h "$1"; else z "$1"; fi`;
-/** From here on the hash is made while the file grows: that of what has been written is no wait at the end. */
+/** From here on sha256sum, which may take as long as the network, reads along while the file grows. openssl is as quick at the end. */
 const HASHED_MEANWHILE_BYTES = 64 * 1024 * 1024;
 /**
  * The same, of a file that nobody else writes to: what reads it goes on where it stopped each time there is more, and comes to the end once
@@ -29,7 +29,7 @@ const HASHED_MEANWHILE_BYTES = 64 * 1024 * 1024;
  */
 const WRITE_AND_HASH = `exec 3<&0; : > "$1" || exit $?
 cat <&3 3<&- > "$1" & w=$!; echo $w > "$1.pid"; exec 3<&-
-{ while kill -0 $w; do cat; sleep 0.1 || sleep 1; done; cat; } < "$1" 2>/dev/null | { openssl dgst -sha256 2>/dev/null || sha256sum; } & f=$!
+{ while kill -0 $w; do cat; sleep 0.1 || sleep 1; done; cat; } < "$1" 2>/dev/null | sha256sum & f=$!
 wait $w || exit $?; wait $f`;
 /** However bad a network is, commands of so little are sent. */
 const MIN_LIMIT_BYTES = 64 * 1024;
@@ -188,7 +188,8 @@ class Upload {
   async send(source: AsyncIterable<Buffer>, { offset, bytes, isLast }: Part): Promise<void> {
     const { shell, signal } = this.#options;
     const isHashed = this.#canCheck && isLast;
-    const isHashedMeanwhile = isHashed && this.#isAlone && bytes >= HASHED_MEANWHILE_BYTES;
+    const isHashedMeanwhile =
+      isHashed && this.#isAlone && bytes >= HASHED_MEANWHILE_BYTES && !this.#remote.tools.has("openssl");
     this.#isAlone = false;
     const script = isHashedMeanwhile ? WRITE_AND_HASH : offset === 0 ? WRITE : APPEND;
     const args = [this.#partial, isHashed ? "hash" : ""];
