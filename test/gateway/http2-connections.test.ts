@@ -7,6 +7,16 @@ import { ask, connectHttp2 } from "../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../support/http2-frames.ts";
 import { closeServer, listen } from "../upstream/loopback.ts";
 
+async function serve(connections: Http2Connections): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    connections.accept(socket);
+  });
+  onTestFinished(() => closeServer(server, sockets));
+  return listen(server);
+}
+
 it("a connection without a stream is closed when it has been idle, one with a silent stream is not", async () => {
   const connections = new Http2Connections(
     defaultLimits,
@@ -19,13 +29,7 @@ it("a connection without a stream is closed when it has been idle, one with a si
     },
     1_000,
   );
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    connections.accept(socket);
-  });
-  const port = await listen(server);
-  onTestFinished(() => closeServer(server, sockets));
+  const port = await serve(connections);
   const waiting = await connectHttp2(`http://127.0.0.1:${port}`);
   const stream = waiting.request({ ":path": "/watch" });
   await once(stream, "response");
@@ -48,13 +52,7 @@ const GET = { ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "
 /** A client of bare frames, of a server that answers nothing. `isOver` once the server has closed the connection. */
 async function bareClient() {
   const connections = new Http2Connections(defaultLimits, { onRequest: () => {}, onConnect: () => {} });
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    connections.accept(socket);
-  });
-  const port = await listen(server);
-  onTestFinished(() => closeServer(server, sockets));
+  const port = await serve(connections);
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {}).resume();
   let isOver = false;
