@@ -9,6 +9,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../support/front-door.ts";
+import { frameOf } from "../support/http2-frames.ts";
 
 /** A backend that reads a request, however large its head, and says how many bytes its head and body had. */
 async function startMeasuringBackend() {
@@ -93,15 +94,6 @@ const SETTINGS = 4;
 const GOAWAY = 7;
 const CONTINUATION = 9;
 
-function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
-  const header = Buffer.alloc(9);
-  header.writeUIntBE(payload.byteLength, 0, 3);
-  header.writeUInt8(type, 3);
-  header.writeUInt8(flags, 4);
-  header.writeUInt32BE(streamId, 5);
-  return Buffer.concat([header, payload]);
-}
-
 /** `:method: GET`, `:scheme: http`, `:path: /` by HPACK's static table. */
 const PSEUDO_HEADERS = Buffer.from([0x82, 0x86, 0x84]);
 /** A literal that is not indexed: a name of one byte and a value. */
@@ -120,7 +112,7 @@ async function rawSession() {
     socket.once("end", resolve);
     socket.once("close", () => resolve());
   });
-  socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0)]));
+  socket.write(Buffer.concat([PREFACE, frameOf(SETTINGS, 0, 0)]));
   const framesOf = (): { type: number; payload: Buffer }[] => {
     const bytes = Buffer.concat(chunks);
     const frames = [];
@@ -144,8 +136,8 @@ describe("a flood of CONTINUATION frames", () => {
     expect(await exchange(other)).toBe(200);
     const { socket, ended, framesOf } = await rawSession();
     // END_STREAM, but not END_HEADERS: what follows must be CONTINUATION.
-    socket.write(frame(HEADERS, 0x1, 1, PSEUDO_HEADERS));
-    const next = frame(CONTINUATION, 0, 1, payload);
+    socket.write(frameOf(HEADERS, 0x1, 1, PSEUDO_HEADERS));
+    const next = frameOf(CONTINUATION, 0, 1, payload);
     let sent = 0;
     let isOver = false;
     void ended.then(() => {
