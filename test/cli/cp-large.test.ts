@@ -1,9 +1,21 @@
+import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { WRITE_AND_HASH } from "../../src/cli/copy/upload-scripts.ts";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
+import { eventually } from "../support/eventually.ts";
 import { startFaultProxy } from "../support/fault-proxy.ts";
 import { pathWithout } from "../support/path-without.ts";
 import { Sluice } from "../support/sluice.ts";
@@ -38,6 +50,24 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const digest = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
 
+/** The processes that have the file open. */
+function openIn(file: string): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => openFiles(pid).includes(file));
+}
+
+function openFiles(pid: number): string[] {
+  try {
+    const folder = `/proc/${pid}/fd`;
+    return readdirSync(folder).map((descriptor) => readlinkSync(path.join(folder, descriptor)));
+  } catch {
+    // It has ended, or closed one, meanwhile.
+    return [];
+  }
+}
+
 describe("sluice cp of a file that is hashed while it grows", () => {
   it("arrives whole, and nothing else is left", async () => {
     const result = await sluice.run(["cp", source, `web:${remote}/there`]);
@@ -61,6 +91,24 @@ describe("sluice cp of a file that is hashed while it grows", () => {
     }
     expect(digest(path.join(remote, "there"))).toBe(digest(source));
     expect(readdirSync(remote)).toEqual(["there"]);
+  });
+
+  it("what reads along does not outlive its shell", async () => {
+    const growing = path.join(remote, "growing");
+    const shell = spawn("sh", ["-c", WRITE_AND_HASH, "sh", growing], { stdio: ["pipe", "ignore", "ignore"] });
+    const ended = once(shell, "exit");
+    await eventually("it is read along", () => openIn(growing).length >= 2);
+    const writer = Number(readFileSync(`${growing}.pid`, "utf8"));
+    // A writer that has ended, and that nobody waits for, is still there: so is one that is stopped.
+    process.kill(writer, "SIGSTOP");
+    try {
+      shell.kill("SIGKILL");
+      await ended;
+      await eventually("the writer alone has it open", () => openIn(growing).join() === String(writer));
+    } finally {
+      process.kill(writer, "SIGKILL");
+      shell.stdin.destroy();
+    }
   });
 
   it("what is left of another upload is read whole at the end, and not taken for this one", async () => {

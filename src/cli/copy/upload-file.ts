@@ -7,43 +7,17 @@ import { SessionError } from "../../client/session-error.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
 import { readPieces } from "./file-reader.ts";
-import { canHash, HASH_FUNCTION, hashIn, RunningHash } from "./hashing.ts";
+import { canHash, hashIn, RunningHash } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
-import { partialName, type RemotePath, SIZE_FUNCTION } from "./remote-path.ts";
+import { partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
+import { APPEND, FINISH, HOW_FAR, REMOVE, WRITE, WRITE_AND_HASH } from "./upload-scripts.ts";
 
-/**
- * The writer leaves its number, so that it can be stopped should its connection be lost. It is a child: containerd takes a
- * command whose stdout is closed for one that needs no more input, and cuts that off (containerd#13934). Says at the end what is there:
- * its SHA-256, or, without a `$2`, its size.
- */
-const writer = (redirection: string): string => `${HASH_FUNCTION}${SIZE_FUNCTION}exec 3<&0
-cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
-if [ -n "$2" ]; then h "$1"; else z "$1"; fi`;
 /** From here on sha256sum, which may take as long as the network, reads along while the file grows. openssl is as quick at the end. */
 const HASHED_MEANWHILE_BYTES = 64 * 1024 * 1024;
-/**
- * The same, of a file that nobody else writes to: what reads it goes on where it stopped each time there is more, and comes to the end once
- * when the writer has. (tail -f would do that, but only GNU's knows when to stop.)
- */
-const WRITE_AND_HASH = `exec 3<&0; : > "$1" || exit $?
-cat <&3 3<&- > "$1" & w=$!; echo $w > "$1.pid"; exec 3<&-
-{ while kill -0 $w; do cat; sleep 0.1 || sleep 1; done; cat; } < "$1" 2>/dev/null | sha256sum & f=$!
-wait $w || exit $?; wait $f`;
 /** However bad a network is, commands of so little are sent. */
 const MIN_LIMIT_BYTES = 64 * 1024;
-const WRITE = writer(">");
-const APPEND = writer(">>");
-/** Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. */
-const HOW_FAR = `${SIZE_FUNCTION}p="$1"; if [ -f "$p.pid" ]; then i=$(cat "$p.pid"); n=0
-while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done; fi
-if [ -f "$p" ]; then z "$p"; else echo 0; fi`;
-/** Where it was done before, and only the answer was lost, it says the SHA-256 of what is there. */
-const FINISH = `${HASH_FUNCTION}if [ -n "$4" ] && [ ! -e "$1" ] && [ -f "$2" ]; then h "$2"; exit; fi
-if [ -d "$2" ]; then echo "$2 is a folder" >&2; exit 1; fi
-if [ -n "$3" ]; then chmod "$3" "$1" || exit $?; fi; rm -f "$1.pid" && mv -f "$1" "$2"`;
-const REMOVE = 'rm -f "$1" "$1.pid"';
 
 /**
  * Copies a local file to `destination` in the container, where it appears whole or not at all: it grows under another name

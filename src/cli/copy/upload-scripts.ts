@@ -1,0 +1,32 @@
+// What an upload runs in the container. `$1` is the file that grows beside the destination, `$1.pid` has its writer's number.
+import { HASH_FUNCTION } from "./hashing.ts";
+import { SIZE_FUNCTION } from "./remote-path.ts";
+
+/**
+ * The writer leaves its number, so that it can be stopped should its connection be lost. It is a child: containerd takes a
+ * command whose stdout is closed for one that needs no more input, and cuts that off (containerd#13934). Says at the end what is there:
+ * its SHA-256, or, without a `$2`, its size.
+ */
+const writer = (redirection: string): string => `${HASH_FUNCTION}${SIZE_FUNCTION}exec 3<&0
+cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
+if [ -n "$2" ]; then h "$1"; else z "$1"; fi`;
+export const WRITE: string = writer(">");
+export const APPEND: string = writer(">>");
+/**
+ * The same, of a file that nobody else writes to: what reads it goes on where it stopped each time there is more, and comes to the end once
+ * when the writer has. (tail -f would do that, but only GNU's knows when to stop.) It does not outlive its shell: without one, a writer that
+ * has ended is there for ever where process 1 is the container's own program, which waits for nobody.
+ */
+export const WRITE_AND_HASH: string = `exec 3<&0; : > "$1" || exit $?
+cat <&3 3<&- > "$1" & w=$!; echo $w > "$1.pid"; exec 3<&-
+{ while kill -0 $w && kill -0 $$; do cat; sleep 0.1 || sleep 1; done; cat; } < "$1" 2>/dev/null | sha256sum & f=$!
+wait $w || exit $?; wait $f`;
+/** Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. */
+export const HOW_FAR: string = `${SIZE_FUNCTION}p="$1"; if [ -f "$p.pid" ]; then i=$(cat "$p.pid"); n=0
+while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done; fi
+if [ -f "$p" ]; then z "$p"; else echo 0; fi`;
+/** Where it was done before, and only the answer was lost, it says the SHA-256 of what is there. */
+export const FINISH: string = `${HASH_FUNCTION}if [ -n "$4" ] && [ ! -e "$1" ] && [ -f "$2" ]; then h "$2"; exit; fi
+if [ -d "$2" ]; then echo "$2 is a folder" >&2; exit 1; fi
+if [ -n "$3" ]; then chmod "$3" "$1" || exit $?; fi; rm -f "$1.pid" && mv -f "$1" "$2"`;
+export const REMOVE = 'rm -f "$1" "$1.pid"';
