@@ -15,7 +15,7 @@ const three = ["pipe", "sluice", "kubernetes"];
 const everybody = ["direct", ...three, "haproxy", "nginx", "naive"];
 const onOtherNode = ["pipe@node", "sluice@node"];
 
-/** `size`: "quick" to see that everything runs, "default" (about 25 minutes), "full" for every combination. */
+/** `size`: "quick" to see that everything runs, "default" (about 45 minutes), "full" for every combination. */
 export function suite(size, { repeat }) {
   const isFull = size === "full";
   const isQuick = size === "quick";
