@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises";
-import type { AuditEvent } from "./access/audit/audit-event.ts";
 import { AuditFile } from "./access/audit/audit-file.ts";
 import { type AuditBackend, AuditLog } from "./access/audit/audit-log.ts";
 import { METADATA_OF_EVERYTHING } from "./access/audit/audit-policy.ts";
 import { DeliveryThrottle } from "./access/audit/delivery-throttle.ts";
-import { EventQueue, type EventQueueOptions } from "./access/audit/event-queue.ts";
+import { EventQueue, type EventQueueOptions, EventsRefused } from "./access/audit/event-queue.ts";
 import type { Audit, AuditLogFile, AuditWebhook } from "./config/audit.ts";
 import { parseAuditPolicy } from "./config/audit-policy.ts";
 import type { Logger } from "./observability/logger.ts";
@@ -13,6 +12,10 @@ import { webhookClient } from "./webhook-client.ts";
 
 /** Events that wait for a file that can not be written. Each is about 1 KiB. */
 const MAX_QUEUED_FOR_FILE = 10_000;
+/** Of the events that wait for one backend, however few they are: an event with objects may be over 100 KiB. */
+const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
+/** kube-apiserver's --audit-webhook-truncate-max-batch-size. */
+const MAX_BATCH_CHARACTERS = 10 * 1024 * 1024;
 const MAX_FILE_BATCH = 1_000;
 /** Where nobody waits for the write, events of this long are written together. */
 const FILE_WAIT_MS = 50;
@@ -39,8 +42,13 @@ export async function buildAudit(
       : parseAuditPolicy(await readFile(policyFile, "utf8"), policyFile);
   const observed = (
     backend: "log" | "webhook",
-  ): Pick<EventQueueOptions, "onStored" | "onLost" | "onFailure"> => ({
+  ): Omit<
+    EventQueueOptions,
+    "deliver" | "maxQueuedEvents" | "maxBatchEvents" | "maxWaitMs" | "retryMs" | "maxRetryMs"
+  > => ({
     onStored: (count) => metrics.access.auditEvents(backend, "stored", count),
+    maxQueuedCharacters: MAX_QUEUED_CHARACTERS,
+    maxBatchCharacters: MAX_BATCH_CHARACTERS,
     onLost: (count) => metrics.access.auditEvents(backend, "lost", count),
     onFailure: (error) => {
       metrics.access.auditFailed(backend);
@@ -92,7 +100,8 @@ export async function buildAudit(
 }
 
 export interface AuditDelivery {
-  deliver(events: readonly AuditEvent[]): Promise<void>;
+  /** Events as lines of JSON. */
+  deliver(lines: readonly string[]): Promise<void>;
   stop(): void | Promise<void>;
 }
 
@@ -100,27 +109,30 @@ export interface AuditDelivery {
 export function openAuditLog({ path, ...options }: AuditLogFile): AuditDelivery {
   if (path === undefined) return { deliver: writeToStandardOutput, stop: () => {} };
   const file = new AuditFile({ path, ...options });
-  return { deliver: (events) => file.append(events), stop: () => file.close() };
+  return { deliver: (lines) => file.append(lines), stop: () => file.close() };
 }
 
-function writeToStandardOutput(events: readonly AuditEvent[]): Promise<void> {
-  const text = events.map((event) => `${JSON.stringify(event)}\n`).join("");
+function writeToStandardOutput(lines: readonly string[]): Promise<void> {
+  const text = lines.map((line) => `${line}\n`).join("");
   return new Promise((resolve, reject) =>
     process.stdout.write(text, (error) => (error ? reject(error) : resolve())),
   );
 }
 
+/** Answers that another delivery of the same events would get again. */
+const EVENTS_AT_FAULT: readonly number[] = [400, 413, 422];
+
 async function webhookDelivery(webhook: AuditWebhook): Promise<AuditDelivery> {
   const { target, timeoutMs } = webhook;
   const client = await webhookClient(target, { defaultPath: "/", timeoutMs });
   return {
-    deliver: async (items) => {
-      const { status } = await client.ask({
-        kind: "EventList",
-        apiVersion: "audit.k8s.io/v1",
-        metadata: {},
-        items,
-      });
+    deliver: async (lines) => {
+      const { status } = await client.ask(
+        Buffer.from(
+          `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${lines.join(",")}]}`,
+        ),
+      );
+      if (EVENTS_AT_FAULT.includes(status)) throw new EventsRefused(`the audit webhook answered ${status}`);
       if (status < 200 || status > 299) throw new Error(`the audit webhook answered ${status}`);
     },
     stop: client.stop,

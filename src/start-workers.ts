@@ -112,7 +112,7 @@ export async function startWorkers(
       },
       takePlace: ({ user, namespace }) => places.take(worker, user, namespace),
       giveBack: (place) => places.giveBack(place),
-      audit: async (events) => auditLog?.deliver(events),
+      audit: async (lines) => auditLog?.deliver(lines),
       found: (findings) => probing.found(worker, findings),
     }),
     shutdownGracePeriodMs: timeouts.shutdownGracePeriodMs,

@@ -9,6 +9,7 @@ import { type JsonAnswer, postJson } from "./upstream/post-json.ts";
 import { UpstreamTls } from "./upstream/tls.ts";
 
 export interface WebhookClient {
+  /** A Buffer is JSON already. */
   ask(body: unknown): Promise<JsonAnswer>;
   stop(): void;
 }

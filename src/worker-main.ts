@@ -44,7 +44,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
       });
     },
     quotasOf: () => ({ take: (user, namespace) => primary.takePlace(user, namespace) }),
-    openAuditLog: () => ({ deliver: (events) => primary.writeAudit(events), stop: () => {} }),
+    openAuditLog: () => ({ deliver: (lines) => primary.writeAudit(lines), stop: () => {} }),
     announce: (logger, fields, message) => logger.debug(fields, message),
     siblings: { processes: rest.workers, socketFolder: path.dirname(rest.adminSocket) },
     shareFindings: (findings) => primary.shareFindings(findings),

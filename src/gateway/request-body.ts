@@ -1,6 +1,7 @@
+import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
 import { ProtobufError } from "../api/protobuf/decode-message.ts";
 import { decodeReview, PROTOBUF_TYPE } from "../api/protobuf/decode-review.ts";
-import { badRequest, requestEntityTooLarge, unsupportedMediaType } from "../api/status.ts";
+import { badRequest, requestEntityTooLarge, type StatusError, unsupportedMediaType } from "../api/status.ts";
 import { headerValue } from "../upstream/header-list.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
 
@@ -15,13 +16,23 @@ export async function readReview(downstream: HttpDownstream): Promise<unknown> {
   if (type.trim() !== JSON_TYPE && type.trim() !== PROTOBUF_TYPE) {
     throw unsupportedMediaType([JSON_TYPE, PROTOBUF_TYPE]);
   }
-  const body = await readBody(downstream);
+  const review = decoded(type.trim(), await readBody(downstream));
+  // Parts of it are written again, into the answer and into audit events.
+  if (isDeeperThan(review, MAX_OBJECT_DEPTH))
+    throw undecodable(`the body is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
+  return review;
+}
+
+function decoded(type: string, body: Buffer): unknown {
   try {
-    return type.trim() === JSON_TYPE ? JSON.parse(body.toString("utf8")) : decodeReview(body);
+    return type === JSON_TYPE ? JSON.parse(body.toString("utf8")) : decodeReview(body);
   } catch (error) {
-    const problem = error instanceof ProtobufError ? error.message : "the body is no JSON";
-    throw badRequest(`couldn't get version/kind: ${problem}`);
+    throw undecodable(error instanceof ProtobufError ? error.message : "the body is no JSON");
   }
+}
+
+function undecodable(problem: string): StatusError {
+  return badRequest(`couldn't get version/kind: ${problem}`);
 }
 
 async function readBody({ body }: HttpDownstream): Promise<Buffer> {

@@ -6,6 +6,7 @@ import { wholeBody } from "./whole-body.ts";
 export interface JsonPost {
   /** With query, if any. */
   readonly path: string;
+  /** What is written as JSON; a Buffer is JSON already. */
   readonly body: unknown;
   /** Sent as `Authorization: Bearer`; never part of an error's message. */
   readonly bearerToken?: string | undefined;
@@ -28,7 +29,7 @@ export const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
  */
 export async function postJson(upstream: HttpUpstream, post: JsonPost): Promise<JsonAnswer> {
   const deadlineMs = performance.now() + post.timeoutMs;
-  const body = Buffer.from(JSON.stringify(post.body));
+  const body = Buffer.isBuffer(post.body) ? post.body : Buffer.from(JSON.stringify(post.body));
   const first = await exchange(upstream, post, body, deadlineMs);
   const answer = first === "stale" ? await exchange(upstream, post, body, deadlineMs) : first;
   if (answer === "stale") throw new Error("the connection was closed before the answer");

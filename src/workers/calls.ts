@@ -1,4 +1,3 @@
-import type { AuditEvent } from "../access/audit/audit-event.ts";
 import type { ProbeFinding } from "./probe-findings.ts";
 
 /** A listener by its name in the configuration, and where it is. */
@@ -32,7 +31,8 @@ export type PrimaryCalls = {
     readonly answer: PlaceAnswer;
   };
   readonly giveBack: { readonly body: number; readonly answer: undefined };
-  readonly audit: { readonly body: readonly AuditEvent[]; readonly answer: undefined };
+  /** Events as lines of JSON. */
+  readonly audit: { readonly body: readonly string[]; readonly answer: undefined };
   /** By the one that probes for all. */
   readonly found: { readonly body: readonly ProbeFinding[]; readonly answer: undefined };
 };

@@ -1,5 +1,4 @@
 import type { Server, Socket } from "node:net";
-import type { AuditEvent } from "../access/audit/audit-event.ts";
 import { tooManyRequests } from "../api/status.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
@@ -49,8 +48,8 @@ export class WorkerSide {
   }
 
   /** Resolves when the primary has stored them, rejects when it could not. */
-  writeAudit(events: readonly AuditEvent[]): Promise<void> {
-    return this.#link.ask("audit", events);
+  writeAudit(lines: readonly string[]): Promise<void> {
+    return this.#link.ask("audit", lines);
   }
 
   /** What this worker's probes have found, for the others. */

@@ -12,6 +12,7 @@ import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "./scripte
 import { issueCertificate, type TestCertificate } from "./test-certificates.ts";
 
 export interface Caller {
+  readonly body?: string;
   readonly certificate?: TestCertificate | undefined;
   readonly headers?: OutgoingHttpHeaders;
 }
@@ -135,7 +136,7 @@ export class AccessGateway {
           }),
         );
       });
-      outgoing.end();
+      outgoing.end(caller.body);
     });
   }
 

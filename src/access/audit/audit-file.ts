@@ -1,6 +1,5 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
-import type { AuditEvent } from "./audit-event.ts";
 
 export interface AuditFileOptions {
   readonly path: string;
@@ -30,8 +29,8 @@ export class AuditFile {
   }
 
   /** Throws what the file system says; nothing of these events is in the file then. One call at a time. */
-  async append(events: readonly AuditEvent[]): Promise<void> {
-    const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+  async append(lines: readonly string[]): Promise<void> {
+    const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
     if (this.#handle === undefined) await this.#open();
     if (this.#bytes > 0 && this.#bytes + bytes.byteLength > this.#options.maxBytes) await this.#rotate();
     const handle = this.#handle as unknown as FileHandle;

@@ -4,6 +4,7 @@ import type { Attributes } from "../authz/authorizer.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import { type AuditDecision, auditDecision } from "./audit-policy.ts";
 import type { EventQueue } from "./event-queue.ts";
+import { writeEvent } from "./write-event.ts";
 
 export interface AuditBackend {
   readonly queue: EventQueue;
@@ -35,7 +36,8 @@ export class AuditLog {
    * them can not and the configuration says `refuse`.
    */
   async admit(event: AuditEvent | undefined): Promise<void> {
-    const admissions = this.#options.backends.map((backend) => this.#admitTo(backend, event));
+    const line = event && writeEvent(event);
+    const admissions = this.#options.backends.map((backend) => this.#admitTo(backend, line));
     const isStored = (await Promise.all(admissions)).every((stored) => stored);
     if (isStored || this.#options.onFailure === "continue") return;
     throw serviceUnavailable("the audit log is not available; no request goes on without it");
@@ -43,7 +45,8 @@ export class AuditLog {
 
   /** For all later stages: what has begun is not taken back. */
   record(event: AuditEvent): void {
-    for (const { queue } of this.#options.backends) queue.push(event);
+    const line = writeEvent(event);
+    for (const { queue } of this.#options.backends) queue.push(line);
   }
 
   /** Delivers what waits, for as long as the first failure, and ends. */
@@ -56,8 +59,8 @@ export class AuditLog {
     );
   }
 
-  async #admitTo({ queue, isBlocking }: AuditBackend, event: AuditEvent | undefined): Promise<boolean> {
-    const hasRoom = event === undefined || queue.push(event);
+  async #admitTo({ queue, isBlocking }: AuditBackend, line: string | undefined): Promise<boolean> {
+    const hasRoom = line === undefined || queue.push(line);
     if (this.#options.onFailure === "continue" || !hasRoom) return hasRoom;
     if (!isBlocking) return queue.failure === undefined;
     // Tried anew for every request, so that the first one after the trouble goes through.

@@ -1,13 +1,24 @@
 import { setTimeout as passed } from "node:timers/promises";
-import type { AuditEvent } from "./audit-event.ts";
 import type { DeliveryThrottle } from "./delivery-throttle.ts";
 
+/** The backend is there and does not take these events, however often they come. */
+export class EventsRefused extends Error {
+  override readonly name = "EventsRefused";
+}
+
 export interface EventQueueOptions {
-  /** Stores the events, all or none; called with the next ones only when it is done. */
-  deliver(events: readonly AuditEvent[]): Promise<void>;
+  /**
+   * Stores the events, each a line of JSON, all or none; called with the next ones only when it is done. Rejects with EventsRefused when
+   * the backend cannot take them: they are halved, and one that is refused alone is lost.
+   */
+  deliver(lines: readonly string[]): Promise<void>;
   /** Events that wait, those in delivery included. Past it: lost. */
   readonly maxQueuedEvents: number;
+  /** The same for their characters. */
+  readonly maxQueuedCharacters: number;
   readonly maxBatchEvents: number;
+  /** A longer event is a batch of its own. */
+  readonly maxBatchCharacters: number;
   /** How long the first event waits for others. */
   readonly maxWaitMs: number;
   /** First wait after a failure; doubled each time up to the longest. */
@@ -23,7 +34,8 @@ export interface EventQueueOptions {
 /** Events on their way to a backend: in order, in batches, bounded, and delivered again until it succeeds. */
 export class EventQueue {
   readonly #options: EventQueueOptions;
-  readonly #events: AuditEvent[] = [];
+  readonly #lines: string[] = [];
+  #characters = 0;
   #waiting: {
     readonly upTo: number;
     readonly resolve: () => void;
@@ -48,14 +60,16 @@ export class EventQueue {
   }
 
   /** False when there is no room: the event is lost, and counted as lost. */
-  push(event: AuditEvent): boolean {
-    if (this.#events.length >= this.#options.maxQueuedEvents) {
+  push(line: string): boolean {
+    const { maxQueuedEvents, maxQueuedCharacters } = this.#options;
+    if (this.#lines.length >= maxQueuedEvents || this.#characters + line.length > maxQueuedCharacters) {
       this.#options.onLost?.(1);
       return false;
     }
-    this.#events.push(event);
+    this.#lines.push(line);
+    this.#characters += line.length;
     this.#pushed += 1;
-    if (this.#events.length >= this.#options.maxBatchEvents && this.#failure === undefined)
+    if (this.#lines.length >= this.#options.maxBatchEvents && this.#failure === undefined)
       this.#deliverSoon(0);
     else this.#deliverSoon(this.#failure === undefined ? this.#options.maxWaitMs : this.#retryMs);
     return true;
@@ -73,7 +87,8 @@ export class EventQueue {
   /** Nothing is delivered any more. */
   stop(): void {
     clearTimeout(this.#timer);
-    const lost = this.#events.splice(0).length;
+    const lost = this.#lines.splice(0).length;
+    this.#characters = 0;
     this.#delivered = this.#pushed;
     if (lost > 0) this.#options.onLost?.(lost);
   }
@@ -96,18 +111,26 @@ export class EventQueue {
     this.#timer = undefined;
     this.#isDelivering = true;
     const { maxBatchEvents, retryMs, maxRetryMs, onStored, onFailure } = this.#options;
+    let maxEvents = maxBatchEvents;
     try {
-      while (this.#events.length > 0) {
+      while (this.#lines.length > 0) {
         const turnMs = this.#options.throttle?.takeTurn() ?? 0;
         if (turnMs > 0) await passed(turnMs);
-        const batch = this.#events.slice(0, maxBatchEvents);
+        const batch = this.#batch(maxEvents);
         // Stopped while it waited.
         if (batch.length === 0) break;
-        await this.#options.deliver(batch);
-        this.#events.splice(0, batch.length);
+        try {
+          await this.#options.deliver(batch);
+        } catch (error) {
+          if (!(error instanceof EventsRefused)) throw error;
+          if (batch.length === 1) this.#lose(error);
+          else maxEvents = Math.ceil(batch.length / 2);
+          continue;
+        }
+        this.#remove(batch.length);
+        maxEvents = maxBatchEvents;
         this.#failure = undefined;
         this.#retryMs = retryMs;
-        this.#delivered += batch.length;
         onStored?.(batch.length);
         this.#resolveWaiting();
       }
@@ -121,5 +144,33 @@ export class EventQueue {
       this.#deliverSoon(this.#retryMs);
       this.#retryMs = Math.min(maxRetryMs, this.#retryMs * 2);
     }
+  }
+
+  /** The first ones, as many as may go together; at least one where there is one. */
+  #batch(maxEvents: number): string[] {
+    let characters = 0;
+    let count = 0;
+    for (const line of this.#lines) {
+      characters += line.length;
+      if (count === maxEvents || (count > 0 && characters > this.#options.maxBatchCharacters)) break;
+      count += 1;
+    }
+    return this.#lines.slice(0, count);
+  }
+
+  #remove(count: number): void {
+    for (const line of this.#lines.splice(0, count)) this.#characters -= line.length;
+    this.#delivered += count;
+  }
+
+  /** The first event, refused alone: it would be refused for ever, and those behind it would wait for it. */
+  #lose(error: EventsRefused): void {
+    this.#remove(1);
+    this.#failure = error;
+    this.#options.onLost?.(1);
+    this.#options.onFailure?.(error);
+    const refused = this.#waiting.filter(({ upTo }) => upTo <= this.#delivered);
+    this.#waiting = this.#waiting.filter(({ upTo }) => upTo > this.#delivered);
+    for (const { reject } of refused) reject(error);
   }
 }

@@ -10,13 +10,14 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { AuditEvent } from "../../../src/access/audit/audit-event.ts";
 import { AuditFile } from "../../../src/access/audit/audit-file.ts";
-import { EventQueue } from "../../../src/access/audit/event-queue.ts";
+import { EventQueue, EventsRefused } from "../../../src/access/audit/event-queue.ts";
 
 const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 const event = (number: number) =>
-  ({ kind: "Event", auditID: `id-${number}`, pad: "x".repeat(400) }) as unknown as AuditEvent;
+  JSON.stringify({ kind: "Event", auditID: `id-${number}`, pad: "x".repeat(400) });
+const idOf = (line: string) => (JSON.parse(line) as { auditID: string }).auditID;
+const ROOMY = { maxQueuedCharacters: 1_000_000, maxBatchCharacters: 1_000_000 };
 
 describe("an audit file", () => {
   let folder: string;
@@ -73,7 +74,7 @@ describe("an audit file", () => {
     rmSync(name);
     await file.append([event(1)]);
     await file.close();
-    expect(readFileSync(name, "utf8")).toBe(`${JSON.stringify(event(1))}\n`);
+    expect(readFileSync(name, "utf8")).toBe(`${event(1)}\n`);
   });
 });
 
@@ -84,10 +85,11 @@ describe("a queue of events", () => {
     const queue = new EventQueue({
       deliver: async (events) => {
         if (failures-- > 0) throw new Error("down");
-        stored.push(...events.map(({ auditID }) => auditID));
+        stored.push(...events.map(idOf));
       },
       maxQueuedEvents: 10,
       maxBatchEvents: 2,
+      ...ROOMY,
       maxWaitMs: 1,
       retryMs: 1,
       maxRetryMs: 2,
@@ -105,6 +107,7 @@ describe("a queue of events", () => {
       deliver: () => Promise.reject(new Error("down")),
       maxQueuedEvents: 3,
       maxBatchEvents: 100,
+      ...ROOMY,
       maxWaitMs: 60_000,
       retryMs: 60_000,
       maxRetryMs: 60_000,
@@ -123,5 +126,63 @@ describe("a queue of events", () => {
     expect(lost).toBe(2);
     queue.stop();
     expect(lost).toBe(5);
+  });
+
+  const roomy = {
+    maxQueuedEvents: 100,
+    maxBatchEvents: 100,
+    maxWaitMs: 60_000,
+    retryMs: 1,
+    maxRetryMs: 2,
+    ...ROOMY,
+  };
+
+  it("is bounded by its characters too, in memory and in one delivery", async () => {
+    const sizes: number[] = [];
+    const deliver = async (lines: readonly string[]) => void sizes.push(lines.length);
+    const length = event(1).length;
+    const queue = new EventQueue({
+      ...roomy,
+      deliver,
+      maxQueuedCharacters: length * 5,
+      maxBatchCharacters: length * 2,
+    });
+    expect([1, 2, 3, 4, 5, 6].map((number) => queue.push(event(number)))).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+      false,
+    ]);
+    await queue.flush();
+    expect(sizes).toEqual([2, 2, 1]);
+    expect(queue.push(event(7))).toBe(true);
+    queue.stop();
+  });
+
+  it("loses one event that its backend never takes, and stores all others", async () => {
+    const stored: string[] = [];
+    let lost = 0;
+    const queue = new EventQueue({
+      ...roomy,
+      deliver: async (lines) => {
+        if (lines.some((line) => idOf(line) === "id-3")) throw new EventsRefused("413");
+        stored.push(...lines.map(idOf));
+      },
+      onLost: (count) => {
+        lost += count;
+      },
+    });
+    for (let number = 1; number <= 7; number += 1) queue.push(event(number));
+    await soon(async () => {
+      await queue.flush().catch(() => {});
+      expect(stored).toEqual(["id-1", "id-2", "id-4", "id-5", "id-6", "id-7"]);
+    });
+    expect(lost).toBe(1);
+    queue.push(event(3));
+    await expect(queue.flush()).rejects.toThrow("413");
+    expect(queue.failure?.message).toBe("413");
+    queue.stop();
   });
 });

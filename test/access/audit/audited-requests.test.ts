@@ -178,7 +178,7 @@ rules:
   it("leaves out a longer answer and whatever secrets hold, and says so", () => {
     const attributesOf = (resource: string) => (who: UserInfo) => asked({ user: who, verb: "get", resource });
     const annotationOf = (resource: string, answer: Uint8Array) => {
-      const queue = { push: (event: AuditEvent) => events.push(event) > 0 } as unknown as EventQueue;
+      const queue = { push: (line: string) => events.push(JSON.parse(line)) > 0 } as unknown as EventQueue;
       const events: AuditEvent[] = [];
       const policy = {
         rules: [{ ...METADATA_OF_EVERYTHING.rules[0], level: "RequestResponse" }],
@@ -207,6 +207,26 @@ rules:
         [key]: "contents of secrets are never recorded",
       }),
     ]);
+  });
+
+  it.each(["refuse", "continue"])("goes on after an object that cannot be written, %s", async (onFailure) => {
+    const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Request }]\n";
+    const files = { "policy.yaml": policy };
+    await start({ policyFile: "policy.yaml", log: { path: "audit.log" }, onFailure }, {}, files);
+    const nested = `${"[".repeat(8_000)}${"]".repeat(8_000)}`;
+    const review = async (member: string, value: string) => {
+      const headers = { ...ANN.headers, "Content-Type": "application/json" };
+      const spec = '{"nonResourceAttributes":{"verb":"get","path":"/"}}';
+      const body = `{"spec":${spec},"${member}":${value}}`;
+      const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+      return (await gateway.get(path, { headers, body }, "POST")).status;
+    };
+    expect(await review("x", nested)).toBe(400);
+    expect(await review("spec", nested)).toBe(400);
+    expect(await review("x", "[]")).toBe(201);
+    const complete = (await eventsOf(6)).filter(({ stage }) => stage === "ResponseComplete");
+    expect(complete.map(({ responseStatus }) => responseStatus?.code)).toEqual([400, 400, 201]);
+    expect(complete[2]).toMatchObject({ requestObject: { x: [] } });
   });
 
   it("holds no token, cookie or header of it", async () => {
