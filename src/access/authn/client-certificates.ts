@@ -1,7 +1,7 @@
 import type { Attempt, CredentialsRequest, RequestAuthenticator } from "./authenticator.ts";
 import { invalidCredential, NO_CREDENTIAL } from "./authenticator.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
-import { parseSubject } from "./distinguished-name.ts";
+import { subjectOf } from "./certificate-subject.ts";
 
 /** Where Kubernetes tells which of a user's credentials was used. */
 const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
@@ -17,7 +17,9 @@ export class ClientCertificates implements RequestAuthenticator {
   async attempt({ peer }: CredentialsRequest): Promise<Attempt> {
     if (peer === undefined) return NO_CREDENTIAL;
     if (!this.#authority.hasIssued(peer)) return invalidCredential("certificate-unverified");
-    const { commonName, organizations } = parseSubject(peer.leaf.subject);
+    const subject = subjectOf(peer.leaf);
+    if (subject === undefined) return invalidCredential("certificate-unverified");
+    const { commonName, organizations } = subject;
     if (commonName === "") return NO_CREDENTIAL;
     const fingerprint = peer.leaf.fingerprint256.replaceAll(":", "").toLowerCase();
     return {

@@ -7,7 +7,7 @@ import {
   type RequestAuthenticator,
 } from "./authenticator.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
-import { parseSubject } from "./distinguished-name.ts";
+import { subjectOf } from "./certificate-subject.ts";
 import { extraOf } from "./extra-headers.ts";
 import { headerText } from "./header-text.ts";
 
@@ -28,7 +28,8 @@ export class RequestHeaders implements RequestAuthenticator {
     const { usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes, allowedNames } = this.#options;
     if (peer === undefined) return NO_CREDENTIAL;
     if (!this.#authority.hasIssued(peer)) return invalidCredential("certificate-unverified");
-    const { commonName } = parseSubject(peer.leaf.subject);
+    const commonName = subjectOf(peer.leaf)?.commonName;
+    if (commonName === undefined) return invalidCredential("certificate-unverified");
     if (allowedNames.length > 0 && !allowedNames.includes(commonName)) {
       return invalidCredential("certificate-name-not-allowed");
     }

@@ -4,7 +4,6 @@ import path from "node:path";
 import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CertificateAuthority } from "../../../src/access/authn/certificate-authority.ts";
-import { parseSubject } from "../../../src/access/authn/distinguished-name.ts";
 import { peerCertificatesOf } from "../../../src/gateway/peer-certificates.ts";
 import { AccessGateway } from "../../support/access-gateway.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
@@ -180,18 +179,5 @@ describe("an authority", () => {
 
   it("refuses a bundle without certificates", () => {
     expect(() => new CertificateAuthority("nothing")).toThrow("holds no PEM certificate");
-  });
-});
-
-describe("a subject", () => {
-  it.each([
-    ["CN=jane", { commonName: "jane", organizations: [] }],
-    ["O=dev\nO=on\\, call\nCN=jane", { commonName: "jane", organizations: ["dev", "on, call"] }],
-    ["O=dev + CN=a\\+b", { commonName: "a+b", organizations: ["dev"] }],
-    ["CN=one\nCN=two", { commonName: "two", organizations: [] }],
-    ["CN=x\\0AO=system:masters", { commonName: "x\nO=system:masters", organizations: [] }],
-    ["", { commonName: "", organizations: [] }],
-  ])("%j", (subject, expected) => {
-    expect(parseSubject(subject)).toEqual(expected);
   });
 });
