@@ -3,6 +3,7 @@ import { type GatewayConfiguration, parseConfiguration } from "./config/configur
 import { ConfigurationError } from "./config/configuration-error.ts";
 import { type FlagValues, mergeFlags } from "./config/flags.ts";
 import { readText } from "./config/load-configuration.ts";
+import { checkNamedFiles } from "./config/named-files.ts";
 import type { LeveledLogger } from "./observability/logger.ts";
 
 export interface ReloadOptions {
@@ -26,6 +27,7 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
     try {
       const wanted = await readText(file);
       const configuration = mergeFlags(parseConfiguration(wanted, file), flags);
+      await checkNamedFiles(configuration.namedFiles);
       const { reloaded } = changedSections(last, wanted);
       // Against what it was started with: a change that was taken back needs no restart.
       const { needRestart } = changedSections(text, wanted);

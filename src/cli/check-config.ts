@@ -4,6 +4,7 @@ import { CONFIGURATION_KIND } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { FeatureGateError, FeatureGates } from "../config/feature-gates.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
+import { checkNamedFiles } from "../config/named-files.ts";
 import { helpText, parseFlags } from "./flags.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -46,7 +47,8 @@ async function check(path: string, gates: FeatureGates): Promise<string> {
   const files = await readManifestFiles([path]);
   const [first] = files;
   if (files.length === 1 && first !== undefined && isConfiguration(first.text)) {
-    const { cluster, featureGates } = await loadConfiguration(path);
+    const { cluster, featureGates, namedFiles } = await loadConfiguration(path);
+    await checkNamedFiles(namedFiles);
     const objects = parseManifests(await readManifestFiles(cluster.manifests), featureGates);
     return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
   }

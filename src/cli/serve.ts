@@ -2,6 +2,7 @@ import { startGateway } from "../app.ts";
 import { parseConfiguration } from "../config/configuration.ts";
 import { KUBE_APISERVER_FLAGS, mergeFlags } from "../config/flags.ts";
 import { readText } from "../config/load-configuration.ts";
+import { checkNamedFiles } from "../config/named-files.ts";
 import { parseWorkers, type Workers, workerCount } from "../config/workers.ts";
 import { createLogger } from "../observability/logger.ts";
 import { reloaderOf } from "../reload-configuration.ts";
@@ -43,6 +44,7 @@ export async function run(args: string[]): Promise<number> {
   const stopped = terminationSignal(["SIGTERM", "SIGINT"]);
   const text = await readText(config);
   const configuration = mergeFlags(parseConfiguration(text, config), flags);
+  await checkNamedFiles(configuration.namedFiles);
   const count = workerCount(workers === undefined ? configuration.workers : workersOf(workers));
   const logger = createLogger(configuration.logging);
   const warning = authenticationWarning(configuration.authentication);

@@ -42,7 +42,7 @@ const MODES = ["batch", "blocking", "blocking-strict"] as const;
 export function mergeAuditFlags(file: Audit, flags: Flags): Audit {
   const mode = choiceFlag("audit-webhook-mode", flags, MODES);
   return {
-    policyFile: flags.file("audit-policy-file") ?? file.policyFile,
+    policyFile: flags.file("audit-policy-file", "audit policy") ?? file.policyFile,
     log: logOf(file.log, flags),
     webhook: webhookOf(file.webhook, mode, flags),
     // What a failure means is said once, for all backends; this mode says it too.
@@ -74,7 +74,7 @@ function webhookOf(
   mode: (typeof MODES)[number] | undefined,
   flags: Flags,
 ): AuditWebhook | undefined {
-  const kubeconfig = flags.file("audit-webhook-config-file");
+  const kubeconfig = flags.file("audit-webhook-config-file", "webhook kubeconfig");
   choiceFlag("audit-webhook-version", flags, ["audit.k8s.io/v1"]);
   const base: AuditWebhook | undefined =
     kubeconfig === undefined

@@ -61,7 +61,7 @@ const COUNT: Range = { min: 1, max: 1_000_000 };
 
 export function readAudit(section: Section): Audit {
   const audit = {
-    policyFile: section.optionalFile("policyFile"),
+    policyFile: section.optionalFile("policyFile", "audit policy"),
     log: section.has("log") ? readLog(section.section("log")) : undefined,
     webhook: section.has("webhook") ? readWebhook(section.section("webhook")) : undefined,
     onFailure: section.choice("onFailure", "refuse", ["refuse", "continue"]),

@@ -47,9 +47,9 @@ const anything = (): undefined => undefined;
 
 export function mergeAuthenticationFlags(file: Authentication, flags: Flags): Authentication {
   return {
-    clientCAFile: flags.file("client-ca-file") ?? file.clientCAFile,
+    clientCAFile: flags.file("client-ca-file", "certificates") ?? file.clientCAFile,
     requestHeader: requestHeader(file.requestHeader, flags),
-    tokenAuthFile: flags.file("token-auth-file") ?? file.tokenAuthFile,
+    tokenAuthFile: flags.file("token-auth-file", "text") ?? file.tokenAuthFile,
     oidc: oidc(file.oidc, flags),
     tokenReview: tokenReview(file.tokenReview, flags),
     anonymous: { enabled: booleanFlag("anonymous-auth", flags) ?? file.anonymous.enabled },
@@ -60,7 +60,7 @@ function requestHeader(
   file: RequestHeaderAuthentication | undefined,
   flags: Flags,
 ): RequestHeaderAuthentication | undefined {
-  const clientCAFile = flags.file("requestheader-client-ca-file") ?? file?.clientCAFile;
+  const clientCAFile = flags.file("requestheader-client-ca-file", "certificates") ?? file?.clientCAFile;
   const { usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes, allowedNames } =
     file ?? defaultRequestHeader;
   const merged = {
@@ -95,7 +95,7 @@ function oidc(file: OidcAuthentication | undefined, flags: Flags): OidcAuthentic
   return {
     issuerUrl,
     audiences,
-    caFile: flags.file("oidc-ca-file") ?? base.caFile,
+    caFile: flags.file("oidc-ca-file", "certificates") ?? base.caFile,
     usernameClaim: flags.text("oidc-username-claim") ?? base.usernameClaim,
     usernamePrefix: flags.text("oidc-username-prefix") ?? base.usernamePrefix,
     groupsClaim: flags.text("oidc-groups-claim") ?? base.groupsClaim,
@@ -112,7 +112,7 @@ function tokenReview(
   file: TokenReviewAuthentication | undefined,
   flags: Flags,
 ): TokenReviewAuthentication | undefined {
-  const kubeconfig = flags.file("authentication-token-webhook-config-file");
+  const kubeconfig = flags.file("authentication-token-webhook-config-file", "webhook kubeconfig");
   const version = choiceFlag("authentication-token-webhook-version", flags, REVIEW_VERSIONS);
   const cacheTtlMs = durationFlag("authentication-token-webhook-cache-ttl", flags);
   const base: TokenReviewAuthentication | undefined =

@@ -111,11 +111,11 @@ const HOUR_MS = 3_600_000;
 export function readAuthentication(section: Section): Authentication {
   const anonymous = section.section("anonymous");
   const authentication = {
-    clientCAFile: section.optionalFile("clientCAFile"),
+    clientCAFile: section.optionalFile("clientCAFile", "certificates"),
     requestHeader: section.has("requestHeader")
       ? readRequestHeader(section.section("requestHeader"))
       : undefined,
-    tokenAuthFile: section.optionalFile("tokenAuthFile"),
+    tokenAuthFile: section.optionalFile("tokenAuthFile", "text"),
     oidc: section.has("oidc") ? readOidc(section.section("oidc")) : undefined,
     tokenReview: section.has("tokenReview") ? readTokenReview(section.section("tokenReview")) : undefined,
     anonymous: { enabled: anonymous.boolean("enabled", false) },
@@ -149,7 +149,7 @@ function readOidc(section: Section): OidcAuthentication | undefined {
     section.problem("audiences", "is required: without it tokens for others would do");
   const claims = section.section("requiredClaims");
   const rest = {
-    caFile: section.optionalFile("caFile"),
+    caFile: section.optionalFile("caFile", "certificates"),
     usernameClaim: section.string("usernameClaim", defaultOidc.usernameClaim),
     usernamePrefix: section.optionalString("usernamePrefix"),
     groupsClaim: section.optionalString("groupsClaim"),
@@ -190,7 +190,7 @@ function readTokenReview(section: Section): TokenReviewAuthentication | undefine
 }
 
 function requiredFile(section: Section, name: string): string | undefined {
-  const file = section.optionalFile(name);
+  const file = section.optionalFile(name, "certificates");
   if (!section.has(name)) section.problem(name, "is required");
   return file;
 }

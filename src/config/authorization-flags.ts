@@ -39,7 +39,7 @@ function mergeWebhook(
   file: AuthorizationWebhook | undefined,
   flags: Flags,
 ): AuthorizationWebhook | undefined {
-  const kubeconfig = flags.file("authorization-webhook-config-file");
+  const kubeconfig = flags.file("authorization-webhook-config-file", "webhook kubeconfig");
   const version = choiceFlag("authorization-webhook-version", flags, REVIEW_VERSIONS);
   const authorizedTtlMs = durationFlag("authorization-webhook-cache-authorized-ttl", flags);
   const unauthorizedTtlMs = durationFlag("authorization-webhook-cache-unauthorized-ttl", flags);

@@ -10,8 +10,8 @@ export interface ListenerTls {
 export function readCertificateFiles(parent: Section, name: string): ListenerTls | undefined {
   if (!parent.has(name)) return undefined;
   const section = parent.section(name);
-  const certFile = section.optionalFile("certFile");
-  const keyFile = section.optionalFile("keyFile");
+  const certFile = section.optionalFile("certFile", "certificates");
+  const keyFile = section.optionalFile("keyFile", "private key", certFile);
   for (const [field, file] of Object.entries({ certFile, keyFile })) {
     if (file === undefined && !section.has(field)) {
       section.problem(field, "is required: a listener with TLS needs certFile and keyFile");

@@ -33,7 +33,7 @@ export const EXTEND_WEBSOCKETS = "ExtendWebSocketsToKubelet";
 
 export function readClusterSources(section: Section): ClusterSources {
   const manifests = section.files("manifests");
-  const kubeconfig = section.optionalFile("kubeconfig");
+  const kubeconfig = section.optionalFile("kubeconfig", "text");
   const inCluster = section.boolean("inCluster", false);
   const context = section.optionalString("context");
   const forwardAs = section.choice("forwardAs", "caller", FORWARD_CREDENTIALS);

@@ -8,6 +8,7 @@ import { FEATURE_GATES, FeatureGateError, FeatureGates, featureGateNames } from 
 import { type KubeletConnection, readKubelet } from "./kubelet.ts";
 import type { Limits } from "./limits.ts";
 import { type Listeners, readListeners } from "./listeners.ts";
+import type { NamedFile } from "./named-file.ts";
 import { suggestion } from "./nearest-name.ts";
 import { readPolicy, type SessionPolicy } from "./policy.ts";
 import { readLimits, readTimeouts } from "./read-bounds.ts";
@@ -51,6 +52,8 @@ export interface GatewayConfiguration {
   readonly resumption: Resumption;
   /** Processes that serve; 1 is the one that was started. */
   readonly workers: Workers;
+  /** Every file above that is read, for `checkNamedFiles`. */
+  readonly namedFiles: readonly NamedFile[];
   readonly logging: { readonly level: (typeof LOG_LEVELS)[number] };
 }
 
@@ -66,7 +69,9 @@ export function parseConfiguration(text: string, fileName: string): GatewayConfi
     ]);
   }
   const problems: ConfigurationProblem[] = [];
-  const configuration = readConfiguration(new Section({ fileName, document, problems }, [], document.value));
+  const files: NamedFile[] = [];
+  const root = new Section({ fileName, document, problems, files }, [], document.value);
+  const configuration = readConfiguration(root, files);
   if (problems.length > 0) {
     throw new ConfigurationError(problems.toSorted((a, b) => a.line - b.line));
   }
@@ -81,7 +86,7 @@ export function defaultConfiguration(): GatewayConfiguration {
   );
 }
 
-function readConfiguration(root: Section): GatewayConfiguration {
+function readConfiguration(root: Section, namedFiles: readonly NamedFile[]): GatewayConfiguration {
   requireValue(root, "apiVersion", CONFIGURATION_API_VERSION);
   requireValue(root, "kind", CONFIGURATION_KIND);
   const logging = root.section("logging");
@@ -104,6 +109,7 @@ function readConfiguration(root: Section): GatewayConfiguration {
     timeouts: readTimeouts(root.section("timeouts")),
     resumption: readResumption(root.section("resumption")),
     workers: readWorkers(root),
+    namedFiles,
     logging: { level: logging.choice("level", "info", LOG_LEVELS) },
   };
   logging.finish();

@@ -16,7 +16,7 @@ export function readEgressProxy(section: Section): EgressProxySettings | undefin
   }
   const settings = {
     ...readUpstreamTrust(section, false),
-    credentialsFile: section.optionalFile("credentialsFile"),
+    credentialsFile: section.optionalFile("credentialsFile", "text"),
   };
   section.finish();
   return url === undefined ? undefined : { url, ...settings };

@@ -1,10 +1,11 @@
 import { parseDuration } from "./duration.ts";
+import type { FileContent } from "./named-file.ts";
 
 /** What flags are read through: problems are noted under the flag's name, and reading goes on. */
 export interface FlagReader<Flag extends string> {
   text(flag: Flag): string | undefined;
   /** Absolute; a relative one counts from the working directory. */
-  file(flag: Flag): string | undefined;
+  file(flag: Flag, content?: FileContent, certificateFile?: string | undefined): string | undefined;
   list(
     flag: Flag,
     fallback: readonly string[],

@@ -9,6 +9,7 @@ import { countFlag } from "./flag-values.ts";
 import { checkNodeAddressType, isNodeAddressType } from "./kubelet.ts";
 import { limitRanges } from "./limits.ts";
 import { checkHost } from "./listener-address.ts";
+import type { FileContent, NamedFile } from "./named-file.ts";
 import { checkBytesPerSecond } from "./read-bounds.ts";
 
 /** Flags of kube-apiserver, and of the kubelet's `--kubeconfig`, that the gateway has too, without the dashes. Each stands above the file's field. */
@@ -54,12 +55,27 @@ export function mergeFlags(configuration: GatewayConfiguration, flags: FlagValue
   if (problems.length > 0) {
     throw new ConfigurationError(problems);
   }
-  return merged;
+  return { ...merged, namedFiles: [...filesIn(merged, configuration.namedFiles), ...merger.files] };
+}
+
+/** Without those that a flag has replaced. */
+function filesIn(merged: GatewayConfiguration, files: readonly NamedFile[]): readonly NamedFile[] {
+  const values = new Set<unknown>();
+  const visit = (value: unknown): void => {
+    if (typeof value === "object" && value !== null) Object.values(value).forEach(visit);
+    else values.add(value);
+  };
+  visit({ ...merged, namedFiles: [] });
+  return files.filter(
+    ({ file, certificateFile }) => values.has(file) && (!certificateFile || values.has(certificateFile)),
+  );
 }
 
 class FlagMerger {
   readonly #flags: FlagValues;
   readonly #problems: ConfigurationProblem[];
+  /** Those that flags name. */
+  readonly files: NamedFile[] = [];
 
   constructor(flags: FlagValues, problems: ConfigurationProblem[]) {
     this.#flags = flags;
@@ -68,8 +84,8 @@ class FlagMerger {
 
   listeners(listeners: GatewayConfiguration["listeners"]): GatewayConfiguration["listeners"] {
     const { apiServer } = listeners;
-    const certFile = this.file("tls-cert-file") ?? apiServer.tls?.certFile;
-    const keyFile = this.file("tls-private-key-file") ?? apiServer.tls?.keyFile;
+    const certFile = this.file("tls-cert-file", "certificates") ?? apiServer.tls?.certFile;
+    const keyFile = this.file("tls-private-key-file", "private key", certFile) ?? apiServer.tls?.keyFile;
     this.#requirePair("tls-cert-file", certFile, "tls-private-key-file", keyFile);
     const tls = certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
     return {
@@ -84,7 +100,7 @@ class FlagMerger {
   }
 
   cluster(cluster: GatewayConfiguration["cluster"]): GatewayConfiguration["cluster"] {
-    const kubeconfig = this.file("kubeconfig");
+    const kubeconfig = this.file("kubeconfig", "text");
     if (kubeconfig === undefined) return cluster;
     if (cluster.manifests.length > 0)
       this.refuse("kubeconfig", "is not for a configuration with cluster.manifests");
@@ -93,9 +109,11 @@ class FlagMerger {
   }
 
   kubelet(kubelet: GatewayConfiguration["kubelet"]): GatewayConfiguration["kubelet"] {
-    const authority = this.file("kubelet-certificate-authority");
-    const clientCertificateFile = this.file("kubelet-client-certificate") ?? kubelet.clientCertificateFile;
-    const clientKeyFile = this.file("kubelet-client-key") ?? kubelet.clientKeyFile;
+    const authority = this.file("kubelet-certificate-authority", "certificates");
+    const clientCertificateFile =
+      this.file("kubelet-client-certificate", "certificates") ?? kubelet.clientCertificateFile;
+    const clientKeyFile =
+      this.file("kubelet-client-key", "private key", clientCertificateFile) ?? kubelet.clientKeyFile;
     this.#requirePair(
       "kubelet-client-certificate",
       clientCertificateFile,
@@ -159,9 +177,17 @@ class FlagMerger {
     return value;
   }
 
-  file(flag: KubeApiServerFlag): string | undefined {
+  file(
+    flag: KubeApiServerFlag,
+    content?: FileContent,
+    certificateFile?: string | undefined,
+  ): string | undefined {
     const value = this.text(flag);
-    return value === undefined ? undefined : resolve(value);
+    if (value === undefined) return undefined;
+    const file = resolve(value);
+    const place = { source: `--${flag}`, line: 0, path: "" };
+    if (content !== undefined) this.files.push({ file, content, certificateFile, ...place });
+    return file;
   }
 
   list(
@@ -211,6 +237,10 @@ class FlagMerger {
       this.refuse(oneFlag, `needs --${otherFlag} too`);
     } else if (one === undefined && other !== undefined) {
       this.refuse(otherFlag, `needs --${oneFlag} too`);
+    } else if (one !== undefined && other !== undefined && this.#flags[oneFlag] && !this.#flags[otherFlag]) {
+      // The file's key belongs to the flag's certificate from now on.
+      const place = { source: `--${oneFlag}`, line: 0, path: "" };
+      this.files.push({ file: other, content: "private key", certificateFile: one, ...place });
     }
   }
 

@@ -2,15 +2,17 @@ import { dirname, resolve } from "node:path";
 import { type ConfigurationProblem, formatPath } from "./configuration-error.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 import type { Range } from "./limits.ts";
+import type { FileContent, NamedFile } from "./named-file.ts";
 import { suggestion } from "./nearest-name.ts";
 import { formatQuantity, parseQuantity } from "./quantity.ts";
 import type { FieldPath, YamlDocument } from "./yaml-documents.ts";
 
-/** Where the problems of one file are collected. */
+/** Where the problems of one file are collected, and the files that it names. */
 export interface ReadContext {
   readonly fileName: string;
   readonly document: Pick<YamlDocument, "lineOf">;
   readonly problems: ConfigurationProblem[];
+  readonly files?: NamedFile[];
 }
 
 /**
@@ -82,10 +84,20 @@ export class Section {
     return wrong === undefined ? value : this.problem(name, wrong);
   }
 
-  /** An absolute path; a relative one counts from the configuration file's folder. */
-  optionalFile(name: string): string | undefined {
+  /** An absolute path; a relative one counts from the configuration file's folder. Without `content` it is a file to be written. */
+  optionalFile(
+    name: string,
+    content?: FileContent,
+    certificateFile?: string | undefined,
+  ): string | undefined {
     const value = this.optionalString(name);
-    return value === undefined ? undefined : resolve(dirname(this.#context.fileName), value);
+    if (value === undefined) return undefined;
+    const { fileName, document, files } = this.#context;
+    const file = resolve(dirname(fileName), value);
+    const path = [...this.#path, name];
+    const place = { source: fileName, line: document.lineOf(path), path: formatPath(path) };
+    if (content !== undefined) files?.push({ file, content, certificateFile, ...place });
+    return file;
   }
 
   files(name: string): readonly string[] {

@@ -13,11 +13,11 @@ export interface UpstreamTrust {
 
 /** `skipsWithoutAuthority`: what an absent insecureSkipTLSVerify means where no authority is given either. */
 export function readUpstreamTrust(section: Section, skipsWithoutAuthority: boolean): UpstreamTrust {
-  const certificateAuthorityFile = section.optionalFile("certificateAuthorityFile");
+  const certificateAuthorityFile = section.optionalFile("certificateAuthorityFile", "certificates");
   const skipDefault = skipsWithoutAuthority && certificateAuthorityFile === undefined;
   const insecureSkipTLSVerify = section.boolean("insecureSkipTLSVerify", skipDefault);
-  const clientCertificateFile = section.optionalFile("clientCertificateFile");
-  const clientKeyFile = section.optionalFile("clientKeyFile");
+  const clientCertificateFile = section.optionalFile("clientCertificateFile", "certificates");
+  const clientKeyFile = section.optionalFile("clientKeyFile", "private key", clientCertificateFile);
   if (insecureSkipTLSVerify && certificateAuthorityFile !== undefined) {
     section.problem("insecureSkipTLSVerify", "must be false where certificateAuthorityFile is given");
   }

@@ -1,4 +1,5 @@
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import type { NamedFile } from "./named-file.ts";
 import { notAmong, Section } from "./section.ts";
 import { checkWebhookUrl } from "./webhook-target.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
@@ -20,6 +21,8 @@ export interface WebhookKubeconfig {
   /** The file counts where both are given, as in client-go. */
   readonly token: string | undefined;
   readonly tokenFile: string | undefined;
+  /** Those named above. */
+  readonly files: readonly NamedFile[];
 }
 
 /** Ways to get credentials that a gateway does not have: each would start a program or a dialogue. */
@@ -31,9 +34,10 @@ const NOT_TAKEN = ["exec", "auth-provider", "username", "password", "as"];
  */
 export function parseWebhookKubeconfig(text: string, fileName: string): WebhookKubeconfig {
   const problems: ConfigurationProblem[] = [];
+  const files: NamedFile[] = [];
   const [document] = parseYamlDocuments(text, fileName);
   const root = new Section(
-    { fileName, document: document ?? { lineOf: () => 1 }, problems },
+    { fileName, document: document ?? { lineOf: () => 1 }, problems, files },
     [],
     document?.value,
   );
@@ -43,7 +47,7 @@ export function parseWebhookKubeconfig(text: string, fileName: string): WebhookK
   if (context !== undefined && !context.has("cluster")) context.problem("cluster", "is required");
   const userName = context?.optionalString("user");
   const user = userName === undefined ? undefined : named(root, "users", "user", userName);
-  const target = { ...serverOf(cluster), ...credentialsOf(user) };
+  const target = { ...serverOf(cluster), ...credentialsOf(user), files };
   if (problems.length > 0) throw new ConfigurationError(problems);
   return target;
 }
@@ -95,7 +99,7 @@ function credentialsOf(user: Section | undefined) {
     clientCertificate,
     clientKey,
     token: user?.optionalString("token", checkToken),
-    tokenFile: user?.optionalFile("tokenFile"),
+    tokenFile: user?.optionalFile("tokenFile", "text"),
   };
 }
 
@@ -104,7 +108,7 @@ export function pemOf(section: Section | undefined, name: string): PemSource | u
   const data = section?.optionalString(`${name}-data`, (value) =>
     Buffer.from(value, "base64").includes("-----BEGIN") ? undefined : "must be PEM in base64",
   );
-  const file = section?.optionalFile(name);
+  const file = section?.optionalFile(name, name.endsWith("-key") ? "private key" : "certificates");
   if (data !== undefined) return { pem: Buffer.from(data, "base64").toString("utf8") };
   return file === undefined ? undefined : { file };
 }

@@ -23,11 +23,11 @@ export type ReviewVersion = (typeof REVIEW_VERSIONS)[number];
 
 /** Undefined when the section says nothing that can be used; why is noted. `example` is a URL for the message. */
 export function readWebhookTarget(section: Section, example: string): WebhookTarget | undefined {
-  const file = section.optionalFile("kubeconfigFile");
+  const file = section.optionalFile("kubeconfigFile", "webhook kubeconfig");
   const url = section.optionalString("url", checkWebhookUrl);
   const rest = {
     ...readUpstreamTrust(section, false),
-    tokenFile: section.optionalFile("tokenFile"),
+    tokenFile: section.optionalFile("tokenFile", "text"),
   };
   if (section.has("kubeconfigFile")) {
     const beside = ["url", ...URL_FIELDS].filter((name) => section.has(name));

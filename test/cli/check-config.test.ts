@@ -91,6 +91,22 @@ listeners: { apiServer: { port: 0 } }
     expect(err).toContain('grpc.mode: Unsupported value: "Verify": supported values: "Plaintext", "TLS"');
   });
 
+  it("refuses a configuration whose files are missing", async () => {
+    const configuration = file(
+      "gateway.yaml",
+      `apiVersion: sluice.dev/v1alpha1
+kind: GatewayConfiguration
+cluster:
+  kubeconfig: missing.conf
+`,
+    );
+    expect(await run(["-f", configuration])).toBe(2);
+    const missing = path.join(folder, "missing.conf");
+    expect(err).toBe(
+      `${configuration}:4: cluster.kubeconfig: ENOENT: no such file or directory, open '${missing}'\n`,
+    );
+  });
+
   it("accepts a good Ingress, warns of an old one, and refuses a bad one at each line", async () => {
     const ingress = (metadata: string, path: string) => `apiVersion: networking.k8s.io/v1
 kind: Ingress

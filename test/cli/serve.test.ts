@@ -17,7 +17,7 @@ afterEach(() => files.remove());
 async function serve(
   change: (configuration: Record<string, unknown>) => void,
   isReady: (said: { stdout: string; stderr: string }) => boolean,
-): Promise<{ stdout: string; stderr: string }> {
+): Promise<{ stdout: string; stderr: string; exitCode: number | null }> {
   const configuration = JSON.parse(readFileSync(files.configurationFile, "utf8"));
   change(configuration);
   writeFileSync(files.configurationFile, JSON.stringify(configuration));
@@ -27,7 +27,7 @@ async function serve(
   const said = () => ({ stdout: stdout(), stderr: stderr() });
   try {
     await eventually("it says so", () => child.exitCode !== null || isReady(said()));
-    return said();
+    return { ...said(), exitCode: child.exitCode };
   } finally {
     child.kill("SIGTERM");
     await closed;
@@ -70,5 +70,20 @@ describe("sluice serve", () => {
       (said) => said.stdout.includes("admin "),
     );
     expect(stderr).toContain(`no authentication is configured: ${words}`);
+  });
+
+  it("ends with 2 at the line of a field whose file is missing or does not fit", async () => {
+    const change = (configuration: Record<string, unknown>) => {
+      configuration.authentication = { tokenAuthFile: "/nowhere/tokens.csv" };
+      const { apiServer } = configuration.listeners as { apiServer: { tls: { keyFile: string } } };
+      writeFileSync(apiServer.tls.keyFile, "no key");
+    };
+    const { stderr, exitCode } = await serve(change, () => false);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(
+      "gateway.json:1: authentication.tokenAuthFile: ENOENT: no such file or directory",
+    );
+    expect(stderr).toContain("gateway.json:1: listeners.apiServer.tls.keyFile: ");
+    expect(stderr).not.toContain("    at ");
   });
 });

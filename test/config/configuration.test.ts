@@ -67,6 +67,7 @@ describe("the configuration", () => {
       workers: 1,
       upstreamProbes: { nodes: undefined, gateways: undefined },
       podProbes: { nodeNames: [], threads: "auto" },
+      namedFiles: [],
       logging: { level: "info" },
     });
   });

@@ -37,7 +37,9 @@ describe("a webhook's kubeconfig", () => {
       '{ server: "https://authz.example.com/authorize?x=1", certificate-authority: ca.crt, tls-server-name: authz }',
       `{ client-certificate-data: "${DATA}", client-key: /keys/client.key, token: abc, tokenFile: token }`,
     );
-    expect(parseWebhookKubeconfig(text, "/etc/authz.conf")).toEqual({
+    const { files, ...target } = parseWebhookKubeconfig(text, "/etc/authz.conf");
+    expect(files.map(({ file }) => file)).toEqual(["/etc/ca.crt", "/keys/client.key", "/etc/token"]);
+    expect(target).toEqual({
       url: "https://authz.example.com/authorize?x=1",
       certificateAuthority: { file: "/etc/ca.crt" },
       insecureSkipTLSVerify: false,

@@ -37,7 +37,7 @@ export interface TestPod {
 export interface GatewayFilesOptions {
   nodes: readonly TestNode[];
   pods: readonly TestPod[];
-  /** PEM text of the authority that signed the kubelets' certificates. */
+  /** PEM text of the authority that signed the kubelets' certificates; empty where they speak plain HTTP. */
   kubeletAuthority: string;
   /** More lines of the token file: `token,user,uid,"group1,group2"`. */
   users?: readonly string[];
@@ -85,7 +85,9 @@ export class GatewayFiles {
         ),
       },
       kubelet: {
-        certificateAuthorityFile: this.#file("kubelet-ca.crt", options.kubeletAuthority),
+        ...(options.kubeletAuthority !== "" && {
+          certificateAuthorityFile: this.#file("kubelet-ca.crt", options.kubeletAuthority),
+        }),
         allowedAddresses: ["127.0.0.0/8"],
         ...options.kubelet,
       },

@@ -1,0 +1,12 @@
+import type { ConfigurationProblem } from "./configuration-error.ts";
+
+/** What a file must hold. `text`: anything but nothing. */
+export type FileContent = "certificates" | "private key" | "audit policy" | "webhook kubeconfig" | "text";
+
+/** A file, and the field or flag that names it; `checkNamedFiles` reads it. */
+export interface NamedFile extends Pick<ConfigurationProblem, "source" | "line" | "path"> {
+  readonly file: string;
+  readonly content: FileContent;
+  /** Of a private key: the file of the certificate that it belongs to. */
+  readonly certificateFile?: string | undefined;
+}

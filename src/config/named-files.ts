@@ -1,0 +1,85 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { parseAuditPolicy } from "./audit-policy.ts";
+import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { readText } from "./load-configuration.ts";
+import type { NamedFile } from "./named-file.ts";
+import { parseWebhookKubeconfig } from "./webhook-kubeconfig.ts";
+
+/**
+ * Reads every file that a configuration names, before anything starts. Throws ConfigurationError with each one that is missing or is
+ * not what it should be: at the line of the field that names it, or, for a file with lines of its own, at those.
+ */
+export async function checkNamedFiles(files: readonly NamedFile[]): Promise<void> {
+  const problems: ConfigurationProblem[] = [];
+  for (const named of files) {
+    try {
+      await checkOne(named);
+    } catch (error) {
+      problems.push(...problemsOf(error, named));
+    }
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems);
+}
+
+async function checkOne({ file, content, certificateFile }: NamedFile): Promise<void> {
+  const text = await readText(file);
+  if (text.trim() === "") throw new Error(`${file} is empty`);
+  switch (content) {
+    case "certificates":
+      certificatesOf(text, file);
+      return;
+    case "private key":
+      await checkKey(text, file, certificateFile);
+      return;
+    case "audit policy":
+      parseAuditPolicy(text, file);
+      return;
+    case "webhook kubeconfig":
+      await checkNamedFiles(parseWebhookKubeconfig(text, file).files);
+      return;
+    case "text":
+      return;
+  }
+}
+
+async function checkKey(text: string, file: string, certificateFile: string | undefined): Promise<void> {
+  const key = read(() => createPrivateKey(text), `${file} has no private key in PEM that can be used`);
+  if (certificateFile === undefined) return;
+  // The certificate's own problems are reported where it is named.
+  const [own] = await readText(certificateFile)
+    .then((pem) => certificatesOf(pem, certificateFile))
+    .catch(() => []);
+  if (own !== undefined && !own.checkPrivateKey(key)) {
+    throw new Error(`the key in ${file} does not belong to the certificate in ${certificateFile}`);
+  }
+}
+
+/** In the order of the file: a server's own certificate comes first. */
+function certificatesOf(text: string, file: string): X509Certificate[] {
+  const blocks = text.match(PEM_CERTIFICATE) ?? [];
+  if (blocks.length === 0) throw new Error(`${file} has no certificate in PEM`);
+  return blocks.map((block, index) =>
+    read(() => new X509Certificate(block), `certificate ${index + 1} of ${file} cannot be read`),
+  );
+}
+
+const PEM_CERTIFICATE =
+  /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]*-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g;
+
+function read<Result>(work: () => Result, problem: string): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw new Error(`${problem}: ${(error as Error).message}`);
+  }
+}
+
+/** A problem inside the file keeps its own line; a file that is missing or of another kind is the naming field's problem. */
+function problemsOf(error: unknown, named: NamedFile): ConfigurationProblem[] {
+  const { source, line, path } = named;
+  const at = (message: string) => ({ source, line, column: 0, path, message });
+  if (!(error instanceof ConfigurationError)) return [at((error as Error).message)];
+  return error.problems.map((problem) =>
+    problem.source === named.file && problem.line === 0 ? at(problem.message) : problem,
+  );
+}
