@@ -32,6 +32,7 @@ export class Http2Downstream implements HttpDownstream {
   readonly #stream: ServerHttp2Stream;
   #trailers: HeaderList = [];
   #trailersToSend: HeaderList = [];
+  #isHeadOnly = false;
   #isEnded = false;
 
   constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {
@@ -100,7 +101,7 @@ export class Http2Downstream implements HttpDownstream {
     const stream = this.#stream;
     // The client has left: its 'close' is on the way, and nothing else will be sent.
     if (stream.destroyed || stream.closed) return stream;
-    const isBodiless = !this.canCarryTrailers(status, headers);
+    const isBodiless = this.#isHeadOnly || !this.canCarryTrailers(status, headers);
     if (!isBodiless)
       stream.once("wantTrailers", () => stream.sendTrailers(http2Headers(this.#trailersToSend)));
     stream.respond(
@@ -123,6 +124,8 @@ export class Http2Downstream implements HttpDownstream {
     body: readonly Uint8Array[],
     trailers: HeaderList,
   ): void {
+    // One HEADERS frame with END_STREAM: for gRPC that is another answer than one whose body is empty.
+    this.#isHeadOnly = trailers.length === 0 && body.every(({ length }) => length === 0);
     this.respond(status, statusMessage, headers, body);
     this.finish(trailers);
   }

@@ -78,9 +78,10 @@ function exchange(
   const timer = headerTimer(stream, options.responseHeaderTimeoutMs, (error) => {
     failure = error;
   });
-  stream.on("response", (headers, _flags, rawHeaders?: string[]) => {
+  stream.on("response", (headers, flags, rawHeaders?: string[]) => {
     clearTimeout(timer);
-    respond(downstream, stream, headers, rawHeaders ?? [], options);
+    const isWhole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    respond(downstream, stream, { headers, rawHeaders: rawHeaders ?? [], isWhole }, options);
   });
   stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
     trailers = trailersToForward(headerListOf(rawTrailers ?? []));
@@ -122,6 +123,11 @@ function sendBody(
   silenceTimeoutMs: number | undefined,
   onSilent: () => void,
 ): void {
+  // An empty body may have ended while the upstream was dialled, and does not end twice.
+  if (downstream.body.readableEnded) {
+    stream.end();
+    return;
+  }
   downstream.body.pipe(stream, { end: false });
   if (silenceTimeoutMs !== undefined && !downstream.isChunked) {
     const unwatch = watchForSilence(downstream.body, silenceTimeoutMs, () => {
@@ -134,18 +140,27 @@ function sendBody(
   });
 }
 
+interface ResponseHeaders {
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  /** Nothing follows: gRPC's Trailers-Only, which clients take for one only as a single HEADERS frame with END_STREAM. */
+  readonly isWhole: boolean;
+}
+
 function respond(
   downstream: HttpDownstream,
   stream: ClientHttp2Stream,
-  headers: IncomingHttpHeaders,
-  rawHeaders: readonly string[],
+  { headers, rawHeaders, isWhole }: ResponseHeaders,
   { editResponseHeaders }: ForwardOverHttp2Options,
 ): void {
   const status = Number(headers[":status"]);
   const lines = headerListOf(rawHeaders).filter(([name]) => !name.startsWith(":"));
   try {
-    const sink = downstream.respond(status, "", editResponseHeaders(withoutHopByHop(lines), status));
-    stream.pipe(sink, { end: false });
+    const edited = editResponseHeaders(withoutHopByHop(lines), status);
+    if (isWhole) {
+      downstream.respondWhole(status, "", edited, [], []);
+      stream.resume();
+    } else stream.pipe(downstream.respond(status, "", edited), { end: false });
   } catch {
     stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
