@@ -89,6 +89,8 @@ export class Http2Connections {
   /** A connection whose peer is known to speak HTTP/2. */
   accept(socket: Duplex): void {
     this.#server.emit("connection", socket);
+    // The client has closed: as Go's server and nginx take it. Node would keep the connection, and its streams their backends'.
+    socket.once("end", () => socket.destroy());
   }
 
   /** GOAWAY to all: streams that are open go on, and no connection takes more than it has. */

@@ -14,7 +14,10 @@ export class RequestBody {
     this.#downstream = downstream;
     this.#connection = connection;
     this.#onSent = onSent;
-    downstream.body.on("data", this.#pass).on("end", this.#end);
+    const { body } = downstream;
+    // An empty HTTP/2 body may have ended while the upstream was dialled, and does not end twice.
+    if (body.readableEnded) this.#end();
+    else body.on("data", this.#pass).on("end", this.#end);
   }
 
   /** The connection has room again. */
