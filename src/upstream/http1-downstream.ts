@@ -112,11 +112,12 @@ export class Http1Downstream implements HttpDownstream {
     const response = this.#response;
     const { socket } = response;
     if (beginning === undefined) {
-      // The head leaves with what else there is by the end of this turn.
-      response.cork();
+      // The head leaves with what else there is by the end of this turn. The socket holds it: since Node 22 a corked response that ends
+      // sends its last chunk ahead of what it held.
+      socket?.cork();
       this.#writeHead(status, statusMessage, headers);
       response.flushHeaders();
-      setImmediate(() => response.uncork());
+      setImmediate(() => socket?.uncork());
       return response;
     }
     socket?.cork();
