@@ -53,11 +53,33 @@ export interface RunningGateway {
   metrics(): Promise<readonly object[]>;
 }
 
-/** The composition root: a configuration in, a running gateway out. Throws ConfigurationError for files it names wrongly. */
+/** What stops the parts that have started, in the order of their start. */
+type Stops = (() => unknown)[];
+
+/**
+ * The composition root: a configuration in, a running gateway out. Throws ConfigurationError for files it names wrongly; nothing runs
+ * then, and no port is taken.
+ */
 export async function startGateway(
   configuration: GatewayConfiguration,
   logger: Logger = createLogger(configuration.logging),
   surroundings: Surroundings = alone,
+): Promise<RunningGateway> {
+  const stops: Stops = [];
+  try {
+    return await startParts(configuration, logger, surroundings, stops);
+  } catch (error) {
+    // A part goes before those that it was built on.
+    for (const stop of stops.reverse()) await stop();
+    throw error;
+  }
+}
+
+async function startParts(
+  configuration: GatewayConfiguration,
+  logger: Logger,
+  surroundings: Surroundings,
+  stops: Stops,
 ): Promise<RunningGateway> {
   const { listeners, limits, timeouts, featureGates, policy } = configuration;
   const { ticketKeys } = surroundings;
@@ -71,12 +93,16 @@ export async function startGateway(
   metrics.observeRunningSessions(() => sessions.list());
 
   const cluster = await buildCluster(configuration, metrics, logger);
+  stops.push(() => cluster.stop());
   const { store } = cluster;
   if (cluster.apiEndpoint !== undefined) listenerAddresses.push(cluster.apiEndpoint);
   const authentication = await buildAuthenticator(configuration, metrics, logger);
+  stops.push(() => authentication.stop());
   const { authenticator, authorities } = authentication;
   const authorization = await buildAuthorizer(configuration.authorization, store, logger);
+  stops.push(() => authorization.stop());
   const auditing = await buildAudit(configuration.audit, metrics, logger, surroundings.openAuditLog);
+  stops.push(() => auditing.stop());
   const nodes = buildKnownNodes(configuration, clock, metrics);
   const policyInForce: GatewayPolicy = { rules: policy.rules, quotas: surroundings.quotasOf(policy.limits) };
   const gateway: GatewayContext & { readonly metrics: Metrics } = {
@@ -104,6 +130,7 @@ export async function startGateway(
   };
 
   const apiServerUpstream = (await upstreamApiServerOf(configuration)) ?? cluster.apiServer;
+  stops.push(() => apiServerUpstream?.close());
   const other =
     apiServerUpstream === undefined
       ? answerFromCluster(gateway, CLAIMED_VERSION)
@@ -121,6 +148,7 @@ export async function startGateway(
       metrics,
       ticketKeys,
     ));
+  stops.push(() => node?.stop());
   const listSessions = () => [...sessions.list(), ...(node?.gateway.sessions.list() ?? [])];
   const listNodes = nodesForOperators(configuration, store, nodes);
   const admin = createAdminServer({
@@ -138,10 +166,9 @@ export async function startGateway(
   const closeNode = node && closerOf(node.listener.server);
   const holderServer = await startHolderServer(gateway);
   const closeHolder = holderServer && closerOf(holderServer);
-  const [apiServerAt, adminAt] = await Promise.all([
-    surroundings.listen(api.server, "apiServer", apiServer),
-    surroundings.listen(admin, "admin", listeners.admin),
-  ]);
+  stops.push(() => Promise.all([closeApi(), closeNode?.(), closeHolder?.(), closeServer(admin)]));
+  const apiServerAt = await surroundings.listen(api.server, "apiServer", apiServer);
+  const adminAt = await surroundings.listen(admin, "admin", listeners.admin);
   const nodeAt =
     node &&
     listeners.kubelet &&
@@ -150,6 +177,7 @@ export async function startGateway(
   const watchedTls =
     apiServer.tls &&
     watchServingTls(replaceTlsOf(api.server), apiServer.tls, authorities, logger, ticketKeys);
+  stops.push(() => watchedTls?.stop());
 
   const probeParts: ProbeParts = {
     node: node && listeners.kubelet && { ...listeners.kubelet.runtime, runtime: node.runtime },
@@ -164,6 +192,7 @@ export async function startGateway(
   const { shareFindings } = surroundings;
   const sharedProbes = shareFindings && buildSharedProbes(configuration, probeParts, shareFindings);
   const probes = sharedProbes ?? (await buildProbes(configuration, probeParts));
+  stops.push(() => probes.stop());
   const ingress =
     listeners.ingress &&
     (await startIngress(

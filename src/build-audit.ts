@@ -55,6 +55,8 @@ export async function buildAudit(
       logger.error({ backend, problem: error.message }, "audit events could not be stored");
     },
   });
+  // It reads files, which comes before what has to be stopped.
+  const delivery = webhook && (await webhookDelivery(webhook));
   const backends: AuditBackend[] = [];
   const stops: (() => void | Promise<void>)[] = [];
   if (log !== undefined) {
@@ -71,8 +73,8 @@ export async function buildAudit(
     });
     backends.push({ queue, isBlocking: true });
   }
-  if (webhook !== undefined) {
-    const { deliver, stop } = await webhookDelivery(webhook);
+  if (webhook !== undefined && delivery !== undefined) {
+    const { deliver, stop } = delivery;
     stops.push(stop);
     const { mode, maxBatchEvents, maxQueuedEvents, maxWaitMs, initialBackoffMs, throttle } = webhook;
     const isBlocking = mode === "blocking";

@@ -44,7 +44,9 @@ export async function startIngress(
   const { logger } = gateway;
   const { store } = cluster;
   const metrics = gateway.metrics.ingress;
+  // What reads files comes before what has to be stopped.
   const defaultTls = await defaultTlsOf(listener);
+  const streamingGateways = await streamingGatewaysOf(listener, configuration, api);
   const writer = buildIngressWriter(listener.leaderElection, cluster, logger);
   const publisher = new StatusPublisher({
     cluster: store,
@@ -82,7 +84,6 @@ export async function startIngress(
     dialTimeoutMs: configuration.timeouts.dialMs,
     onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
   });
-  const streamingGateways = await streamingGatewaysOf(listener, configuration, api);
   const context: IngressContext = {
     ...gateway,
     metrics,
@@ -100,27 +101,31 @@ export async function startIngress(
   const { address, httpPort, httpsPort, defaultCertificate } = listener;
   const watchedTls =
     defaultCertificate && watchServingTls(servers.setDefaultTls, defaultCertificate, [], logger);
-  const [plainAt, secureAt] = await Promise.all([
-    surroundings.listen(servers.plain, "ingress.http", { address, port: httpPort }),
-    surroundings.listen(servers.secure, "ingress.https", { address, port: httpsPort }),
-  ]);
-  return {
-    httpUrl: urlOf("http", plainAt),
-    httpsUrl: urlOf("https", secureAt),
-    drain: () => servers.drain(),
-    reload: async () => await watchedTls?.reload(),
-    stop: async () => {
-      watchedTls?.stop();
-      await stopServers(servers);
-      await controller.stop();
-      await publisher.stop();
-      await writer.stop();
-      balancer.stop();
-      for (const streaming of streamingGateways.values()) {
-        if (streaming.type === "upstream") streaming.upstream.close();
-      }
-    },
+  const stop = async (): Promise<void> => {
+    watchedTls?.stop();
+    await stopServers(servers);
+    await controller.stop();
+    await publisher.stop();
+    await writer.stop();
+    balancer.stop();
+    for (const streaming of streamingGateways.values()) {
+      if (streaming.type === "upstream") streaming.upstream.close();
+    }
   };
+  try {
+    const plainAt = await surroundings.listen(servers.plain, "ingress.http", { address, port: httpPort });
+    const secureAt = await surroundings.listen(servers.secure, "ingress.https", { address, port: httpsPort });
+    return {
+      httpUrl: urlOf("http", plainAt),
+      httpsUrl: urlOf("https", secureAt),
+      drain: () => servers.drain(),
+      reload: async () => await watchedTls?.reload(),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
 
 async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<CertificateAndKey> {

@@ -63,20 +63,22 @@ export async function buildKubeletListener(
     metrics: kubeletMetrics,
   };
   const { endpoint, nodeName, streamingServer } = listener.runtime;
+  // What reads files comes before what has to be stopped.
+  const authorities: readonly WatchedAuthority[] = authentication.authorities;
+  const tls = listener.tls && (await readServingTls(listener.tls, authorities, ticketKeys));
+  const streamingTls = await readUpstreamTls(streamingServer);
   const runtime = await CriRuntime.open({
     endpoint,
     callTimeoutMs: timeouts.runtimeCallMs,
     maxMessageBytes: limits.maxRuntimeMessageBytes,
   });
   stops.push(() => runtime.close());
-  const authorities: readonly WatchedAuthority[] = authentication.authorities;
-  const tls = listener.tls && (await readServingTls(listener.tls, authorities, ticketKeys));
   const kubelet = createKubeletServer(
     {
       gateway,
       runtime,
       nodeName,
-      streamingTls: await readUpstreamTls(streamingServer),
+      streamingTls,
       requiresCreateForUpgrades: listener.requireCreateForUpgrades,
       counters: kubeletMetrics.counters,
     },

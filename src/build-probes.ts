@@ -27,6 +27,8 @@ export async function buildProbes(
   });
   const runProbe: RunProbe = (...probe) => probeThreads.run(...probe);
   const { nodes, gateways } = configuration.upstreamProbes;
+  // The one that reads files comes first: the others start, and have to be stopped.
+  const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel, runProbe));
   const stops: (() => void)[] = [];
   if (configuration.podProbes.nodeNames.length > 0) {
     stops.push(probePods(configuration, parts, wheel, runProbe));
@@ -34,7 +36,6 @@ export async function buildProbes(
   // Probes dial by themselves, and would judge a node by a way that is not the one of its sessions.
   if (nodes !== undefined && parts.kubelet.connect === undefined)
     stops.push(probeNodes(nodes, parts, wheel, runProbe));
-  const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel, runProbe));
   return {
     isGatewayHealthy: (name) => gatewayProbes?.isHealthy(name) ?? true,
     stop: () => {

@@ -62,7 +62,9 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
 let ending: Promise<void> | undefined;
 
 function end(): Promise<void> {
-  ending ??= (gateway?.shutDown() ?? Promise.resolve()).finally(() => {
+  // While it starts it serves nobody, and only this ends what has been started.
+  if (gateway === undefined) process.exit();
+  ending ??= gateway.shutDown().finally(() => {
     // The answer to the primary leaves first.
     setImmediate(() => process.disconnect?.());
   });
