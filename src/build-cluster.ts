@@ -59,7 +59,14 @@ export async function buildCluster(
   logger: Logger,
 ): Promise<BuiltCluster> {
   // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
-  const store = new ClusterStore({ firstResourceVersion: Date.now() });
+  const store = new ClusterStore({
+    firstResourceVersion: Date.now(),
+    onListenerError: (error, { object: { kind, metadata } }) =>
+      logger.error(
+        { kind, namespace: metadata.namespace, name: metadata.name, error },
+        "a change of the cluster could not be followed",
+      ),
+  });
   const { live, manifests: paths } = configuration.cluster;
   if (live !== undefined) return buildLive(live, configuration, store, metrics, logger);
   const manifests = await ManifestSource.start({ paths, store, gates: configuration.featureGates, logger });

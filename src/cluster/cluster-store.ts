@@ -17,6 +17,8 @@ export interface ClusterStoreOptions {
    * before it then lists again instead of waiting for versions that never come.
    */
   readonly firstResourceVersion?: number;
+  /** A listener has thrown: the change stands, and the other listeners heard of it. Absent: the first error is thrown after them. */
+  readonly onListenerError?: (error: unknown, change: ClusterChange) => void;
 }
 
 /** What becomes of an object that was given, if nobody else changes it until it is put in. */
@@ -34,6 +36,7 @@ interface PreparedObject {
  */
 export class ClusterStore implements Cluster {
   readonly #maxRememberedChanges: number;
+  readonly #onListenerError: ClusterStoreOptions["onListenerError"];
   readonly #listeners = new Set<(change: ClusterChange) => void>();
   readonly #changes: ClusterChange[] = [];
   readonly #tables = new Map<ObjectKind, KindTable>();
@@ -43,6 +46,7 @@ export class ClusterStore implements Cluster {
 
   constructor(options: ClusterStoreOptions = {}) {
     this.#maxRememberedChanges = options.maxRememberedChanges ?? DEFAULT_REMEMBERED_CHANGES;
+    this.#onListenerError = options.onListenerError;
     this.#resourceVersion = options.firstResourceVersion ?? 1;
   }
 
@@ -218,14 +222,23 @@ export class ClusterStore implements Cluster {
     return object;
   }
 
-  /** The new state stands before anybody hears of it. */
+  /** The new state stands before anybody hears of it. What one listener makes of a change ends neither its source nor the others. */
   #announce(changes: readonly ClusterChange[]): void {
     for (const change of changes) this.#changes.push(change);
     const surplus = this.#changes.length - this.#maxRememberedChanges;
     if (surplus > 0) this.#changes.splice(0, surplus);
+    const errors: unknown[] = [];
     for (const change of changes) {
-      for (const listener of [...this.#listeners]) listener(change);
+      for (const listener of [...this.#listeners]) {
+        try {
+          listener(change);
+        } catch (error) {
+          if (this.#onListenerError === undefined) errors.push(error);
+          else this.#onListenerError(error, change);
+        }
+      }
     }
+    if (errors.length > 0) throw errors[0];
   }
 
   #tableOf(kind: ObjectKind): KindTable {
