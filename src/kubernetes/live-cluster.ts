@@ -2,14 +2,17 @@ import type { ObjectKind } from "../api/objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
 import type { ApiClient } from "./api-client.ts";
+import { type BadObjectError, liveObject } from "./live-object.ts";
 import { collectionPath } from "./live-resources.ts";
 import { NamedSecrets } from "./named-secrets.ts";
-import { projected } from "./projections.ts";
 import { ReadThrough } from "./read-through.ts";
 import { Reflector, type ReflectorOptions, type ReflectorSink, type WatchEnd } from "./reflector.ts";
 
+/** Bad objects that are logged, each once; beyond that they are counted only. */
+export const MAX_LOGGED_BAD_OBJECTS = 1_000;
+
 export interface LiveClusterOptions {
-  readonly client: ApiClient;
+  readonly client: Pick<ApiClient, "json" | "open">;
   readonly store: ClusterStore;
   /** Kinds that are listed and watched whole; Secrets are followed by name where Ingresses are among them. */
   readonly kinds: readonly ObjectKind[];
@@ -32,6 +35,7 @@ export class LiveCluster {
   readonly #reflectors = new Map<ObjectKind, Reflector>();
   readonly #secretReflectors = new Set<Reflector>();
   readonly #readThrough: ReadThrough;
+  readonly #badObjects = new Set<string>();
   readonly #startedMs = performance.now();
   /** Resolves when each kind was listed once. */
   readonly known: Promise<void>;
@@ -47,7 +51,7 @@ export class LiveCluster {
     });
     this.#readThrough = new ReadThrough({
       client,
-      found: (object) => store.upsert(projected(object)),
+      found: (kind, object) => store.upsert(liveObject(kind, object)),
       onOutcome: (kind, outcome) => metrics.readThrough(kind, outcome),
     });
     for (const kind of kinds) this.#reflectors.set(kind, this.#reflectorOf(kind));
@@ -160,7 +164,7 @@ export class LiveCluster {
       client,
       path,
       sink,
-      project: projected,
+      read: (value) => liveObject(kind, value),
       ...times,
       ...(backoff && { backoff: backoff() }),
       ...(fieldSelector !== undefined && { fieldSelector }),
@@ -175,6 +179,7 @@ export class LiveCluster {
           isSilenced = false;
         },
         event: () => metrics.event(kind),
+        badObject: (error) => this.#badObject(error),
         ended: (how: WatchEnd, problem, waitMs) => {
           metrics.watchEnded(kind, how);
           if (how === "ended" || isSilenced) return;
@@ -186,6 +191,16 @@ export class LiveCluster {
         },
       },
     });
+  }
+
+  /** Each watch of a cluster brings the same object again and again: it is logged once while it is bad in the same way. */
+  #badObject({ kind, namespace, objectName: name, message: problem }: BadObjectError): void {
+    const { metrics, logger } = this.#options;
+    metrics.badObject(kind);
+    const key = `${kind}/${namespace}/${name} ${problem}`;
+    if (this.#badObjects.has(key) || this.#badObjects.size >= MAX_LOGGED_BAD_OBJECTS) return;
+    this.#badObjects.add(key);
+    logger.warn({ kind, namespace, name, problem }, "an object of the Kubernetes API cannot be read");
   }
 
   #tellSync(): void {

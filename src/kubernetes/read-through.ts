@@ -1,4 +1,4 @@
-import type { KubernetesObject, ObjectKind } from "../api/objects.ts";
+import type { ObjectKind } from "../api/objects.ts";
 import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
@@ -15,8 +15,8 @@ export type ReadOutcome = "found" | "missing" | "remembered" | "failed" | "refus
 
 export interface ReadThroughOptions {
   readonly client: Pick<ApiClient, "json">;
-  /** Takes what was found. */
-  readonly found: (object: KubernetesObject) => void;
+  /** Takes what was found; unchecked. May throw: the read has failed then. */
+  readonly found: (kind: ObjectKind, object: unknown) => void;
   readonly onOutcome: (kind: ObjectKind, outcome: ReadOutcome) => void;
   readonly nowMs?: () => number;
   readonly maxReadsAtOnce?: number;
@@ -65,9 +65,9 @@ export class ReadThrough {
   async #fetch(key: string, kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
     const { client, found, onOutcome } = this.#options;
     try {
-      const object = (await client.json({ path: objectPath(kind, namespace, name) })) as KubernetesObject;
-      const isCurrent = object.kind === kind && this.#reads.get(key)?.isOvertaken !== true;
-      if (isCurrent) found(object);
+      const object = await client.json({ path: objectPath(kind, namespace, name) });
+      const isCurrent = this.#reads.get(key)?.isOvertaken !== true;
+      if (isCurrent) found(kind, object);
       onOutcome(kind, isCurrent ? "found" : "missing");
       return isCurrent;
     } catch (error) {

@@ -6,12 +6,13 @@ import type { ApiClient } from "./api-client.ts";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import { Backoff } from "./backoff.ts";
 import { eventLines, type WatchEvent } from "./event-lines.ts";
+import { BadObjectError, metadataIn } from "./live-object.ts";
 
 /** As client-go: a watch is asked for so long, and up to twice that, so that many do not end together. */
 export const MIN_WATCH_SECONDS = 300;
 /** What a server may take to end a watch after the time that it was asked for; beyond that it is gone without a word. */
 export const WATCH_END_GRACE_MS = 30_000;
-/** A watch that held for this long was a good one: the next failure is a first one. */
+/** A watch that held for this long was a good one, whether or not it brought an event. */
 const GOOD_WATCH_MS = 5_000;
 /** As client-go. */
 export const LIST_PAGE_SIZE = 500;
@@ -31,8 +32,8 @@ export interface ReflectorOptions {
   /** One object alone. */
   readonly fieldSelector?: string;
   readonly sink: ReflectorSink;
-  /** What of an object is kept; a page of a list is let go before the next one comes. */
-  readonly project: (object: KubernetesObject) => KubernetesObject;
+  /** What is kept of an object; a page of a list is let go before the next one comes. Throws BadObjectError. */
+  readonly read: (value: unknown) => KubernetesObject;
   readonly events: ReflectorEvents;
   readonly backoff?: Backoff;
   readonly minWatchSeconds?: number;
@@ -47,6 +48,8 @@ export interface ReflectorEvents {
   listed(objects: number): void;
   watching(): void;
   event(): void;
+  /** An object is not of its kind's form. It counts as absent, and the rest goes on. */
+  badObject(error: BadObjectError): void;
   /** A list or watch is over, and the wait until the next try. No secret is in the problem. */
   ended(how: WatchEnd, problem: string, waitMs: number): void;
 }
@@ -55,7 +58,7 @@ interface ListAnswer {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
   readonly apiVersion?: string;
   readonly kind?: string;
-  readonly items?: readonly KubernetesObject[] | null;
+  readonly items?: readonly unknown[] | null;
 }
 
 /**
@@ -72,6 +75,10 @@ export class Reflector {
   #pageSize = LIST_PAGE_SIZE;
   #isSynced = false;
   #isWatching = false;
+  #openedMs: number | undefined;
+  /** The watch has brought something: what ends it then is a first failure. */
+  #hasProgress = false;
+  #lastEnd: WatchEnd | undefined;
   #lastHeardMs: number;
 
   constructor(options: ReflectorOptions) {
@@ -104,7 +111,7 @@ export class Reflector {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const startedMs = this.#nowMs();
+      this.#openedMs = undefined;
       let failure: unknown;
       try {
         if (this.#version === undefined) await this.#list();
@@ -114,38 +121,46 @@ export class Reflector {
       }
       this.#isWatching = false;
       if (signal.aborted) return;
-      await this.#pause(failure, this.#nowMs() - startedMs);
+      await this.#pause(failure);
     }
   }
 
-  async #pause(failure: unknown, lastedMs: number): Promise<void> {
-    if (lastedMs >= GOOD_WATCH_MS) this.#backoff.reset();
-    const refusal = failure instanceof ApiError ? failure : undefined;
-    if (refusal?.isVersionUseless) this.#version = undefined;
+  async #pause(failure: unknown): Promise<void> {
+    const how = endOf(failure);
+    const lastedMs = this.#nowMs() - (this.#openedMs ?? this.#nowMs());
+    // A server that sends garbage between good events is not to be listed twice a second.
+    const isGood = how !== "malformed" && (this.#hasProgress || lastedMs >= GOOD_WATCH_MS);
+    const isAgain = !isGood && this.#lastEnd === how;
+    this.#lastEnd = how;
+    this.#hasProgress = false;
+    if (isGood) this.#backoff.reset();
+    // The same event would be met for ever: a list passes it by.
+    if (how === "gone" || (how === "malformed" && isAgain)) this.#version = undefined;
     if (failure instanceof AnswerTooLargeError) this.#pageSize = Math.max(1, Math.floor(this.#pageSize / 2));
-    const waitMs = this.#backoff.next(refusal?.retryAfterMs);
-    this.#options.events.ended(
-      endOf(failure),
-      failure === undefined ? "" : (failure as Error).message,
-      waitMs,
-    );
-    await wait(waitMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => {});
+    const refusal = failure instanceof ApiError ? failure : undefined;
+    // As client-go: what is stale is listed at once, but not in a loop.
+    const waitMs =
+      how === "gone" && !isAgain ? (refusal?.retryAfterMs ?? 0) : this.#backoff.next(refusal?.retryAfterMs);
+    this.#options.events.ended(how, failure === undefined ? "" : (failure as Error).message, waitMs);
+    if (waitMs > 0)
+      await wait(waitMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => {});
   }
 
   async #list(): Promise<void> {
-    const { client, project } = this.#options;
+    const { client } = this.#options;
     const objects: KubernetesObject[] = [];
     let page: ListAnswer | undefined;
     do {
       const query = this.#query({ limit: String(this.#pageSize), continue: page?.metadata?.continue });
       page = (await client.json({ path: query, signal: this.#stopping.signal })) as ListAnswer;
-      const { kind, apiVersion, items } = page;
+      const { kind, items } = page;
       if (!kind?.endsWith("List") || page.metadata?.resourceVersion === undefined) {
         throw new MalformedAnswerError("the API server's answer is no list");
       }
-      // Items of a list do not say again what they are.
-      const own = { apiVersion, kind: kind.slice(0, -"List".length) };
-      for (const item of items ?? []) objects.push(project({ ...own, ...item } as KubernetesObject));
+      for (const item of items ?? []) {
+        const object = this.#read(item);
+        if (object !== undefined) objects.push(object);
+      }
       this.#heard();
     } while (page.metadata?.continue);
     if (this.#stopping.signal.aborted) return;
@@ -172,6 +187,7 @@ export class Reflector {
     const response = await client.open({ path, signal: this.#stopping.signal });
     const timer = setTimeout(() => response.destroy(), seconds * 1_000 + watchEndGraceMs).unref();
     this.#isWatching = true;
+    this.#openedMs = this.#nowMs();
     this.#heard();
     events.watching();
     try {
@@ -186,17 +202,30 @@ export class Reflector {
     }
   }
 
-  #take(event: WatchEvent): void {
+  #take({ type, object }: WatchEvent): void {
     this.#heard();
-    if (event.type === "ERROR") throw new ApiError(event.object.code, JSON.stringify(event.object));
-    const { metadata } = event.object;
-    if (event.type !== "BOOKMARK") {
-      const { sink, project, events } = this.#options;
-      if (event.type === "DELETED") sink.remove(metadata.namespace ?? "", metadata.name);
-      else sink.upsert(project(event.object));
+    if (type === "ERROR") throw errorIn(object);
+    this.#hasProgress = true;
+    const { sink, events } = this.#options;
+    const { namespace, name, resourceVersion } = metadataIn(object);
+    if (type !== "BOOKMARK") {
+      const read = type === "DELETED" ? undefined : this.#read(object);
+      if (read !== undefined) sink.upsert(read);
+      // What it has become is not known: what it was is no longer true.
+      else if (name !== undefined) sink.remove(namespace ?? "", name);
       events.event();
     }
-    if (metadata.resourceVersion) this.#version = metadata.resourceVersion;
+    if (resourceVersion !== undefined) this.#version = resourceVersion;
+  }
+
+  #read(value: unknown): KubernetesObject | undefined {
+    try {
+      return this.#options.read(value);
+    } catch (error) {
+      if (!(error instanceof BadObjectError)) throw error;
+      this.#options.events.badObject(error);
+      return undefined;
+    }
   }
 
   #heard(): void {
@@ -209,6 +238,11 @@ export class Reflector {
     const given = all.filter((entry): entry is [string, string] => entry[1] !== undefined);
     return `${path}?${new URLSearchParams(given)}`;
   }
+}
+
+function errorIn(object: unknown): ApiError {
+  const { code } = (object ?? {}) as { code?: unknown };
+  return new ApiError(typeof code === "number" ? code : 500, JSON.stringify(object));
 }
 
 function requireWholeBody(response: IncomingMessage): void {

@@ -11,6 +11,7 @@ export interface KindState {
 /** What the live API tells, and how well it is heard. */
 export class ClusterMetrics {
   readonly #events: Counter<"kind">;
+  readonly #badObjects: Counter<"kind">;
   readonly #lists: Counter<"kind">;
   readonly #watchEnds: Counter<"kind" | "how">;
   readonly #reads: Counter<"kind" | "outcome">;
@@ -21,6 +22,12 @@ export class ClusterMetrics {
     this.#events = new Counter({
       name: "sluice_cluster_events_total",
       help: "Changes that watches of the Kubernetes API have told.",
+      labelNames: ["kind"],
+      registers,
+    });
+    this.#badObjects = new Counter({
+      name: "sluice_cluster_bad_objects_total",
+      help: "Objects of the Kubernetes API that are not of their kind's form, each time they were met. They count as absent.",
       labelNames: ["kind"],
       registers,
     });
@@ -52,6 +59,10 @@ export class ClusterMetrics {
 
   event(kind: string): void {
     this.#events.inc({ kind });
+  }
+
+  badObject(kind: string): void {
+    this.#badObjects.inc({ kind });
   }
 
   listed(kind: string): void {

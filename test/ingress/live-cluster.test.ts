@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-it("routes by a live API's Ingresses, and writes their status there", async () => {
+it("routes by a live API's Ingresses, writes their status there, and follows a Service to no pods and back", async () => {
   const backend = createServer((_, response) => response.end("from the backend"));
   const port = await listen(backend);
   closing.push(() => closeServer(backend, []));
@@ -33,14 +33,15 @@ it("routes by a live API's Ingresses, and writes their status there", async () =
     metadata: { name: "web" },
     spec: { ports: [{ port: 80, targetPort: port, protocol: "TCP" }] },
   });
-  api.apply({
+  const slice = {
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
     metadata: { name: "web-1", labels: { "kubernetes.io/service-name": "web" } },
     addressType: "IPv4",
     endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }],
     ports: [{ name: "", port, protocol: "TCP" }],
-  });
+  };
+  api.apply(slice);
   const folder = await mkdtemp(path.join(tmpdir(), "sluice-live-ingress-"));
   closing.push(() => rm(folder, { recursive: true }));
   const kubeconfig = await api.writeKubeconfig(path.join(folder, "kubeconfig"));
@@ -65,4 +66,11 @@ it("routes by a live API's Ingresses, and writes their status there", async () =
   };
   const isPublished = () => addresses() === '{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}';
   await eventually(addresses, isPublished);
+
+  const status = async () => (await fetch(`http://127.0.0.1:${door.httpPort}/`)).status;
+  // What the EndpointSlice controller leaves of a Service without pods.
+  api.apply({ ...slice, endpoints: null, ports: null });
+  await eventually("a Service without pods is answered 503", async () => (await status()) === 503);
+  api.apply(slice);
+  await eventually("it is served again", async () => (await status()) === 200);
 });

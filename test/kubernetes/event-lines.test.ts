@@ -30,7 +30,6 @@ describe("eventLines", () => {
   it.each([
     ["no JSON", "<html>\n"],
     ["another type", '{"type":"OTHER","object":{}}\n'],
-    ["no object", '{"type":"ADDED"}\n'],
     ["null", "null\n"],
     ["half an event", '{"type":"ADDED"'],
   ])("refuses %s", async (_, text) => {

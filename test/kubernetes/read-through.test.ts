@@ -15,7 +15,7 @@ function scripted(maxReadsAtOnce = 64) {
   let nowMs = 0;
   const reads = new ReadThrough({
     client: { json: ({ path }) => new Promise((answer, fail) => asked.push({ path, answer, fail })) },
-    found: (object: KubernetesObject) => found.push(object.metadata.name),
+    found: (_, object) => found.push((object as KubernetesObject).metadata.name),
     onOutcome: (_, outcome) => outcomes.push(outcome),
     nowMs: () => nowMs,
     maxReadsAtOnce,

@@ -15,8 +15,13 @@ export function named(go: string): Shape {
   return { json: "string", go: `v1.${go}` };
 }
 
-export function struct(go: string, fields: Readonly<Record<string, Shape>>): Shape {
-  return { json: "struct", go, fields };
+/** `required`: the names of fields that our types have always. */
+export function struct(
+  go: string,
+  fields: Readonly<Record<string, Shape>>,
+  required: readonly string[] = [],
+): Shape {
+  return { json: "struct", go, fields, required: required.map((name) => [name, fields[name] as Shape]) };
 }
 
 export function listOf(items: Shape): Shape {

@@ -4,13 +4,20 @@ import type { Shape } from "./shape.ts";
 
 const head = { apiVersion: text, kind: text, metadata: metadataShape };
 
-const resource = struct("TypedLocalObjectReference", { apiGroup: text, kind: text, name: text });
+const resource = struct("TypedLocalObjectReference", { apiGroup: text, kind: text, name: text }, [
+  "kind",
+  "name",
+]);
 
 const backend = struct("IngressBackend", {
-  service: struct("IngressServiceBackend", {
-    name: text,
-    port: struct("ServiceBackendPort", { name: text, number: int32 }),
-  }),
+  service: struct(
+    "IngressServiceBackend",
+    {
+      name: text,
+      port: struct("ServiceBackendPort", { name: text, number: int32 }),
+    },
+    ["name"],
+  ),
   resource,
 });
 
@@ -24,7 +31,12 @@ const status = struct("IngressStatus", {
       struct("IngressLoadBalancerIngress", {
         ip: text,
         hostname: text,
-        ports: listOf(struct("IngressPortStatus", { port: int32, protocol: named("Protocol"), error: text })),
+        ports: listOf(
+          struct("IngressPortStatus", { port: int32, protocol: named("Protocol"), error: text }, [
+            "port",
+            "protocol",
+          ]),
+        ),
       }),
     ),
   }),
@@ -56,19 +68,27 @@ export const ingressClassShape = struct("IngressClass", {
   ...head,
   spec: struct("IngressClassSpec", {
     controller: text,
-    parameters: struct("IngressClassParametersReference", {
-      apiGroup: text,
-      kind: text,
-      name: text,
-      scope: text,
-      namespace: text,
-    }),
+    parameters: struct(
+      "IngressClassParametersReference",
+      {
+        apiGroup: text,
+        kind: text,
+        name: text,
+        scope: text,
+        namespace: text,
+      },
+      ["kind", "name"],
+    ),
   }),
 });
 
 function rulesOf(backendShape: Shape): Shape {
   const paths = listOf(
-    struct("HTTPIngressPath", { path: text, pathType: named("PathType"), backend: backendShape }),
+    struct("HTTPIngressPath", { path: text, pathType: named("PathType"), backend: backendShape }, [
+      "backend",
+    ]),
   );
-  return listOf(struct("IngressRule", { host: text, http: struct("HTTPIngressRuleValue", { paths }) }));
+  return listOf(
+    struct("IngressRule", { host: text, http: struct("HTTPIngressRuleValue", { paths }, ["paths"]) }),
+  );
 }

@@ -17,65 +17,98 @@ export const metadataShape: Shape = struct("ObjectMeta", {
   annotations: textMap,
 });
 
-const container = struct("Container", {
-  name: text,
-  image: text,
-  ports: listOf(
-    struct("ContainerPort", {
-      name: text,
-      containerPort: int32,
-      hostPort: int32,
-      protocol: named("Protocol"),
-    }),
-  ),
-  restartPolicy: named("ContainerRestartPolicy"),
-  livenessProbe: probeShape,
-  readinessProbe: probeShape,
-  startupProbe: probeShape,
-  lifecycle: lifecycleShape,
-});
+const container = struct(
+  "Container",
+  {
+    name: text,
+    image: text,
+    ports: listOf(
+      struct(
+        "ContainerPort",
+        {
+          name: text,
+          containerPort: int32,
+          hostPort: int32,
+          protocol: named("Protocol"),
+        },
+        ["containerPort"],
+      ),
+    ),
+    stdin: flag,
+    tty: flag,
+    restartPolicy: named("ContainerRestartPolicy"),
+    livenessProbe: probeShape,
+    readinessProbe: probeShape,
+    startupProbe: probeShape,
+    lifecycle: lifecycleShape,
+  },
+  ["name"],
+);
 
 const condition = (go: string): Shape =>
-  struct(go, { type: named(`${go}Type`), status: named("ConditionStatus"), reason: text, message: text });
+  struct(go, { type: named(`${go}Type`), status: named("ConditionStatus"), reason: text, message: text }, [
+    "type",
+    "status",
+  ]);
 
-const containerStatus = struct("ContainerStatus", {
-  name: text,
-  ready: flag,
-  restartCount: int32,
-  state: struct("ContainerState", {
-    running: struct("ContainerStateRunning", { startedAt: text }),
-    waiting: struct("ContainerStateWaiting", { reason: text }),
-    terminated: struct("ContainerStateTerminated", { reason: text, exitCode: int32, signal: int32 }),
-  }),
-});
+const containerStatus = struct(
+  "ContainerStatus",
+  {
+    name: text,
+    ready: flag,
+    started: flag,
+    restartCount: int32,
+    containerID: text,
+    state: struct("ContainerState", {
+      running: struct("ContainerStateRunning", { startedAt: text }),
+      waiting: struct("ContainerStateWaiting", { reason: text }),
+      terminated: struct("ContainerStateTerminated", { reason: text, exitCode: int32, signal: int32 }),
+    }),
+  },
+  ["name"],
+);
 
-export const podSpecShape = struct("PodSpec", {
-  containers: listOf(container),
-  initContainers: listOf(container),
-  ephemeralContainers: listOf(container),
-  nodeName: text,
-  restartPolicy: named("RestartPolicy"),
-  activeDeadlineSeconds: int64,
-  terminationGracePeriodSeconds: int64,
-});
+export const podSpecShape = struct(
+  "PodSpec",
+  {
+    containers: listOf(container),
+    initContainers: listOf(container),
+    ephemeralContainers: listOf(container),
+    nodeName: text,
+    hostNetwork: flag,
+    serviceAccountName: text,
+    restartPolicy: named("RestartPolicy"),
+    readinessGates: listOf(struct("PodReadinessGate", { conditionType: named("PodConditionType") })),
+    activeDeadlineSeconds: int64,
+    terminationGracePeriodSeconds: int64,
+  },
+  ["containers"],
+);
 
-export const podShape = struct("Pod", {
-  apiVersion: text,
-  kind: text,
-  metadata: metadataShape,
-  spec: podSpecShape,
-  status: struct("PodStatus", {
-    phase: named("PodPhase"),
-    reason: text,
-    podIP: text,
-    hostIP: text,
-    nominatedNodeName: text,
-    startTime: text,
-    conditions: listOf(condition("PodCondition")),
-    containerStatuses: listOf(containerStatus),
-    initContainerStatuses: listOf(containerStatus),
-  }),
-});
+export const podShape = struct(
+  "Pod",
+  {
+    apiVersion: text,
+    kind: text,
+    metadata: metadataShape,
+    spec: podSpecShape,
+    status: struct("PodStatus", {
+      phase: named("PodPhase"),
+      reason: text,
+      podIP: text,
+      podIPs: listOf(struct("PodIP", { ip: text })),
+      hostIP: text,
+      hostIPs: listOf(struct("HostIP", { ip: text })),
+      nominatedNodeName: text,
+      startTime: text,
+      conditions: listOf(condition("PodCondition")),
+      containerStatuses: listOf(containerStatus),
+      initContainerStatuses: listOf(containerStatus),
+      ephemeralContainerStatuses: listOf(containerStatus),
+    }),
+  },
+  ["spec"],
+);
 
 export const nodeShape = struct("Node", {
   apiVersion: text,
@@ -83,13 +116,16 @@ export const nodeShape = struct("Node", {
   metadata: metadataShape,
   spec: struct("NodeSpec", { unschedulable: flag }),
   status: struct("NodeStatus", {
-    addresses: listOf(struct("NodeAddress", { type: named("NodeAddressType"), address: text })),
+    addresses: listOf(
+      struct("NodeAddress", { type: named("NodeAddressType"), address: text }, ["type", "address"]),
+    ),
     daemonEndpoints: struct("NodeDaemonEndpoints", {
       kubeletEndpoint: struct("DaemonEndpoint", { Port: int32 }),
     }),
     declaredFeatures: listOf(text),
     conditions: listOf(condition("NodeCondition")),
     nodeInfo: struct("NodeSystemInfo", {
+      bootID: text,
       kubeletVersion: text,
       osImage: text,
       kernelVersion: text,

@@ -2,18 +2,22 @@ import { int32, int64, intOrString, listOf, named, struct, text, texts } from ".
 
 const exec = struct("ExecAction", { command: texts });
 
-const httpGet = struct("HTTPGetAction", {
-  path: text,
-  port: intOrString,
-  host: text,
-  scheme: named("URIScheme"),
-  httpHeaders: listOf(struct("HTTPHeader", { name: text, value: text })),
-  protocol: named("HTTPProtocol"),
-});
+const httpGet = struct(
+  "HTTPGetAction",
+  {
+    path: text,
+    port: intOrString,
+    host: text,
+    scheme: named("URIScheme"),
+    httpHeaders: listOf(struct("HTTPHeader", { name: text, value: text }, ["name", "value"])),
+    protocol: named("HTTPProtocol"),
+  },
+  ["port"],
+);
 
-const tcpSocket = struct("TCPSocketAction", { port: intOrString, host: text });
+const tcpSocket = struct("TCPSocketAction", { port: intOrString, host: text }, ["port"]);
 
-const grpc = struct("GRPCAction", { port: int32, service: text, mode: named("GRPCProbeMode") });
+const grpc = struct("GRPCAction", { port: int32, service: text, mode: named("GRPCProbeMode") }, ["port"]);
 
 export const probeShape = struct("Probe", {
   exec,

@@ -1,32 +1,27 @@
+import { listOf, named, struct, text, textMap, texts } from "./go-shapes.ts";
 import { metadataShape } from "./object-shapes.ts";
-import type { Shape } from "./shape.ts";
 
 /** The RBAC objects with their types in k8s.io/api/rbac/v1. */
-const text: Shape = { json: "string", go: "string" };
-const texts: Shape = { json: "array", go: "[]string", items: text };
-const struct = (go: string, fields: Readonly<Record<string, Shape>>): Shape => ({
-  json: "struct",
-  go,
-  fields,
-});
-const listOf = (go: string, fields: Readonly<Record<string, Shape>>): Shape => ({
-  json: "array",
-  go: `[]v1.${go}`,
-  items: struct(go, fields),
-});
-
-const rules = listOf("PolicyRule", {
-  verbs: texts,
-  apiGroups: texts,
-  resources: texts,
-  resourceNames: texts,
-  nonResourceURLs: texts,
-});
+const rules = listOf(
+  struct(
+    "PolicyRule",
+    {
+      verbs: texts,
+      apiGroups: texts,
+      resources: texts,
+      resourceNames: texts,
+      nonResourceURLs: texts,
+    },
+    ["verbs"],
+  ),
+);
 const head = { apiVersion: text, kind: text, metadata: metadataShape };
 const binding = {
   ...head,
-  subjects: listOf("Subject", { kind: text, apiGroup: text, name: text, namespace: text }),
-  roleRef: struct("RoleRef", { apiGroup: text, kind: text, name: text }),
+  subjects: listOf(
+    struct("Subject", { kind: text, apiGroup: text, name: text, namespace: text }, ["kind", "name"]),
+  ),
+  roleRef: struct("RoleRef", { apiGroup: text, kind: text, name: text }, ["kind", "name"]),
 };
 
 export const roleShape = struct("Role", { ...head, rules });
@@ -34,15 +29,19 @@ export const clusterRoleShape = struct("ClusterRole", {
   ...head,
   rules,
   aggregationRule: struct("AggregationRule", {
-    clusterRoleSelectors: listOf("LabelSelector", {
-      matchLabels: { json: "map", go: "map[string]string", values: text },
-      matchExpressions: listOf("LabelSelectorRequirement", {
-        key: text,
-        operator: { json: "string", go: "v1.LabelSelectorOperator" },
-        values: texts,
+    clusterRoleSelectors: listOf(
+      struct("LabelSelector", {
+        matchLabels: textMap,
+        matchExpressions: listOf(
+          struct(
+            "LabelSelectorRequirement",
+            { key: text, operator: named("LabelSelectorOperator"), values: texts },
+            ["key", "operator"],
+          ),
+        ),
       }),
-    }),
+    ),
   }),
 });
-export const roleBindingShape = struct("RoleBinding", binding);
-export const clusterRoleBindingShape = struct("ClusterRoleBinding", binding);
+export const roleBindingShape = struct("RoleBinding", binding, ["roleRef"]);
+export const clusterRoleBindingShape = struct("ClusterRoleBinding", binding, ["roleRef"]);

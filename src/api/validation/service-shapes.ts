@@ -18,35 +18,47 @@ export const serviceShape = struct("Service", {
     sessionAffinity: named("ServiceAffinity"),
     publishNotReadyAddresses: flag,
     ports: listOf(
-      struct("ServicePort", {
-        name: text,
-        port: int32,
-        targetPort: intOrString,
-        protocol: named("Protocol"),
-        appProtocol: text,
-        nodePort: int32,
-      }),
+      struct(
+        "ServicePort",
+        {
+          name: text,
+          port: int32,
+          targetPort: intOrString,
+          protocol: named("Protocol"),
+          appProtocol: text,
+          nodePort: int32,
+        },
+        ["port"],
+      ),
     ),
   }),
 });
 
-export const endpointSliceShape = struct("EndpointSlice", {
-  ...head,
-  addressType: named("AddressType"),
-  endpoints: listOf(
-    struct("Endpoint", {
-      addresses: texts,
-      conditions: struct("EndpointConditions", { ready: flag, serving: flag, terminating: flag }),
-      hostname: text,
-      nodeName: text,
-      zone: text,
-      targetRef: struct("ObjectReference", { kind: text, namespace: text, name: text }),
-    }),
-  ),
-  ports: listOf(
-    struct("EndpointPort", { name: text, port: int32, protocol: named("Protocol"), appProtocol: text }),
-  ),
-});
+export const endpointSliceShape = struct(
+  "EndpointSlice",
+  {
+    ...head,
+    addressType: named("AddressType"),
+    endpoints: listOf(
+      struct(
+        "Endpoint",
+        {
+          addresses: texts,
+          conditions: struct("EndpointConditions", { ready: flag, serving: flag, terminating: flag }),
+          hostname: text,
+          nodeName: text,
+          zone: text,
+          targetRef: struct("ObjectReference", { kind: text, namespace: text, name: text }),
+        },
+        ["addresses"],
+      ),
+    ),
+    ports: listOf(
+      struct("EndpointPort", { name: text, port: int32, protocol: named("Protocol"), appProtocol: text }),
+    ),
+  },
+  ["addressType"],
+);
 
 export const secretShape = struct("Secret", {
   ...head,

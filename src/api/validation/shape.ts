@@ -7,7 +7,13 @@ export type Shape =
   | { readonly json: "integerOrString"; readonly go: "int32" }
   | { readonly json: "array"; readonly go: string; readonly items: Shape }
   | { readonly json: "map"; readonly go: string; readonly values: Shape }
-  | { readonly json: "struct"; readonly go: string; readonly fields: Readonly<Record<string, Shape>> };
+  | {
+      readonly json: "struct";
+      readonly go: string;
+      readonly fields: Readonly<Record<string, Shape>>;
+      /** Fields that every object of the kind has, in our types as in Go's. */
+      readonly required: readonly (readonly [name: string, shape: Shape])[];
+    };
 
 export interface ShapeProblem {
   readonly path: FieldPath;
@@ -19,6 +25,25 @@ const integerBounds = { int32: 2 ** 31, int64: 2 ** 63 } as const;
 /** The first place where a value is not of its shape, in the words of Go's decoder. Unknown fields and nulls are left alone. */
 export function shapeProblem(value: unknown, shape: Shape): ShapeProblem | undefined {
   return visit(value, shape, { path: [], struct: "", field: "" });
+}
+
+/** Whether a value has no such place: the quick question about objects that an API server has checked. */
+export function isShaped(value: unknown, shape: Shape): boolean {
+  if (value === null || value === undefined) return true;
+  if (!isOfShape(value, shape)) return false;
+  switch (shape.json) {
+    case "array":
+      return (value as unknown[]).every((item) => isShaped(item, shape.items));
+    case "map":
+      return Object.values(value).every((item) => isShaped(item, shape.values));
+    case "struct":
+      return Object.entries(shape.fields).every(
+        ([name, field]) =>
+          !Object.hasOwn(value, name) || isShaped((value as Record<string, unknown>)[name], field),
+      );
+    default:
+      return true;
+  }
 }
 
 interface Place {

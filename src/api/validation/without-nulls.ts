@@ -1,26 +1,60 @@
 import type { Shape } from "./shape.ts";
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /**
  * What Go's decoder makes of nulls. A null member means "not set" (`creationTimestamp: null` stands in every manifest that kubectl
- * generates); a null in a list is an empty entry. Lists that are not known keep theirs. Expects a value of the shape.
+ * generates); a null in a list is an empty entry. Lists that are not known keep theirs. Expects a value of the shape. What has
+ * no nulls is given back as it is.
  */
-export function withoutNulls(
-  value: Readonly<Record<string, unknown>>,
-  shape: Shape | undefined,
-): Record<string, unknown> {
-  const entries = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
-  return Object.fromEntries(
-    entries.map(([name, member]) => [name, cleaned(member, memberShape(shape, name))]),
-  );
+export function withoutNulls<T extends Fields>(value: T, shape: Shape | undefined): T {
+  return cleanedFields(value, shape, false) as T;
 }
 
-function cleaned(value: unknown, shape: Shape | undefined): unknown {
-  if (Array.isArray(value)) {
-    const items = shape?.json === "array" ? shape.items : undefined;
-    return value.map((item) => (item === null && items ? emptyOf(items) : cleaned(item, items)));
-  }
+/** The same; and fields that our types have always are filled in with what Go makes of absent ones. */
+export function asDecoded<T extends Fields>(value: T, shape: Shape | undefined): T {
+  return cleanedFields(value, shape, true) as T;
+}
+
+function cleaned(value: unknown, shape: Shape | undefined, fills: boolean): unknown {
   if (typeof value !== "object" || value === null) return value;
-  return withoutNulls(value as Record<string, unknown>, shape);
+  return Array.isArray(value)
+    ? cleanedItems(value, shape?.json === "array" ? shape.items : undefined, fills)
+    : cleanedFields(value as Fields, shape, fills);
+}
+
+function cleanedItems(
+  list: readonly unknown[],
+  shape: Shape | undefined,
+  fills: boolean,
+): readonly unknown[] {
+  let copy: unknown[] | undefined;
+  for (const [index, item] of list.entries()) {
+    const next = item === null && shape ? emptyOf(shape, fills) : cleaned(item, shape, fills);
+    if (next === item) continue;
+    copy ??= [...list];
+    copy[index] = next;
+  }
+  return copy ?? list;
+}
+
+function cleanedFields(value: Fields, shape: Shape | undefined, fills: boolean): Fields {
+  let copy: Record<string, unknown> | undefined;
+  for (const name of Object.keys(value)) {
+    const member = value[name];
+    const next = cleaned(member, memberShape(shape, name), fills);
+    if (next === member && member !== null && member !== undefined) continue;
+    copy ??= { ...value };
+    if (next === null || next === undefined) delete copy[name];
+    else copy[name] = next;
+  }
+  if (!fills || shape?.json !== "struct") return copy ?? value;
+  for (const [name, field] of shape.required) {
+    if ((copy ?? value)[name] !== undefined) continue;
+    copy ??= { ...value };
+    copy[name] = emptyOf(field, fills);
+  }
+  return copy ?? value;
 }
 
 function memberShape(shape: Shape | undefined, name: string): Shape | undefined {
@@ -28,8 +62,8 @@ function memberShape(shape: Shape | undefined, name: string): Shape | undefined 
   return shape?.json === "struct" && Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
 }
 
-function emptyOf({ json }: Shape): unknown {
-  switch (json) {
+function emptyOf(shape: Shape, fills: boolean): unknown {
+  switch (shape.json) {
     case "string":
       return "";
     case "bool":
@@ -41,6 +75,6 @@ function emptyOf({ json }: Shape): unknown {
       return [];
     case "map":
     case "struct":
-      return {};
+      return cleanedFields({}, shape, fills);
   }
 }

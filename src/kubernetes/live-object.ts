@@ -1,0 +1,54 @@
+import type { KubernetesObject, ObjectKind } from "../api/objects.ts";
+import { strategyOf } from "../api/strategy/strategies.ts";
+import { isShaped, shapeProblem } from "../api/validation/shape.ts";
+import { asDecoded } from "../api/validation/without-nulls.ts";
+import { projected } from "./projections.ts";
+
+/** An object that is not of its kind's form. The message holds types and names of fields, no values. */
+export class BadObjectError extends Error {
+  override readonly name = "BadObjectError";
+  readonly kind: ObjectKind;
+  readonly namespace: string | undefined;
+  readonly objectName: string | undefined;
+
+  constructor(kind: ObjectKind, value: unknown, problem: string) {
+    super(problem);
+    const { namespace, name } = metadataIn(value);
+    this.kind = kind;
+    this.namespace = namespace;
+    this.objectName = name;
+  }
+}
+
+/**
+ * An object of an API server as the store holds it: what is kept of it, of its kind's shape, nulls absent and required fields there, for
+ * every reader after this. Items of a list do not state what they are. Throws BadObjectError.
+ */
+export function liveObject(kind: ObjectKind, value: unknown): KubernetesObject {
+  const strategy = strategyOf(kind);
+  if (strategy === undefined) throw new BadObjectError(kind, value, "its kind is not known here");
+  const { name, given } = { ...metadataIn(value), given: value as Record<string, unknown> };
+  if (!isShaped(value, strategy.shape)) {
+    const problem = shapeProblem(value, strategy.shape)?.message ?? "its form is not that of its kind";
+    throw new BadObjectError(kind, value, problem);
+  }
+  if (name === undefined) throw new BadObjectError(kind, value, "it has no name");
+  if ((given.kind ?? kind) !== kind) throw new BadObjectError(kind, value, "it is of another kind");
+  const named = { ...given, kind, apiVersion: strategy.apiVersion } as unknown as KubernetesObject;
+  return asDecoded(projected(named), strategy.shape);
+}
+
+/** What a reader must know of an object of which nothing else may be right. */
+export function metadataIn(value: unknown): {
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly resourceVersion: string | undefined;
+} {
+  const { metadata } = (value ?? {}) as { metadata?: unknown };
+  const { namespace, name, resourceVersion } = (metadata ?? {}) as Record<string, unknown>;
+  return { namespace: textOf(namespace), name: textOf(name), resourceVersion: textOf(resourceVersion) };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage } from "node:http";
+import { PassThrough } from "node:stream";
+import type { ObjectKind } from "../../src/api/objects.ts";
+import { ClusterStore, type ClusterStoreOptions } from "../../src/cluster/cluster-store.ts";
+import type { ApiClient, ApiRequest } from "../../src/kubernetes/api-client.ts";
+import { ApiError } from "../../src/kubernetes/api-error.ts";
+import type { Backoff } from "../../src/kubernetes/backoff.ts";
+import { LiveCluster } from "../../src/kubernetes/live-cluster.ts";
+import { collectionPath } from "../../src/kubernetes/live-resources.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
+
+type Watch = PassThrough & { complete: boolean };
+
+/** An API server's answers, byte for byte as a test gives them. Nothing is checked, stored or stamped on the way. */
+export class ScriptedApi implements Pick<ApiClient, "json" | "open"> {
+  /** Answers to GETs by path without query: lists and single objects. */
+  readonly answers = new Map<string, unknown>();
+  /** The paths of lists and watches in the order in which they were asked for. */
+  readonly asked: string[] = [];
+  /** Refusals of the watches to come, first come first served. */
+  readonly refusals: Error[] = [];
+  readonly #watches = new Map<string, Watch>();
+
+  async json({ path }: ApiRequest): Promise<unknown> {
+    const [bare = ""] = path.split("?");
+    this.asked.push(`list ${bare}`);
+    if (!this.answers.has(bare)) throw new ApiError(404, "");
+    return structuredClone(this.answers.get(bare));
+  }
+
+  async open({ path, signal }: ApiRequest): Promise<IncomingMessage> {
+    const [bare = ""] = path.split("?");
+    this.asked.push(`watch ${bare}`);
+    const refusal = this.refusals.shift();
+    if (refusal !== undefined) throw refusal;
+    const watch = Object.assign(new PassThrough(), { complete: true });
+    signal?.addEventListener("abort", () => watch.destroy(), { once: true });
+    watch.on("error", () => {});
+    this.#watches.set(bare, watch);
+    return watch as unknown as IncomingMessage;
+  }
+
+  listsAs(kind: ObjectKind, items: readonly unknown[], apiVersion = "v1"): void {
+    const metadata = { resourceVersion: "1" };
+    this.answers.set(collectionPath(kind), { apiVersion, kind: `${kind}List`, metadata, items });
+  }
+
+  isWatched(kind: ObjectKind): boolean {
+    return this.#watches.get(collectionPath(kind))?.destroyed === false;
+  }
+
+  /** Lines of the open watch of that kind: events, or whatever a text says. */
+  send(kind: ObjectKind, ...events: readonly unknown[]): void {
+    for (const event of events) {
+      const line = typeof event === "string" ? event : JSON.stringify(event);
+      this.#watches.get(collectionPath(kind))?.write(`${line}\n`);
+    }
+  }
+
+  /** Ends the watch; broken: as when the connection breaks. */
+  endWatch(kind: ObjectKind, { isBroken = false } = {}): void {
+    const watch = this.#watches.get(collectionPath(kind));
+    if (watch === undefined) return;
+    watch.complete = !isBroken;
+    watch.end();
+  }
+}
+
+/** A store that follows those answers. `stop` it at the end. */
+export function followScripted(
+  api: ScriptedApi,
+  kinds: readonly ObjectKind[],
+  { backoff, storeOptions }: { backoff?: () => Backoff; storeOptions?: ClusterStoreOptions } = {},
+) {
+  const store = new ClusterStore(storeOptions);
+  const metrics = new Metrics({ withProcessMetrics: false });
+  const lines: string[] = [];
+  const log = (fields: Readonly<Record<string, unknown>>, message: string) =>
+    void lines.push(`${message} ${JSON.stringify(fields)}`);
+  const live = new LiveCluster({
+    client: api,
+    store,
+    kinds,
+    metrics: metrics.cluster,
+    logger: { info: log, warn: log },
+    ...(backoff && { reflector: { backoff } }),
+  });
+  live.start();
+  const metric = async (line: RegExp) => line.exec(await metrics.expose())?.[1];
+  return { store, live, lines, metric };
+}
