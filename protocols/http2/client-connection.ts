@@ -69,9 +69,7 @@ export class ClientConnection {
     this.#handler = handler;
     this.#send = send;
     this.#limits = limits;
-    this.#blocks = new HeaderBlockReader(limits.maxHeaderListBytes, (id, isEnd, entries) =>
-      this.#onBlock(id, isEnd, entries),
-    );
+    this.#blocks = new HeaderBlockReader(limits, (id, isEnd, entries) => this.#onBlock(id, isEnd, entries));
     this.#frames = new FrameDecoder(
       {
         onFrameStart: (type, _, id, bytes) => this.#onFrameStart(type, id, bytes),

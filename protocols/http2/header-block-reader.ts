@@ -1,24 +1,27 @@
+import { ByteCollector } from "../bytes/index.ts";
 import { FLAGS, FRAME } from "./constants.ts";
 import { ERROR_CODE } from "./error-codes.ts";
-import { concatenated } from "./frame-encoder.ts";
 import type { HeaderEntry } from "./hpack/dynamic-table.ts";
 import { HeaderDecoder } from "./hpack/header-decoder.ts";
 import { Http2Error } from "./http2-error.ts";
+import type { Http2Limits } from "./limits.ts";
 
 /** Header blocks out of HEADERS and their CONTINUATIONs. */
 export class HeaderBlockReader {
   readonly #decoder = new HeaderDecoder();
-  readonly #maxBytes: number;
+  readonly #limits: Http2Limits;
   readonly #onBlock: (streamId: number, isEnd: boolean, entries: readonly HeaderEntry[]) => void;
   /** HEADERS whose CONTINUATION is awaited. */
-  #awaited: { readonly streamId: number; readonly isEnd: boolean; bytes: Uint8Array } | undefined;
+  #awaited:
+    | { readonly streamId: number; readonly isEnd: boolean; readonly block: ByteCollector; frames: number }
+    | undefined;
 
-  /** `maxBytes` bounds a block as it comes and as it is decoded. Of every block its fields are told: the decoder needs them all. */
+  /** Of every block its fields are reported: the decoder needs them all. */
   constructor(
-    maxBytes: number,
+    limits: Http2Limits,
     onBlock: (streamId: number, isEnd: boolean, entries: readonly HeaderEntry[]) => void,
   ) {
-    this.#maxBytes = maxBytes;
+    this.#limits = limits;
     this.#onBlock = onBlock;
   }
 
@@ -45,21 +48,29 @@ export class HeaderBlockReader {
     const isEnd = (flags & FLAGS.END_STREAM) !== 0;
     const part = payload.subarray(start, end);
     if ((flags & FLAGS.END_HEADERS) !== 0) this.#read(streamId, isEnd, part);
-    else this.#awaited = { streamId, isEnd, bytes: part.slice() };
+    else {
+      const block = new ByteCollector();
+      block.append(part);
+      this.#awaited = { streamId, isEnd, block, frames: 0 };
+    }
   }
 
   onContinuation(flags: number, payload: Uint8Array): void {
-    const block = this.#awaited;
-    if (block === undefined) return;
-    if (block.bytes.length + payload.length > this.#maxBytes) throw tooManyHeaders();
-    block.bytes = concatenated([block.bytes, payload]);
+    const awaited = this.#awaited;
+    if (awaited === undefined) return;
+    const { streamId, isEnd, block } = awaited;
+    awaited.frames += 1;
+    const { maxHeaderListBytes, maxContinuationFrames } = this.#limits;
+    if (awaited.frames > maxContinuationFrames || block.byteLength + payload.length > maxHeaderListBytes)
+      throw tooManyHeaders();
+    block.append(payload);
     if ((flags & FLAGS.END_HEADERS) === 0) return;
     this.#awaited = undefined;
-    this.#read(block.streamId, block.isEnd, block.bytes);
+    this.#read(streamId, isEnd, block.bytes);
   }
 
   #read(streamId: number, isEnd: boolean, block: Uint8Array): void {
-    this.#onBlock(streamId, isEnd, this.#decoder.decode(block, this.#maxBytes));
+    this.#onBlock(streamId, isEnd, this.#decoder.decode(block, this.#limits.maxHeaderListBytes));
   }
 }
 

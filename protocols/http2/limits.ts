@@ -7,9 +7,13 @@ export interface Http2Limits {
    * bytes each), and also as they come, so that neither compression nor its absence gets past it.
    */
   readonly maxHeaderListBytes: number;
+  /** CONTINUATION frames of one header block, empty ones included. */
+  readonly maxContinuationFrames: number;
 }
 
 export const defaultHttp2Limits: Http2Limits = {
   maxFrameBytes: 16_384,
   maxHeaderListBytes: 1024 * 1024,
+  // Twice what a list of that length needs in frames of the default length.
+  maxContinuationFrames: 128,
 };

@@ -15,6 +15,8 @@ export interface FrameSplitterHandler {
   onFinish(streamId: number): void;
 }
 
+const NOTHING = new Uint8Array(0);
+
 /**
  * Passes SPDY frames on without understanding them, so that the receiver always stands between two frames: a DATA frame
  * that a chunk cuts off goes out as a shorter frame of what is there, and the rest as another one.
@@ -28,8 +30,9 @@ export class FrameSplitter {
   #dataStreamId = 0;
   #dataFin = false;
   #dataBytesLeft = 0;
-  /** A header, or a control frame, that the last chunk cut off. */
-  #held: Uint8Array = new Uint8Array(0);
+  /** A header, or a control frame, that the last chunk cut off; of a control frame whose header is there, the memory is the whole's. */
+  #held: Uint8Array = NOTHING;
+  #heldBytes = 0;
 
   constructor(handler: FrameSplitterHandler, maxControlFrameBytes: number) {
     this.#handler = handler;
@@ -38,6 +41,7 @@ export class FrameSplitter {
 
   /** May overwrite headers within the chunk. Throws ProtocolError for a control frame that is too long to be held. */
   push(chunk: Uint8Array): void {
+    if (this.#isStillCutOff(chunk)) return;
     const bytes = this.#withHeld(chunk);
     let start = this.#passRestOfData(bytes);
     let offset = start;
@@ -49,15 +53,33 @@ export class FrameSplitter {
     if (offset > start) this.#handler.onBytes(bytes.subarray(start, offset));
     start = offset;
     // A copy, and not slice(): on a Buffer that is a view, and the chunk is the caller's to overwrite.
-    if (start < bytes.length) this.#held = new Uint8Array(bytes.subarray(start));
+    if (start < bytes.length) this.#hold(bytes.subarray(start));
+  }
+
+  /** A control frame that goes on beyond the chunk is put together in its place, so that small chunks cost no more than large ones. */
+  #isStillCutOff(chunk: Uint8Array): boolean {
+    if (this.#heldBytes < FRAME_HEADER_BYTES || this.#heldBytes + chunk.length >= this.#held.length)
+      return false;
+    this.#held.set(chunk, this.#heldBytes);
+    this.#heldBytes += chunk.length;
+    return true;
+  }
+
+  #hold(rest: Uint8Array): void {
+    // What is longer than a header is a control frame whose length has been checked: empty DATA is cut off at its header at most.
+    const isLonger = rest.length > FRAME_HEADER_BYTES;
+    this.#held = new Uint8Array(isLonger ? FRAME_HEADER_BYTES + readUint24(rest, 5) : rest.length);
+    this.#held.set(rest);
+    this.#heldBytes = rest.length;
   }
 
   #withHeld(chunk: Uint8Array): Uint8Array {
-    if (this.#held.length === 0) return chunk;
-    const bytes = new Uint8Array(this.#held.length + chunk.length);
-    bytes.set(this.#held);
-    bytes.set(chunk, this.#held.length);
-    this.#held = new Uint8Array(0);
+    if (this.#heldBytes === 0) return chunk;
+    const bytes = new Uint8Array(this.#heldBytes + chunk.length);
+    bytes.set(this.#held.subarray(0, this.#heldBytes));
+    bytes.set(chunk, this.#heldBytes);
+    this.#heldBytes = 0;
+    this.#held = NOTHING;
     return bytes;
   }
 

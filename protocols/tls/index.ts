@@ -1,1 +1,1 @@
-export { type ClientHello, readClientHello } from "./client-hello.ts";
+export { type ClientHello, ClientHelloReader } from "./client-hello.ts";

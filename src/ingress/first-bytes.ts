@@ -1,16 +1,17 @@
 import type { Socket } from "node:net";
+import { ByteCollector } from "../../protocols/bytes/index.ts";
 
 /**
- * Reads a new connection until `judge` knows what it is, and gives the answer to `decide` with all that was read still to be read and the
+ * Reads a new connection until `judge`, which gets all that was read and the newest part of it, knows what it is, and gives the answer to `decide` with all that was read still to be read and the
  * socket paused. A client that ends, fails or takes too long before that is let go.
  */
 export function judgeByFirstBytes<Answer>(
   socket: Socket,
   timeoutMs: number,
-  judge: (seen: Buffer) => Answer | undefined,
+  judge: (seen: Buffer, newest: Buffer) => Answer | undefined,
   decide: (answer: Answer) => void,
 ): void {
-  let seen = Buffer.alloc(0);
+  const collector = new ByteCollector();
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
   const done = (): void => {
     clearTimeout(timer);
@@ -21,8 +22,10 @@ export function judgeByFirstBytes<Answer>(
     socket.destroy();
   };
   const onData = (chunk: Buffer): void => {
-    seen = Buffer.concat([seen, chunk]);
-    const answer = judge(seen);
+    collector.append(chunk);
+    const { buffer, byteOffset, byteLength } = collector.bytes;
+    const seen = Buffer.from(buffer, byteOffset, byteLength);
+    const answer = judge(seen, chunk);
     if (answer === undefined) return;
     done();
     socket.pause();

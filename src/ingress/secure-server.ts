@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import { readClientHello } from "../../protocols/tls/index.ts";
+import { type ClientHello, ClientHelloReader } from "../../protocols/tls/index.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { judgeByFirstBytes } from "./first-bytes.ts";
 
@@ -50,7 +50,7 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
     }).on("secureConnection", onSecure),
   );
   const server = createServer({ noDelay: true }, (socket) => {
-    judgeByFirstBytes(socket, handshakeMs, nameIn, ({ serverName = "" }) => {
+    judgeByFirstBytes(socket, handshakeMs, nameReader(), ({ serverName = "" }) => {
       const found = certificatesFor(serverName);
       servers.of(found.length === 0 ? fallback : found).emit("connection", socket);
     });
@@ -63,9 +63,11 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
   };
 }
 
-function nameIn(seen: Buffer): { readonly serverName: string | undefined } | undefined {
-  if (seen.byteLength > MAX_CLIENT_HELLO_BYTES) return { serverName: undefined };
-  return readClientHello(seen);
+/** For one connection. */
+function nameReader(): (seen: Buffer, newest: Buffer) => ClientHello | undefined {
+  const reader = new ClientHelloReader();
+  return (seen, newest) =>
+    seen.byteLength > MAX_CLIENT_HELLO_BYTES ? { serverName: undefined } : reader.push(newest);
 }
 
 /** Servers as they are needed, one for each list of certificates, for as long as those are held by somebody else. */

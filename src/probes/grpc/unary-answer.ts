@@ -1,3 +1,4 @@
+import { ByteCollector } from "../../../protocols/bytes/index.ts";
 import type { HeaderFields, ResponseHead } from "../../../protocols/http2/index.ts";
 import {
   type GrpcStatus,
@@ -25,8 +26,7 @@ const NO_STATUS = { code: UNKNOWN, message: "" };
 
 /** Collects what one unary call is answered with, in whatever order and shape it comes. */
 export class UnaryAnswer {
-  readonly #parts: Uint8Array[] = [];
-  #bytes = 0;
+  readonly #answer = new ByteCollector();
   #status: GrpcStatus | undefined;
 
   /** An outcome where the answer is no gRPC at all. */
@@ -40,9 +40,9 @@ export class UnaryAnswer {
 
   /** An outcome once there is too much. The part is copied: it may be overwritten. */
   onData(part: Uint8Array): CheckOutcome | undefined {
-    this.#bytes += part.length;
-    if (this.#bytes > MAX_MESSAGE_BYTES + FRAME_HEADER_BYTES) return { status: tooLarge(this.#bytes) };
-    this.#parts.push(Buffer.from(part));
+    const bytes = this.#answer.byteLength + part.length;
+    if (bytes > MAX_MESSAGE_BYTES + FRAME_HEADER_BYTES) return { status: tooLarge(bytes) };
+    this.#answer.append(part);
     return undefined;
   }
 
@@ -66,7 +66,8 @@ export class UnaryAnswer {
   }
 
   #decode(): CheckOutcome {
-    const answer = Buffer.concat(this.#parts);
+    const { bytes } = this.#answer;
+    const answer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (answer.length < FRAME_HEADER_BYTES) {
       const message = "cardinality violation: received no response message from non-server-streaming RPC";
       return { status: { code: INTERNAL, message } };

@@ -54,7 +54,7 @@ function connected(body?: Uint8Array, maxHeaderListBytes = 4_096) {
       onGoaway: (last, code, debug) => told.push(`goaway ${last} ${code} ${Buffer.from(debug)}`),
     },
     (bytes) => frames.push(bytes),
-    { maxFrameBytes: 16_384, maxHeaderListBytes },
+    { maxFrameBytes: 16_384, maxHeaderListBytes, maxContinuationFrames: 3 },
   );
   connection.request(encodeHeaders(connection.nextStreamId, GET, body === undefined), body);
   sent.length = 0;
@@ -154,6 +154,8 @@ describe("what a server may not do", () => {
   const TOO_MANY = { fault: "header-list-too-large" };
   const half = encodeFrame(FRAME.HEADERS, 0, 1, block([":status", "200"]));
   const filler = encodeFrame(FRAME.CONTINUATION, 0, 1, new Uint8Array(1_500));
+  const small = encodeFrame(FRAME.CONTINUATION, 0, 1, new Uint8Array(1));
+  const empty = encodeFrame(FRAME.CONTINUATION, 0, 1, NOTHING);
 
   it.each<[string, object, Uint8Array[]]>([
     ["begin without SETTINGS", PROTOCOL, [head()]],
@@ -175,6 +177,8 @@ describe("what a server may not do", () => {
       [settings(), half, encodeFrame(FRAME.CONTINUATION, 4, 3, NOTHING)],
     ],
     ["a header block without end", TOO_MANY, [settings(), half, filler, filler, filler]],
+    ["a header block in endless small frames", TOO_MANY, [settings(), half, ...new Array(4).fill(small)]],
+    ["a header block in endless empty frames", TOO_MANY, [settings(), half, ...new Array(4).fill(empty)]],
     ["interim heads without end", TOO_MANY, [settings(), ...new Array(200).fill(head("103"))]],
     [
       "padding longer than the frame",

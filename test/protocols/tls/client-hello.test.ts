@@ -2,9 +2,11 @@ import { Duplex } from "node:stream";
 import { connect } from "node:tls";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readClientHello } from "../../../protocols/tls/index.ts";
+import { ClientHelloReader } from "../../../protocols/tls/index.ts";
 
 const NAMELESS = { serverName: undefined };
+
+const readClientHello = (bytes: Uint8Array) => new ClientHelloReader().push(bytes);
 
 /** What OpenSSL writes first. */
 function helloOf(options: object): Promise<Buffer> {
@@ -40,6 +42,24 @@ describe("the server's name in a ClientHello", () => {
       if (isDecided) expect(read).toEqual({ serverName: "a.example.com" });
     }
     expect(isDecided).toBe(true);
+  });
+
+  it("is read from one byte at a time", async () => {
+    const reader = new ClientHelloReader();
+    const hello = await helloOf({ servername: "a.example.com" });
+    const answers = Array.from(inRecords(hello, 100), (byte) => reader.push(Uint8Array.of(byte)));
+    expect(answers.find((answer) => answer !== undefined)).toEqual({ serverName: "a.example.com" });
+  });
+
+  it.each([
+    ["ChangeCipherSpec", [20, 3, 3, 0, 1, 1]],
+    ["early data", [23, 3, 3, 0, 2, 9, 9]],
+    ["the head of a record", [20, 3]],
+  ])("is read where %s comes with it in one read", async (_what, more) => {
+    const hello = await helloOf({ servername: "a.example.com" });
+    expect(readClientHello(Buffer.concat([hello, Buffer.from(more)]))).toEqual({
+      serverName: "a.example.com",
+    });
   });
 
   it("is read across records of any length", async () => {
