@@ -4,6 +4,8 @@ import type { Status, StatusCause, StatusDetails } from "./status-object.ts";
 const ELLIPSIS = "...";
 /** A message cut shorter than this explains nothing; details give way first. */
 const WORTHWHILE_MESSAGE_BYTES = 256;
+/** Kubernetes' type of `code` and `retryAfterSeconds`. */
+const MAX_INT32 = 2 ** 31 - 1;
 
 /**
  * The Status as a response body, byte for byte as the API server writes it, with its closing newline.
@@ -34,12 +36,13 @@ export function statusOfBody(body: Uint8Array | string): Status | undefined {
   return {
     kind: "Status",
     apiVersion: "v1",
-    metadata: isRecord(metadata) ? metadata : {},
+    metadata: isRecord(metadata) ? textsOf(metadata) : {},
     status,
     ...(typeof message === "string" && { message }),
     ...(typeof reason === "string" && { reason }),
     ...(isRecord(details) && { details: detailsOf(details) }),
-    code: typeof code === "number" ? code : 0,
+    // Sent on as the code of an answer: what is none stands for none.
+    code: isInteger(code, 100, 599) ? code : 0,
   };
 }
 
@@ -92,7 +95,7 @@ function detailsOf(value: Record<string, unknown>): StatusDetails {
     ...(typeof group === "string" && { group }),
     ...(typeof kind === "string" && { kind }),
     ...(Array.isArray(causes) && { causes: causes.filter(isRecord).map(causeOf) }),
-    ...(typeof retryAfterSeconds === "number" && { retryAfterSeconds }),
+    ...(isInteger(retryAfterSeconds, 0, MAX_INT32) && { retryAfterSeconds }),
   };
 }
 
@@ -102,6 +105,15 @@ function causeOf({ reason, message, field }: Record<string, unknown>): StatusCau
     ...(typeof message === "string" && { message }),
     ...(typeof field === "string" && { field }),
   };
+}
+
+/** All that ListMeta has; what is nested could be so deep that it cannot be written again. */
+function textsOf(value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === "string"));
+}
+
+function isInteger(value: unknown, least: number, most: number): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -5,7 +5,7 @@ import { isHttp2Stream } from "../streaming/http2-stream.ts";
 import { finishAndLinger, type LingerTimes } from "../streaming/linger.ts";
 import type { SessionClock } from "../streaming/session-clock.ts";
 import type { HeaderLine, HeaderList } from "../upstream/header-list.ts";
-import { http2Headers } from "../upstream/http2-downstream.ts";
+import { http2ResponseHeaders } from "../upstream/http2-headers.ts";
 import { statusHeaders } from "./write-status.ts";
 
 /** gorilla's dialler keeps this much of a refusal's body; a longer Status cannot be decoded and is shown raw. */
@@ -62,7 +62,7 @@ export function answerAndClose(
     ["Date", new Date().toUTCString()],
   ];
   if (isHttp2Stream(socket)) {
-    socket.respond({ ":status": status, ...http2Headers(lines) });
+    socket.respond(http2ResponseHeaders(status, lines));
     socket.end(body);
     // What the client still sends is not wanted (RFC 9113 section 8.1).
     socket.close(constants.NGHTTP2_NO_ERROR);

@@ -8,6 +8,7 @@ import {
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Limits } from "../config/limits.ts";
+import { MAX_SENT_HEADER_BLOCK_BYTES } from "../upstream/http2-headers.ts";
 
 /** One stream's request as it came. */
 export interface Http2Request {
@@ -61,6 +62,7 @@ export class Http2Connections {
         initialWindowSize: limits.socketBufferBytes,
       },
       maxHeaderListPairs: limits.maxRequestHeaders,
+      maxSendHeaderBlockLength: MAX_SENT_HEADER_BLOCK_BYTES,
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
     });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { headerListOf, withoutHeaders } from "../upstream/header-list.ts";
 import { upgradeHeaders, withoutHopByHop } from "../upstream/hop-by-hop.ts";
-import { http1Lines } from "../upstream/http2-downstream.ts";
+import { http1Lines } from "../upstream/http2-headers.ts";
 import type { Http2Request } from "./http2-connections.ts";
 import type { RequestHead } from "./incoming-request.ts";
 

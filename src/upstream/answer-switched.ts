@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { isHttp2Stream } from "../streaming/http2-stream.ts";
 import { type HeaderList, withoutHeaders } from "./header-list.ts";
-import { http2Headers } from "./http2-downstream.ts";
+import { http2ResponseHeaders } from "./http2-headers.ts";
 
 /** The code of an answer that switches protocols: an HTTP/2 stream has no 101 (RFC 8441 section 5). */
 export function switchedStatusOf(client: Duplex): 101 | 200 {
@@ -21,6 +21,6 @@ export function answerSwitched(
     const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
     client.write(`HTTP/1.1 101 ${statusMessage}\r\n${lines}\r\n`, "latin1");
   } else if (!client.destroyed && !client.closed) {
-    client.respond({ ":status": 200, ...http2Headers(withoutHeaders(headers, ["sec-websocket-accept"])) });
+    client.respond(http2ResponseHeaders(200, withoutHeaders(headers, ["sec-websocket-accept"])));
   }
 }

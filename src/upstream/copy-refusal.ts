@@ -4,7 +4,7 @@ import type { Duplex, Readable } from "node:stream";
 import { isHttp2Stream } from "../streaming/http2-stream.ts";
 import { flatHeaders, type HeaderLine, hasHeader, withoutHeaders } from "./header-list.ts";
 import { withoutHopByHop } from "./hop-by-hop.ts";
-import { http2Headers } from "./http2-downstream.ts";
+import { http2ResponseHeaders } from "./http2-headers.ts";
 import type { RefusedUpgrade } from "./upgrade-request.ts";
 
 /** For the whole refusal, from its head to the client having closed. Kubernetes gives it as long. */
@@ -64,7 +64,7 @@ async function copyToResponse(refused: RefusedUpgrade, response: ServerResponse)
 
 /** Its own frames tell how long the body is; the connection is other streams' as well, and goes on. */
 async function copyToStream(refused: RefusedUpgrade, stream: ServerHttp2Stream): Promise<void> {
-  stream.respond({ ":status": refused.status, ...http2Headers(refusalHeaders(refused)) });
+  stream.respond(http2ResponseHeaders(refused.status, refusalHeaders(refused)));
   await copyParts(refused.body, stream, (part) => stream.write(part));
   stream.end();
   stream.close(constants.NGHTTP2_NO_ERROR);

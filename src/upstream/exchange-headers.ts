@@ -43,7 +43,7 @@ export function requestHeadersOf(
 
 /** The lines of the upstream's response for the client; the framing that the client's version allows is added behind it. */
 export function responseHeadersOf(
-  { status, headers: received }: ResponseHead,
+  { status, headers: received }: Pick<ResponseHead, "status" | "headers">,
   downstream: HttpDownstream,
 ): HeaderLine[] {
   const headers = withoutHeaders(withoutHopByHop(headerListOf(received)), TE);

@@ -1,22 +1,8 @@
-import {
-  constants,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
-import {
-  type HeaderLine,
-  type HeaderList,
-  hasHeader,
-  headerListOf,
-  headerValues,
-  withoutHeaders,
-} from "./header-list.ts";
+import { type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
-
-/** HTTP/2 has no connection of a message's own to speak about (RFC 9113 section 8.2.2). */
-const CONNECTION_SPECIFIC = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+import { http1Lines, http2Headers, http2ResponseHeaders } from "./http2-headers.ts";
 
 /** One HTTP/2 exchange (RFC 9113 section 8), as a server has it on its 'stream' event. */
 export class Http2Downstream implements HttpDownstream {
@@ -79,17 +65,22 @@ export class Http2Downstream implements HttpDownstream {
     else this.#stream.on("close", listener);
   }
 
+  get #isGone(): boolean {
+    return this.#stream.destroyed || this.#stream.closed;
+  }
+
   sendContinue(): void {
-    if (!this.#stream.destroyed) this.#stream.additionalHeaders({ ":status": 100 });
+    if (!this.#isGone && !this.#stream.headersSent) this.#stream.additionalHeaders({ ":status": 100 });
   }
 
   sendInterim(status: number, _statusMessage: string, headers: HeaderList): void {
-    if (this.#stream.destroyed || this.#stream.headersSent) return;
-    this.#stream.additionalHeaders({ ":status": status, ...http2Headers(headers) });
+    if (this.#isGone || this.#stream.headersSent) return;
+    this.#stream.additionalHeaders(http2ResponseHeaders(status, headers));
   }
 
+  /** After the head of a 205 node:http2 ends the stream, as after that of a 204. */
   canCarryTrailers(status: number, _headers: HeaderList): boolean {
-    return this.method !== "HEAD" && status !== 204 && status !== 304;
+    return this.method !== "HEAD" && status !== 204 && status !== 205 && status !== 304;
   }
 
   respond(
@@ -100,20 +91,23 @@ export class Http2Downstream implements HttpDownstream {
   ): Writable {
     const stream = this.#stream;
     // The client has left: its 'close' is on the way, and nothing else will be sent.
-    if (stream.destroyed || stream.closed) return stream;
+    if (this.#isGone) return stream;
     const isBodiless = this.#isHeadOnly || !this.canCarryTrailers(status, headers);
+    stream.respond(http2ResponseHeaders(status, headers), {
+      endStream: isBodiless,
+      waitForTrailers: !isBodiless,
+    });
+    // Not before: what `respond` refuses is answered otherwise, and each answer's trailers are asked for once.
     if (!isBodiless)
       stream.once("wantTrailers", () => stream.sendTrailers(http2Headers(this.#trailersToSend)));
-    stream.respond(
-      { ":status": status, ...http2Headers(headers) },
-      { endStream: isBodiless, waitForTrailers: !isBodiless },
-    );
     if (isBodiless) this.#isEnded = true;
     else this.write(beginning);
     return stream;
   }
 
   write(parts: readonly Uint8Array[]): void {
+    // A backend may send a body where HTTP/2 has none.
+    if (this.#stream.writableEnded) return;
     for (const part of parts) this.#stream.write(part);
   }
 
@@ -162,26 +156,6 @@ export class Http2Downstream implements HttpDownstream {
     const { session } = this.#stream;
     if (session !== undefined && !session.closed) session.close();
   }
-}
-
-/** An HTTP/2 request's lines as an HTTP/1.1 upstream is to read them. */
-export function http1Lines(received: HeaderList, authority: string | undefined): HeaderLine[] {
-  const lines = received.filter(([name]) => !name.startsWith(":"));
-  const cookies = headerValues(lines, "cookie");
-  const joined: HeaderLine[] =
-    cookies.length > 1 ? [...withoutHeaders(lines, ["cookie"]), ["cookie", cookies.join("; ")]] : lines;
-  return authority === undefined ? joined : [["host", authority], ...withoutHeaders(joined, ["host"])];
-}
-
-/** Lines as Node sends them over HTTP/2: lower case, repeated ones in lists, none of one connection. */
-export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
-  const headers: Record<string, string | string[]> = {};
-  for (const [name, value] of withoutHeaders(lines, CONNECTION_SPECIFIC)) {
-    const key = name.toLowerCase();
-    const earlier = headers[key];
-    headers[key] = earlier === undefined ? value : [earlier, value].flat();
-  }
-  return headers;
 }
 
 function ignore(): void {}

@@ -5,8 +5,11 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import { responseHeadersOf } from "./exchange-headers.ts";
 import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
+import { headRefusal } from "./head-refusal.ts";
 import {
+  flatHeaders,
   type HeaderLine,
   type HeaderList,
   headerListOf,
@@ -15,7 +18,7 @@ import {
 } from "./header-list.ts";
 import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
-import { http2Headers } from "./http2-downstream.ts";
+import { http2Headers } from "./http2-headers.ts";
 import type { Http2Upstream } from "./http2-upstream.ts";
 import { watchForSilence } from "./silent-body.ts";
 import { UpstreamError } from "./upstream-error.ts";
@@ -81,7 +84,8 @@ function exchange(
   stream.on("response", (headers, flags, rawHeaders?: string[]) => {
     clearTimeout(timer);
     const isWhole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    respond(downstream, stream, { headers, rawHeaders: rawHeaders ?? [], isWhole }, options);
+    failure = respond(downstream, stream, { headers, rawHeaders: rawHeaders ?? [], isWhole }, options);
+    if (failure !== undefined) cancel(stream);
   });
   stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
     trailers = trailersToForward(headerListOf(rawTrailers ?? []));
@@ -108,13 +112,19 @@ function exchange(
       );
   });
   downstream.onClose(() => {
-    if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
+    if (!stream.closed) cancel(stream);
   });
   if (downstream.hasBody)
     sendBody(downstream, stream, options.bodySilenceTimeoutMs, () => {
       failure = new UpstreamError("request-timeout", "the request's body did not come");
-      stream.close(constants.NGHTTP2_CANCEL);
+      cancel(stream);
     });
+}
+
+/** A stream that is only closed, and has a response that is not read, never says 'close'. */
+function cancel(stream: ClientHttp2Stream): void {
+  stream.close(constants.NGHTTP2_CANCEL);
+  stream.destroy();
 }
 
 function sendBody(
@@ -147,22 +157,31 @@ interface ResponseHeaders {
   readonly isWhole: boolean;
 }
 
+/** Returns why the response cannot be handed on, if it cannot. */
 function respond(
   downstream: HttpDownstream,
   stream: ClientHttp2Stream,
-  { headers, rawHeaders, isWhole }: ResponseHeaders,
+  { headers: received, rawHeaders, isWhole }: ResponseHeaders,
   { editResponseHeaders }: ForwardOverHttp2Options,
-): void {
-  const status = Number(headers[":status"]);
-  const lines = headerListOf(rawHeaders).filter(([name]) => !name.startsWith(":"));
+): UpstreamError | undefined {
+  const status = Number(received[":status"]);
+  const headers = flatHeaders(headerListOf(rawHeaders).filter(([name]) => !name.startsWith(":")));
+  const refusal = headRefusal({ status, headers }, false);
+  if (refusal !== undefined) return refusal;
   try {
-    const edited = editResponseHeaders(withoutHopByHop(lines), status);
+    const edited = editResponseHeaders(responseHeadersOf({ status, headers }, downstream), status);
     if (isWhole) {
       downstream.respondWhole(status, "", edited, [], []);
       stream.resume();
-    } else stream.pipe(downstream.respond(status, "", edited), { end: false });
-  } catch {
-    stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      return undefined;
+    }
+    const sink = downstream.respond(status, "", edited);
+    // A body where HTTP/2 has none for the client is read, and dropped.
+    if (sink.writableEnded) stream.resume();
+    else stream.pipe(sink, { end: false });
+    return undefined;
+  } catch (error) {
+    return new UpstreamError("malformed-response", "the response cannot be forwarded", { cause: error });
   }
 }
 
@@ -184,7 +203,7 @@ function headerTimer(
   if (timeoutMs === undefined) return undefined;
   return setTimeout(() => {
     onTimeout(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers"));
-    stream.close(constants.NGHTTP2_CANCEL);
+    cancel(stream);
   }, timeoutMs);
 }
 

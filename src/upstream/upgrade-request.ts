@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { type DialOptions, dial, type UpstreamEndpoint } from "./dial.ts";
 import { goDialErrorText, joinHostPort } from "./go-dial-error.ts";
+import { MAX_STATUS } from "./head-refusal.ts";
 import {
   type HeaderLine,
   type HeaderList,
@@ -54,7 +55,7 @@ export interface SwitchedUpgrade {
   readonly head: Buffer;
 }
 
-/** The upstream answered 400 or more. The body is decoded; destroying it (or reading it to its end) closes the upstream. */
+/** The upstream answered 400 to 599. The body is decoded; destroying it (or reading it to its end) closes the upstream. */
 export interface RefusedUpgrade {
   readonly kind: "refused";
   readonly status: number;
@@ -76,7 +77,7 @@ const SKIPPED_INTERIM_STATUSES: readonly number[] = [100, 102, 103];
  * is sent: Go's SPDY servers lose bytes that arrive before their 101. Redirects are never followed.
  *
  * Throws UpstreamError: "dial-failed", "closed-before-response", "response-timeout", "response-head-too-large",
- * "malformed-response", "invalid-status" (2xx, 3xx, other 1xx), "invalid-request", "aborted". No socket is left then.
+ * "malformed-response", "invalid-status" (2xx, 3xx, other 1xx, above 599), "invalid-request", "aborted". No socket is left then.
  */
 export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeResponse> {
   const requestHead = encodeRequestHead(request);
@@ -87,7 +88,7 @@ export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeRe
     const { head, rest } = await exchangeHeads(socket, requestHead, request);
     const { status, statusMessage, headers: rawHeaders } = head;
     if (status === 101) return { kind: "switched", status, statusMessage, rawHeaders, socket, head: rest };
-    if (status < 400)
+    if (status < 400 || status > MAX_STATUS)
       throw new UpstreamError("invalid-status", `invalid upgrade response: status code ${status}`);
 
     const framing = bodyFramingOf(request.method, status, rawHeaders);

@@ -11,10 +11,20 @@ export function frameOf(
   return Buffer.concat([header, payload]);
 }
 
-/** Literals that are not indexed, without Huffman codes (RFC 7541 section 6.2.2), each shorter than 127 bytes. */
-export function headerBlockOf(headers: Readonly<Record<string, string>>): Buffer {
-  const text = (value: string) => [Buffer.from([value.length]), Buffer.from(value, "latin1")];
-  return Buffer.concat(
-    Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), ...text(name), ...text(value)]),
-  );
+/** Literals that are not indexed, without Huffman codes (RFC 7541 section 6.2.2). A list may name a field twice. */
+export function headerBlockOf(
+  headers: Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[],
+): Buffer {
+  const lines = Array.isArray(headers) ? headers : Object.entries(headers);
+  const text = (value: string) => [lengthOf(value.length), Buffer.from(value, "latin1")];
+  return Buffer.concat(lines.flatMap(([name, value]) => [Buffer.from([0]), ...text(name), ...text(value)]));
+}
+
+/** An integer with a prefix of seven bits (RFC 7541 section 5.1). */
+function lengthOf(length: number): Buffer {
+  if (length < 127) return Buffer.from([length]);
+  const bytes = [127];
+  let rest = length - 127;
+  for (; rest >= 128; rest >>= 7) bytes.push((rest & 127) | 128);
+  return Buffer.from([...bytes, rest]);
 }

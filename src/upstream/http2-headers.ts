@@ -1,0 +1,89 @@
+import type { OutgoingHttpHeaders } from "node:http2";
+import { type HeaderLine, type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
+
+/** HTTP/2 has no connection of a message's own (RFC 9113 section 8.2.2). node:http2 refuses them, HTTP2-Settings too. */
+const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
+  "connection",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Fields that node:http2 refuses to send twice (`kSingleValueHeaders`). */
+const SINGLE_VALUED: ReadonlySet<string> = new Set([
+  "access-control-allow-credentials",
+  "access-control-max-age",
+  "access-control-request-method",
+  "age",
+  "authorization",
+  "content-encoding",
+  "content-language",
+  "content-length",
+  "content-location",
+  "content-md5",
+  "content-range",
+  "content-type",
+  "date",
+  "dnt",
+  "etag",
+  "expires",
+  "from",
+  "host",
+  "if-match",
+  "if-modified-since",
+  "if-none-match",
+  "if-range",
+  "if-unmodified-since",
+  "last-modified",
+  "location",
+  "max-forwards",
+  "proxy-authorization",
+  "range",
+  "referer",
+  "retry-after",
+  "tk",
+  "upgrade-insecure-requests",
+  "user-agent",
+  "x-content-type-options",
+]);
+
+/** The largest header block that is sent: what an upgrade's refusal may have, and what HPACK adds to its lines. */
+export const MAX_SENT_HEADER_BLOCK_BYTES = 2 * 1024 * 1024;
+
+/**
+ * Lines in the form that node:http2 sends, whatever a peer put into them: lower case, repeated ones in lists, none of one connection. Of a
+ * field that may stand only once the first line is kept, which is the one that Go and Node read.
+ */
+export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
+  // No prototype: `constructor` and `__proto__` are names like any other.
+  const headers: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of lines) {
+    const key = name.toLowerCase();
+    if (CONNECTION_SPECIFIC.has(key) || key.startsWith(":")) continue;
+    if (key === "te" && value.toLowerCase() !== "trailers") continue;
+    const earlier = headers[key];
+    if (earlier === undefined) headers[key] = value;
+    else if (Array.isArray(earlier)) earlier.push(value);
+    else if (!SINGLE_VALUED.has(key) && key !== "te") headers[key] = [earlier, value];
+  }
+  return headers;
+}
+
+/** The same with a response's status; a length is left out where there is no content (RFC 9110 section 8.6): clients reset the stream for it. */
+export function http2ResponseHeaders(status: number, lines: HeaderList): OutgoingHttpHeaders {
+  const headers = http2Headers(lines);
+  if (status < 200 || status === 204 || status === 205) delete headers["content-length"];
+  headers[":status"] = status;
+  return headers;
+}
+
+/** An HTTP/2 request's lines as an HTTP/1.1 upstream is to read them. */
+export function http1Lines(received: HeaderList, authority: string | undefined): HeaderLine[] {
+  const lines = received.filter(([name]) => !name.startsWith(":"));
+  const cookies = headerValues(lines, "cookie");
+  const joined: HeaderLine[] =
+    cookies.length > 1 ? [...withoutHeaders(lines, ["cookie"]), ["cookie", cookies.join("; ")]] : lines;
+  return authority === undefined ? joined : [["host", authority], ...withoutHeaders(joined, ["host"])];
+}

@@ -1,0 +1,116 @@
+import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { connect } from "node:net";
+import { ResponseDecoder, type ResponseHead } from "../../protocols/http1/index.ts";
+
+/** What a client made of one answer. Status 0: there was none. */
+export interface Answered {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly interims: readonly number[];
+  readonly body: string;
+  /** The end of the answer came, and was one. */
+  readonly isWhole: boolean;
+}
+
+export interface AnsweredClient {
+  get(host: string, path?: string): Promise<Answered>;
+  close(): void;
+}
+
+/** Reads whatever HTTP/1.1 allows, which is more than Node's client does; a connection for each request. */
+export function http1Client(port: number): AnsweredClient {
+  return {
+    get: (host, path = "/") =>
+      new Promise((resolve) => {
+        const socket = connect(port, "127.0.0.1");
+        let head: ResponseHead | undefined;
+        const interims: number[] = [];
+        const parts: Buffer[] = [];
+        let isWhole = false;
+        const decoder = new ResponseDecoder<Buffer>({
+          onInterim: ({ status }) => void interims.push(status),
+          onHead: (given) => {
+            head = given;
+          },
+          onBody: (part) => void parts.push(part),
+          onEnd: () => {
+            isWhole = true;
+            socket.destroy();
+          },
+        });
+        decoder.expect("GET");
+        socket.on("data", (chunk: Buffer) => {
+          try {
+            decoder.push(chunk);
+          } catch {
+            socket.destroy();
+          }
+        });
+        socket.on("end", () => void decoder.end());
+        socket.on("error", () => {});
+        socket.on("close", () =>
+          resolve({
+            status: head?.status ?? 0,
+            headers: linesByName(head?.headers ?? []),
+            interims,
+            body: Buffer.concat(parts).toString("latin1"),
+            isWhole,
+          }),
+        );
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nTE: trailers\r\n\r\n`);
+      }),
+    close: () => {},
+  };
+}
+
+/** Node's, with prior knowledge or by ALPN, over one connection for all requests as long as that lives. */
+export function http2Client(authority: string): AnsweredClient {
+  let session: ReturnType<typeof connectHttp2> | undefined;
+  const open = (): ReturnType<typeof connectHttp2> => {
+    if (session !== undefined && !session.closed && !session.destroyed) return session;
+    session = connectHttp2(authority, { rejectUnauthorized: false });
+    session.on("error", () => {});
+    return session;
+  };
+  return {
+    get: (host, path = "/") =>
+      new Promise((resolve) => {
+        const stream = open().request({ ":path": path, ":authority": host, te: "trailers" });
+        let headers: IncomingHttpHeaders = {};
+        let raw: readonly string[] = [];
+        const interims: number[] = [];
+        const parts: Buffer[] = [];
+        let hasEnded = false;
+        stream.on("headers", (given) => void interims.push(Number(given[":status"])));
+        stream.on("response", (given, _flags, rawHeaders?: string[]) => {
+          headers = given;
+          raw = rawHeaders ?? [];
+        });
+        stream.on("data", (part: Buffer) => parts.push(part));
+        stream.on("end", () => {
+          hasEnded = true;
+        });
+        stream.on("error", () => {});
+        stream.on("close", () =>
+          resolve({
+            status: Number(headers[":status"] ?? 0),
+            headers: linesByName(raw),
+            interims,
+            body: Buffer.concat(parts).toString("latin1"),
+            isWhole: hasEnded && stream.rstCode === 0 && !stream.aborted,
+          }),
+        );
+      }),
+    close: () => session?.destroy(),
+  };
+}
+
+function linesByName(flat: readonly string[]): ReadonlyMap<string, string> {
+  const lines = new Map<string, string>();
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    const name = (flat[at] as string).toLowerCase();
+    const earlier = lines.get(name);
+    lines.set(name, earlier === undefined ? (flat[at + 1] as string) : `${earlier}, ${flat[at + 1]}`);
+  }
+  return lines;
+}
