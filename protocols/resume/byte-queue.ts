@@ -18,14 +18,16 @@ interface Block {
  */
 export class ByteQueue {
   readonly #reuses: boolean;
+  readonly #onFreed: ((memory: Uint8Array) => void) | undefined;
   #blocks: Block[] = [];
   #spares: Uint8Array[] = [];
   #blockBytes = 0;
   #byteLength = 0;
 
-  /** `reuses`: views that were given out are not looked at once their bytes were dropped. */
-  constructor(reuses: boolean) {
+  /** `reuses`: views that were given out are not looked at once their bytes were dropped; `onFreed` gets memory that will be used again. */
+  constructor(reuses: boolean, onFreed?: (memory: Uint8Array) => void) {
     this.#reuses = reuses;
+    this.#onFreed = onFreed;
   }
 
   get byteLength(): number {
@@ -77,7 +79,10 @@ export class ByteQueue {
       // What was handed out may still be looked at: such a block goes on behind it, or goes away.
       const isUsedUp = block.start === block.end && (this.#reuses || block.end === block.memory.byteLength);
       if (!isUsedUp) break;
-      if (this.#reuses) this.#spares.push(block.memory);
+      if (this.#reuses) {
+        this.#onFreed?.(block.memory);
+        this.#spares.push(block.memory);
+      }
       emptied += 1;
     }
     if (emptied > 0) this.#blocks.splice(0, emptied);

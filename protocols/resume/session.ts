@@ -31,6 +31,8 @@ export interface ResumeSessionHandler {
   onFinished(): void;
   /** The peer has ended the session by force. Nothing follows. */
   onAbort(code: number, reason: string): void;
+  /** The peer has acknowledged all that this memory held: it will be written over. */
+  onFreed?(memory: Uint8Array): void;
 }
 
 /**
@@ -48,7 +50,7 @@ export class ResumeSession {
   readonly #windowBytes: number;
   readonly #decoder: ResumeFrameDecoder;
   readonly #header = new Uint8Array(MAX_HEADER_BYTES);
-  readonly #replay = new ByteQueue(true);
+  readonly #replay: ByteQueue;
   /** Offsets of our direction: what the peer has, what was written, and what the peer has room for. */
   #acknowledged = 0;
   #written = 0;
@@ -68,6 +70,7 @@ export class ResumeSession {
     this.#windowBytes = windowBytes;
     this.#limit = this.#toldLimit = windowBytes;
     this.#handler = handler;
+    this.#replay = new ByteQueue(true, handler.onFreed);
     this.#decoder = new ResumeFrameDecoder({
       onData: (offset, part) => this.#dataReceived(offset, part),
       onFin: (offset) => this.#finReceived(offset),

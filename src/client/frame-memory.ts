@@ -1,3 +1,5 @@
+import { poisonFreed } from "../streaming/freed-memory.ts";
+
 /** What is framed at once, headers included: with less, a bulk transfer spends itself on writes and on waiting for them. */
 const BATCH_BYTES = 256 * 1024;
 /** Pieces that wait for their next use, of all connections of this process. */
@@ -18,5 +20,7 @@ export function takeFrameMemory(bytes: number): Buffer {
 
 /** To be called when the write of it has been completed, and not when it has failed: the memory may be on its way still. */
 export function releaseFrameMemory(memory: Buffer): void {
-  if (memory.byteLength === BATCH_BYTES && free.length < MAX_FREE) free.push(memory);
+  if (memory.byteLength !== BATCH_BYTES || free.length >= MAX_FREE) return;
+  poisonFreed(memory);
+  free.push(memory);
 }

@@ -1,5 +1,6 @@
 import { type ConnectOpts, isIP, Socket, type SocketConstructorOpts } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { poisonFreed } from "../streaming/freed-memory.ts";
 import { joinHostPort } from "../upstream/go-dial-error.ts";
 import { brokenText } from "./exchange-error.ts";
 
@@ -154,7 +155,9 @@ class PlainSocket extends Socket {
       onread: {
         buffer: readMemory,
         callback: (bytes) => {
-          onData(readMemory.subarray(0, bytes));
+          const chunk = readMemory.subarray(0, bytes);
+          onData(chunk);
+          poisonFreed(chunk);
           return true;
         },
       },

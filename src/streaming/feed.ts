@@ -11,7 +11,8 @@ const TURN_BYTES = 256 * 1024;
  * Couples two sockets in one direction: every chunk read from `source` goes to `receive`, which writes what it makes
  * of it to `sink`.
  *
- * `receive` must keep no view of the chunk beyond what it writes to the sink. All that one chunk causes leaves in one writev (cork), and a
+ * The source has no other sink, so that an empty queue of the sink frees every chunk that the source has brought; `receive` must keep no
+ * view of one beyond what it writes there. All that one chunk causes leaves in one writev (cork), and a
  * sink that is full pauses the source: bytes move no faster than the slower side, and at most one chunk beyond the sink's high-water mark is
  * held here. Where a pace is given, no faster than that either. A burst of small chunks is read a millisecond's worth at a time.
  */
@@ -61,7 +62,7 @@ export function feed(
       sink.uncork();
     }
     // Mostly the kernel has taken all of it by now: the memory is free, and there is nothing to wait for.
-    if (sink.writableLength === 0) recycleChunks(source);
+    if (hasTakenAll(sink)) recycleChunks(source);
     else if (sink.writableNeedDrain) source.pause();
     bytesOfTurn += chunk.byteLength;
     if (bytesOfTurn >= TURN_BYTES) {
@@ -78,9 +79,14 @@ export function feed(
     pace?.wakeIn(waitMs, wake);
   });
   sink.on("drain", () => {
-    if (sink.writableLength === 0) recycleChunks(source);
+    if (hasTakenAll(sink)) recycleChunks(source);
     resume();
   });
   // An upgraded socket is handed over paused, and a listener alone does not wake a socket that was paused.
   source.resume();
+}
+
+/** Of a sink that is destroyed the queue is empty as well, and parts of it may be on their way still: HTTP/2 sends those of a stream with others'. */
+function hasTakenAll(sink: Duplex): boolean {
+  return sink.writableLength === 0 && !sink.destroyed;
 }

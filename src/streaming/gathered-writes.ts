@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
+import { poisonFreed } from "./freed-memory.ts";
 
 /** Four TLS records: what one read of an encrypted connection mostly brings. */
 const GATHER_BYTES = 64 * 1024;
@@ -143,7 +144,10 @@ class GatheredWrites {
       waiting?.done(error);
       return;
     }
-    if (memory !== undefined && spareMemories.length < MAX_SPARE_MEMORIES) spareMemories.push(memory);
+    if (memory !== undefined) {
+      poisonFreed(memory);
+      if (spareMemories.length < MAX_SPARE_MEMORIES) spareMemories.push(memory);
+    }
     this.#gather();
     this.#flush();
   };

@@ -1,5 +1,6 @@
 import { Duplex } from "node:stream";
 import { ABORT, ByteQueue, ResumeSession } from "../../protocols/resume/index.ts";
+import { poisonFreed } from "./freed-memory.ts";
 import type { Leg } from "./leg.ts";
 import { ResumeConnection, type ResumeConnectionOptions } from "./resume-connection.ts";
 
@@ -61,6 +62,7 @@ export class ResumableSocket extends Duplex {
       onRoom: () => this.#writeOn(),
       onFinished: () => this.#finished(),
       onAbort: (_code, reason) => this.#fail("ended", reason),
+      onFreed: poisonFreed,
     });
     // Whoever uses it listens as well; nobody need.
     this.on("error", () => {});

@@ -1,5 +1,6 @@
 import type { OnReadOpts, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { poisonFreed } from "./freed-memory.ts";
 
 /** A read from TCP brings up to 64 KiB; one from TLS a record, 16 KiB. */
 const BULK_BYTES = { tcp: 64 * 1024, tls: 16 * 1024 } as const;
@@ -23,55 +24,69 @@ const spareRecords: Memory[] = [];
 /** So many memories of one socket are remembered to be used again; a queue that never empties would remember more and more. */
 const MAX_KEPT_MEMORIES = 8;
 
-/** The memory that one socket reads into. */
+/**
+ * The memory that one socket reads into. Every chunk is held from its 'data' event on, and freed by itself: what frees one says nothing of
+ * those that came before it.
+ */
 class ReadBuffer {
-  /** Nobody looks at what was read any more: all of the memory may be overwritten. */
-  #isFree = true;
-  /** Memories of before that may still be looked at. */
-  readonly #kept: Memory[] = [];
   readonly #bulkBytes: number;
   #memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
-  /** At the start of the memory: what may still be looked at. */
-  #keptBytes = 0;
+  /** Where the present read goes: what lies before it is held. */
+  #start = 0;
+  #isChunkHeld = false;
+  /** What lies before `#start` has become free since the present read began. */
+  #areEarlierFree = false;
+  /** Memories of before with chunks that are held. */
+  readonly #kept: Memory[] = [];
   #smallReads = 0;
 
   constructor(transport: keyof typeof BULK_BYTES) {
     this.#bulkBytes = BULK_BYTES[transport];
   }
 
-  /** A chunk is about to be looked at. */
+  /** The chunk of the present read is given away. */
   hold(): void {
-    this.#isFree = false;
+    this.#isChunkHeld = true;
   }
 
-  /** Nobody looks at the last chunk any more. */
+  /** That chunk is free when its 'data' event returns. Memories of before are not this buffer's any more. */
   release(): void {
-    this.#isFree = true;
+    this.#isChunkHeld = false;
     this.#kept.length = 0;
   }
 
-  /** Nobody looks at any chunk any more. */
+  /** All chunks are free, that of the present read when its 'data' event returns. */
   recycle(): void {
     for (const memory of this.#kept) {
+      poisonFreed(memory);
       if (spareRecords.length < MAX_SPARE_RECORDS) spareRecords.push(memory);
     }
     this.release();
+    this.#areEarlierFree = true;
+    poisonFreed(this.#memory.subarray(0, this.#start));
   }
 
   /** Where to read to next, after a read that brought `bytesRead`. */
   prepare(bytesRead: number): Buffer {
     const size = this.#nextSize(bytesRead);
-    this.#keptBytes = this.#isFree ? 0 : this.#keptBytes + bytesRead;
-    if (this.#keptBytes === 0 && size === this.#memory.byteLength) return this.#memory;
+    const isFilled = this.#start + bytesRead === this.#memory.byteLength;
+    if (this.#isChunkHeld) {
+      this.#start += bytesRead;
+    } else {
+      poisonFreed(this.#memory.subarray(this.#start, this.#start + bytesRead));
+      if (this.#areEarlierFree) this.#start = 0;
+    }
+    this.#isChunkHeld = this.#areEarlierFree = false;
+    if (this.#start === 0 && size === this.#memory.byteLength) return this.#memory;
 
-    // What is kept shares its memory with what comes next, so that small chunks in a queue do not hold large buffers.
-    const restBytes = this.#memory.byteLength - this.#keptBytes;
-    if (this.#keptBytes > 0 && restBytes >= MIN_READ_BYTES) return this.#memory.subarray(this.#keptBytes);
+    // What is held shares its memory with what comes next, so that small chunks in a queue do not hold large buffers.
+    const restBytes = this.#memory.byteLength - this.#start;
+    if (this.#start > 0 && restBytes >= MIN_READ_BYTES && !isFilled)
+      return this.#memory.subarray(this.#start);
     const isRecord = this.#memory.byteLength === BULK_BYTES.tls && this.#bulkBytes === BULK_BYTES.tls;
-    if (isRecord && this.#keptBytes > 0 && this.#kept.length < MAX_KEPT_MEMORIES)
-      this.#kept.push(this.#memory);
+    if (isRecord && this.#start > 0 && this.#kept.length < MAX_KEPT_MEMORIES) this.#kept.push(this.#memory);
     this.#memory = (size === BULK_BYTES.tls ? spareRecords.pop() : undefined) ?? Buffer.allocUnsafeSlow(size);
-    this.#keptBytes = 0;
+    this.#start = 0;
     return this.#memory;
   }
 
@@ -79,7 +94,7 @@ class ReadBuffer {
     const size = this.#memory.byteLength;
     if (bytesRead > size / GROWTH) {
       this.#smallReads = 0;
-      return bytesRead >= size - this.#keptBytes ? Math.min(size * GROWTH, this.#bulkBytes) : size;
+      return bytesRead >= size - this.#start ? Math.min(size * GROWTH, this.#bulkBytes) : size;
     }
     this.#smallReads += 1;
     return this.#smallReads >= QUIET_READS ? QUIET_BYTES : size;
@@ -89,8 +104,8 @@ class ReadBuffer {
 const buffers = new WeakMap<Duplex, ReadBuffer>();
 
 /**
- * Lets a socket read into the same memory again and again, as long as whoever takes a chunk is done with it when its
- * 'data' event returns and says so (`releaseChunk`). Other chunks have memory of their own, as with any socket.
+ * Lets a socket read into the same memory again and again. A chunk of it has an owner: the listener of its 'data' event, until that says
+ * that the chunk is free (`releaseChunk`, `recycleChunks`). One that is never freed has its memory for itself, as with any socket.
  *
  * Node makes a 64 KiB ArrayBuffer for each read, and V8 counts them: once the heap is larger than 8 MiB, it marks all of
  * it after some 32 MiB read. At bulk speed these collections cost more than moving the bytes.
@@ -109,8 +124,13 @@ export class ReusedReads {
     buffer: () => this.#buffer.prepare(this.#bytesRead),
     callback: (bytesRead, memory) => {
       this.#bytesRead = bytesRead;
-      this.#buffer.hold();
-      this.#pass(memory.subarray(0, bytesRead));
+      try {
+        this.#pass(memory.subarray(0, bytesRead));
+      } catch (error) {
+        // Node would read into the same memory next, and the chunk may be in a queue already.
+        this.#socket?.destroy();
+        throw error;
+      }
       return true;
     },
   };
@@ -124,20 +144,27 @@ export class ReusedReads {
   #pass(chunk: Uint8Array): void {
     const socket = this.#socket;
     if (socket === undefined) return;
-    // One read of an encrypted connection may hold several records: they come even while nobody listens yet.
-    if (socket.listenerCount("data") > 0 && socket.readableLength === 0) socket.emit("data", chunk);
-    else socket.push(Buffer.from(chunk));
+    // One read of an encrypted connection may hold several records: they come even where there is no listener yet.
+    if (socket.listenerCount("data") === 0 || socket.readableLength > 0) {
+      socket.push(Buffer.from(chunk));
+      return;
+    }
+    this.#buffer.hold();
+    socket.emit("data", chunk);
   }
 }
 
-/** Says, within a socket's 'data' event, that nobody will look at the chunk any more when the event returns. */
+/**
+ * Says, within a socket's 'data' event, that its chunk is free when the event returns: all that it was written to has taken or copied it.
+ * Chunks of earlier events stay what they are.
+ */
 export function releaseChunk(socket: Duplex): void {
   buffers.get(socket)?.release();
 }
 
 /**
- * Says that nobody looks at any chunk that the socket has ever brought, or, within its 'data' event, will when the event returns: sockets of
- * other sessions may read into their memory then.
+ * Says that every chunk that the socket has brought is free, that of the present 'data' event when it returns: sockets of other sessions may
+ * read into their memory then. For a socket whose chunks all go to one sink, which has taken or copied all of them.
  */
 export function recycleChunks(socket: Duplex): void {
   buffers.get(socket)?.recycle();

@@ -50,8 +50,8 @@ export interface HttpDownstream {
     body: readonly Uint8Array[],
     trailers: HeaderList,
   ): void;
-  /** Bytes of the answer that the system has not taken yet: the memory that they came in is still looked at. */
-  readonly pendingBytes: number;
+  /** The system has taken, or has copied, all of the answer that was given so far: no memory that it came in is looked at. */
+  readonly hasTakenAll: boolean;
   finish(trailers: HeaderList): void;
   /** Answered before the body was there: the client may finish sending, unheard, for so long. */
   discardBody(lingerMs: number): void;

@@ -142,7 +142,7 @@ export class HttpExchange implements Http1Exchange {
   }
 
   onRead(): boolean {
-    if (this.#hasFailed) return true;
+    if (this.#hasFailed) return false;
     const head = this.#head;
     this.#head = undefined;
     try {
@@ -152,11 +152,11 @@ export class HttpExchange implements Http1Exchange {
       this.#fail(
         new UpstreamError("malformed-response", "the response can not be forwarded", { cause: error }),
       );
-      return true;
+      return false;
     }
     if (this.#trailers !== undefined) this.#finish();
     // Mostly the system has taken all of it by now.
-    if (this.#downstream.pendingBytes === 0) return true;
+    if (this.#downstream.hasTakenAll) return true;
     if (this.#connection !== undefined && this.#sink?.writableNeedDrain === true)
       this.#waitForDrain(this.#sink);
     return false;

@@ -12,7 +12,7 @@ import { UpstreamError } from "./upstream-error.ts";
 
 /** The exchange that a connection is busy with. */
 export interface Http1Exchange extends ResponseHandler<Buffer> {
-  /** All that one read brought has been told. True when nobody will look at its memory any more. */
+  /** All that one read brought has been told. True when what it brought has been taken or copied: its memory is free. */
   onRead(): boolean;
   /** There is room again for what is written. */
   onDrain(): void;

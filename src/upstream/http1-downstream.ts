@@ -157,8 +157,8 @@ export class Http1Downstream implements HttpDownstream {
     this.finish(trailers);
   }
 
-  get pendingBytes(): number {
-    return this.#response.writableLength;
+  get hasTakenAll(): boolean {
+    return this.#response.writableLength === 0 && !this.#response.destroyed;
   }
 
   #writeHead(status: number, statusMessage: string, headers: HeaderList): void {

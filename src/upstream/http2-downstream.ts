@@ -124,8 +124,9 @@ export class Http2Downstream implements HttpDownstream {
     this.finish(trailers);
   }
 
-  get pendingBytes(): number {
-    return this.#stream.writableLength;
+  /** Of a stream that is destroyed the queue is empty as well, and parts of it may be on their way in its connection's. */
+  get hasTakenAll(): boolean {
+    return this.#stream.writableLength === 0 && !this.#stream.destroyed;
   }
 
   finish(trailers: HeaderList): void {

@@ -4,6 +4,7 @@ import { Duplex } from "node:stream";
 import { expect, it } from "vitest";
 import { feed } from "../../src/streaming/feed.ts";
 import { ReusedReads } from "../../src/streaming/reused-reads.ts";
+import { eventually } from "../support/eventually.ts";
 
 const KIB = 1024;
 const SESSIONS = 6;
@@ -67,4 +68,38 @@ it("brings each session its own bytes, however slow their sinks are, while all r
     const expected = Buffer.concat(Array.from({ length: PIECES }, (_, index) => pieceOf(session, index)));
     expect(bytes.equals(expected)).toBe(true);
   }
+});
+
+it("frees nothing that a sink held when it was destroyed: it may be on its way with others' bytes", async () => {
+  const server = createServer((socket) => {
+    socket.on("data", () => {
+      for (let index = 0; index < 20; index++) socket.write(pieceOf(1, index));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const reads = new ReusedReads("tls");
+  const source = connect({ port, host: "127.0.0.1", onread: reads.options });
+  reads.attach(source);
+  const given: [chunk: Buffer, copy: Buffer][] = [];
+  const sink = new Duplex({
+    read() {},
+    writableHighWaterMark: 1024 * KIB,
+    write: (chunk: Buffer) => void given.push([chunk, Buffer.from(chunk)]),
+  });
+  let bytes = 0;
+  feed(source, sink, (chunk) => {
+    bytes += chunk.byteLength;
+    if (!sink.destroyed) sink.write(chunk);
+  });
+  source.write("go");
+  await eventually("the first bytes are given", () => bytes >= 20 * PIECE_BYTES);
+  sink.destroy();
+  source.write("go on");
+  await eventually("more has come", () => bytes >= 40 * PIECE_BYTES);
+  source.destroy();
+  server.close();
+  expect(given.length).toBeGreaterThan(0);
+  expect(given.filter(([chunk, copy]) => !chunk.equals(copy))).toEqual([]);
 });

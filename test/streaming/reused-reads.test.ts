@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { ReusedReads, recycleChunks, releaseChunk } from "../../src/streaming/reused-reads.ts";
+import { eventually } from "../support/eventually.ts";
 
 const servers: Server[] = [];
 const readers: Socket[] = [];
@@ -59,6 +60,65 @@ describe("ReusedReads", () => {
     const kept: Buffer[] = [];
     await exchange(await pair(), pieces, (chunk) => void kept.push(chunk));
     expect(Buffer.concat(kept).equals(Buffer.concat(pieces))).toBe(true);
+  });
+
+  it("frees each chunk by itself: one that is held stays, however many are freed after it", async () => {
+    const { reader, writer } = await pair();
+    const held: [chunk: Buffer, copy: Buffer][] = [];
+    let chunks = 0;
+    await exchange({ reader, writer }, pieces, (chunk) => {
+      if (chunks++ % 7 === 0) held.push([chunk, Buffer.from(chunk)]);
+      else releaseChunk(reader);
+    });
+    expect(held.length).toBeGreaterThan(20);
+    expect(held.filter(([chunk, copy]) => !chunk.equals(copy))).toEqual([]);
+  });
+
+  it("takes new memory where the rest that a held chunk leaves is too small for what comes", async () => {
+    const { reader, writer } = await pair();
+    const sizes: number[] = [];
+    const take = (chunk: Buffer): void => {
+      // The first is held for ever.
+      if (sizes.push(chunk.byteLength) > 1) releaseChunk(reader);
+    };
+    await exchange({ reader, writer }, [Buffer.alloc(50 * 1024)], take);
+    await exchange(
+      { reader, writer },
+      Array.from({ length: 8 }, () => Buffer.alloc(256 * 1024)),
+      take,
+    );
+    expect(Math.max(...sizes)).toBe(64 * 1024);
+  });
+
+  it("overwrites what is freed as soon as its event is over, where memory is poisoned", async () => {
+    const { reader, writer } = await pair();
+    const large = Array.from({ length: 4 }, () => Buffer.alloc(64 * 1024));
+    await exchange({ reader, writer }, large, () => releaseChunk(reader));
+    const chunks: Buffer[] = [];
+    const held = Buffer.alloc(500, "held");
+    const freed = Buffer.alloc(500, "freed");
+    await exchange({ reader, writer }, [held, freed], (chunk) => {
+      chunks.push(chunk);
+      if (chunks.length === 2) releaseChunk(reader);
+      expect(chunk.equals(chunks.length === 1 ? held : freed)).toBe(true);
+    });
+    await eventually("the event is over", () => chunks[1]?.includes("FREED MEMORY") === true);
+    expect(chunks[1]?.includes("freed")).toBe(false);
+    expect(chunks[0]?.equals(held)).toBe(true);
+    recycleChunks(reader);
+    expect(chunks[0]?.includes("held")).toBe(false);
+  });
+
+  it("reads nothing more into memory that a listener failed on", () => {
+    const reads = new ReusedReads("tcp");
+    const socket = new Socket();
+    reads.attach(socket);
+    socket.on("data", () => {
+      throw new Error("a fault");
+    });
+    const memory = reads.options.buffer();
+    expect(() => reads.options.callback(3, memory)).toThrow("a fault");
+    expect(socket.destroyed).toBe(true);
   });
 
   it("puts small chunks that are kept into shared memory", async () => {

@@ -1,4 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
+import { poisonFreed } from "../../streaming/freed-memory.ts";
 
 /** What is read from the disk at once. */
 const PIECE_BYTES = 960 * 1024;
@@ -27,6 +28,7 @@ export async function* readPieces(
       // Awaited only when the next piece is asked for.
       reading.catch(() => {});
       yield memory.subarray(0, bytesRead);
+      poisonFreed(memory);
       [memory, spare] = [spare, memory];
     }
   } finally {

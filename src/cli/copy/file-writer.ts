@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import type { PartTaker } from "../../client/output-sink.ts";
+import { poisonFreed } from "../../streaming/freed-memory.ts";
 
 /** What goes to the disk at once: messages come in pieces of 16 to 32 KiB, and a write for each of them is most of the work. */
 const PIECE_BYTES = 1024 * 1024;
@@ -58,6 +59,7 @@ export class FileWriter implements PartTaker {
     this.#written = this.#written.then(async () => {
       await writeAll(this.#file, piece.subarray(0, bytes), position);
       this.#waiting -= 1;
+      poisonFreed(piece);
       if (sparePieces.length < MAX_SPARE_PIECES) sparePieces.push(piece);
     });
     // `takePart` or `finish` tells it.

@@ -1,0 +1,12 @@
+/** With `SLUICE_POISON_READS=1` memory that is used again is overwritten as soon as it is free. Tests run with it; it costs a pass over every byte. */
+const IS_POISONED = process.env.SLUICE_POISON_READS === "1";
+const POISON = "\u00dbFREED MEMORY\u00db\r\n";
+
+/**
+ * To be called with memory that will be used again, or the part of it that is free now, the moment it becomes free. A view that is still
+ * looked at then shows the poison, whether or not other bytes have come meanwhile.
+ */
+export function poisonFreed(memory: Uint8Array): void {
+  if (!IS_POISONED) return;
+  Buffer.from(memory.buffer, memory.byteOffset, memory.byteLength).fill(POISON, "latin1");
+}
