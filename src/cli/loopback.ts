@@ -1,11 +1,9 @@
-import { isIP } from "node:net";
+import { LOOPBACK } from "../config/address-list.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Throws UsageError, which says why, for an address that others than this machine could reach. */
 export function requireLoopback(address: string, because: string): void {
-  const isLoopback =
-    address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
-  if (isLoopback) return;
+  if (address === "localhost" || LOOPBACK.has(address)) return;
   throw new UsageError(`--address ${address}: ${because}, so it listens on loopback only (127.0.0.1, ::1)`);
 }
 

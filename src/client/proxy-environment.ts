@@ -1,4 +1,6 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import { AddressList, checkNetwork, LOOPBACK } from "../config/address-list.ts";
+import { canonicalAddress } from "../config/canonical-address.ts";
 
 /** The environment variables that Go's programs read; lower case is looked at after upper case. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
@@ -35,7 +37,7 @@ export function parseProxy(text: string): URL {
 function usesProxy(url: URL, noProxy: string): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
   const port = url.port || DEFAULT_PORTS[url.protocol.replace(/^ws/, "http")] || "";
-  if (host === "localhost" || isLoopback(host)) return false;
+  if (host === "localhost" || LOOPBACK.has(host)) return false;
   return !noProxy.split(",").some((rule) => excludes(rule.trim().toLowerCase(), host, port));
 }
 
@@ -47,22 +49,11 @@ function excludes(rule: string, host: string, port: string): boolean {
   const [, bracketed, plain, rulePort] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d*))?$/.exec(rule) ?? [];
   const name = bracketed ?? plain ?? rule;
   if (name === "" || (rulePort && rulePort !== port)) return false;
-  if (isIP(name) !== 0 || isIP(host) !== 0) return name === host;
+  if (isIP(name) !== 0 || isIP(host) !== 0) return canonicalAddress(name) === canonicalAddress(host);
   const domain = name.startsWith("*.") ? name.slice(1) : name;
   return domain.startsWith(".") ? host.endsWith(domain) : host === domain || host.endsWith(`.${domain}`);
 }
 
 function isInBlock(rule: string, host: string): boolean {
-  const [network = "", bits = ""] = rule.split("/");
-  const family = isIP(network);
-  if (family === 0 || isIP(host) !== family || !/^\d{1,3}$/.test(bits)) return false;
-  const type = family === 4 ? "ipv4" : "ipv6";
-  if (Number(bits) > (family === 4 ? 32 : 128)) return false;
-  const block = new BlockList();
-  block.addSubnet(network, Number(bits), type);
-  return block.check(host, type);
-}
-
-function isLoopback(host: string): boolean {
-  return (isIP(host) === 4 && host.startsWith("127.")) || host === "::1";
+  return checkNetwork(rule) === undefined && new AddressList([rule]).has(host);
 }

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6, type Socket } from "node:net";
+import { ipv6Groups } from "../config/canonical-address.ts";
 import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, type UpstreamEndpoint } from "../upstream/dial.ts";
 import { abortedError, UpstreamError } from "../upstream/upstream-error.ts";
 
@@ -126,16 +127,8 @@ function addressOf(host: string): Buffer {
   return Buffer.concat([Uint8Array.of(ADDRESS.NAME), counted(host)]);
 }
 
-/** The URL parser writes every IPv6 address in its short form, an embedded IPv4 address in hexadecimal. */
 function ipv6Bytes(host: string): number[] {
-  const [head = "", tail] = new URL(`http://[${host.replace(/%.*$/, "")}]`).hostname.slice(1, -1).split("::");
-  const groups = (text: string): string[] => (text === "" ? [] : text.split(":"));
-  const [left, right] = [groups(head), groups(tail ?? "")];
-  const middle = Array.from({ length: 8 - left.length - right.length }, () => "0");
-  return [...left, ...middle, ...right].flatMap((group) => {
-    const value = Number.parseInt(group, 16);
-    return [value >>> 8, value & 0xff];
-  });
+  return ipv6Groups(host.replace(/%.*$/, "")).flatMap((group) => [group >>> 8, group & 0xff]);
 }
 
 function portOf(port: number): Uint8Array {

@@ -1,5 +1,5 @@
 import { isIPv6, type Server, type Socket } from "node:net";
-import { plainAddress } from "../config/address-list.ts";
+import { canonicalAddress, ipv6Groups } from "../config/canonical-address.ts";
 
 export interface ConnectionCapOptions {
   readonly maxConnectionsPerAddress: number;
@@ -11,7 +11,7 @@ export interface ConnectionCapOptions {
 export function capConnections(server: Server, options: ConnectionCapOptions): void {
   const counts = new Map<string, number>();
   server.on("connection", (socket: Socket) => {
-    const address = plainAddress(socket.remoteAddress ?? "");
+    const address = canonicalAddress(socket.remoteAddress ?? "");
     if (options.isExempt(address)) return;
     const key = networkOf(address);
     const count = (counts.get(key) ?? 0) + 1;
@@ -29,12 +29,10 @@ export function capConnections(server: Server, options: ConnectionCapOptions): v
   });
 }
 
-/** The first four groups of an IPv6 address, an IPv4 address as it is. */
+/** The first four groups of an IPv6 address; an IPv4 address, in whatever spelling, as it is. */
 export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [head = "", tail] = address.split("::");
-  const groups = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
-  return [...groups, ...Array<string>(Math.max(0, zeros)).fill("0"), ...after].slice(0, 4).join(":");
+  const plain = canonicalAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const groups = ipv6Groups(plain).slice(0, 4);
+  return groups.map((group) => group.toString(16)).join(":");
 }

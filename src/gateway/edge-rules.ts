@@ -1,7 +1,9 @@
+import { isIP } from "node:net";
 import { bearerTokenOf, subprotocolTokenOf } from "../access/authn/bearer.ts";
 import { goQuote } from "../api/go-json.ts";
 import { forbidden, type StatusError } from "../api/status.ts";
-import { AddressList, plainAddress } from "../config/address-list.ts";
+import { AddressList } from "../config/address-list.ts";
+import { canonicalAddress } from "../config/canonical-address.ts";
 import type { Edge } from "../config/edge.ts";
 import {
   type HeaderList,
@@ -35,11 +37,12 @@ export class EdgeRules {
    */
   sourceAddressesOf(headers: HeaderList, remoteAddress: string): string[] {
     const told = listElements(headerValues(headers, "x-forwarded-for")).slice(-MAX_FORWARDED_HOPS);
-    const addresses = [plainAddress(remoteAddress)];
+    const addresses = [canonicalAddress(remoteAddress)];
     while (this.isTrustedProxy(addresses[0] ?? "")) {
-      const before = told.pop();
-      if (before === undefined) break;
-      addresses.unshift(plainAddress(before));
+      const before = canonicalAddress(told.pop() ?? "");
+      // A client may write anything; what is no address is none.
+      if (isIP(before) === 0) break;
+      addresses.unshift(before);
     }
     return addresses;
   }

@@ -1,5 +1,7 @@
 import { isIP } from "node:net";
-import { AddressList, plainAddress } from "../config/address-list.ts";
+import { AddressList } from "../config/address-list.ts";
+import { canonicalAddress } from "../config/canonical-address.ts";
+import { embeddedAddresses, isTranslated } from "./translated-address.ts";
 
 /** Where no node is: this machine, the link, the cloud's metadata, everybody. */
 const NEVER_A_NODE = new AddressList([
@@ -15,10 +17,9 @@ const NEVER_A_NODE = new AddressList([
   "fe80::/10",
   "ff00::/8",
   "fd00:ec2::254/128", // AWS's metadata over IPv6
+  "fd20:ce::254/128", // Google Cloud's
+  "fd00:c1::a9fe:a9fe/128", // Oracle Cloud's
 ]);
-
-/** NAT64 and 6to4 lead back into IPv4 without a look at where. */
-const TRANSLATED = new AddressList(["64:ff9b::/96", "2002::/16", "::/96"]);
 
 /** Which IP addresses may be dialled, where somebody else chooses them: those of Node objects and of endpoints. */
 export class AddressRules {
@@ -29,10 +30,12 @@ export class AddressRules {
     this.#allowed = new AddressList(allowed);
   }
 
-  /** True for what is no IP address, too. */
+  /** True for what is no IP address, too. A translated address is refused for where it leads as well, whatever is allowed of its own. */
   refuses(address: string): boolean {
-    const plain = plainAddress(address);
+    const plain = canonicalAddress(address);
     if (isIP(plain) === 0) return true;
-    return !this.#allowed.has(plain) && (NEVER_A_NODE.has(plain) || TRANSLATED.has(plain));
+    if (embeddedAddresses(plain).some((inner) => NEVER_A_NODE.has(inner) && !this.#allowed.has(inner)))
+      return true;
+    return !this.#allowed.has(plain) && (NEVER_A_NODE.has(plain) || isTranslated(plain));
   }
 }

@@ -1,3 +1,4 @@
+import { canonicalAddress } from "../config/canonical-address.ts";
 import {
   type HeaderLine,
   type HeaderList,
@@ -18,7 +19,7 @@ export interface ForwardedOptions {
 /** X-Forwarded-For with the peer as its last element, in one line, as Go's ReverseProxy writes it. */
 export function withForwardedFor(headers: HeaderList, options: ForwardedOptions): HeaderLine[] {
   const earlier = options.isPeerTrusted ? listElements(headerValues(headers, "x-forwarded-for")) : [];
-  const value = [...earlier, plainAddress(options.peerAddress)].filter((hop) => hop !== "").join(", ");
+  const value = [...earlier, canonicalAddress(options.peerAddress)].filter((hop) => hop !== "").join(", ");
   return value === ""
     ? withoutHeaders(headers, ["x-forwarded-for"])
     : withHeader(headers, "X-Forwarded-For", value);
@@ -48,9 +49,4 @@ export function withForwardedOrigin(headers: HeaderList, options: ForwardedOrigi
   if (!hasHeader(result, "x-forwarded-proto")) result.push(["X-Forwarded-Proto", protocol]);
   if (host !== undefined && !hasHeader(result, "x-forwarded-host")) result.push(["X-Forwarded-Host", host]);
   return result;
-}
-
-/** An IPv4 peer of a dual-stack listener shows as ::ffff:a.b.c.d; upstreams compare it with the plain form. */
-function plainAddress(address: string): string {
-  return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }

@@ -33,11 +33,12 @@ export class NodeAddresses {
 
   /** Throws NodeAddressRefused when any address of the name is refused, and what the lookup throws. */
   async resolve(host: string, port: number): Promise<string> {
+    refuseNumber(host);
     const addresses = isIP(host) === 0 ? await this.#resolve(host) : [host];
     for (const address of addresses) {
-      if (this.#rules.refuses(address)) throw new NodeAddressRefused(`address not allowed: ${address}`);
+      if (this.#rules.refuses(address)) throw notAllowed(address);
       if (await this.#reserved?.has(address, port)) {
-        throw new NodeAddressRefused(`address not allowed: ${joinHostPort(address, port)} is an API server`);
+        throw notAllowed(`${joinHostPort(address, port)} is an API server`);
       }
     }
     const [first] = addresses;
@@ -47,8 +48,20 @@ export class NodeAddresses {
 
   /** For a proxy that looks names up itself: an address is checked, a name is not looked up here. Throws NodeAddressRefused. */
   async check(host: string, port: number): Promise<string> {
-    return isIP(host) === 0 ? host : await this.resolve(host, port);
+    if (isIP(host) !== 0) return await this.resolve(host, port);
+    refuseNumber(host);
+    if (/(^|\.)localhost\.?$/i.test(host) && this.#rules.refuses("127.0.0.1")) throw notAllowed(host);
+    return host;
   }
+}
+
+/** `2130706433`, `0x7f.1` and `127.1` are no names: resolvers take them for addresses without a look into the DNS. */
+function refuseNumber(host: string): void {
+  if (isIP(host) === 0 && /(^|\.)(\d+|0x[0-9a-f]*)\.?$/i.test(host)) throw notAllowed(host);
+}
+
+function notAllowed(what: string): NodeAddressRefused {
+  return new NodeAddressRefused(`address not allowed: ${what}`);
 }
 
 /** Every address of a name, by the system's resolver. */

@@ -1,6 +1,8 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
-import { AddressList, plainAddress } from "../config/address-list.ts";
+import { LOOPBACK } from "../config/address-list.ts";
+import { canonicalAddress } from "../config/canonical-address.ts";
+import { embeddedAddresses } from "./translated-address.ts";
 
 /** The addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
@@ -19,8 +21,6 @@ export interface ReservedEndpointsOptions {
   readonly localAddresses?: () => readonly string[];
 }
 
-const LOOPBACK = new AddressList(["127.0.0.0/8", "::1"]);
-
 /**
  * Address and port of API servers: of the real one, and of our own listeners. A Node object that names one would have our client
  * certificate, meant for kubelets, speak to it (CVE-2022-3294). The port counts: kubelets of control planes share the address.
@@ -38,21 +38,35 @@ export class ReservedEndpoints {
 
   /** `address` is an IP address. Names are looked up only where the port is the same. Throws what the lookup throws. */
   async has(address: string, port: number): Promise<boolean> {
-    const plain = plainAddress(address);
+    const places = placesOf(address);
     for (const { host } of this.#list().filter((endpoint) => endpoint.port === port)) {
-      if (host === "0.0.0.0" || host === "::") {
-        if (this.#isOfThisMachine(plain)) return true;
+      const listed = canonicalAddress(host);
+      if (isUnspecified(listed)) {
+        if (places.some((place) => this.#isOfThisMachine(place))) return true;
       } else {
-        const reserved = isIP(plainAddress(host)) === 0 ? await this.#resolve(host) : [host];
-        if (reserved.some((other) => plainAddress(other) === plain)) return true;
+        const reserved = isIP(listed) === 0 ? await this.#resolve(host) : [listed];
+        if (reserved.some((other) => places.includes(canonicalAddress(other)))) return true;
       }
     }
     return false;
   }
 
   #isOfThisMachine(address: string): boolean {
-    return LOOPBACK.has(address) || this.#localAddresses().some((local) => plainAddress(local) === address);
+    return (
+      LOOPBACK.has(address) || this.#localAddresses().some((local) => canonicalAddress(local) === address)
+    );
   }
+}
+
+/** Every address that is reached by dialling this one. */
+function placesOf(address: string): string[] {
+  const plain = canonicalAddress(address);
+  // To connect to the unspecified address is to connect to this machine.
+  return isUnspecified(plain) ? ["127.0.0.1", "::1"] : [plain, ...embeddedAddresses(plain)];
+}
+
+function isUnspecified(address: string): boolean {
+  return address === "0.0.0.0" || address === "::";
 }
 
 function addressesOfThisMachine(): readonly string[] {

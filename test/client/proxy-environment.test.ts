@@ -47,6 +47,10 @@ describe("proxyFromEnvironment", () => {
     ["[fd00::1]:443", "https://[fd00::1]", true],
     ["other, *", "https://api", true],
     [" , ,", "https://api", false],
+    ["[2001:DB8:0::1]", "https://[2001:db8::1]", true],
+    ["2001:db8:0::/48", "https://[2001:db8::1]", true],
+    ["10.0.0.1", "https://[::ffff:10.0.0.1]", true],
+    ["", "https://[::ffff:127.0.0.1]", true],
   ])("NO_PROXY=%s for %s: direct is %s", (noProxy, url, isDirect) => {
     const proxy = proxyOf(url, { HTTPS_PROXY: "http://p:1", NO_PROXY: noProxy });
     expect(proxy === undefined).toBe(isDirect);

@@ -1,10 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { createServer as createHttpsServer, type Server } from "node:https";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { type AddressInfo, BlockList, connect, isIP, type Socket } from "node:net";
 import path from "node:path";
 import { connect as connectTls } from "node:tls";
+import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { AddressList, plainAddress } from "../../src/config/address-list.ts";
+import { AddressList } from "../../src/config/address-list.ts";
+import { canonicalAddress, ipv6Groups } from "../../src/config/canonical-address.ts";
+import { networkOf } from "../../src/gateway/connection-cap.ts";
 import { EdgeRules } from "../../src/gateway/edge-rules.ts";
 import { NodeAddresses } from "../../src/upstream/node-address.ts";
 import { ReservedEndpoints } from "../../src/upstream/reserved-endpoints.ts";
@@ -188,6 +191,9 @@ describe("forwarded addresses", () => {
     ["::ffff:10.0.0.1", "6.6.6.6, 203.0.113.9, 10.0.0.2", ["203.0.113.9", "10.0.0.2", "10.0.0.1"]],
     ["10.0.0.1", undefined, ["10.0.0.1"]],
     ["::1", "10.1.1.1", ["10.1.1.1", "::1"]],
+    ["0:0:0:0:0:ffff:10.0.0.1", "203.0.113.9", ["203.0.113.9", "10.0.0.1"]],
+    ["10.0.0.1", "2001:DB8:0::9", ["2001:db8::9", "10.0.0.1"]],
+    ["10.0.0.1", "6.6.6.6, <script>, 10.0.0.2", ["10.0.0.2", "10.0.0.1"]],
   ])("from %s saying %s are %j", (peer, said, expected) => {
     const headers: [string, string][] = said === undefined ? [] : [["X-Forwarded-For", said]];
     expect(rules.sourceAddressesOf(headers, peer)).toEqual(expected);
@@ -216,6 +222,19 @@ describe("a node's address", () => {
     "::ffff:127.0.0.1",
     "::ffff:7f00:1",
     "::ffff:a9fe:a9fe",
+    "0:0:0:0:0:ffff:127.0.0.1",
+    "0000:0000:0000:0000:0000:FFFF:7F00:0001",
+    "::ffff:0:7f00:1",
+    "0:0:0:0:0:0:0:1",
+    "FE80:0::1",
+    "64:ff9b:1::7f00:1",
+    "64:ff9b:1:7f00:0:100::",
+    "2001:0:7f00:1::",
+    "FD20:CE:0::254",
+    "fd00:c1::a9fe:a9fe",
+    "2130706433",
+    "0x7f.1",
+    "127.1",
     "fd00:ec2::254",
     "64:ff9b::7f00:1",
     "2002:7f00:1::",
@@ -246,6 +265,27 @@ describe("a node's address", () => {
     await expect(addresses.resolve("169.254.169.254", 10_250)).rejects.toThrow("address not allowed");
   });
 
+  it.each([
+    ["64:ff9b::/96", "64:ff9b::a9fe:a9fe", "64:ff9b::a00:7"],
+    ["64:ff9b:1::/48", "64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a00:0:700:a00:7"],
+    ["64:ff9b:1::/48", "64:ff9b:1:ffff::a9fe:a9fe", "64:ff9b:1:a00:0:700:a00:7"],
+    ["2002::/16", "2002:a9fe:a9fe::1", "2002:a00:7::1"],
+  ])("in an allowed %s leads to no refused network: %s", async (allowed, refused, taken) => {
+    const addresses = new NodeAddresses([allowed], never);
+    await expect(addresses.resolve(refused, 10_250)).rejects.toThrow("address not allowed");
+    expect(await addresses.resolve(taken, 10_250)).toBe(taken);
+  });
+
+  it.each([
+    "127.1",
+    "2130706433",
+    "localhost",
+    "x.localhost.",
+    "::1",
+  ])("that a proxy would look up is refused where it leads to the proxy itself: %s", async (host) => {
+    await expect(new NodeAddresses([], never).check(host, 10_250)).rejects.toThrow("address not allowed");
+  });
+
   it("is looked up once, and refused when any answer is", async () => {
     const asked: string[] = [];
     const addresses = new NodeAddresses([], async (host) => {
@@ -260,7 +300,12 @@ describe("a node's address", () => {
   it.each([
     ["a listener of ours", "10.0.0.7", "10.0.0.7", true],
     ["a listener of ours in another spelling", "10.0.0.7", "::ffff:a00:7", true],
+    ["a listener of ours in a long spelling", "10.0.0.7", "0:0:0:0:0:ffff:10.0.0.7", true],
+    ["a listener of ours behind NAT64", "10.0.0.7", "64:ff9b::a00:7", true],
+    ["a listener of ours in IPv6", "2001:db8::7", "2001:DB8:0:0::7", true],
+    ["a listener of ours on loopback, by the unspecified address", "127.0.0.1", "0.0.0.0", true],
     ["a listener of ours on every interface", "0.0.0.0", "10.1.1.1", true],
+    ["a listener of ours on every interface, spelt out", "0:0:0:0:0:0:0:0", "10.1.1.1", true],
     ["a listener of ours on every interface, from loopback", "::", "127.0.0.9", true],
     ["the real API server, by its name", "kubernetes.default.svc", "10.96.0.1", true],
     ["somebody else", "0.0.0.0", "10.1.1.2", false],
@@ -270,7 +315,7 @@ describe("a node's address", () => {
       resolve: async () => ["10.96.0.1"],
       localAddresses: () => ["10.1.1.1"],
     });
-    const addresses = new NodeAddresses(["0.0.0.0/0"], never, reserved);
+    const addresses = new NodeAddresses(["0.0.0.0/0", "::/0"], never, reserved);
     const refused = `address not allowed: ${address.includes(":") ? `[${address}]` : address}:6443 is an API server`;
     const resolved = addresses.resolve(address, 6443);
     if (isReserved) await expect(resolved).rejects.toThrow(refused);
@@ -320,8 +365,34 @@ describe("a node's address", () => {
   it("lists are read as networks", () => {
     expect(new AddressList(["10.0.0.0/8"]).has("::ffff:a00:1")).toBe(true);
     expect(new AddressList([]).has("10.0.0.1")).toBe(false);
-    expect(plainAddress("[::1]")).toBe("::1");
+    expect(canonicalAddress("[::1]")).toBe("::1");
     expect(() => new AddressList(["10.0.0.0/33"])).toThrow(RangeError);
+    expect(new AddressList(["::ffff:10.0.0.0/104"]).has("10.1.1.1")).toBe(true);
+    expect(new AddressList(["::ffff:10.0.0.0/104"]).has("11.1.1.1")).toBe(false);
+  });
+
+  it("is compared in one spelling, whatever it was written in", () => {
+    const groups = fc.array(fc.constantFrom(0, 0, 0xffff, 1, 0xabc, 0x7f00, 0x64), {
+      minLength: 8,
+      maxLength: 8,
+    });
+    fc.assert(
+      fc.property(groups, fc.boolean(), fc.integer({ min: 1, max: 4 }), (words, isUpper, width) => {
+        const long = words.map((word) => word.toString(16).padStart(width, "0")).join(":");
+        const spelt = isUpper ? long.toUpperCase() : long;
+        const canonical = canonicalAddress(spelt);
+        const family = isIP(canonical) === 4 ? "ipv4" : "ipv6";
+        const exact = new BlockList();
+        exact.addAddress(canonical, family);
+        expect(exact.check(spelt, "ipv6")).toBe(true);
+        expect(canonicalAddress(canonical)).toBe(canonical);
+        expect(canonicalAddress(`[${spelt}%eth0]`)).toBe(canonical);
+        expect(networkOf(spelt)).toBe(networkOf(canonical));
+        if (family === "ipv6") expect(ipv6Groups(canonical)).toEqual(words);
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(networkOf("::ffff:10.0.0.1")).not.toBe(networkOf("::ffff:10.0.0.2"));
   });
 });
 

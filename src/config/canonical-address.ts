@@ -1,0 +1,38 @@
+import { isIP } from "node:net";
+
+const MAPPED = /^::ffff:[0-9a-f]+:[0-9a-f]+$/;
+
+/**
+ * The one spelling of an IP address by which it is compared: without zone and brackets, IPv6 as RFC 5952 writes it, an IPv4 address in IPv6
+ * (`::ffff:0:0/96`, in any spelling) as IPv4. What is no IP address stays as it is.
+ */
+export function canonicalAddress(address: string): string {
+  // What most addresses are.
+  if (!/[:%[\]]/.test(address)) return address;
+  const bare = address.replace(/^\[|\]$/g, "").replace(/%.*$/, "");
+  if (isIP(bare) !== 6) return bare;
+  // The URL parser writes the shortest form, an embedded IPv4 address in hexadecimal.
+  const text = new URL(`http://[${bare}]`).hostname.slice(1, -1);
+  return MAPPED.test(text) ? ipv4Of(groupsOf(text), 6) : text;
+}
+
+/** The eight 16-bit groups of an IPv6 address, in any spelling but with a zone. */
+export function ipv6Groups(address: string): number[] {
+  return groupsOf(new URL(`http://[${address}]`).hostname.slice(1, -1));
+}
+
+/** The IPv4 address in two groups, from `index` on. */
+export function ipv4Of(groups: readonly number[], index: number): string {
+  const [high = 0, low = 0] = groups.slice(index);
+  return [high >>> 8, high & 0xff, low >>> 8, low & 0xff].join(".");
+}
+
+function groupsOf(canonical: string): number[] {
+  const [head = "", tail = ""] = canonical.split("::");
+  const [left, right] = [head, tail].map((text) => (text === "" ? [] : text.split(":"))) as [
+    string[],
+    string[],
+  ];
+  const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
+  return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16));
+}
