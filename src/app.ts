@@ -236,8 +236,11 @@ async function startParts(
     async shutDown(): Promise<void> {
       // Of several processes the one that probes for all goes on as long as it lives: nobody else knows that it will end.
       if (sharedProbes === undefined) probes.stop();
-      ingress?.drain();
-      await Promise.all([drainGateway(gateway, api), node && drainGateway(node.gateway, node.listener)]);
+      await Promise.all([
+        ingress?.drain(timeouts.shutdownGracePeriodMs),
+        drainGateway(gateway, api),
+        node && drainGateway(node.gateway, node.listener),
+      ]);
       sharedProbes?.stop();
       await ingress?.stop();
       watchedTls?.stop();

@@ -4,6 +4,8 @@ import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { IngressListener } from "./config/ingress-listener.ts";
 import type { GatewayContext } from "./gateway/context.ts";
 import type { Listener } from "./gateway/listener.ts";
+import { PlainRequests } from "./gateway/plain-requests.ts";
+import { finishRequests } from "./gateway/shutdown.ts";
 import type { CertificateAndKey } from "./ingress/certificates.ts";
 import { EndpointUpstream } from "./ingress/endpoint-upstream.ts";
 import type { IngressContext, StreamingGateway } from "./ingress/ingress-context.ts";
@@ -25,8 +27,8 @@ const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
 export interface RunningIngress {
   readonly httpUrl: string;
   readonly httpsUrl: string;
-  /** No new connections; requests in flight go on until `stop`. */
-  drain(): void;
+  /** No new connections. Resolves when the requests in flight are answered, or after `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void>;
   /** Reads the default certificate's files now. Never rejects. */
   reload(): Promise<void>;
   stop(): Promise<void>;
@@ -84,9 +86,12 @@ export async function startIngress(
     dialTimeoutMs: configuration.timeouts.dialMs,
     onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
   });
+  // It stops listening when it drains.
+  const requests = new PlainRequests(() => {});
   const context: IngressContext = {
     ...gateway,
     metrics,
+    requests,
     routes: () => controller.routes,
     balancer,
     streamingGateways,
@@ -118,7 +123,10 @@ export async function startIngress(
     return {
       httpUrl: urlOf("http", plainAt),
       httpsUrl: urlOf("https", secureAt),
-      drain: () => servers.drain(),
+      drain: (timeoutMs) => {
+        servers.drain();
+        return finishRequests({ plainRequests: requests, flushed: servers.flushed }, timeoutMs, logger);
+      },
       reload: async () => await watchedTls?.reload(),
       stop,
     };

@@ -143,9 +143,11 @@ export async function startWorkers(
   });
 
   const stop = async (): Promise<void> => {
+    // The front door takes nothing more; the other listeners answer that sessions go elsewhere.
+    for (const [name, acceptor] of acceptors) if (name.startsWith("ingress.")) closeAcceptor(acceptor);
     await pool.shutDown();
     proberWatch.stop();
-    for (const acceptor of acceptors.values()) void acceptor.then((server) => server.close()).catch(() => {});
+    for (const acceptor of acceptors.values()) closeAcceptor(acceptor);
     admin.close();
     admin.closeAllConnections();
     await auditLog?.stop();
@@ -200,6 +202,10 @@ function workerProgram(): URL {
 /** A killed worker leaves its file behind, so the next one has another. */
 function adminSocketOf(folder: string, { process: child }: Worker): string {
   return path.join(folder, `${child.pid}.sock`);
+}
+
+function closeAcceptor(acceptor: Promise<Server>): void {
+  void acceptor.then((server) => server.close()).catch(() => {});
 }
 
 /** Accepts and reads nothing: whoever gets the connection reads its first byte. */

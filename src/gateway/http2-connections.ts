@@ -9,6 +9,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Limits } from "../config/limits.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../upstream/http2-headers.ts";
+import { settlesWithin } from "./settles-within.ts";
 
 /** One stream's request as it came. */
 export interface Http2Request {
@@ -48,7 +49,8 @@ const MAX_REJECTED_STREAMS = 100;
 export class Http2Connections {
   readonly #server: Http2Server;
   readonly #idleMs: number;
-  readonly #sessions = new Set<ServerHttp2Session>();
+  /** How many streams each has open. */
+  readonly #sessions = new Map<ServerHttp2Session, number>();
   #isDraining = false;
 
   constructor(limits: Http2Limits, handlers: Http2Handlers, idleMs: number = HTTP2_IDLE_MS) {
@@ -95,17 +97,26 @@ export class Http2Connections {
     socket.once("end", () => socket.destroy());
   }
 
-  /** GOAWAY to all: streams that are open go on, and no connection takes more than it has. */
+  /**
+   * GOAWAY to all: streams that are open go on, and no connection takes more than it has. It names the last stream that is served, so that a
+   * client sends what comes behind elsewhere; after a first one without that name node:http2 would drop streams without a word.
+   */
   drain(): void {
     this.#isDraining = true;
-    for (const session of this.#sessions) session.close();
+    for (const session of this.#sessions.keys()) session.close();
+  }
+
+  /** Resolves when the connections without an open stream have sent what they had to, or after `timeoutMs`. To be called after `drain`. */
+  async flushed(timeoutMs: number): Promise<void> {
+    const ending = [...this.#sessions].filter(([, openStreams]) => openStreams === 0);
+    const ended = ending.map(([session]) => new Promise<void>((resolve) => session.once("close", resolve)));
+    await settlesWithin(Promise.all(ended), timeoutMs);
   }
 
   #opened(session: ServerHttp2Session): void {
-    this.#sessions.add(session);
+    this.#sessions.set(session, 0);
     session.once("close", () => this.#sessions.delete(session));
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
-    let openStreams = 0;
     let timer: NodeJS.Timeout | undefined;
     const idle = (): void => {
       timer = setTimeout(() => session.close(), this.#idleMs).unref();
@@ -113,12 +124,17 @@ export class Http2Connections {
     idle();
     session.on("stream", (stream: ServerHttp2Stream) => {
       clearTimeout(timer);
-      openStreams += 1;
+      this.#sessions.set(session, this.#openStreamsOf(session) + 1);
       stream.once("close", () => {
-        openStreams -= 1;
+        const openStreams = this.#openStreamsOf(session) - 1;
+        if (this.#sessions.has(session)) this.#sessions.set(session, openStreams);
         if (openStreams === 0 && !session.closed) idle();
       });
     });
     session.once("close", () => clearTimeout(timer));
+  }
+
+  #openStreamsOf(session: ServerHttp2Session): number {
+    return this.#sessions.get(session) ?? 0;
   }
 }

@@ -51,6 +51,8 @@ export interface Listener {
   answerUpgrade(request: RequestHead, client: Duplex, early: Buffer): Promise<void>;
   /** No connection takes another request than those that it has. */
   drain(): void;
+  /** Resolves when what is queued of HTTP/2 answers has left, or after `timeoutMs`. To be called after `drain`. */
+  flushed(timeoutMs: number): Promise<void>;
 }
 
 const MAX_HANDSHAKE_CHECK_MS = 5_000;
@@ -114,6 +116,7 @@ export function createListener(
       plainRequests.drain();
       http2?.drain();
     },
+    flushed: async (timeoutMs) => await http2?.flushed(timeoutMs),
   };
 }
 

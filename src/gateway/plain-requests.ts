@@ -21,11 +21,26 @@ export class PlainRequests {
 
   /** To be called with each request before it is answered. */
   add(downstream: HttpDownstream): void {
-    // A connection that is kept would bring another request each time.
-    if (this.#isDraining) downstream.closeConnectionAfter();
+    this.closeIfDraining(downstream);
     if (isLongRunning(downstream.target)) return;
     this.#inFlight.add(downstream);
-    downstream.onClose(() => this.#over(downstream));
+    downstream.onClose(() => this.end(downstream));
+  }
+
+  /** As `add`, for a caller that watches the request itself: `end` has to be called, whatever becomes of it. */
+  begin(downstream: HttpDownstream): void {
+    this.closeIfDraining(downstream);
+    this.#inFlight.add(downstream);
+  }
+
+  end(downstream: HttpDownstream): void {
+    this.#inFlight.delete(downstream);
+    if (this.#inFlight.size === 0) for (const resolve of this.#emptied.splice(0)) resolve();
+  }
+
+  /** A connection that is kept would bring another request each time. */
+  closeIfDraining(downstream: HttpDownstream): void {
+    if (this.#isDraining) downstream.closeConnectionAfter();
   }
 
   /** Each connection is closed after its next answer. To be called when sessions begin to drain. */
@@ -45,11 +60,6 @@ export class PlainRequests {
         resolve();
       });
     });
-  }
-
-  #over(downstream: HttpDownstream): void {
-    this.#inFlight.delete(downstream);
-    if (this.#inFlight.size === 0) for (const resolve of this.#emptied.splice(0)) resolve();
   }
 }
 

@@ -1,5 +1,7 @@
+import type { Logger } from "../observability/logger.ts";
 import type { GatewayContext } from "./context.ts";
 import type { Listener } from "./listener.ts";
+import { settlesWithin } from "./settles-within.ts";
 
 /** After the end of the grace period, what is still queued towards clients has this long to leave. */
 const FLUSH_MS = 2_000;
@@ -21,10 +23,10 @@ export async function drainGateway(
     clock,
     logger,
   }: Pick<GatewayContext, "sessions" | "resumable" | "timeouts" | "clock" | "logger">,
-  { plainRequests, drain }: Pick<Listener, "plainRequests" | "drain">,
+  listener: Pick<Listener, "plainRequests" | "drain" | "flushed">,
 ): Promise<void> {
   const startedMs = clock.now();
-  drain();
+  listener.drain();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
   const timer = setInterval(() => resumable?.endAway(MESSAGE), AWAY_MS);
@@ -35,25 +37,25 @@ export async function drainGateway(
     resumable?.endAway(MESSAGE);
   }
   const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);
-  const finished = plainRequests.finish(Math.max(0, leftMs));
+  const finished = finishRequests(listener, Math.max(0, leftMs), logger);
   // Sessions that are over may hold their last bytes for a client that comes back; `timer` ends that, too.
   await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs));
   clearInterval(timer);
   await finished;
+}
+
+/** Waits for the plain requests that are in flight, and for what is queued of their answers; what is left of them is logged, and is the caller's to cut. */
+export async function finishRequests(
+  { plainRequests, flushed }: Pick<Listener, "plainRequests" | "flushed">,
+  timeoutMs: number,
+  logger: Logger,
+): Promise<void> {
+  await plainRequests.finish(timeoutMs);
   if (plainRequests.inFlight > 0) {
     logger.warn(
       { requests: plainRequests.inFlight },
       "the grace period is over, cutting the remaining requests",
     );
   }
-}
-
-function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), timeoutMs);
-    void promise.then(() => {
-      clearTimeout(timer);
-      resolve(true);
-    });
-  });
+  await flushed(FLUSH_MS);
 }

@@ -95,6 +95,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.#request = request;
     this.#chosen = chosen;
     this.#context = context;
+    context.requests.begin(exchange.downstream);
   }
 
   get path(): string {
@@ -140,6 +141,7 @@ class IngressForwarding implements ForwardExchangeOptions {
   }
 
   ended(): void {
+    this.#context.requests.end(this.#exchange.downstream);
     const seconds = (performance.now() - this.#startedMs) / 1000;
     this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, seconds);
   }
@@ -165,6 +167,7 @@ function answer(
   given: IngressAnswer,
   context: IngressContext,
 ): void {
+  context.requests.closeIfDraining(downstream);
   write(downstream, given);
   context.metrics.requestEnded(protocol, given.status, 0);
 }

@@ -2,6 +2,7 @@ import type { Limits } from "../config/limits.ts";
 import type { ForwardingContext } from "../gateway/carry-forwarded.ts";
 import type { EdgeRules } from "../gateway/edge-rules.ts";
 import type { Listener } from "../gateway/listener.ts";
+import type { PlainRequests } from "../gateway/plain-requests.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
@@ -19,6 +20,8 @@ export interface IngressContext extends ForwardingContext {
   /** False for one that was probed and found dead. */
   isGatewayHealthy(name: string): boolean;
   readonly edge: EdgeRules;
+  /** Those that are being answered, but not by a gateway's own API leg. */
+  readonly requests: PlainRequests;
   readonly limits: Limits;
   readonly metrics: IngressMetrics;
   /** A connection was refused because its address has too many. */

@@ -32,8 +32,9 @@ export interface IngressServers {
   readonly secure: Server;
   /** Replaces the default certificate for handshakes from now on. */
   setDefaultTls(defaultTls: CertificateAndKey): void;
-  /** Takes no new connections, closes idle ones, and tells HTTP/2 clients to go; requests in flight go on. */
+  /** Takes no new connections, closes idle ones, and sends HTTP/2 clients GOAWAY; requests in flight go on. */
   drain(): void;
+  flushed(timeoutMs: number): Promise<void>;
   /** Ends what is left. */
   destroyConnections(): void;
 }
@@ -86,10 +87,12 @@ export function createIngressServers(
     setDefaultTls,
     drain: () => {
       for (const server of [plain, secure]) server.close();
+      context.requests.drain();
       // It never listened: this closes idle connections and ends the watch over slow heads.
       http1.close();
       http2.drain();
     },
+    flushed: (timeoutMs) => http2.flushed(timeoutMs),
     destroyConnections: () => {
       for (const socket of sockets) socket.destroy();
     },

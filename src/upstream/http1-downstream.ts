@@ -194,6 +194,9 @@ export class Http1Downstream implements HttpDownstream {
 
   closeConnectionAfter(): void {
     this.#response.shouldKeepAlive = false;
+    // The head has promised to keep it: closed behind the answer all the same.
+    const { socket } = this.#request;
+    if (this.#response.headersSent) this.#response.once("close", () => socket.destroySoon());
   }
 }
 

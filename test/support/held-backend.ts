@@ -1,0 +1,36 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** An HTTP/1.1 backend that holds every response back until it is released: `/late` with its head, `/begun` behind its first half. */
+export class HeldBackend {
+  readonly held: ServerResponse[] = [];
+  readonly #server: Server;
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      this.held.push(response);
+      if (request.url === "/begun") response.write(FIRST_HALF);
+    });
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  release(): void {
+    for (const response of this.held.splice(0)) {
+      if (!response.headersSent) response.write(FIRST_HALF);
+      response.end(SECOND_HALF);
+    }
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
+const FIRST_HALF = "first half, ".repeat(5_000);
+const SECOND_HALF = "second half".repeat(5_000);
+export const WHOLE_BODY: string = FIRST_HALF + SECOND_HALF;
