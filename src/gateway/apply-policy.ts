@@ -41,9 +41,13 @@ export function applyPolicy(
 }
 
 /** The times of a session under the rule that let it in. */
-export function timesOf({ rule }: AppliedPolicy, timeouts: SessionTimeouts): SessionTimeouts {
-  const { idleTimeoutMs = Number.POSITIVE_INFINITY, maxDurationMs } = rule ?? {};
-  return { ...timeouts, idleMs: Math.min(timeouts.idleMs, idleTimeoutMs), maxDurationMs };
+export function timesOf({ rule }: Pick<AppliedPolicy, "rule">, timeouts: SessionTimeouts): SessionTimeouts {
+  const { idleTimeoutMs = Number.POSITIVE_INFINITY, maxDurationMs = timeouts.maxDurationMs } = rule ?? {};
+  return {
+    ...timeouts,
+    idleMs: Math.min(timeouts.idleMs, idleTimeoutMs),
+    maxDurationMs: maxDurationMs && Math.min(maxDurationMs, timeouts.maxDurationMs ?? maxDurationMs),
+  };
 }
 
 /** Only the legacy WebSocket port-forward names its ports in the URL; SPDY, tunnelled or not, has them in stream headers. */

@@ -23,9 +23,9 @@ export function auditTrailOf(
   audit: AuditLog,
   routes: AuditedRoutes,
 ): AuditTrail {
-  const { url, headers, remoteAddress, sourceAddresses } = incoming;
+  const { target, url, headers, remoteAddress, sourceAddresses } = incoming;
   const request = {
-    requestUri: `${url.pathname}${url.search}`,
+    requestUri: target,
     sourceAddresses: sourceAddresses ?? [remoteAddress],
     userAgent: headerValue(headers, "user-agent") ?? "",
     isLongRunning: routes.isLongRunning(url),

@@ -7,6 +7,7 @@ import { type HeaderLine, type HeaderList, withHeader } from "../upstream/header
 import { forwardExchange } from "../upstream/http-forwarder.ts";
 import type { HttpUpstream } from "../upstream/http-upstream.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
 import { carryForwarded } from "./carry-forwarded.ts";
 import type { GatewayContext } from "./context.ts";
 import { identify } from "./identify.ts";
@@ -35,8 +36,11 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
   const { endpoint } = apiServer.upstream;
   const authority = joinHostPort(endpoint.host, endpoint.port);
 
-  const editorFor = async (incoming: IncomingStreaming): Promise<(headers: HeaderList) => HeaderLine[]> => {
-    const user = impersonates ? await identify(incoming, gateway) : undefined;
+  const editorFor = async (
+    incoming: IncomingStreaming,
+    admitted: AdmittedProxied | undefined,
+  ): Promise<(headers: HeaderList) => HeaderLine[]> => {
+    const user = impersonates ? (admitted?.user ?? (await identify(incoming, gateway))) : undefined;
     const own = user === undefined ? [] : await ownLines(ownCredentials, gateway);
     return (headers) => {
       const forwarded = withForwardedFor(withHeader(headers, "Host", authority), {
@@ -49,7 +53,9 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
 
   return {
     async handleRequest(incoming, downstream): Promise<void> {
-      const editHeaders = await editorFor(incoming);
+      const admitted = await admitProxied(incoming, false, gateway);
+      if (admitted !== undefined) downstream.onClose(admitted.release);
+      const editHeaders = await editorFor(incoming, admitted);
       await forwardExchange(downstream, {
         upstream: apiServer.upstream,
         path: pathPrefix + incoming.target,
@@ -63,10 +69,15 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       });
     },
     async handleUpgrade(incoming, client): Promise<void> {
-      const editHeaders = await editorFor(incoming);
-      const giveBack = gateway.sessions.admit();
+      const admitted = await admitProxied(incoming, true, gateway);
+      const places = [admitted?.release];
+      const giveBack = () => {
+        for (const release of places.splice(0)) release?.();
+      };
       let isCarried = false;
       try {
+        const editHeaders = await editorFor(incoming, admitted);
+        places.push(gateway.sessions.admit());
         await forwardUpgrade(client, {
           endpoint: apiServer.upstream.endpoint,
           method: incoming.method,
@@ -78,7 +89,12 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
           maxResponseHeadBytes: gateway.limits.maxUpgradeResponseHeadBytes,
           carry: (downstream, answered) => {
             isCarried = true;
-            carryForwarded(downstream, answered, gateway, giveBack);
+            carryForwarded(
+              downstream,
+              answered,
+              { ...gateway, timeouts: { ...gateway.timeouts, ...admitted?.timeouts } },
+              giveBack,
+            );
           },
         });
       } catch (error) {

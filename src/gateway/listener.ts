@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
-import { badRequest, genericError, internalError, StatusError } from "../api/status.ts";
+import { genericError, internalError, StatusError } from "../api/status.ts";
 import { UNREAD_BODY_LINGER_MS } from "../upstream/forward-options.ts";
 import { headerListOf } from "../upstream/header-list.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
@@ -22,6 +22,7 @@ import type { IncomingStreaming, RequestHead } from "./incoming-request.ts";
 import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PendingClient } from "./pending-client.ts";
 import { PlainRequests } from "./plain-requests.ts";
+import { requireOneSpelling } from "./request-path.ts";
 import { type ServingTls, tlsOptionsOf } from "./serving-tls.ts";
 import { webSocketRequestOf } from "./websocket-stream.ts";
 
@@ -227,9 +228,7 @@ function incomingOf(
   { edge, audit, limits }: ListenerContext,
   routes: ListenerRoutes,
 ): IncomingStreaming {
-  // Absolute-form targets belong to forward proxies, and `//host/path` would be read as one.
-  if (!target.startsWith("/") || target.startsWith("//"))
-    throw badRequest("the request target must be a path");
+  requireOneSpelling(target);
   // Node 20 drops lines past its bound without a word; newer ones answer 431 themselves.
   if (headers.length >= limits.maxRequestHeaders) throw genericError(431, "too many header lines");
   const { remoteAddress = "" } = socket as Socket;

@@ -1,10 +1,10 @@
 import type { IncomingStreaming } from "../gateway/incoming-request.ts";
+import { matchKubeletPath } from "../gateway/kubelet-path.ts";
 import { createListener, type Listener, type ListenerOptions } from "../gateway/listener.ts";
 import { writeAnswer } from "../gateway/write-answer.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { admitCaller } from "./admit-caller.ts";
 import { kubeletAttributes } from "./kubelet-authorization.ts";
-import { matchKubeletPath } from "./kubelet-path.ts";
 import { podListOf } from "./list-pods.ts";
 import type { NodeContext } from "./node-context.ts";
 import { runCommand } from "./run-command.ts";

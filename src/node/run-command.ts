@@ -1,7 +1,7 @@
+import type { KubeletPath } from "../gateway/kubelet-path.ts";
 import { writeAnswer } from "../gateway/write-answer.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import type { CriRuntime } from "./cri-runtime.ts";
-import type { KubeletPath } from "./kubelet-path.ts";
 import { findRunningContainer, findSandbox } from "./node-pods.ts";
 import { textRefusal } from "./text-refusal.ts";
 

@@ -1,7 +1,7 @@
+import type { KubeletPath } from "../gateway/kubelet-path.ts";
 import { roomOrNobody } from "../gateway/response-room.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "./cri-runtime.ts";
-import type { KubeletPath } from "./kubelet-path.ts";
 import { type LogOptions, parseLogOptions } from "./logs/log-options.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
 import { findSandbox, listAttempts } from "./node-pods.ts";

@@ -2,8 +2,8 @@ import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import { type ClientOffer, clientOfferOf } from "../gateway/client-offer.ts";
 import type { IncomingStreaming } from "../gateway/incoming-request.ts";
+import type { KubeletPath } from "../gateway/kubelet-path.ts";
 import type { StreamingRequest } from "../gateway/streaming-request.ts";
-import type { KubeletPath } from "./kubelet-path.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 /** Paths that open a session. */

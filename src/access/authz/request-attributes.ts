@@ -38,8 +38,7 @@ interface ResourceParts {
 
 /** Undefined for a path that names no resource: discovery, health, and whatever is no API at all. */
 function resourceParts(path: string): ResourceParts | undefined {
-  const segments = decodedSegments(path);
-  const [root, ...rest] = segments ?? [];
+  const [root, ...rest] = decodedSegments(path);
   const [apiGroup, apiVersion, ...below] = root === "api" ? ["", ...rest] : rest;
   if ((root !== "api" && root !== "apis") || apiGroup === undefined || apiVersion === undefined)
     return undefined;
@@ -59,15 +58,19 @@ function isNamespaceSubresource(segment: string): boolean {
   return segment === "status" || segment === "finalize";
 }
 
-/** An undecodable path is no resource; it is refused by its name as a path. */
-function decodedSegments(path: string): string[] | undefined {
+function decodedSegments(path: string): string[] {
+  return path
+    .split("/")
+    .filter((segment) => segment !== "")
+    .map(decoded);
+}
+
+/** What is no UTF-8 stays as it is: it belongs to a path behind a proxy subresource, and names no object. */
+function decoded(segment: string): string {
   try {
-    return path
-      .split("/")
-      .filter((segment) => segment !== "")
-      .map(decodeURIComponent);
+    return decodeURIComponent(segment);
   } catch {
-    return undefined;
+    return segment;
   }
 }
 
