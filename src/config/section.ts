@@ -7,6 +7,9 @@ import { suggestion } from "./nearest-name.ts";
 import { formatQuantity, parseQuantity } from "./quantity.ts";
 import type { FieldPath, YamlDocument } from "./yaml-documents.ts";
 
+/** Of one map, each with the name that was probably meant. */
+export const MAX_UNKNOWN_FIELDS = 100;
+
 /** Where the problems of one file are collected, and the files that it names. */
 export interface ReadContext {
   readonly fileName: string;
@@ -24,7 +27,7 @@ export class Section {
   readonly #context: ReadContext;
   readonly #path: FieldPath;
   readonly #fields: Readonly<Record<string, unknown>>;
-  readonly #taken: string[] = [];
+  readonly #taken = new Set<string>();
 
   constructor(context: ReadContext, path: FieldPath, value: unknown) {
     this.#context = context;
@@ -195,7 +198,7 @@ export class Section {
 
   /** Every field that is there, for maps whose keys are data. */
   entries(): readonly (readonly [string, unknown])[] {
-    this.#taken.push(...Object.keys(this.#fields));
+    for (const name of Object.keys(this.#fields)) this.#taken.add(name);
     return Object.entries(this.#fields).filter(([, value]) => value !== null);
   }
 
@@ -206,11 +209,12 @@ export class Section {
 
   /** Notes each field that no reader took. To be called last. */
   finish(): void {
-    for (const name of Object.keys(this.#fields)) {
-      if (!this.#taken.includes(name)) {
-        this.problem(name, `unknown field${suggestion(name, [...new Set(this.#taken)])}`);
-      }
+    const unknown = Object.keys(this.#fields).filter((name) => !this.#taken.has(name));
+    for (const name of unknown.slice(0, MAX_UNKNOWN_FIELDS)) {
+      this.problem(name, `unknown field${suggestion(name, [...this.#taken])}`);
     }
+    const more = unknown.slice(MAX_UNKNOWN_FIELDS);
+    if (more[0] !== undefined) this.problem(more[0], `unknown field, and ${more.length - 1} more`);
   }
 
   #number(
@@ -250,7 +254,7 @@ export class Section {
 
   /** null is how YAML spells a field without a value: Kubernetes takes it as absent. */
   #take(name: string): unknown {
-    this.#taken.push(name);
+    this.#taken.add(name);
     return Object.hasOwn(this.#fields, name) ? (this.#fields[name] ?? undefined) : undefined;
   }
 

@@ -1,4 +1,5 @@
 import {
+  type Alias,
   Composer,
   type CST,
   type Document,
@@ -9,8 +10,11 @@ import {
   isSeq,
   LineCounter,
   type Node,
+  type Pair,
   Parser,
+  type Scalar,
   visit,
+  type YAMLMap,
 } from "yaml";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 
@@ -56,19 +60,21 @@ export function* readYamlDocuments(text: string, fileName: string): Generator<vo
   }
   const lines = new LineCounter();
   const problems: ConfigurationProblem[] = [];
-  const composed: Document.Parsed[] = [];
+  const composed: { document: Document.Parsed; targets: AliasTargets }[] = [];
   for (const document of compose(text, fileName, lines)) {
-    problems.push(...problemsOf(document, fileName, lines));
-    composed.push(document);
+    const targets: AliasTargets = new Map();
+    for (const problem of problemsOf(document, targets, fileName, lines)) problems.push(problem);
+    composed.push({ document, targets });
     yield;
   }
   if (problems.length > 0) {
     throw new ConfigurationError(problems);
   }
   const documents: YamlDocument[] = [];
-  for (const document of composed) {
+  for (const { document, targets } of composed) {
     const value = toValue(document, fileName, lines);
-    const lineOf = (path: FieldPath) => lines.linePos(offsetOf(document, path)).line;
+    const places = new FieldPlaces(document, targets);
+    const lineOf = (path: FieldPath) => lines.linePos(places.offsetOf(path)).line;
     if (value !== null && value !== undefined) documents.push({ value, lineOf });
     yield;
   }
@@ -78,7 +84,8 @@ export function* readYamlDocuments(text: string, fileName: string): Generator<vo
 /** Each document as soon as its last token is there. */
 function compose(text: string, fileName: string, lines: LineCounter): Generator<Document.Parsed> {
   const tokens = new Parser(lines.addNewLine).parse(text);
-  const composer = new Composer({ merge: true });
+  // The composer compares each key with all before it; `problemsOf` looks for equal ones in linear time.
+  const composer = new Composer({ merge: true, uniqueKeys: false });
   return composer.compose(checkedForDepth(tokens, fileName, lines)) as Generator<Document.Parsed>;
 }
 
@@ -123,22 +130,38 @@ function* childrenOf(token: CST.Token): Generator<CST.Token> {
   }
 }
 
-function problemsOf(document: Document.Parsed, fileName: string, lines: LineCounter): ConfigurationProblem[] {
+/** What each alias stands for. */
+type AliasTargets = Map<Alias, Node>;
+
+/** Fills in `targets` on the way. */
+function problemsOf(
+  document: Document.Parsed,
+  targets: AliasTargets,
+  fileName: string,
+  lines: LineCounter,
+): ConfigurationProblem[] {
   const at = (offset: number, message: string): ConfigurationProblem => {
     const { line, col } = lines.linePos(offset);
     return { source: fileName, line, column: col, path: "", message };
   };
   // Warnings are tags that nobody resolves: their value would silently be something else than the author meant.
   const problems = [...document.errors, ...document.warnings].map((error) => at(error.pos[0], error.message));
-  const anchors = new Map<string, unknown>();
+  const anchors = new Map<string, Node>();
   visit(document, {
     Value(_, node) {
       if (node.anchor !== undefined) {
-        anchors.set(node.anchor, node);
+        anchors.set(node.anchor, node as Node);
+      }
+      const values = new Set<unknown>();
+      for (const { key } of isMap(node) ? node.items : []) {
+        if (!isScalar(key)) continue;
+        if (values.has(key.value)) problems.push(at(key.range?.[0] ?? 0, "Map keys must be unique"));
+        values.add(key.value);
       }
     },
     Alias(_, alias, ancestors) {
       const target = anchors.get(alias.source);
+      if (target !== undefined) targets.set(alias, target);
       if (target === undefined) {
         problems.push(at(alias.range?.[0] ?? 0, `no anchor &${alias.source} stands before this alias`));
       } else if (ancestors.some((ancestor) => ancestor === target)) {
@@ -164,32 +187,52 @@ function toValue(document: Document.Parsed, fileName: string, lines: LineCounter
   }
 }
 
-function offsetOf(document: Document.Parsed, path: FieldPath): number {
-  let node: Node | null = document.contents;
-  let offset = node?.range?.[0] ?? document.range[0];
-  for (const part of path) {
-    const holder: unknown = isAlias(node) ? node.resolve(document) : node;
-    const found = childOf(holder, part);
-    if (found === undefined) {
-      break;
-    }
-    offset = found.offset ?? offset;
-    node = found.node;
-  }
-  return offset;
-}
+/** Where the fields of a document stand. A map is indexed when it is first asked: every look-up takes the same time. */
+class FieldPlaces {
+  readonly #document: Document.Parsed;
+  readonly #targets: AliasTargets;
+  readonly #indexes = new Map<YAMLMap, ReadonlyMap<string, Pair>>();
 
-/** A map's entry is where its key stands; a sequence's where its value stands. */
-function childOf(holder: unknown, part: string | number): { node: Node | null; offset?: number } | undefined {
-  if (isMap(holder)) {
-    const pair = holder.items.find((item) => isScalar(item.key) && String(item.key.value) === String(part));
-    return pair && withOffset(pair.value as Node | null, pair.key as Node);
+  constructor(document: Document.Parsed, targets: AliasTargets) {
+    this.#document = document;
+    this.#targets = targets;
   }
-  if (isSeq(holder) && typeof part === "number") {
-    const item = holder.items[part] as Node | undefined;
-    return item && withOffset(item, item);
+
+  /** Of the field, or of the nearest one around it that exists. */
+  offsetOf(path: FieldPath): number {
+    let node: Node | null = this.#document.contents;
+    let offset = node?.range?.[0] ?? this.#document.range[0];
+    for (const part of path) {
+      const found = this.#childOf(isAlias(node) ? this.#targets.get(node) : node, part);
+      if (found === undefined) break;
+      offset = found.offset ?? offset;
+      node = found.node;
+    }
+    return offset;
   }
-  return undefined;
+
+  /** A map's entry is where its key stands; a sequence's where its value stands. */
+  #childOf(holder: unknown, part: string | number): { node: Node | null; offset?: number } | undefined {
+    if (isMap(holder)) {
+      const pair = this.#indexOf(holder).get(String(part));
+      return pair && withOffset(pair.value as Node | null, pair.key as Node);
+    }
+    if (isSeq(holder) && typeof part === "number") {
+      const item = holder.items[part] as Node | undefined;
+      return item && withOffset(item, item);
+    }
+    return undefined;
+  }
+
+  #indexOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+    let index = this.#indexes.get(map);
+    if (index === undefined) {
+      const scalars = map.items.filter(({ key }) => isScalar(key));
+      index = new Map(scalars.map((pair) => [String((pair.key as Scalar).value), pair]));
+      this.#indexes.set(map, index);
+    }
+    return index;
+  }
 }
 
 function withOffset(node: Node | null, place: Node): { node: Node | null; offset?: number } {

@@ -343,3 +343,32 @@ describe("a wrong configuration", () => {
     expect((thrown as ConfigurationError).message.split("\n")).toEqual(problems);
   });
 });
+
+describe("a configuration of 256 KiB", () => {
+  const long = (line: (index: number) => string) => {
+    let text = HEADER;
+    for (let index = 0; text.length < 256 * 1024; index += 1) text += line(index);
+    return text;
+  };
+
+  // Quadratic look-ups took 15 s and more.
+  it.each([
+    ["unknown fields", long((index) => `f${index}: 1\n`), "f99: unknown field"],
+    ["equal fields", long(() => "a: 1\n"), "Map keys must be unique"],
+    [
+      "problems in a list",
+      `${long(() => "#\n")}cluster: {manifests: [${"1,".repeat(50_000)}]}`,
+      "manifests[49999]",
+    ],
+  ])("is read in linear time: %s", (_what, text, problem) => {
+    const before = process.cpuUsage();
+    expect(() => parseConfiguration(text, "f.yaml")).toThrow(problem);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(8_000);
+  });
+
+  it("names a hundred unknown fields of a map and counts the others", () => {
+    const text = long((index) => `f${index}: 1\n`);
+    const fields = text.split("\n").length - HEADER.split("\n").length;
+    expect(() => parseConfiguration(text, "f.yaml")).toThrow(`f100: unknown field, and ${fields - 101} more`);
+  });
+});
