@@ -7,12 +7,14 @@ import { writeDataHeader } from "./frame-encoder.ts";
 export interface FrameSplitterHandler {
   /** Bytes to pass on, in order; after each call of `push` what has been passed on ends with a whole frame. */
   onBytes(bytes: Uint8Array): void;
-  /** Some payload of this stream was passed on. */
-  onPayload(streamId: number): void;
+  /** Payload of this stream, `bytes` from `start` to `end`, is passed on. Not a view of its own: most streams' is not looked at. */
+  onPayload(streamId: number, bytes: Uint8Array, start: number, end: number): void;
   /** A SYN_REPLY of this stream was passed on. */
   onReply(streamId: number): void;
   /** The sender ended this stream, by FIN or RST_STREAM. */
   onFinish(streamId: number): void;
+  /** The sender ends the session: what follows is ignored by its peers. */
+  onGoAway(): void;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -89,6 +91,7 @@ export class FrameSplitter {
     if (length === 0) return 0;
     this.#dataBytesLeft -= length;
     const fin = this.#dataFin && this.#dataBytesLeft === 0;
+    this.#handler.onPayload(this.#dataStreamId, bytes, 0, length);
     if (fin) this.#handler.onFinish(this.#dataStreamId);
     this.#handler.onBytes(carveDataHeader(this.#dataStreamId, length, fin));
     this.#handler.onBytes(bytes.subarray(0, length));
@@ -106,7 +109,10 @@ export class FrameSplitter {
     const available = bytes.length - offset - FRAME_HEADER_BYTES;
     if (available === 0 && payloadBytes > 0) return undefined;
     const streamId = readUint32(bytes, offset);
-    if (payloadBytes > 0) this.#handler.onPayload(streamId);
+    const start = offset + FRAME_HEADER_BYTES;
+    if (payloadBytes > 0) {
+      this.#handler.onPayload(streamId, bytes, start, start + Math.min(available, payloadBytes));
+    }
     const fin = ((bytes[offset + 4] as number) & FLAG.FIN) !== 0;
     if (available >= payloadBytes) {
       if (fin) this.#handler.onFinish(streamId);
@@ -129,6 +135,7 @@ export class FrameSplitter {
       const streamId = readUint32(bytes, offset + FRAME_HEADER_BYTES) & LOW_31_BITS;
       if (type === FRAME_TYPE.SYN_REPLY) this.#handler.onReply(streamId);
       else if (type === FRAME_TYPE.RST_STREAM) this.#handler.onFinish(streamId);
+      else if (type === FRAME_TYPE.GOAWAY) this.#handler.onGoAway();
     }
     return end;
   }

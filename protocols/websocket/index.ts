@@ -22,6 +22,7 @@ export {
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "./frame-header.ts";
+export { type FrameWalkerHandler, WebSocketFrameWalker } from "./frame-walker.ts";
 export { firstHeaderValue, type HeaderLines, hasToken, headerValues, tokenList } from "./header-lines.ts";
 export { defaultWebSocketLimits, type WebSocketLimits } from "./limits.ts";
 export { applyMask } from "./mask.ts";

@@ -12,6 +12,7 @@ import type { Leg } from "../streaming/leg.ts";
 import type { PortGuard } from "../streaming/port-guard.ts";
 import { Relay } from "../streaming/relay.ts";
 import type { SessionContext, StreamingSession } from "../streaming/session.ts";
+import { WebSocketEndObserver } from "../streaming/websocket-end-observer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A client whose protocol ends here, and what decides how it is carried on. */
@@ -48,7 +49,9 @@ export function startBridge(
   }
   if (isSpdy) return new TunnelBridge(downstream, upstream, webSocketLimits, context, ports);
   // Only the name of the tunnel differs, and both handshakes are done: the frames are the same.
-  if (tunnelOffers([protocol]).length > 0) return new Relay(downstream, upstream, context);
+  if (tunnelOffers([protocol]).length > 0) {
+    return new Relay(downstream, upstream, context, { ends: new WebSocketEndObserver("tunnel") });
+  }
   const isBase64 = protocol === "v4.base64.channel.k8s.io";
   const options = { ports: request.ports, isBase64, webSocketLimits, spdyLimits: limits.spdy };
   return new LegacyForwardBridge(downstream, upstream, options, context);

@@ -1,14 +1,16 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
-import type { RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
+import { isRemoteCommandVersion, type RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import { genericError } from "../api/status.ts";
+import { ForwardEndObserver } from "../streaming/end-observer.ts";
 import { FirstWordWatch } from "../streaming/first-word.ts";
 import type { Leg } from "../streaming/leg.ts";
 import { PortGuard } from "../streaming/port-guard.ts";
-import { Relay } from "../streaming/relay.ts";
+import { Relay, type RelayGuards } from "../streaming/relay.ts";
 import type { SessionContext, StreamingSession } from "../streaming/session.ts";
 import { StatusGuard } from "../streaming/status-guard.ts";
 import { Translator } from "../streaming/translator.ts";
 import { Tunnel } from "../streaming/tunnel.ts";
+import { WebSocketEndObserver } from "../streaming/websocket-end-observer.ts";
 import { type HeaderList, headerValue } from "../upstream/header-list.ts";
 import type { AskedNode } from "./ask-node.ts";
 import { startBridge } from "./carry-bridge.ts";
@@ -49,7 +51,7 @@ export function carrierFor(
         statusMessage: response.statusMessage,
         start: (downstream, context) =>
           new Relay(downstream, upstream, context, {
-            status: guardFor(prepared, response, gateway),
+            ...endObserversFor(prepared, response, gateway),
             ports: portGuardFor(prepared, gateway),
             firstWord: firstWordWatchFor(prepared, gateway),
           }),
@@ -105,14 +107,28 @@ export function carrierFor(
   }
 }
 
-/** Only SPDY exec and attach end in a status; a WebSocket that breaks off is an error to every client anyway. */
-function guardFor(
+/**
+ * What reads along to know how a session that passes through ends. Only SPDY commands have a last word put in: a WebSocket that breaks off is
+ * an error to every client anyway.
+ */
+function endObserversFor(
   { request }: PreparedStreaming,
-  response: SwitchedUpgrade,
+  { rawHeaders }: SwitchedUpgrade,
   { limits }: SessionRunContext,
-): StatusGuard | undefined {
-  if (request.offer.transport !== "spdy" || request.subresource === "portforward") return undefined;
-  return new StatusGuard(headerValue(response.rawHeaders, "x-stream-protocol-version") ?? "", limits.spdy);
+): RelayGuards {
+  if (request.offer.transport === "spdy") {
+    if (request.subresource === "portforward") return { ends: new ForwardEndObserver() };
+    const guard = new StatusGuard(headerValue(rawHeaders, "x-stream-protocol-version") ?? "", limits.spdy);
+    return { ends: guard, status: guard };
+  }
+  const protocol = headerValue(rawHeaders, "sec-websocket-protocol") ?? "";
+  if (request.subresource === "portforward") {
+    return {
+      ends: new WebSocketEndObserver(tunnelOffers([protocol]).length > 0 ? "tunnel" : "legacy-forward"),
+    };
+  }
+  // Without a subprotocol the channels are those of v1.
+  return { ends: new WebSocketEndObserver(isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io") };
 }
 
 /** A kubelet that took v5 has not yet reached its runtime: its first word tells (docs/node-capability.md). */

@@ -20,6 +20,7 @@ export class SessionRecord {
   readonly #trail: AuditTrail | undefined;
   #giveBack: (() => void) | undefined;
   #isOver = false;
+  #isReported = false;
 
   constructor(
     prepared: PreparedStreaming,
@@ -88,21 +89,24 @@ export class SessionRecord {
       bandwidth,
       lingerTimes: timeouts,
       timeouts: timesOf(this.#prepared.policy, timeouts),
-      onOver: (report) => this.#over(report),
+      onOver: () => {
+        this.#isOver = true;
+        this.#giveBack?.();
+      },
+      onReport: (report) => this.#report(report),
     };
+    logger.info({ session: this.#logFields() }, "session started");
     const session = begin(context);
     // A session of a few bytes may be over before its constructor returns.
-    if (!this.#isOver) sessions.add(this.#info, session);
-    logger.debug({ session: this.#logFields() }, "session started");
+    if (!this.#isReported) sessions.add(this.#info, session);
   }
 
-  #over(report: SessionReport): void {
-    this.#isOver = true;
+  #report(report: SessionReport): void {
+    this.#isReported = true;
     const { clock, metrics, sessions, logger } = this.#gateway;
     const durationSeconds = (clock.now() - this.#startedMs) / 1_000;
     sessions.delete(this.#info.id);
     this.#auditEnd(report);
-    this.#giveBack?.();
     metrics.streamingEnded(this.#info.subresource, this.#info.plan, report, durationSeconds);
     logger.info({ session: this.#logFields(), ...report, durationSeconds }, "session ended");
   }
@@ -119,7 +123,8 @@ export class SessionRecord {
     this.#trail?.started({ code });
   }
 
-  #auditEnd({ cause, code, downstreamBytes, upstreamBytes }: SessionReport): void {
+  #auditEnd({ endedBy, cause, code, downstreamBytes, upstreamBytes }: SessionReport): void {
+    this.#trail?.annotate("sluice.dev/ended-by", endedBy);
     this.#trail?.annotate("sluice.dev/end-cause", cause);
     this.#trail?.annotate("sluice.dev/end-code", String(code));
     this.#trail?.annotate("sluice.dev/downstream-bytes", String(downstreamBytes));

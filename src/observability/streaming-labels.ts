@@ -5,19 +5,23 @@ export type SubresourceLabel = (typeof SUBRESOURCES)[number];
 export const PLAN_KINDS = ["pass-through", "translate", "tunnel", "bridge"] as const;
 export type PlanKindLabel = (typeof PLAN_KINDS)[number];
 
-export const END_CAUSES = [
-  "completed",
-  "client-gone",
-  "upstream-lost",
-  "upstream-failed",
-  "protocol-error",
-  "stream-creation-timeout",
-  "idle",
-  "time-limit",
-  "refused",
-  "shutdown",
+/** Every pair of `ended_by` and `cause` that a session can end with; docs/metrics.md says what each means. */
+export const SESSION_ENDS = [
+  { endedBy: "node", cause: "completed" },
+  { endedBy: "node", cause: "upstream-lost" },
+  { endedBy: "node", cause: "upstream-failed" },
+  { endedBy: "node", cause: "protocol-error" },
+  { endedBy: "node", cause: "stream-creation-timeout" },
+  { endedBy: "client", cause: "client-gone" },
+  { endedBy: "client", cause: "protocol-error" },
+  { endedBy: "client", cause: "stream-creation-timeout" },
+  { endedBy: "gateway", cause: "idle" },
+  { endedBy: "gateway", cause: "time-limit" },
+  { endedBy: "gateway", cause: "refused" },
+  { endedBy: "gateway", cause: "shutdown" },
 ] as const;
-export type EndCauseLabel = (typeof END_CAUSES)[number];
+export type EndedByLabel = (typeof SESSION_ENDS)[number]["endedBy"];
+export type EndCauseLabel = (typeof SESSION_ENDS)[number]["cause"];
 
 /** The part of a plan that metrics are about. */
 export interface MeasuredPlan {
@@ -28,6 +32,7 @@ export interface MeasuredPlan {
 
 /** The part of a finished session's report that metrics are about. Bytes are payload. */
 export interface MeasuredReport {
+  readonly endedBy: EndedByLabel;
   readonly cause: EndCauseLabel;
   readonly code: number;
   readonly downstreamBytes: number;

@@ -1,13 +1,12 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import {
   codeLabel,
-  END_CAUSES,
-  type EndCauseLabel,
   type MeasuredPlan,
   type MeasuredReport,
   type MeasuredSession,
   PLAN_KINDS,
   type PlanKindLabel,
+  SESSION_ENDS,
   SUBRESOURCES,
   type SubresourceLabel,
 } from "./streaming-labels.ts";
@@ -22,7 +21,8 @@ interface StreamingChildren {
   readonly started: Counter.Internal;
   readonly handshakeSeconds: Histogram.Internal<"subresource" | "plan">;
   readonly sessionSeconds: Histogram.Internal<"subresource" | "plan">;
-  readonly endedBy: ReadonlyMap<EndCauseLabel, Counter.Internal>;
+  /** By `endKey`. */
+  readonly ended: ReadonlyMap<string, Counter.Internal>;
 }
 
 interface PayloadBytes {
@@ -99,7 +99,7 @@ export class StreamingMetrics {
     this.#kubernetes.ended(subresource, plan, report.code);
     const children = this.#of(subresource, plan.kind);
     children?.sessionSeconds.observe(durationSeconds);
-    children?.endedBy.get(report.cause)?.inc();
+    children?.ended.get(endKey(report))?.inc();
     const bytes = this.#endedBytes.get(subresource);
     if (bytes !== undefined) {
       bytes.downstream += report.downstreamBytes;
@@ -164,8 +164,8 @@ function createStreamingChildren(
   });
   const ended = new Counter({
     name: `${prefix}_sessions_ended_total`,
-    help: "Sessions that are over, by what ended them.",
-    labelNames: ["subresource", "plan", "cause"],
+    help: "Sessions that are over, by the side that ended them and why. completed: the node said how it ended and the client got all of it.",
+    labelNames: ["subresource", "plan", "ended_by", "cause"],
     registers,
   });
   const children = new Map<string, StreamingChildren>();
@@ -175,9 +175,18 @@ function createStreamingChildren(
         started: requests.labels({ subresource, plan, code: "101" }),
         handshakeSeconds: handshakeSeconds.labels({ subresource, plan }),
         sessionSeconds: sessionSeconds.labels({ subresource, plan }),
-        endedBy: new Map(END_CAUSES.map((cause) => [cause, ended.labels({ subresource, plan, cause })])),
+        ended: new Map(
+          SESSION_ENDS.map((end) => [
+            endKey(end),
+            ended.labels({ subresource, plan, ended_by: end.endedBy, cause: end.cause }),
+          ]),
+        ),
       });
     }
   }
   return children;
+}
+
+function endKey({ endedBy, cause }: Pick<MeasuredReport, "endedBy" | "cause">): string {
+  return `${endedBy}/${cause}`;
 }

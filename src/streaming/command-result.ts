@@ -7,17 +7,17 @@ import {
   specOf,
   successStatus,
 } from "../../protocols/remotecommand/index.ts";
-import type { SessionEndCause } from "./session.ts";
+import { endOf, type SessionEnd } from "./session-end.ts";
 
 /** A runtime's status is a few hundred bytes; the command line in it may be long. */
 export const MAX_STATUS_BYTES: number = 64 * 1024;
+/** A Status comes in one piece, or a few: whatever comes in more is looked at when it has ended, or each piece would be parsed with all before it. */
+const MAX_LOOKS = 16;
 
 export interface Conclusion {
   /** Status JSON for the client's error channel. */
   readonly status: Uint8Array;
-  readonly cause: SessionEndCause;
-  readonly code: number;
-  readonly message: string;
+  readonly end: SessionEnd;
 }
 
 /**
@@ -32,6 +32,7 @@ export class CommandResult {
   #byteLength = 0;
   #isOversized = false;
   #isOrderly = false;
+  #looks = 0;
 
   constructor(version: RemoteCommandVersion) {
     this.#version = version;
@@ -49,7 +50,8 @@ export class CommandResult {
 
   /** True when a whole Status has arrived; text versions cannot tell. */
   get isComplete(): boolean {
-    if (this.#byteLength === 0 || this.#isText) return false;
+    if (this.#byteLength === 0 || this.#isText || this.#looks === MAX_LOOKS) return false;
+    this.#looks += 1;
     const outcome = outcomeOf(this.#version, this.#bytes());
     // Half a Status is a failure without one: the other half may be on its way.
     return outcome.type === "failure" ? outcome.status !== undefined : outcome.type !== "missing";
@@ -62,7 +64,8 @@ export class CommandResult {
 
   /** `unsaid`: how the upstream ended, where it did so without a status. */
   conclude(unsaid: string = "the node ended the session without a status"): Conclusion {
-    if (this.#isOversized) return failedBy("upstream-failed", "the node sent a status that is too large");
+    if (this.#isOversized)
+      return failedBy(endOf("upstream-failed", "the node sent a status that is too large"));
     const bytes = this.#bytes();
     // Up to v3 success is an empty error stream; only its orderly end tells it from a node that died.
     if (this.#isText && bytes.byteLength === 0 && this.#isOrderly)
@@ -71,7 +74,7 @@ export class CommandResult {
     switch (outcome.type) {
       case "success":
         if (!this.#isText) return completed(bytes);
-        return failedBy("upstream-lost", unsaid);
+        return failedBy(endOf("upstream-lost", unsaid));
       case "exit":
         return completed(
           this.#isText
@@ -84,13 +87,14 @@ export class CommandResult {
         const status = isStatus ? bytes : encodeStatus(internalErrorStatus(outcome.message));
         return {
           status,
-          cause: "upstream-failed",
-          code: outcome.status?.code ?? 500,
-          message: "the node reported a failure",
+          end: {
+            ...endOf("upstream-failed", "the node reported a failure"),
+            code: outcome.status?.code ?? 500,
+          },
         };
       }
       default:
-        return failedBy("upstream-lost", unsaid);
+        return failedBy(endOf("upstream-lost", unsaid));
     }
   }
 
@@ -111,10 +115,10 @@ export class CommandResult {
 }
 
 function completed(status: Uint8Array): Conclusion {
-  return { status, cause: "completed", code: 200, message: "the command ended" };
+  return { status, end: endOf("completed", "the command ended") };
 }
 
 /** A session that ends without the upstream's word: by us, or because a leg failed. */
-export function failedBy(cause: SessionEndCause, message: string): Conclusion {
-  return { status: encodeStatus(internalErrorStatus(message)), cause, code: 500, message };
+export function failedBy(end: SessionEnd): Conclusion {
+  return { status: encodeStatus(internalErrorStatus(end.message)), end };
 }

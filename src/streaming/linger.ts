@@ -60,7 +60,7 @@ function isAway(socket: Duplex & { readonly isAway?: boolean }): boolean {
   return socket.isAway === true;
 }
 
-/** It also has bytes on their way that are no longer queued. */
-function queuedBytesOf(socket: Duplex & { readonly undeliveredBytes?: number }): number {
+/** Bytes written that the peer's system has not taken yet. A resumable socket also has some on their way that are no longer queued. */
+export function queuedBytesOf(socket: Duplex & { readonly undeliveredBytes?: number }): number {
   return unsentBytesOf(socket) + (socket.undeliveredBytes ?? 0);
 }

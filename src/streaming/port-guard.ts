@@ -1,11 +1,6 @@
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import { FrameDecoder, type SpdyHeaders, type SpdyLimits } from "../../protocols/spdy/index.ts";
-
-/** Why a session must end. */
-export interface GuardedEnd {
-  readonly cause: "refused" | "protocol-error";
-  readonly message: string;
-}
+import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
 
 /**
  * Reads along what a port-forward client sends in SPDY and finds the ports that its streams ask for (header `port` of SYN_STREAM). What
@@ -13,7 +8,7 @@ export interface GuardedEnd {
  */
 export class PortGuard {
   readonly #decoder: FrameDecoder;
-  #end: GuardedEnd | undefined;
+  #end: SessionEnd | undefined;
 
   /** `refusalOf` tells why a port may not be forwarded. */
   constructor(refusalOf: (port: number) => string | undefined, limits: SpdyLimits) {
@@ -29,13 +24,13 @@ export class PortGuard {
   }
 
   /** To be asked before each chunk is passed on. Once it has said no, it says so for ever. */
-  inspect(chunk: Uint8Array): GuardedEnd | undefined {
+  inspect(chunk: Uint8Array): SessionEnd | undefined {
     if (this.#end !== undefined) return this.#end;
     try {
       this.#decoder.push(chunk);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#end = { cause: "protocol-error", message: `the client sent malformed SPDY: ${error.message}` };
+      this.#end = faultOf("client", "protocol-error", `the client sent malformed SPDY: ${error.message}`);
     }
     return this.#end;
   }
@@ -46,6 +41,6 @@ export class PortGuard {
     // What is no plain number (several values are joined by NUL) might be read as another one by the node.
     const isPort = /^\d{1,5}$/.test(value);
     const message = isPort ? refusalOf(Number(value)) : "the port is no number";
-    if (message !== undefined) this.#end = { cause: "refused", message };
+    if (message !== undefined) this.#end = endOf("refused", message);
   }
 }

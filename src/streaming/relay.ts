@@ -1,17 +1,22 @@
 import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import { abortSocket } from "./abort-socket.ts";
+import type { EndObserver } from "./end-observer.ts";
 import { feed } from "./feed.ts";
 import type { FirstWordWatch } from "./first-word.ts";
 import type { Leg } from "./leg.ts";
-import { finishAndLinger } from "./linger.ts";
+import { finishAndLinger, queuedBytesOf } from "./linger.ts";
 import type { PortGuard } from "./port-guard.ts";
-import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
+import { reportEnd } from "./report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { SessionLimits } from "./session-limits.ts";
 import type { RelayGuard } from "./status-guard.ts";
 
-/** Who reads along. */
+/** What reads along. */
 export interface RelayGuards {
+  /** Knows from the frames how the session ends. Absent: the node's FIN completes it. */
+  readonly ends?: EndObserver | undefined;
   /** Has the last word towards a client whose upstream said none. */
   readonly status?: RelayGuard | undefined;
   /** Lets no port through that policy forbids. */
@@ -33,6 +38,7 @@ export class Relay implements StreamingSession {
   readonly #upstream: Duplex;
   readonly traffic: Traffic;
   readonly #limits: SessionLimits;
+  readonly #ends: EndObserver | undefined;
   readonly #guard: RelayGuard | undefined;
   readonly #portGuard: PortGuard | undefined;
   #firstWord: RelayGuards["firstWord"];
@@ -41,6 +47,7 @@ export class Relay implements StreamingSession {
 
   constructor(downstream: Leg, upstream: Leg, context: SessionContext, guards: RelayGuards = {}) {
     this.#context = context;
+    this.#ends = guards.ends;
     this.#guard = guards.status;
     this.#portGuard = guards.ports;
     this.#firstWord = guards.firstWord;
@@ -63,10 +70,10 @@ export class Relay implements StreamingSession {
     );
     this.#upstream.on("end", () => this.#upstreamEnded());
     this.#downstream.on("end", () => this.#downstreamEnded());
-    this.#upstream.on("error", (error: Error) => this.#broke("upstream-lost", error.message));
-    this.#downstream.on("error", (error: Error) => this.#broke("client-gone", error.message));
-    this.#upstream.on("close", () => this.#broke("upstream-lost", "the node's connection closed"));
-    this.#downstream.on("close", () => this.#broke("client-gone", "the client's connection closed"));
+    this.#upstream.on("error", (error: Error) => this.#upstreamBroke(error.message));
+    this.#downstream.on("error", (error: Error) => this.#clientBroke(error.message));
+    this.#upstream.on("close", () => this.#upstreamBroke("the node's connection closed"));
+    this.#downstream.on("close", () => this.#clientBroke("the client's connection closed"));
     context.clock.add(this);
     if (upstream.head.byteLength > 0) this.#toDownstream(upstream.head);
     if (downstream.head.byteLength > 0) this.#toUpstream(downstream.head);
@@ -75,7 +82,7 @@ export class Relay implements StreamingSession {
   tick(nowMs: number): void {
     if (this.#isOver) return;
     if (this.#isAbandoned(nowMs)) {
-      this.#broke("client-gone", "the client ended its connection, and the node says nothing more");
+      this.#clientBroke("the client ended its connection, and the node says nothing more");
       return;
     }
     const due = this.#limits.check(nowMs, this.traffic);
@@ -84,21 +91,22 @@ export class Relay implements StreamingSession {
   }
 
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
-    this.#broke(cause, message);
+    this.#cut(endOf(cause, message));
   }
 
   #toDownstream(chunk: Uint8Array): void {
     this.traffic.downstreamBytes += chunk.byteLength;
     if (this.#firstWord?.see(chunk) === true) this.#firstWord = undefined;
+    this.#ends?.fromUpstream(chunk);
     if (this.#guard === undefined) {
       this.#passDownstream(chunk);
       return;
     }
     try {
-      this.#guard.fromUpstream(chunk, this.#passDownstream);
+      this.#guard.passOn(chunk, this.#passDownstream);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#broke("protocol-error", `the node sent malformed SPDY: ${error.message}`);
+      this.#cut(faultOf("node", "protocol-error", `the node sent malformed SPDY: ${error.message}`));
     }
   }
 
@@ -110,29 +118,42 @@ export class Relay implements StreamingSession {
     if (this.#isOver && this.#portGuard !== undefined) return;
     const end = this.#portGuard?.inspect(chunk);
     if (end !== undefined) {
-      this.#broke(end.cause, end.message);
+      this.#cut(end);
       return;
     }
     this.traffic.upstreamBytes += chunk.byteLength;
-    this.#guard?.fromDownstream(chunk);
+    this.#ends?.fromDownstream(chunk);
     if (this.#upstream.writable) this.#upstream.write(chunk);
   }
 
   /** The node has said all it had to say, which ends a streaming session: the client gets all of it, then our FIN. */
   #upstreamEnded(): void {
     if (this.#isOver) return;
+    const end = this.#nodeEnd("the node ended the connection");
     if (this.#guard !== undefined && !this.#guard.hasStatus) {
-      this.#broke("upstream-lost", "the node ended the session without a status");
+      this.#cut(end, "the node ended the session without a status");
     } else {
-      this.#over("completed", "the node ended the connection");
+      this.#over(end);
       this.#lingerBoth();
     }
+  }
+
+  #upstreamBroke(how: string): void {
+    if (this.#isOver) return;
+    const end = this.#ends?.nodeEnd(how) ?? endOf("upstream-lost", how);
+    this.#cut(end, how);
+  }
+
+  #nodeEnd(how: string): SessionEnd {
+    if (this.#ends !== undefined) return this.#ends.nodeEnd(how);
+    return endOf(this.#downstreamEndedMs === undefined ? "completed" : "client-gone", how);
   }
 
   /** The client has no more input; the node may still have output. */
   #downstreamEnded(): void {
     if (this.#isOver) return;
     this.#downstreamEndedMs = this.#context.clock.now();
+    this.#ends?.clientLeft("the client ended its connection");
     if (this.#upstream.writable) this.#upstream.end();
   }
 
@@ -143,17 +164,25 @@ export class Relay implements StreamingSession {
     return silentMs >= this.#context.lingerTimes.lingerIdleMs;
   }
 
-  #broke(cause: SessionEndCause, message: string): void {
+  /** A client that has its result goes as it likes. */
+  #clientBroke(how: string): void {
     if (this.#isOver) return;
-    this.#over(cause, message);
-    const lastWord = cause === "client-gone" ? undefined : this.#guard?.lastWord(message);
+    const hasAll = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
+    const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;
+    this.#over(end ?? endOf("client-gone", how), hasAll);
+    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+    this.#downstream.destroy();
+  }
+
+  /** The node broke, or the session may not go on. `message`: for the client, where it can be told. */
+  #cut(end: SessionEnd, message: string = end.message): void {
+    if (this.#isOver) return;
+    this.#over(end);
+    const lastWord = this.#guard?.lastWord(message);
     if (lastWord !== undefined) {
       this.#passDownstream(lastWord);
       this.#lingerBoth();
-    } else if (cause === "client-gone") {
-      finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
-      this.#downstream.destroy();
-    } else if (this.#guard?.hasStatus) {
+    } else if (this.#guard?.hasStatus || this.#ends?.hasResult) {
       // The status is on its way already; breaking the connection now would take it back.
       this.#lingerBoth();
     } else {
@@ -167,11 +196,10 @@ export class Relay implements StreamingSession {
     finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
   }
 
-  #over(cause: SessionEndCause, message: string): void {
+  /** `hasAll`: the client took everything before it left. */
+  #over(end: SessionEnd, hasAll = false): void {
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.traffic;
-    const code = cause === "completed" || cause === "client-gone" ? 200 : 500;
-    this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
+    reportEnd(end, hasAll ? undefined : this.#downstream, this.traffic, this.#context);
   }
 }

@@ -1,27 +1,10 @@
 import type { Bandwidth } from "./bandwidth.ts";
 import type { LingerTimes } from "./linger.ts";
 import type { SessionClock, Ticking } from "./session-clock.ts";
-
-/** Why a session ended. A closed list: it is a metric label. */
-export type SessionEndCause =
-  | "completed" // the upstream said how it ended (exit code 0 or not), or both sides closed properly
-  | "client-gone" // the downstream closed or broke the connection first
-  | "upstream-lost" // the upstream ended without saying how
-  | "upstream-failed" // the upstream reported a failure of its own
-  | "protocol-error" // one side broke its protocol
-  | "stream-creation-timeout"
-  | "idle"
-  | "refused" // policy forbids what the client asked for inside of the session
-  | "time-limit" // policy's maxDuration
-  | "shutdown";
+import type { SessionEnd } from "./session-end.ts";
 
 /** What there is to say of a session that is over. Byte counts are payload, without framing, where the session is translated; relays and tunnels count what they carry. */
-export interface SessionReport {
-  readonly cause: SessionEndCause;
-  /** The HTTP-like code that Kubernetes' metrics label a request with: 200, or that of the Status at the end. */
-  readonly code: number;
-  /** For the log: which leg ended it and how. Holds no payload. */
-  readonly message: string;
+export interface SessionReport extends SessionEnd {
   /** Upstream to downstream. */
   readonly downstreamBytes: number;
   /** Downstream to upstream. */
@@ -43,8 +26,10 @@ export interface SessionContext {
   readonly timeouts: SessionTimeouts;
   /** Absent: as fast as both sides take it. */
   readonly bandwidth?: Bandwidth | undefined;
-  /** Called once, when the outcome is known. Sockets may still be draining then. */
-  onOver(report: SessionReport): void;
+  /** Called once, when nothing is carried any more. Sockets may still be draining. */
+  onOver(): void;
+  /** Called once, with or after `onOver`: a completed session's outcome is known when its client has all of it. */
+  onReport?(report: SessionReport): void;
 }
 
 /** All in milliseconds. */

@@ -3,25 +3,28 @@ import {
   encodeStatus,
   internalErrorStatus,
   isRemoteCommandVersion,
+  type RemoteCommandVersion,
   specOf,
 } from "../../protocols/remotecommand/index.ts";
 import {
   DATA_HEADER_BYTES,
   FrameDecoder,
   FrameSplitter,
+  FrameWalker,
   type SpdyLimits,
   writeDataHeader,
 } from "../../protocols/spdy/index.ts";
+import { CommandResult } from "./command-result.ts";
+import { EndObserver } from "./end-observer.ts";
+import type { SessionEnd } from "./session-end.ts";
 
-/** What a relay asks of somebody who may have the last word towards the client. */
+/** Has the last word towards a client whose upstream said none. */
 export interface RelayGuard {
-  /** Watches what the client sends; it is passed on as it is. */
-  fromDownstream(chunk: Uint8Array): void;
   /** Passes on what the upstream sends, through `pass`, in pieces that end where a last word can be put. */
-  fromUpstream(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): void;
+  passOn(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): void;
   /** The bytes with which to tell the client of a failure, or undefined when it cannot be told. */
   lastWord(message: string): Uint8Array | undefined;
-  /** True when the upstream has said how the session ended. */
+  /** True when the upstream has begun to say how the session ended: nothing may be said in its place. */
   readonly hasStatus: boolean;
 }
 
@@ -33,8 +36,9 @@ export interface RelayGuard {
  * like a command that succeeded. The guard learns the error stream's id from the client's first frames, and then only
  * counts frames (FrameSplitter). Bytes that it does not understand are passed on untouched, for the peers to judge.
  */
-export class StatusGuard implements RelayGuard {
-  readonly #speaksJson: boolean;
+export class StatusGuard extends EndObserver implements RelayGuard {
+  readonly #version: RemoteCommandVersion;
+  readonly #result: CommandResult;
   readonly #splitter: FrameSplitter;
   #clientFrames: FrameDecoder | undefined;
   #pass: (bytes: Uint8Array) => void = () => {};
@@ -42,10 +46,16 @@ export class StatusGuard implements RelayGuard {
   #isReplied = false;
   #isOpaque = false;
   #hasStatus = false;
+  #hasResult = false;
+  #isErrorStreamEnded = false;
+  readonly #clientWalker = new FrameWalker(() => this.clientLeft("the client ended the session"));
 
   /** `version`: the X-Stream-Protocol-Version that the upstream chose. */
   constructor(version: string, limits: SpdyLimits) {
-    this.#speaksJson = isRemoteCommandVersion(version) && specOf(version).hasStatusJson;
+    super();
+    // Without a header the version is v1's.
+    this.#version = isRemoteCommandVersion(version) ? version : "channel.k8s.io";
+    this.#result = new CommandResult(this.#version);
     this.#clientFrames = new FrameDecoder(
       {
         onData: () => {},
@@ -61,15 +71,23 @@ export class StatusGuard implements RelayGuard {
     this.#splitter = new FrameSplitter(
       {
         onBytes: (bytes) => this.#pass(bytes),
-        onPayload: (streamId) => {
-          if (streamId === this.#errorStreamId) this.#hasStatus = true;
+        onPayload: (streamId, bytes, start, end) => {
+          if (streamId === this.#errorStreamId) this.#readStatus(bytes.subarray(start, end));
         },
         onReply: (streamId) => {
           if (streamId === this.#errorStreamId) this.#isReplied = true;
         },
         // Up to v3 success is an error stream that ends empty.
         onFinish: (streamId) => {
-          if (streamId === this.#errorStreamId && !this.#speaksJson) this.#hasStatus = true;
+          if (streamId !== this.#errorStreamId) return;
+          this.#isErrorStreamEnded = true;
+          if (this.#speaksJson) return;
+          this.#hasStatus = true;
+          // v1 servers reset the error stream before the command begins.
+          if (this.#version !== "channel.k8s.io") this.#hasResult = true;
+        },
+        onGoAway: () => {
+          if (this.#hasStatus) this.#hasResult = true;
         },
       },
       limits.maxControlFrameBytes,
@@ -80,7 +98,13 @@ export class StatusGuard implements RelayGuard {
     return this.#hasStatus;
   }
 
+  /** The node has said all of how the session ended. */
+  get hasResult(): boolean {
+    return this.#hasResult;
+  }
+
   fromDownstream(chunk: Uint8Array): void {
+    this.#clientWalker.push(chunk);
     try {
       this.#clientFrames?.push(chunk);
     } catch (error) {
@@ -89,7 +113,10 @@ export class StatusGuard implements RelayGuard {
     }
   }
 
-  fromUpstream(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): void {
+  /** It is read as it is passed on. */
+  fromUpstream(): void {}
+
+  passOn(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): void {
     if (this.#isOpaque) {
       pass(chunk);
       return;
@@ -114,6 +141,21 @@ export class StatusGuard implements RelayGuard {
     writeDataHeader(frame, 0, streamId, status.byteLength, true);
     frame.set(status, DATA_HEADER_BYTES);
     return frame;
+  }
+
+  protected judge(how: string): SessionEnd {
+    this.#result.end(this.#isErrorStreamEnded);
+    return this.#result.conclude(`${how} without a status`).end;
+  }
+
+  get #speaksJson(): boolean {
+    return specOf(this.#version).hasStatusJson;
+  }
+
+  #readStatus(part: Uint8Array): void {
+    this.#hasStatus = true;
+    this.#result.receive(part);
+    if (this.#result.isComplete) this.#hasResult = true;
   }
 
   #statusBytes(message: string): Uint8Array {

@@ -9,14 +9,16 @@ import {
 } from "../../protocols/remotecommand/index.ts";
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
-import { CommandResult, failedBy } from "./command-result.ts";
+import { CommandResult, type Conclusion, failedBy } from "./command-result.ts";
 import { feed } from "./feed.ts";
 import type { Leg } from "./leg.ts";
 import { OverdueEnd } from "./overdue-end.ts";
-import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
+import { reportEnd } from "./report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { SessionLimits, terminalWarning } from "./session-limits.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
-import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
+import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 const CLOSE_NORMAL = 1000;
 const NOTHING: Uint8Array = new Uint8Array(0);
@@ -101,7 +103,7 @@ export class Translator implements StreamingSession {
     this.#spdy.tick(nowMs);
     const { timeouts } = this.#context;
     if (this.#unrepliedStreams > 0 && nowMs - this.#startedMs >= timeouts.streamCreationMs) {
-      this.#fail("stream-creation-timeout", "the node did not accept the streams in time");
+      this.#fail(faultOf("node", "stream-creation-timeout", "the node did not accept the streams in time"));
     } else if (this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#spdy.socket.isPaused())) {
       this.#finish();
     } else {
@@ -112,7 +114,7 @@ export class Translator implements StreamingSession {
   }
 
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
-    this.#fail(cause, message);
+    this.#fail(endOf(cause, message));
   }
 
   #start(downstream: Leg, upstream: Leg): void {
@@ -217,14 +219,17 @@ export class Translator implements StreamingSession {
 
   #upstreamEnded(end: SpdyConnectionEnd): void {
     if (this.#isOver) return;
-    if (end.isProtocolError) this.#fail("protocol-error", `the node sent malformed SPDY: ${end.reason}`);
-    else this.#finish();
+    if (end.isProtocolError) {
+      this.#fail(faultOf("node", "protocol-error", `the node sent malformed SPDY: ${end.reason}`));
+    } else {
+      this.#finish();
+    }
   }
 
   #clientEnded(end: WebSocketEnd): void {
     // What was accepted is still delivered: stdin ends after it, and the connection lingers until the node closes.
     this.#stdin?.finish();
-    this.#over("client-gone", 200, end.isClean ? `the client closed with ${end.code}` : end.reason);
+    this.#over(clientEnd(end));
     this.#spdy.leave();
   }
 
@@ -237,31 +242,26 @@ export class Translator implements StreamingSession {
 
   /** All output is passed on: now the status, then Close. */
   #finish(): void {
-    if (this.#isOver) return;
-    const { status, cause, code, message } = this.#result.conclude();
-    this.#conclude(status, cause, code, message);
+    if (!this.#isOver) this.#conclude(this.#result.conclude());
   }
 
-  #fail(cause: SessionEndCause, message: string): void {
-    if (this.#isOver) return;
-    const { status } = failedBy(cause, message);
-    this.#conclude(status, cause, 500, message);
+  #fail(end: SessionEnd): void {
+    if (!this.#isOver) this.#conclude(failedBy(end));
   }
 
-  #conclude(status: Uint8Array, cause: SessionEndCause, code: number, message: string): void {
-    this.#over(cause, code, message);
+  #conclude({ status, end }: Conclusion): void {
+    this.#over(end);
     this.#webSocket.sendMessage(CHANNEL.ERROR, status);
     this.#webSocket.close(CLOSE_NORMAL, "");
     // Cut by us, the command must not run on: see leave().
-    if (cause === "completed") this.#spdy.finish();
+    if (end.cause === "completed") this.#spdy.finish();
     else this.#spdy.leave();
   }
 
-  #over(cause: SessionEndCause, code: number, message: string): void {
+  #over(end: SessionEnd): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.traffic;
-    this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
+    reportEnd(end, this.#webSocket.socket, this.traffic, this.#context);
   }
 }

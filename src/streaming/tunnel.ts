@@ -1,12 +1,16 @@
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
+import { ForwardEndObserver } from "./end-observer.ts";
 import { feed } from "./feed.ts";
 import type { Leg } from "./leg.ts";
 import { finishAndLinger } from "./linger.ts";
 import type { PortGuard } from "./port-guard.ts";
-import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "./session.ts";
+import { reportEnd } from "./report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { SessionLimits } from "./session-limits.ts";
-import { WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
+import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
+const ENDED = "the node ended the connection";
 const CLOSE_NORMAL = 1000;
 const CLOSE_GOING_AWAY = 1001;
 const CLOSE_UNSUPPORTED_DATA = 1003;
@@ -27,6 +31,7 @@ export class Tunnel implements StreamingSession {
   readonly traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #portGuard: PortGuard | undefined;
+  readonly #ends = new ForwardEndObserver();
   #isOver = false;
 
   constructor(
@@ -69,15 +74,9 @@ export class Tunnel implements StreamingSession {
       (chunk) => this.#webSocket.receive(chunk),
       context.bandwidth?.direction(),
     );
-    upstream.socket.on("end", () =>
-      this.#upstreamEnded(CLOSE_NORMAL, "completed", "the node ended the connection"),
-    );
-    upstream.socket.on("error", (error: Error) =>
-      this.#upstreamEnded(CLOSE_INTERNAL_ERROR, "upstream-lost", error.message),
-    );
-    upstream.socket.on("close", () =>
-      this.#upstreamEnded(CLOSE_INTERNAL_ERROR, "upstream-lost", "the node's connection closed"),
-    );
+    upstream.socket.on("end", () => this.#upstreamEnded(CLOSE_NORMAL, this.#ends.nodeEnd(ENDED)));
+    upstream.socket.on("error", (error: Error) => this.#upstreamBroke(error.message));
+    upstream.socket.on("close", () => this.#upstreamBroke("the node's connection closed"));
     clock.add(this);
     if (upstream.head.byteLength > 0) this.#fromUpstream(upstream.head);
     if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
@@ -92,51 +91,53 @@ export class Tunnel implements StreamingSession {
   }
 
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
-    this.#upstreamEnded(CLOSE_GOING_AWAY, cause, message);
+    this.#upstreamEnded(CLOSE_GOING_AWAY, endOf(cause, message));
   }
 
   #fromUpstream(chunk: Uint8Array): void {
     this.traffic.downstreamBytes += chunk.byteLength;
+    this.#ends.fromUpstream(chunk);
     this.#webSocket.sendMessage(undefined, chunk);
   }
 
   #fromClient(part: Uint8Array, isText: boolean): void {
     if (isText) {
-      this.#upstreamEnded(
-        CLOSE_UNSUPPORTED_DATA,
-        "protocol-error",
-        "the client sent a text message into a tunnel",
-      );
+      const message = "the client sent a text message into a tunnel";
+      this.#upstreamEnded(CLOSE_UNSUPPORTED_DATA, faultOf("client", "protocol-error", message));
       return;
     }
     if (part.byteLength === 0) return;
     const end = this.#portGuard?.inspect(part);
     if (end !== undefined) {
-      this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end.cause, end.message);
+      this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
       return;
     }
     this.traffic.upstreamBytes += part.byteLength;
+    this.#ends.fromDownstream(part);
     if (this.#upstream.writable) this.#upstream.write(part);
   }
 
+  #upstreamBroke(message: string): void {
+    this.#upstreamEnded(CLOSE_INTERNAL_ERROR, this.#ends.nodeEnd(message));
+  }
+
   /** Everything the upstream sent is written already; the close code says whether that was all. */
-  #upstreamEnded(closeCode: number, cause: SessionEndCause, message: string): void {
+  #upstreamEnded(closeCode: number, end: SessionEnd): void {
     if (this.#isOver) return;
-    this.#over(cause, cause === "completed" ? 200 : 500, message);
-    this.#webSocket.close(closeCode, cause === "completed" ? "" : message.slice(0, 100));
+    this.#over(end);
+    this.#webSocket.close(closeCode, closeCode === CLOSE_NORMAL ? "" : end.message.slice(0, 100));
     finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
   }
 
   #clientEnded(end: WebSocketEnd): void {
-    this.#over("client-gone", 200, end.isClean ? `the client closed with ${end.code}` : end.reason);
+    this.#over(clientEnd(end));
     finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
   }
 
-  #over(cause: SessionEndCause, code: number, message: string): void {
+  #over(end: SessionEnd): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.traffic;
-    this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
+    reportEnd(end, this.#webSocket.socket, this.traffic, this.#context);
   }
 }

@@ -17,6 +17,7 @@ import { headerSlab } from "./header-slab.ts";
 import { finishAndLinger, type LingerTimes } from "./linger.ts";
 import { nextMaskKey } from "./mask-keys.ts";
 import type { SessionClock } from "./session-clock.ts";
+import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
 
 const CLOSE_NO_STATUS = 1005;
 const CLOSE_ABNORMAL = 1006;
@@ -28,6 +29,13 @@ export interface WebSocketEnd {
   readonly isProtocolError: boolean;
   readonly code: number;
   readonly reason: string;
+}
+
+/** What it means for a session that its client's WebSocket ended so. */
+export function clientEnd({ isClean, isProtocolError, code, reason }: WebSocketEnd): SessionEnd {
+  if (isProtocolError)
+    return faultOf("client", "protocol-error", `the client sent malformed WebSocket: ${reason}`);
+  return endOf("client-gone", isClean ? `the client closed with ${code}` : reason);
 }
 
 export interface WebSocketConnectionHandler {

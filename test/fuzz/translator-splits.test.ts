@@ -49,8 +49,9 @@ async function translate(fromClient: readonly Buffer[], fromNode: readonly Buffe
       clock: new SessionClock(),
       lingerTimes: defaultTimeouts,
       timeouts: defaultTimeouts,
-      onOver: (over) => {
-        report = over;
+      onOver: () => {},
+      onReport: (reported) => {
+        report = reported;
       },
     },
   );
@@ -135,6 +136,7 @@ describe("the translator, wherever its input is cut", () => {
       toNode: { 3: `hello ${"world ".repeat(40)}<FIN>` },
       nodeControls: ["1 error", "3 stdin", "5 stdout", "PING"],
       report: {
+        endedBy: "node",
         cause: "completed",
         code: 200,
         message: "the command ended",

@@ -143,7 +143,7 @@ describe("bridge of SPDY commands", () => {
     expect(client.response.headers["x-stream-protocol-version"]).toBe(version);
     expect(client.text("error")).toBe(word);
     expect(client.fins).toContain("error");
-    expect(await endCauses()).toEqual([expect.stringContaining('cause="completed"')]);
+    await expect.poll(endCauses).toEqual([expect.stringContaining('cause="completed"')]);
   });
 
   it.each(["v3.channel.k8s.io", "channel.k8s.io"])("%s: success is silence", async (version) => {
@@ -210,7 +210,7 @@ describe("bridge of SPDY commands", () => {
       expect(said).toContain(word);
       if (version === "v4.channel.k8s.io") expect(JSON.parse(said).status).toBe("Failure");
       else expect(said).not.toMatch(/^\{/);
-      expect(await endCauses()).toEqual([expect.stringContaining(`cause="${cause}"`)]);
+      await expect.poll(endCauses).toEqual([expect.stringContaining(`cause="${cause}"`)]);
     });
   });
 
@@ -285,7 +285,7 @@ describe("bridge of SPDY commands", () => {
     expect(node?.sessions[0]?.closed).toEqual([0]);
     expect(node?.closeCodes).toEqual([1000]);
     expect(Buffer.concat(node?.sessions[0]?.channels[0] ?? []).toString()).toBe("last words");
-    expect(await endCauses()).toEqual([expect.stringContaining('cause="client-gone"')]);
+    await expect.poll(endCauses).toEqual([expect.stringContaining('cause="client-gone"')]);
   });
 
   it("malformed SPDY from the client ends both sides", async () => {
@@ -296,7 +296,7 @@ describe("bridge of SPDY commands", () => {
     client.socket.write(Buffer.from("8003000500000000", "hex"));
     await client.ended;
     await eventually("the node hears of it", () => node?.closeCodes.length === 1);
-    expect(await endCauses()).toEqual([expect.stringContaining('cause="protocol-error"')]);
+    await expect.poll(endCauses).toEqual([expect.stringContaining('cause="protocol-error"')]);
   });
 
   it("a node that has said the status and does not end is not waited for longer than ten seconds", async () => {

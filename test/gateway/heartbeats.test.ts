@@ -241,9 +241,11 @@ describe("deadlines of a session", () => {
     await expect.poll(() => kubelet.sessions[0]?.socket.readableEnded).toBe(true);
     expect(
       await harness?.metric(
-        'sluice_streaming_sessions_ended_total{subresource="exec",plan="translate",cause="idle"}',
+        'sluice_streaming_sessions_ended_total{subresource="exec",plan="translate",ended_by="gateway",cause="idle"}',
       ),
-    ).toEqual(['sluice_streaming_sessions_ended_total{subresource="exec",plan="translate",cause="idle"} 1']);
+    ).toEqual([
+      'sluice_streaming_sessions_ended_total{subresource="exec",plan="translate",ended_by="gateway",cause="idle"} 1',
+    ]);
   });
 
   it("idle: a byte of payload begins the time anew", async () => {

@@ -1,7 +1,7 @@
 import { register } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { Metrics } from "../../src/observability/metrics.ts";
-import { END_CAUSES, type MeasuredPlan } from "../../src/observability/streaming-labels.ts";
+import { type MeasuredPlan, SESSION_ENDS } from "../../src/observability/streaming-labels.ts";
 
 const TRANSLATE: MeasuredPlan = { kind: "translate", reason: "node-speaks-spdy-only" };
 const TUNNEL: MeasuredPlan = { kind: "tunnel", reason: "node-speaks-spdy-only" };
@@ -10,7 +10,13 @@ const SPDY_PASS_THROUGH: MeasuredPlan = { kind: "pass-through", reason: "client-
 const LEGACY: MeasuredPlan = { kind: "pass-through", reason: "runtime-speaks-it" };
 const GATE_OFF: MeasuredPlan = { kind: "pass-through", reason: "gate-off" };
 
-const report = { cause: "completed", code: 200, downstreamBytes: 0, upstreamBytes: 0 } as const;
+const report = {
+  endedBy: "node",
+  cause: "completed",
+  code: 200,
+  downstreamBytes: 0,
+  upstreamBytes: 0,
+} as const;
 
 describe("metrics", () => {
   it("have Kubernetes' and the KEP's names, types and helps, from the start", async () => {
@@ -67,7 +73,7 @@ describe("metrics", () => {
       'sluice_streaming_bytes_total{subresource="exec",direction="upstream"} 5',
       'sluice_streaming_handshake_duration_seconds_count{subresource="exec",plan="translate"} 1',
       'sluice_streaming_session_duration_seconds_count{subresource="exec",plan="translate"} 1',
-      'sluice_streaming_sessions_ended_total{subresource="exec",plan="translate",cause="completed"} 1',
+      'sluice_streaming_sessions_ended_total{subresource="exec",plan="translate",ended_by="node",cause="completed"} 1',
     ]);
   });
 
@@ -147,13 +153,13 @@ describe("metrics", () => {
 
   it("keep their label sets closed, whatever they are told", async () => {
     const metrics = newMetrics();
-    for (const cause of END_CAUSES) {
+    for (const end of SESSION_ENDS) {
       metrics.streamingStarted("exec", TRANSLATE, 0);
-      metrics.streamingEnded("exec", TRANSLATE, { ...report, cause, code: Math.random() * 1e6 + 600 }, 1);
+      metrics.streamingEnded("exec", TRANSLATE, { ...report, ...end, code: Math.random() * 1e6 + 600 }, 1);
     }
     const text = (await changed(metrics)).join("\n");
-    expect(text).toContain('apiserver_stream_translator_requests_total{code="unknown"} 10');
-    expect(text).toContain('cause="stream-creation-timeout"} 1');
+    expect(text).toContain('apiserver_stream_translator_requests_total{code="unknown"} 12');
+    expect(text).toContain('ended_by="client",cause="stream-creation-timeout"} 1');
     const hostile = 'exec"}\nevil 1' as "exec";
     metrics.streamingEnded(hostile, TRANSLATE, report, 1);
     expect(await metrics.expose()).not.toMatch(/^evil/m);

@@ -29,7 +29,8 @@ describe("a command bridge", () => {
       clock: new ManualClock(),
       lingerTimes: defaultTimeouts,
       timeouts: defaultTimeouts,
-      onOver: (report) => void reports.push(report),
+      onOver: () => {},
+      onReport: (report) => void reports.push(report),
     };
     const requested = { stdin: true, stdout: true, stderr: false, tty: false };
     const head = new Uint8Array(0);

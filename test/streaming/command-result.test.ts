@@ -15,8 +15,8 @@ describe("a node's status", () => {
   it("that is larger is not kept, and fails the session in so many words", () => {
     const result = new CommandResult("v5.channel.k8s.io");
     for (let part = 0; part <= MAX_STATUS_BYTES / 1_024; part += 1) result.receive(Buffer.alloc(1_024, "x"));
-    const { status: said, cause, code } = result.conclude();
-    expect({ cause, code }).toEqual({ cause: "upstream-failed", code: 500 });
+    const { status: said, end } = result.conclude();
+    expect(end).toMatchObject({ endedBy: "node", cause: "upstream-failed", code: 500 });
     expect(Buffer.from(said).toString()).toContain("the node sent a status that is too large");
   });
 });

@@ -9,7 +9,7 @@ import {
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { sendChannelMessage } from "../channel-message.ts";
 import type { SessionContext } from "../session.ts";
-import { WebSocketConnection } from "../websocket-connection.ts";
+import { clientEnd, WebSocketConnection } from "../websocket-connection.ts";
 import type {
   CommandClient,
   CommandClientHandler,
@@ -50,8 +50,7 @@ export class ChannelCommandClient implements CommandClient {
       socket,
       {
         onMessage: (part, isFirst, isLast) => demux.push(part, isFirst, isLast),
-        onEnd: ({ isClean, isProtocolError, code, reason }) =>
-          handler.onEnd({ isProtocolError, reason: isClean ? `the client closed with ${code}` : reason }),
+        onEnd: (end) => handler.onEnd(clientEnd(end)),
       },
       {
         role: "server",

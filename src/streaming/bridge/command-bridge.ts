@@ -3,15 +3,11 @@ import { type Conclusion, failedBy } from "../command-result.ts";
 import { feed } from "../feed.ts";
 import type { Leg } from "../leg.ts";
 import { OverdueEnd } from "../overdue-end.ts";
-import {
-  type SessionContext,
-  type SessionEndCause,
-  type SessionReport,
-  type StreamingSession,
-  Traffic,
-} from "../session.ts";
+import { reportEnd } from "../report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { SessionLimits, terminalWarning } from "../session-limits.ts";
-import type { ClientEnd, CommandClient, CommandClientHandler } from "./command-client.ts";
+import type { CommandClient, CommandClientHandler } from "./command-client.ts";
 import { V5Upstream } from "./v5-upstream.ts";
 
 export interface CommandBridgeOptions {
@@ -91,7 +87,7 @@ export class CommandBridge implements StreamingSession {
     this.#upstream.tick(nowMs);
     const { streamCreationMs } = this.#context.timeouts;
     if (!this.#client.isReady && nowMs - this.#startedMs >= streamCreationMs) {
-      this.#fail("stream-creation-timeout", "the client did not open its streams in time");
+      this.#fail(faultOf("client", "stream-creation-timeout", "the client did not open its streams in time"));
     } else if (
       this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#upstreamLeg.socket.isPaused())
     ) {
@@ -106,7 +102,7 @@ export class CommandBridge implements StreamingSession {
   }
 
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
-    this.#fail(cause, message);
+    this.#fail(endOf(cause, message));
   }
 
   #clientIsReady(): void {
@@ -132,31 +128,29 @@ export class CommandBridge implements StreamingSession {
   }
 
   /** What was accepted is still delivered: stdin ends after it. */
-  #clientEnded({ isProtocolError, reason }: ClientEnd): void {
+  #clientEnded(end: SessionEnd): void {
     if (this.#isOver) return;
-    if (isProtocolError) this.#over({ cause: "protocol-error", code: 500, message: reason });
-    else this.#over({ cause: "client-gone", code: 200, message: reason });
+    this.#over(end);
     this.#upstream.leave();
     this.#client.leave();
   }
 
-  #fail(cause: SessionEndCause, message: string): void {
+  #fail(end: SessionEnd): void {
     if (this.#isOver) return;
-    this.#conclude(failedBy(cause, message));
+    this.#conclude(failedBy(end));
     this.#upstream.leave();
   }
 
   /** All output is passed on: now the status, then the end. */
-  #conclude(conclusion: Conclusion): void {
-    this.#over(conclusion);
-    this.#client.finish(conclusion.status);
+  #conclude({ end, status }: Conclusion): void {
+    this.#over(end);
+    this.#client.finish(status);
   }
 
-  #over({ cause, code, message }: Pick<SessionReport, "cause" | "code" | "message">): void {
+  #over(end: SessionEnd): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.traffic;
-    this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
+    reportEnd(end, this.#client.socket, this.traffic, this.#context);
   }
 }

@@ -1,13 +1,8 @@
 import type { Duplex } from "node:stream";
 import type { RemoteCommandVersion, RequestedStreams } from "../../../protocols/remotecommand/index.ts";
+import type { SessionEnd } from "../session-end.ts";
 
 export type OutputStream = "stdout" | "stderr";
-
-/** How a client went. */
-export interface ClientEnd {
-  readonly isProtocolError: boolean;
-  readonly reason: string;
-}
 
 export interface CommandClientHandler {
   /** All that was asked for has been opened, once: output may be sent. */
@@ -18,7 +13,7 @@ export interface CommandClientHandler {
   /** A piece of the JSON values of the resize stream; never without a terminal. */
   onResize(part: Uint8Array): void;
   /** The client ended or broke the connection, once. Never after `finish`. */
-  onEnd(end: ClientEnd): void;
+  onEnd(end: SessionEnd): void;
 }
 
 /** What the client asked for, and in which protocol. */

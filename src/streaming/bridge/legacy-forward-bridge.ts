@@ -11,9 +11,11 @@ import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { sendChannelMessage } from "../channel-message.ts";
 import { feed } from "../feed.ts";
 import type { Leg } from "../leg.ts";
-import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "../session.ts";
+import { reportEnd } from "../report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { SessionLimits } from "../session-limits.ts";
-import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
+import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
 
 const CLOSE_NORMAL = 1000;
@@ -116,7 +118,7 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
-    this.#breakOff(cause, message, CLOSE_GOING_AWAY);
+    this.#breakOff(endOf(cause, message), CLOSE_GOING_AWAY);
   }
 
   #open(port: number, index: number): ForwardedPort {
@@ -158,7 +160,7 @@ export class LegacyForwardBridge implements StreamingSession {
     this.#flush();
     this.#endIfAllOver();
     if (this.#spdy.isOver)
-      this.#breakOff("upstream-lost", "the node ended the session", CLOSE_INTERNAL_ERROR);
+      this.#breakOff(endOf("upstream-lost", "the node ended the session"), CLOSE_INTERNAL_ERROR);
   }
 
   /** Frames that one read caused leave in one message: a copy, which is masked. */
@@ -171,45 +173,38 @@ export class LegacyForwardBridge implements StreamingSession {
 
   #endIfAllOver(): void {
     if (this.#isOver || this.#ports.some(({ isOver }) => !isOver)) return;
-    this.#over("completed", "all connections ended");
+    this.#over(endOf("completed", "all connections ended"));
     this.#client.close(CLOSE_NORMAL, "");
     this.#tunnel.close(CLOSE_NORMAL, "");
   }
 
   /** What was accepted is still delivered, and ends there. */
-  #clientEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
+  #clientEnded(end: WebSocketEnd): void {
     if (this.#isOver) return;
-    this.#over(
-      isProtocolError ? "protocol-error" : "client-gone",
-      isClean ? `the client closed with ${code}` : reason,
-    );
+    this.#over(clientEnd(end));
     for (const port of this.#ports) port.finish();
     this.#flush();
     this.#tunnel.close(CLOSE_NORMAL, "");
   }
 
   #upstreamEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
-    if (isProtocolError) {
-      this.#breakOff("protocol-error", `the node broke the protocol: ${reason}`, CLOSE_INTERNAL_ERROR);
-    } else {
-      const how = isClean ? `the node closed the tunnel with ${code}` : reason;
-      this.#breakOff("upstream-lost", how, CLOSE_INTERNAL_ERROR);
-    }
+    const end = isProtocolError
+      ? faultOf("node", "protocol-error", `the node broke the protocol: ${reason}`)
+      : endOf("upstream-lost", isClean ? `the node closed the tunnel with ${code}` : reason);
+    this.#breakOff(end, CLOSE_INTERNAL_ERROR);
   }
 
-  #breakOff(cause: SessionEndCause, message: string, closeCode: number): void {
+  #breakOff(end: SessionEnd, closeCode: number): void {
     if (this.#isOver) return;
-    for (const port of this.#ports) port.fail(message);
-    this.#over(cause, message);
-    this.#client.close(closeCode, message.slice(0, 100));
+    for (const port of this.#ports) port.fail(end.message);
+    this.#over(end);
+    this.#client.close(closeCode, end.message.slice(0, 100));
     this.#tunnel.close(CLOSE_GOING_AWAY, "");
   }
 
-  #over(cause: SessionEndCause, message: string): void {
+  #over(end: SessionEnd): void {
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.traffic;
-    const code = cause === "completed" || cause === "client-gone" ? 200 : 500;
-    this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
+    reportEnd(end, this.#client.socket, this.traffic, this.#context);
   }
 }

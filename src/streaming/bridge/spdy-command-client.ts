@@ -2,7 +2,8 @@ import type { Duplex } from "node:stream";
 import { lastWordOf, type StreamType, spdyStreamTypes } from "../../../protocols/remotecommand/index.ts";
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protocols/spdy/index.ts";
 import type { SessionContext } from "../session.ts";
-import { SpdyConnection } from "../spdy-connection.ts";
+import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { SpdyConnection, type SpdyConnectionEnd } from "../spdy-connection.ts";
 import type {
   CommandClient,
   CommandClientHandler,
@@ -34,7 +35,7 @@ export class SpdyCommandClient implements CommandClient {
     this.#expected = spdyStreamTypes(options.requested, options.version);
     this.#connection = new SpdyConnection(
       socket,
-      { onStream: (stream) => this.#opened(stream), onEnd: (end) => handler.onEnd(end) },
+      { onStream: (stream) => this.#opened(stream), onEnd: (end) => handler.onEnd(endOfClient(end)) },
       {
         role: "server",
         limits: options.spdyLimits,
@@ -102,6 +103,12 @@ export class SpdyCommandClient implements CommandClient {
     if (type !== "resize") return IGNORED;
     return { onData: (part) => part.byteLength > 0 && this.#handler.onResize(part), onEnd: () => {} };
   }
+}
+
+function endOfClient({ isProtocolError, reason }: SpdyConnectionEnd): SessionEnd {
+  if (isProtocolError)
+    return faultOf("client", "protocol-error", `the client sent malformed SPDY: ${reason}`);
+  return endOf("client-gone", reason);
 }
 
 const IGNORED: SpdyStreamHandler = { onData: () => {}, onEnd: () => {} };

@@ -1,17 +1,21 @@
 import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import { FrameWalker } from "../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { abortSocket } from "../abort-socket.ts";
 import { feed } from "../feed.ts";
 import type { Leg } from "../leg.ts";
 import { finishAndLinger } from "../linger.ts";
 import type { PortGuard } from "../port-guard.ts";
-import { type SessionContext, type SessionEndCause, type StreamingSession, Traffic } from "../session.ts";
+import { reportEnd } from "../report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { SessionLimits } from "../session-limits.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 
 const CLOSE_NORMAL = 1000;
 const CLOSE_GOING_AWAY = 1001;
+const LEFT = "the client ended the session";
 
 /**
  * Carries one port-forward: bare SPDY/3.1 downstream, the same bytes in binary WebSocket messages upstream (the tunnel's other way round).
@@ -26,6 +30,10 @@ export class TunnelBridge implements StreamingSession {
   readonly traffic: Traffic;
   readonly #limits: SessionLimits;
   readonly #portGuard: PortGuard | undefined;
+  readonly #clientFrames = new FrameWalker(() => {
+    this.#clientLeaves = true;
+  });
+  #clientLeaves = false;
   #isOver = false;
 
   constructor(
@@ -76,7 +84,7 @@ export class TunnelBridge implements StreamingSession {
   }
 
   end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
-    this.#breakOff(cause, message);
+    this.#breakOff(endOf(cause, message));
   }
 
   #fromUpstream(part: Uint8Array, isText: boolean): void {
@@ -90,45 +98,49 @@ export class TunnelBridge implements StreamingSession {
     if (this.#isOver) return;
     const end = this.#portGuard?.inspect(chunk);
     if (end !== undefined) {
-      this.#breakOff(end.cause, end.message);
+      this.#breakOff(end);
       return;
     }
     this.traffic.upstreamBytes += chunk.byteLength;
+    this.#clientFrames.push(chunk);
     this.#webSocket.sendMessage(undefined, chunk);
   }
 
   /** Close 1000 is the upstream's proper end; after anything else the client must not take what it has for all. */
   #upstreamEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
     if (isClean && code === CLOSE_NORMAL) {
-      this.#over("completed", "the node ended the connection");
+      this.#over(
+        this.#clientLeaves ? endOf("client-gone", LEFT) : endOf("completed", "the node ended the connection"),
+      );
       finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
       return;
     }
-    if (isProtocolError) this.#over("protocol-error", `the node sent malformed WebSocket: ${reason}`);
-    else this.#over("upstream-lost", isClean ? `the node closed the tunnel with ${code}` : reason);
+    if (isProtocolError) {
+      this.#over(faultOf("node", "protocol-error", `the node sent malformed WebSocket: ${reason}`));
+    } else {
+      this.#over(endOf("upstream-lost", isClean ? `the node closed the tunnel with ${code}` : reason));
+    }
     abortSocket(this.#downstream);
   }
 
   #clientGone(reason: string): void {
     if (this.#isOver) return;
-    this.#over("client-gone", reason);
+    this.#over(endOf("client-gone", reason));
     this.#webSocket.close(CLOSE_NORMAL, "");
     finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
   }
 
-  #breakOff(cause: SessionEndCause, message: string): void {
+  #breakOff(end: SessionEnd): void {
     if (this.#isOver) return;
-    this.#over(cause, message);
+    this.#over(end);
     this.#webSocket.close(CLOSE_GOING_AWAY, "");
     abortSocket(this.#downstream);
   }
 
-  #over(cause: SessionEndCause, message: string): void {
+  #over(end: SessionEnd): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    const { downstreamBytes, upstreamBytes } = this.traffic;
-    const code = cause === "completed" || cause === "client-gone" ? 200 : 500;
-    this.#context.onOver({ cause, code, message, downstreamBytes, upstreamBytes });
+    reportEnd(end, this.#downstream, this.traffic, this.#context);
   }
 }

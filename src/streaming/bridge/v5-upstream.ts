@@ -4,6 +4,7 @@ import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { CommandResult, type Conclusion, failedBy } from "../command-result.ts";
 import type { Leg } from "../leg.ts";
 import type { SessionContext } from "../session.ts";
+import { faultOf } from "../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import type { OutputStream } from "./command-client.ts";
 
@@ -106,7 +107,7 @@ export class V5Upstream {
   /** A status is the last word of the session, so it counts however the connection ended behind it. */
   #concludedBy({ isClean, isProtocolError, code, reason }: WebSocketEnd): Conclusion {
     if (isProtocolError && !this.#result.isComplete)
-      return failedBy("protocol-error", `the node sent malformed WebSocket: ${reason}`);
+      return failedBy(faultOf("node", "protocol-error", `the node sent malformed WebSocket: ${reason}`));
     if (!isClean) return this.#result.conclude(`the node's connection was lost: ${reason}`);
     if (code === CLOSE_NORMAL) return this.#result.conclude();
     return this.#result.conclude(`the node closed the session with ${code} and without a status`);

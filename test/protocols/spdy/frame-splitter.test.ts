@@ -76,6 +76,7 @@ describe("FrameSplitter", () => {
               onPayload: () => {},
               onReply: () => {},
               onFinish: () => {},
+              onGoAway: () => {},
             },
             defaultSpdyLimits.maxControlFrameBytes,
           );
@@ -96,9 +97,10 @@ describe("FrameSplitter", () => {
     const splitter = new FrameSplitter(
       {
         onBytes: () => {},
-        onPayload: (id) => void said.push(`payload ${id}`),
+        onPayload: (id, _bytes, start, end) => void said.push(`payload ${id} of ${end - start}`),
         onReply: (id) => void said.push(`reply ${id}`),
         onFinish: (id) => void said.push(`finish ${id}`),
+        onGoAway: () => void said.push("goaway"),
       },
       1024,
     );
@@ -108,12 +110,13 @@ describe("FrameSplitter", () => {
     splitter.push(frame.slice(0, 12));
     splitter.push(frame.slice(12));
     splitter.push(encoder.encode({ type: "RST_STREAM", streamId: 1, status: 5 }));
-    expect(said).toEqual(["reply 1", "payload 3", "finish 3", "finish 1"]);
+    splitter.push(encoder.encode({ type: "GOAWAY", lastGoodStreamId: 3, status: 0 }));
+    expect(said).toEqual(["reply 1", "payload 3 of 4", "payload 3 of 6", "finish 3", "finish 1", "goaway"]);
   });
 
   it("refuses a control frame longer than it may hold, from its header", () => {
     const splitter = new FrameSplitter(
-      { onBytes: () => {}, onPayload: () => {}, onReply: () => {}, onFinish: () => {} },
+      { onBytes: () => {}, onPayload: () => {}, onReply: () => {}, onFinish: () => {}, onGoAway: () => {} },
       16,
     );
     expect(() => splitter.push(Uint8Array.of(0x80, 3, 0, 4, 0, 0, 0, 17))).toThrow(
