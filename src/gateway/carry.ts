@@ -47,7 +47,7 @@ export function carrierFor(
   switch (kind) {
     case "pass-through":
       return {
-        headers: response.rawHeaders,
+        headers: switchingHeaders(response.rawHeaders),
         statusMessage: response.statusMessage,
         start: (downstream, context) =>
           new Relay(downstream, upstream, context, {
@@ -158,4 +158,17 @@ function firstWordWatchFor(
 
 function portGuardFor({ policy }: PreparedStreaming, { limits }: SessionRunContext): PortGuard | undefined {
   return policy.portRefusal && new PortGuard(policy.portRefusal, limits.spdy);
+}
+
+const SWITCHING_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "upgrade",
+  "sec-websocket-accept",
+  "sec-websocket-protocol",
+  "x-stream-protocol-version",
+]);
+
+/** Of a node's 101 the lines that the protocols need; a cookie or a policy of a node's would be the gateway's to a browser. */
+function switchingHeaders(headers: HeaderList): HeaderList {
+  return headers.filter(([name]) => SWITCHING_HEADERS.has(name.toLowerCase()));
 }

@@ -11,7 +11,7 @@ import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
 import { carryForwarded } from "./carry-forwarded.ts";
 import type { GatewayContext } from "./context.ts";
 import { identify } from "./identify.ts";
-import { withoutIdentity } from "./identity-headers.ts";
+import { withoutFrontProxy, withoutIdentity } from "./identity-headers.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import type { OtherRequests } from "./server.ts";
 import { writeStatus } from "./write-status.ts";
@@ -47,7 +47,9 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         peerAddress: incoming.remoteAddress,
         isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
-      return user === undefined ? forwarded : [...impersonating(forwarded, user), ...own];
+      return user === undefined
+        ? forwarded
+        : [...impersonating(withoutFrontProxy(forwarded, gateway.authenticator), user), ...own];
     };
   };
 

@@ -1,4 +1,5 @@
 import { withoutBearerSubprotocols } from "../../protocols/websocket/index.ts";
+import type { Authenticator } from "../access/authn/authenticator.ts";
 import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../upstream/header-list.ts";
 
 const IDENTITY_HEADERS = ["authorization", "cookie", "x-remote-user", "x-remote-group", "x-remote-uid"];
@@ -16,4 +17,18 @@ export function withoutIdentity(headers: HeaderList): HeaderLine[] {
       const protocols = withoutBearerSubprotocols(listElements([value]));
       return protocols.length === 0 ? [] : [[name, protocols.join(", ")]];
     });
+}
+
+/** The lines without those by which a front proxy of ours names its users, whatever it was configured to call them. */
+export function withoutFrontProxy(
+  headers: HeaderList,
+  { identityHeaders }: Pick<Authenticator, "identityHeaders">,
+): HeaderList {
+  if (identityHeaders === undefined) return headers;
+  const names = new Set(identityHeaders.names.map((name) => name.toLowerCase()));
+  const prefixes = identityHeaders.prefixes.map((prefix) => prefix.toLowerCase());
+  return headers.filter(([name]) => {
+    const lower = name.toLowerCase();
+    return !names.has(lower) && !prefixes.some((prefix) => lower.startsWith(prefix));
+  });
 }

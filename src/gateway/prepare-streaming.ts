@@ -8,6 +8,7 @@ import { type AppliedPolicy, applyPolicy } from "./apply-policy.ts";
 import { requestedOptions } from "./audit-request.ts";
 import type { GatewayContext } from "./context.ts";
 import { identify } from "./identify.ts";
+import { withoutFrontProxy } from "./identity-headers.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import { type Plan, planFor } from "./plan.ts";
 import { parseStreamingRequest, type StreamingPath, type StreamingRequest } from "./streaming-request.ts";
@@ -61,7 +62,8 @@ async function decide(
   gateway: GatewayContext,
 ): Promise<PreparedStreaming> {
   const { user, requireCreate } = await admitUser(path, incoming, gateway);
-  const request = parseStreamingRequest(path, incoming);
+  const headers = withoutFrontProxy(incoming.headers, gateway.authenticator);
+  const request = parseStreamingRequest(path, { ...incoming, headers });
   incoming.trail?.requested(requestedOptions(request));
   await requireCreate();
 

@@ -2,6 +2,7 @@ import type { AskedNode } from "../gateway/ask-node.ts";
 import { requestedOptions } from "../gateway/audit-request.ts";
 import { checkClientHandshake } from "../gateway/client-handshake.ts";
 import { dialingError, requestSession } from "../gateway/dial-node.ts";
+import { withoutFrontProxy } from "../gateway/identity-headers.ts";
 import type { IncomingStreaming } from "../gateway/incoming-request.ts";
 import { kubeletRequestFor } from "../gateway/kubelet-request.ts";
 import type { PendingClient } from "../gateway/pending-client.ts";
@@ -79,7 +80,8 @@ async function decide(
   const user = await admitCaller(incoming, true, node);
   if (incoming.method !== "GET" && incoming.method !== "POST")
     throw textRefusal(405, "405: Method Not Allowed");
-  const request = parseSessionRequest(path, incoming);
+  const headers = withoutFrontProxy(incoming.headers, gateway.authenticator);
+  const request = parseSessionRequest(path, { ...incoming, headers });
   incoming.trail?.requested(requestedOptions(request));
   const { command, streams, ports } = request;
 

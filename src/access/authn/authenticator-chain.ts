@@ -3,6 +3,7 @@ import {
   type Authenticator,
   type CredentialFault,
   type CredentialsRequest,
+  type IdentityHeaders,
   type RequestAuthenticator,
   UNAUTHENTICATED_GROUP,
   type UserInfo,
@@ -30,6 +31,10 @@ export class AuthenticatorChain implements Authenticator {
 
   constructor(options: AuthenticatorChainOptions) {
     this.#options = options;
+  }
+
+  get identityHeaders(): IdentityHeaders | undefined {
+    return this.#options.authenticators.find(({ identityHeaders }) => identityHeaders)?.identityHeaders;
   }
 
   async authenticate(request: CredentialsRequest): Promise<UserInfo | undefined> {

@@ -27,6 +27,8 @@ export interface CredentialsRequest {
 export interface Authenticator {
   /** The user, or undefined when the request shows no credentials that are known (the answer then is 401). Never throws for those. */
   authenticate(request: CredentialsRequest): Promise<UserInfo | undefined>;
+  /** Headers that say who a user is, besides those that everybody knows. Absent: none. */
+  readonly identityHeaders?: IdentityHeaders | undefined;
 }
 
 /**
@@ -57,8 +59,15 @@ export type Attempt =
   | { readonly type: "none" }
   | { readonly type: "invalid"; readonly fault: CredentialFault };
 
+/** Names and beginnings of names of headers that say who a user is, in any case of letters. */
+export interface IdentityHeaders {
+  readonly names: readonly string[];
+  readonly prefixes: readonly string[];
+}
+
 /** One way of authentication, a link of the chain. Never throws. */
 export interface RequestAuthenticator {
+  readonly identityHeaders?: IdentityHeaders | undefined;
   attempt(request: CredentialsRequest): Promise<Attempt>;
 }
 
@@ -77,8 +86,14 @@ export const AUTHENTICATED_GROUP = "system:authenticated";
 export const UNAUTHENTICATED_GROUP = "system:unauthenticated";
 export const ANONYMOUS_USER = "system:anonymous";
 
-/** Every known user is in `system:authenticated`, last and once, as kube-apiserver adds it. */
+const SAID_GROUPS: readonly string[] = [AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP];
+
+/**
+ * Every known user is in `system:authenticated`, last and once, as kube-apiserver adds it. A front proxy may pass on a user who is not
+ * authenticated: that one stays so.
+ */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
-  if (user.groups.includes(AUTHENTICATED_GROUP)) return user;
+  const { name, groups } = user;
+  if (name === ANONYMOUS_USER || groups.some((group) => SAID_GROUPS.includes(group))) return user;
   return { ...user, groups: [...user.groups, AUTHENTICATED_GROUP] };
 }

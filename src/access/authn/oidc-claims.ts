@@ -15,8 +15,13 @@ export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | 
   );
   const name = claimOf(claims, usernameClaim);
   if (!hasRequired || typeof name !== "string" || name === "") return undefined;
-  // An address that its owner has not confirmed may be anybody's.
-  if (usernameClaim === "email" && !(claimOf(claims, "email_verified") ?? true)) return undefined;
+  // An address that its owner has not confirmed may be anybody's. The string "false" confirms nothing, nor does null.
+  if (
+    usernameClaim === "email" &&
+    ![undefined, true].includes(claimOf(claims, "email_verified") as undefined)
+  ) {
+    return undefined;
+  }
   const groups = groupsClaim === undefined ? [] : groupsOf(claimOf(claims, groupsClaim));
   if (groups === undefined) return undefined;
   return {

@@ -2,6 +2,7 @@ import type { RequestHeaderAuthentication } from "../../config/authentication.ts
 import {
   type Attempt,
   type CredentialsRequest,
+  type IdentityHeaders,
   invalidCredential,
   NO_CREDENTIAL,
   type RequestAuthenticator,
@@ -22,6 +23,12 @@ export class RequestHeaders implements RequestAuthenticator {
   constructor(authority: CertificateAuthority, options: Omit<RequestHeaderAuthentication, "clientCAFile">) {
     this.#authority = authority;
     this.#options = options;
+  }
+
+  /** The headers by which a proxy names its users: nothing behind the gateway gets them. */
+  get identityHeaders(): IdentityHeaders {
+    const { usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes } = this.#options;
+    return { names: [...usernameHeaders, ...uidHeaders, ...groupHeaders], prefixes: extraHeaderPrefixes };
   }
 
   async attempt({ peer, headers }: CredentialsRequest): Promise<Attempt> {

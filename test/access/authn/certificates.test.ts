@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -121,6 +121,56 @@ describe("client certificates and the front proxy", () => {
 
   it("a certificate without a common name is nobody", async () => {
     expect((await userOf({ certificate: "nameless" })).status).toBe(401);
+  });
+});
+
+describe("a front proxy of other header names", () => {
+  it("is believed, keeps anonymous users unauthenticated, and nothing that it says travels to a node", async () => {
+    const proxies = await issueCertificate({ commonName: "proxies" });
+    const certificate = await issueCertificate({ commonName: "front" }, proxies, { usage: "client" });
+    const gateway = await AccessGateway.start((folder) => {
+      writeFileSync(path.join(folder, "proxies.crt"), proxies.cert);
+      return {
+        authentication: {
+          requestHeader: {
+            clientCAFile: "proxies.crt",
+            usernameHeaders: ["X-Corp-User"],
+            uidHeaders: ["X-Corp-Uid"],
+            groupHeaders: ["X-Corp-Group"],
+            extraHeaderPrefixes: ["X-Corp-Extra-"],
+          },
+        },
+        audit: { log: { path: "audit.log" } },
+      };
+    });
+    try {
+      const headers = (user: string) => ({
+        "x-corp-USER": user,
+        "X-Corp-Uid": "7",
+        "X-Corp-Group": "corp-group",
+        "x-corp-extra-Team": "corp-team",
+        "X-Kept": "1",
+      });
+      // Passed through to the node, so that its request is the client's.
+      expect(
+        (await gateway.exec({ certificate, headers: headers("paul") }, ["v4.channel.k8s.io"])).status,
+      ).not.toBe(401);
+      await gateway.exec({ certificate, headers: headers("system:anonymous") });
+      const sent = gateway.kubelet.requests.concat(gateway.kubelet.sessions.map(({ request }) => request));
+      const lines = sent.flatMap(({ rawHeaders }) => rawHeaders).join("\n");
+      expect(lines).toContain("X-Kept");
+      expect(lines.toLowerCase()).not.toContain("corp");
+      const events = readFileSync(path.join(gateway.folder, "audit.log"), "utf8").trimEnd().split("\n");
+      const users = events.map((line) => (JSON.parse(line) as { user: object }).user);
+      expect(users).toContainEqual(
+        expect.objectContaining({ username: "paul", groups: ["corp-group", "system:authenticated"] }),
+      );
+      expect(users).toContainEqual(
+        expect.objectContaining({ username: "system:anonymous", groups: ["corp-group"] }),
+      );
+    } finally {
+      await gateway.stop();
+    }
   });
 });
 

@@ -173,6 +173,11 @@ describe("tokens of an OpenID Connect issuer", () => {
 
 describe("claims", () => {
   const options = { ...defaultOidc, issuerUrl: "https://i" };
+  it.each(["false", "true", null, 1, 0, [], {}])("email_verified %j confirms no address", (verified) => {
+    const claims = { email: "a@b", email_verified: verified };
+    expect(userOfClaims(claims, { ...options, usernameClaim: "email" })).toBeUndefined();
+  });
+
   it.each([
     [{ email: "a@b", email_verified: true }, { usernameClaim: "email" }, "a@b"],
     [{ email: "a@b" }, { usernameClaim: "email" }, "a@b"],
