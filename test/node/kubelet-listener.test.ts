@@ -150,8 +150,18 @@ describe("refusals before the runtime is asked for a URL", () => {
     ["an unknown container", "/exec/default/web/other?output=1", 500, 'container not found ("other")'],
     ["no container", "/exec/default/web?output=1", 404, "404 page not found\n"],
     ["too many segments", "/exec/default/web/uid/main/more?output=1", 404, "404 page not found\n"],
-    ["an encoded slash", "/exec/default/web%2Fx/main?output=1", 404, "404 page not found\n"],
-    ["a broken encoding", "/exec/default/%zz/main?output=1", 404, "404 page not found\n"],
+    [
+      "an encoded slash",
+      "/exec/default/web%2Fx/main?output=1",
+      400,
+      "the request path is ambiguous: it has an escaped slash",
+    ],
+    [
+      "a broken encoding",
+      "/exec/default/%zz/main?output=1",
+      400,
+      "the request path is ambiguous: it has a percent sign that escapes nothing",
+    ],
     ["an unknown path", "/bindMount", 404, "404 page not found\n"],
   ])("%s", async (_name, path, code, text) => {
     await start();
