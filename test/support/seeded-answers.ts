@@ -33,7 +33,7 @@ export async function startSeededBackend(
   const isChunked = kind === "http/1.1 in chunks";
   const answer = ({ url = "" }: { url?: string }, response: ServerResponse): void => {
     const [, body, length] = url.split("/").map(Number);
-    const bytes = new SeededStream(SEED, body as number).bytes(0, length as number);
+    const bytes = seededBody(body as number, length as number);
     if (!isChunked) response.setHeader("content-length", bytes.byteLength);
     response.end(bytes);
   };
@@ -142,6 +142,11 @@ async function compared(stream: Readable, body: number, length: number): Promise
   const parts: Buffer[] = [];
   for await (const part of stream) parts.push(part as Buffer);
   return compareBody(Buffer.concat(parts), body, length);
+}
+
+/** The first bytes of that body; not to be written to. */
+export function seededBody(body: number, length: number): Buffer {
+  return new SeededStream(SEED, body).bytes(0, length);
 }
 
 /** "ok", or what was wrong. */
