@@ -62,16 +62,23 @@ export async function startIngress(
       ),
   });
   const reporter = new ProblemReporter({
-    log: ({ ingress: { metadata }, reason, message }) =>
-      logger.warn({ namespace: metadata.namespace ?? "default", ingress: metadata.name, reason }, message),
+    log: ({ ingress: { metadata }, reason, message, owner }) =>
+      logger.warn(
+        { namespace: metadata.namespace ?? "default", ingress: metadata.name, reason, owner },
+        message,
+      ),
     tell: writer.tellProblem,
     mayTell: writer.mayWrite,
   });
   const controller = await RouteController.start({
     cluster: store,
     classes: listener,
+    hostOwnership: listener.hostOwnership,
     onActive: ({ ingresses, problems }) => {
-      metrics.routesReplaced(ingresses.length);
+      metrics.routesReplaced(
+        ingresses.length,
+        problems.map(({ reason }) => reason),
+      );
       publisher.publish(ingresses);
       reporter.report(problems);
     },

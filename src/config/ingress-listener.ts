@@ -21,6 +21,8 @@ export interface IngressListener {
   readonly legacyClassName: string | undefined;
   /** Serve Ingresses that name no class and for which no default class stands in. */
   readonly servesWithoutClass: boolean;
+  /** Whether Ingresses of other namespaces may add paths to a host that an older one names. */
+  readonly hostOwnership: HostOwnership;
   /** Where clients reach the front door: IP addresses and host names for status.loadBalancer. Empty: none is published. */
   readonly publishedAddresses: readonly string[];
   /** Networks that endpoints may have although they are loopback, link-local or otherwise no place of a pod. */
@@ -30,6 +32,10 @@ export interface IngressListener {
   /** Read where a live API tells the routes. */
   readonly leaderElection: LeaderElectionSettings;
 }
+
+/** `first`: a host belongs to the namespace of the oldest Ingress that names it; `shared`: others may add paths, and are reported. */
+export type HostOwnership = (typeof HOST_OWNERSHIPS)[number];
+const HOST_OWNERSHIPS = ["shared", "first"] as const;
 
 export interface StreamingGatewayTarget {
   readonly name: string;
@@ -53,6 +59,7 @@ export function readIngressListener(
     controllerName: section.string("controllerName", DEFAULT_CONTROLLER_NAME),
     legacyClassName: section.optionalString("legacyClassName"),
     servesWithoutClass: section.boolean("servesWithoutClass", false),
+    hostOwnership: section.choice("hostOwnership", "shared", HOST_OWNERSHIPS),
     publishedAddresses: section.strings("publishedAddresses", [], checkPublished),
     allowedEndpointAddresses: section.strings("allowedEndpointAddresses", [], checkNetwork),
     streamingGateways: section.sections("streamingGateways").map(readTarget),

@@ -2,7 +2,9 @@ import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { type Secret, TLS_SECRET_TYPE } from "../api/service-objects.ts";
+import type { HostOwnership } from "../config/ingress-listener.ts";
 import { readAuthority } from "./backend-tls.ts";
+import { HostOwners } from "./host-owners.ts";
 import { wildcardOf } from "./request-host.ts";
 
 /** A Secret that is not served as written: a Warning Event of the Ingress that names it. */
@@ -42,9 +44,14 @@ export class CertificateTable {
    * In order of precedence: whoever names a host first has it, and only the same namespace can add a certificate with another kind of key: its
    * clients would be others' otherwise.
    */
-  add(hosts: readonly string[], namespace: string, certificate: ServingCertificate): void {
+  add(
+    hosts: readonly string[],
+    names: readonly string[],
+    namespace: string,
+    certificate: ServingCertificate,
+  ): void {
     for (const host of hosts) addTo(this.#byHost, host.toLowerCase(), namespace, certificate);
-    for (const name of certificate.names) addTo(this.#byName, name, namespace, certificate);
+    for (const name of names) addTo(this.#byName, name, namespace, certificate);
   }
 
   /** Empty: it has none. */
@@ -66,11 +73,15 @@ const read = new WeakMap<Secret, ServingCertificate | string>();
 export function compileCertificates(
   ingresses: readonly Ingress[],
   secretOf: (namespace: string, name: string) => Secret | undefined,
+  hostOwnership: HostOwnership,
 ): { table: CertificateTable; problems: CertificateProblem[] } {
   const table = new CertificateTable();
   const problems: CertificateProblem[] = [];
+  const owners = new HostOwners(hostOwnership === "first" ? ingresses : []);
   for (const ingress of ingresses) {
     const { namespace = "default", annotations } = ingress.metadata;
+    const isOwn = (host: string) =>
+      owners.foreignOwnerOf(host.toLowerCase(), ingress.metadata.namespace) === undefined;
     const authority = annotations?.[BACKEND_CA_SECRET_ANNOTATION];
     if (authority !== undefined) {
       const found = readAuthority(secretOf(namespace, authority));
@@ -91,7 +102,8 @@ export function compileCertificates(
         });
         continue;
       }
-      table.add(hosts?.length ? hosts : hostsOfRules(ingress), namespace, found);
+      const named = hosts?.length ? hosts : hostsOfRules(ingress);
+      table.add(named.filter(isOwn), found.names.filter(isOwn), namespace, found);
     }
   }
   return { table, problems };

@@ -1,5 +1,7 @@
 import type { Ingress } from "../api/networking-objects.ts";
 import type { Namespace } from "../api/objects.ts";
+import type { HostOwnership } from "../config/ingress-listener.ts";
+import { HostOwners, hostOf } from "./host-owners.ts";
 import type { IngressClasses } from "./ingress-classes.ts";
 import type { PathType } from "./path-tree.ts";
 import { type RouteBackend, routeBackendOf } from "./route-backend.ts";
@@ -9,8 +11,10 @@ import { RouteTable } from "./route-table.ts";
 /** A rule that is not served as written: a Warning Event of its Ingress. */
 export interface RouteProblem {
   readonly ingress: Ingress;
-  readonly reason: "SkippedBackend" | "InvalidAnnotation" | "DuplicateRoute";
+  readonly reason: "SkippedBackend" | "InvalidAnnotation" | "DuplicateRoute" | "HostOfAnotherNamespace";
   readonly message: string;
+  /** For the log alone: namespace/name of another tenant's Ingress. */
+  readonly owner?: string;
 }
 
 export interface CompiledRoutes {
@@ -44,22 +48,54 @@ export function servedIngresses(
 }
 
 /** Compiles routes a slice at a time: whoever calls `next` may serve requests in between. Returns when all is compiled. */
-export function* compileRoutes(ingresses: readonly Ingress[]): Generator<void, CompiledRoutes> {
+export function* compileRoutes(
+  ingresses: readonly Ingress[],
+  hostOwnership: HostOwnership,
+): Generator<void, CompiledRoutes> {
   const table = new RouteTable<RouteBackend>();
   const problems: RouteProblem[] = [];
+  const owners = new HostOwners(ingresses);
   for (const ingress of ingresses) {
-    addIngress(ingress, table, problems);
+    const foreign = foreignHosts(ingress, owners, hostOwnership, problems);
+    addIngress(ingress, foreign, hostOwnership, table, problems);
     yield;
   }
   return { table, ingresses, problems };
 }
 
-function addIngress(ingress: Ingress, table: RouteTable<RouteBackend>, problems: RouteProblem[]): void {
+/** The hosts of its rules that belong to other namespaces; each is a problem. */
+function foreignHosts(
+  ingress: Ingress,
+  owners: HostOwners,
+  hostOwnership: HostOwnership,
+  problems: RouteProblem[],
+): ReadonlySet<string | undefined> {
+  const foreign = new Set<string | undefined>();
+  for (const host of new Set((ingress.spec?.rules ?? []).map(hostOf))) {
+    const owner = owners.foreignOwnerOf(host, ingress.metadata.namespace);
+    if (owner === undefined) continue;
+    foreign.add(host);
+    const consequence = hostOwnership === "first" ? "are not served" : "are served beside those";
+    const message = `host ${JSON.stringify(host)} was named first by an Ingress of another namespace: its rules here ${consequence}`;
+    problems.push({ ingress, reason: "HostOfAnotherNamespace", message, owner: keyOf(owner) });
+  }
+  return foreign;
+}
+
+function addIngress(
+  ingress: Ingress,
+  foreign: ReadonlySet<string | undefined>,
+  hostOwnership: HostOwnership,
+  table: RouteTable<RouteBackend>,
+  problems: RouteProblem[],
+): void {
   const { options, problems: found } = routeOptionsOf(ingress);
   for (const message of found) problems.push({ ingress, reason: "InvalidAnnotation", message });
   const { defaultBackend, rules = [] } = ingress.spec ?? {};
-  for (const { host: written, http } of rules) {
-    const host = written?.toLowerCase() || undefined;
+  for (const rule of rules) {
+    const host = hostOf(rule);
+    if (hostOwnership === "first" && foreign.has(host)) continue;
+    const { http } = rule;
     table.addHost(host);
     for (const { path = "", pathType, backend } of http?.paths ?? []) {
       const served = servedBackend(ingress, backend, path, options, problems);
@@ -78,7 +114,8 @@ function addIngress(ingress: Ingress, table: RouteTable<RouteBackend>, problems:
   if (defaultBackend === undefined) return;
   const served = servedBackend(ingress, defaultBackend, "/", options, problems);
   if (served === undefined) return;
-  const hosts = rules.map(({ host }) => host?.toLowerCase() || undefined);
+  // Requests of another tenant's host that match no path are not for this one.
+  const hosts = rules.map(hostOf).filter((host) => !foreign.has(host));
   table.addDefault({ hosts, backend: served });
 }
 

@@ -4,6 +4,8 @@ export interface IngressProblem {
   readonly ingress: Ingress;
   readonly reason: string;
   readonly message: string;
+  /** For the log alone: what the owner of the Ingress need not know. */
+  readonly owner?: string;
 }
 
 export interface ProblemReporterOptions {

@@ -1,6 +1,7 @@
 import type { Ingress } from "../api/networking-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import { inSlices } from "../cluster/slices.ts";
+import type { HostOwnership } from "../config/ingress-listener.ts";
 import { type CertificateAndKey, CertificateTable, compileCertificates } from "./certificates.ts";
 import { compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
 import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
@@ -19,6 +20,7 @@ export interface ActiveRoutes {
 export interface RouteControllerOptions {
   readonly cluster: Cluster;
   readonly classes: ClassOptions;
+  readonly hostOwnership: HostOwnership;
   /** Routes of these Ingresses are served from now on, on every listener. */
   onActive(active: ActiveRoutes): void;
 }
@@ -92,12 +94,14 @@ export class RouteController {
   }
 
   async #compile(): Promise<void> {
-    const { cluster, classes, onActive } = this.#options;
+    const { cluster, classes, hostOwnership, onActive } = this.#options;
     const owned = new IngressClasses(cluster.list("IngressClass"), classes);
     const served = servedIngresses(cluster.list("Ingress"), owned, (name) => cluster.getNamespace(name));
-    const compiled = await inSlices(compileRoutes(served));
-    const certificates = compileCertificates(served, (namespace, name) =>
-      cluster.get("Secret", namespace, name),
+    const compiled = await inSlices(compileRoutes(served, hostOwnership));
+    const certificates = compileCertificates(
+      served,
+      (namespace, name) => cluster.get("Secret", namespace, name),
+      hostOwnership,
     );
     if (this.#isStopped) return;
     this.#table = compiled.table;

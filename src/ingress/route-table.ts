@@ -12,7 +12,7 @@ export interface Route<Backend> {
 
 /** What a host falls back to when none of its paths match. */
 export interface DefaultRoute<Backend> {
-  /** The hosts whose rules stand in the same Ingress. */
+  /** The hosts of the same Ingress' rules, as far as they belong to its namespace. */
   readonly hosts: readonly (string | undefined)[];
   readonly backend: Backend;
 }
@@ -26,8 +26,8 @@ interface HostRoutes<Backend> {
  * All routes, compiled. Immutable once built: a change builds another one, and requests see either the old or the new.
  *
  * A request has one bucket: its exact host, else the wildcard of its host, else the rules without a host; then the longest
- * path of that bucket, the bucket's default, the global default. A path miss never falls through to a wider host: an owner
- * of `a.example.com` must not have requests taken by whoever owns `*.example.com` (as ingress-nginx, Contour and Envoy do).
+ * path of that bucket, else the bucket's default. The global default serves hosts that no rule names (KEP-1453). A path miss never
+ * falls through to a wider host: requests of `a.example.com` are not for the owner of `*.example.com`, nor of any default backend.
  */
 export class RouteTable<Backend> {
   readonly #hosts = new Map<string | undefined, HostRoutes<Backend>>();
@@ -52,9 +52,10 @@ export class RouteTable<Backend> {
 
   /** `host` as `hostForMatching` gives it, `path` as `requestPathOf`; undefined for targets that have none (`OPTIONS *`). */
   match(host: string, path: string | undefined): Backend | undefined {
-    const routes = this.#hosts.get(host) ?? this.#wildcardRoutes(host) ?? this.#hosts.get(undefined);
+    const named = this.#hosts.get(host) ?? this.#wildcardRoutes(host);
+    const routes = named ?? this.#hosts.get(undefined);
     const matched = path === undefined ? undefined : routes?.paths.match(path);
-    return matched ?? routes?.fallback ?? this.#fallback;
+    return matched ?? routes?.fallback ?? (named === undefined ? this.#fallback : undefined);
   }
 
   #wildcardRoutes(host: string): HostRoutes<Backend> | undefined {

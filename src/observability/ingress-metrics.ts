@@ -7,6 +7,7 @@ export class IngressMetrics {
   readonly #durations: Histogram;
   readonly #endpointRetries: Counter;
   readonly #routes: Gauge;
+  readonly #problems: Gauge<"reason">;
   readonly #reloads: Counter;
 
   constructor(registry: Registry) {
@@ -42,6 +43,13 @@ export class IngressMetrics {
       aggregator: "max",
       registers,
     });
+    this.#problems = new Gauge({
+      name: "sluice_ingress_problems",
+      help: "What Ingresses say that is not served as written, or was named first in another namespace, by the reason of its Event.",
+      labelNames: ["reason"],
+      aggregator: "max",
+      registers,
+    });
     this.#reloads = new Counter({
       name: "sluice_ingress_reloads_total",
       help: "Times that routes were compiled and put in force.",
@@ -67,8 +75,11 @@ export class IngressMetrics {
     this.#endpointRetries.inc();
   }
 
-  routesReplaced(ingresses: number): void {
+  /** `reasons`: of each problem that there is now. */
+  routesReplaced(ingresses: number, reasons: readonly string[]): void {
     this.#routes.set(ingresses);
+    this.#problems.reset();
+    for (const reason of reasons) this.#problems.inc({ reason });
     this.#reloads.inc();
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Ingress, IngressClass } from "../../src/api/networking-objects.ts";
 import type { Namespace } from "../../src/api/objects.ts";
+import type { HostOwnership } from "../../src/config/ingress-listener.ts";
 import { type CompiledRoutes, compileRoutes, servedIngresses } from "../../src/ingress/compile-routes.ts";
 import { defaultClassOf, IngressClasses } from "../../src/ingress/ingress-classes.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS, routeOptionsOf } from "../../src/ingress/route-options.ts";
@@ -32,8 +33,8 @@ const rule = (host: string | undefined, path: string, backend: object): object =
   http: { paths: [{ path, pathType: "Prefix", backend }] },
 });
 
-function compiled(ingresses: readonly Ingress[]): CompiledRoutes {
-  const work = compileRoutes(ingresses);
+function compiled(ingresses: readonly Ingress[], hostOwnership: HostOwnership = "shared"): CompiledRoutes {
+  const work = compileRoutes(ingresses, hostOwnership);
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
@@ -142,6 +143,71 @@ describe("which of them are served, and in what order", () => {
     const inEnding = ingress("in-ending", {}, { namespace: "ending" });
     const inDeleted = ingress("in-deleted", {}, { namespace: "deleted" });
     expect(served([gone, inEnding, inDeleted, ingress("stays", {})], namespaces)).toEqual(["stays"]);
+  });
+});
+
+describe("a host that another namespace named first", () => {
+  const inNamespace = (namespace: string, name: string, spec: object) => ingress(name, spec, { namespace });
+  const tenants = [
+    inNamespace("one", "first", { rules: [rule("a.com", "/x", service("one"))] }),
+    inNamespace("two", "second", {
+      rules: [rule("A.com", "/y", service("two")), rule("b.com", "/", service("b"))],
+      defaultBackend: service("default-of-two"),
+    }),
+  ];
+
+  it("is not served by that Ingress' default backend", () => {
+    const { table } = compiled(tenants);
+    expect(table.match("a.com", "/x")).toMatchObject({ service: "one" });
+    expect(table.match("a.com", "/z")).toBeUndefined();
+    expect(table.match("b.com", "/z")).toMatchObject({ service: "b" });
+    expect(table.match("c.com", "/z")).toMatchObject({ service: "default-of-two" });
+  });
+
+  it("has the default backend of another Ingress of its own namespace", () => {
+    const younger = inNamespace("one", "younger", {
+      rules: [rule("a.com", "/w", service("w"))],
+      defaultBackend: service("own-default"),
+    });
+    expect(compiled([...tenants, younger]).table.match("a.com", "/z")).toMatchObject({
+      service: "own-default",
+    });
+  });
+
+  it("serves the other namespace's paths where hosts are shared, and reports them", () => {
+    const { table, problems } = compiled(tenants);
+    expect(table.match("a.com", "/y")).toMatchObject({ namespace: "two", service: "two" });
+    expect(problems).toEqual([
+      {
+        ingress: tenants[1],
+        reason: "HostOfAnotherNamespace",
+        message:
+          'host "a.com" was named first by an Ingress of another namespace: its rules here are served beside those',
+        owner: "one/first",
+      },
+    ]);
+  });
+
+  it("serves none of them where the first namespace owns it, and reports them", () => {
+    const { table, problems } = compiled(tenants, "first");
+    expect(table.match("a.com", "/y")).toBeUndefined();
+    expect(table.match("b.com", "/y")).toMatchObject({ service: "b" });
+    expect(problems).toMatchObject([
+      {
+        reason: "HostOfAnotherNamespace",
+        message:
+          'host "a.com" was named first by an Ingress of another namespace: its rules here are not served',
+      },
+    ]);
+  });
+
+  it("is no such host where rules name none", () => {
+    const hostless = ["one", "two"].map((namespace) =>
+      inNamespace(namespace, namespace, { rules: [rule(undefined, `/${namespace}`, service(namespace))] }),
+    );
+    const { table, problems } = compiled(hostless, "first");
+    expect(table.match("any.com", "/two")).toMatchObject({ service: "two" });
+    expect(problems).toEqual([]);
   });
 });
 

@@ -121,10 +121,15 @@ describe("hosts", () => {
     expect(wide.match("b.foo.com", "/b")).toBe("wildcard");
   });
 
-  it("falls back to the default of the host's Ingress, then to the global one", () => {
+  it("falls back to the default of the host's Ingress, and to the global one for hosts that no rule names", () => {
     const defaults = new RouteTable<string>();
-    defaults.add({ host: "a.com", path: "/a", pathType: "Exact", backend: "a" });
+    for (const host of ["a.com", "own.com", "*.wild.com"]) {
+      defaults.add({ host, path: "/a", pathType: "Exact", backend: "a" });
+    }
     defaults.addDefault({ hosts: [], backend: "global" });
+    expect(defaults.match("own.com", "/b")).toBeUndefined();
+    expect(defaults.match("x.wild.com", "/b")).toBeUndefined();
+    expect(defaults.match("own.com", undefined)).toBeUndefined();
     defaults.addDefault({ hosts: ["a.com"], backend: "of a.com" });
     defaults.addDefault({ hosts: ["a.com"], backend: "younger" });
     expect(defaults.match("a.com", "/b")).toBe("of a.com");
