@@ -237,6 +237,7 @@ async function startParts(
       // Of several processes the one that probes for all goes on as long as it lives: nobody else knows that it will end.
       if (sharedProbes === undefined) probes.stop();
       await Promise.all([
+        cluster.withdraw(),
         ingress?.drain(timeouts.shutdownGracePeriodMs),
         drainGateway(gateway, api),
         node && drainGateway(node.gateway, node.listener),

@@ -7,6 +7,7 @@ import { ManifestSource } from "./cluster/manifest-source.ts";
 import { parseManifests } from "./cluster/manifests.ts";
 import type { LiveApi } from "./config/cluster.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
+import { type FeatureGates, isFeatureGateName } from "./config/feature-gates.ts";
 import type { GatewayContext } from "./gateway/context.ts";
 import type { ApiServerUpstream } from "./gateway/forward-to-api-server.ts";
 import { ApiClient } from "./kubernetes/api-client.ts";
@@ -49,6 +50,8 @@ export interface BuiltCluster {
   readonly events: Pick<EventRecorder, "record"> | undefined;
   /** Reads what files say again; a live API tells by itself. */
   reload(): Promise<void>;
+  /** Takes back what nodes are said to have because of this gateway. Never rejects. */
+  withdraw(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -79,6 +82,7 @@ export async function buildCluster(
     live: undefined,
     publishPodStatus: undefined,
     events: undefined,
+    withdraw: async () => {},
     reload: () => manifests.reload(),
     stop: () => manifests.stop(),
   };
@@ -140,7 +144,10 @@ async function buildLive(
     new FeaturePublisher({
       client,
       cluster: store,
-      ...publishDeclaredFeatures,
+      nodes: publishDeclaredFeatures.nodes,
+      features: publishDeclaredFeatures.features.filter((name) =>
+        isPublished(name, configuration.featureGates),
+      ),
       onFailure: (node, problem) =>
         logger.warn({ node, problem }, "a node's features could not be published"),
     });
@@ -158,6 +165,7 @@ async function buildLive(
       client,
       onFailure: (error) => logger.warn({ error }, "an Event could not be written"),
     }),
+    withdraw: async () => await publisher?.withdraw(),
     reload: async () => {},
     stop: async () => {
       publisher?.stop();
@@ -165,6 +173,12 @@ async function buildLive(
       client.close();
     },
   };
+}
+
+/** A gate of the feature's name that is off here means that no Sluice of this configuration has it. */
+function isPublished(feature: string, gates: FeatureGates): boolean {
+  const isOff = isFeatureGateName(feature) && !gates.isEnabled(feature);
+  return gates.isEnabled("NodeDeclaredFeatures") && !isOff;
 }
 
 /** Of what nobody reads nothing is watched. */

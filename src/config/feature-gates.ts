@@ -139,7 +139,7 @@ function parseGoBool(gate: string, text: string): boolean {
   throw new FeatureGateError(gate, `invalid value of ${gate}=${text}, err: ${reason}`);
 }
 
-function isFeatureGateName(name: string): name is FeatureGateName {
+export function isFeatureGateName(name: string): name is FeatureGateName {
   return Object.hasOwn(FEATURE_GATES, name);
 }
 

@@ -18,7 +18,11 @@ const node = (name: string, ...declaredFeatures: string[]): Node => {
   };
 };
 
-function publishing(intervalMs: number, answer: () => Promise<unknown> = async () => ({})) {
+function publishing(
+  intervalMs: number,
+  answer: () => Promise<unknown> = async () => ({}),
+  features: readonly string[] = ["X"],
+) {
   const cluster = new ClusterStore();
   const sent: ApiRequest[] = [];
   const failures: string[] = [];
@@ -31,7 +35,7 @@ function publishing(intervalMs: number, answer: () => Promise<unknown> = async (
     },
     cluster,
     nodes: ["a", "b"],
-    features: ["X"],
+    features,
     onFailure: (name, problem) => failures.push(`${name}: ${problem}`),
     intervalMs,
   });
@@ -49,7 +53,10 @@ it("adds what is missing, guarded by the version, to the nodes it is told of", a
       body: {
         contentType: "application/merge-patch+json",
         json: {
-          metadata: { resourceVersion: cluster.getNode("a")?.metadata.resourceVersion },
+          metadata: {
+            resourceVersion: cluster.getNode("a")?.metadata.resourceVersion,
+            annotations: { "sluice.dev/published-features": "X" },
+          },
           status: { declaredFeatures: ["A", "X", "Z"] },
         },
       },
@@ -81,4 +88,47 @@ it("does not race with a kubelet that takes its list for the only one", async ()
   await untilStill("the number of patches", () => sent.length);
   expect(sent).toHaveLength(1);
   publisher.stop();
+});
+
+const published = (name: string, annotation: string, ...declaredFeatures: string[]): Node => {
+  const { metadata, ...rest } = node(name, ...declaredFeatures);
+  return { ...rest, metadata: { ...metadata, annotations: { "sluice.dev/published-features": annotation } } };
+};
+const written = ({ body }: ApiRequest) => {
+  const { metadata, status } = body?.json as {
+    metadata: { annotations: Record<string, string | null> };
+    status: { declaredFeatures: string[] };
+  };
+  return [metadata.annotations["sluice.dev/published-features"], status.declaredFeatures];
+};
+
+it("takes back what it published once the gate is off, and nothing that the kubelet declares", async () => {
+  const { cluster, sent, publisher } = publishing(0, async () => ({}), []);
+  for (const object of [published("a", "X", "K", "X"), node("b", "X")]) cluster.upsert(object);
+  await eventually("a patch", () => sent.length > 0);
+  expect(sent.map(written)).toEqual([[null, ["K"]]]);
+  publisher.stop();
+});
+
+it("withdraws at the end, from the node as it is then, and publishes nothing after it", async () => {
+  let stands = published("a", "X", "K", "X");
+  const refusals = [new ApiError(409, "")];
+  const { cluster, sent, publisher } = publishing(60_000, async () => {
+    const isPatch = sent.at(-1)?.method === "PATCH";
+    const refusal = isPatch ? refusals.pop() : undefined;
+    // The kubelet was first.
+    if (refusal) stands = published("a", "X", "K", "L", "X");
+    if (refusal) throw refusal;
+    return stands;
+  });
+  cluster.upsert(stands);
+  await publisher.withdraw();
+  const patches = sent.filter(({ method }) => method === "PATCH");
+  expect(patches.map(written)).toEqual([
+    [null, ["K"]],
+    [null, ["K", "L"]],
+  ]);
+  cluster.upsert(node("a", "K"));
+  await untilStill("the number of requests", () => sent.length);
+  expect(sent).toHaveLength(4);
 });
