@@ -3,10 +3,10 @@ const IS_POISONED = process.env.SLUICE_POISON_READS === "1";
 const POISON = "\u00dbFREED MEMORY\u00db\r\n";
 
 /**
- * To be called with memory that will be used again, or the part of it that is free now, the moment it becomes free. A view that is still
- * looked at then shows the poison, whether or not other bytes have come meanwhile.
+ * To be called with memory that will be used again, or with the part of it from `start` to before `end`, the moment it becomes free. A view
+ * that is still looked at then shows the poison, whether or not other bytes have come meanwhile.
  */
-export function poisonFreed(memory: Uint8Array): void {
+export function poisonFreed(memory: Uint8Array, start = 0, end: number = memory.byteLength): void {
   if (!IS_POISONED) return;
-  Buffer.from(memory.buffer, memory.byteOffset, memory.byteLength).fill(POISON, "latin1");
+  Buffer.from(memory.buffer, memory.byteOffset, memory.byteLength).fill(POISON, start, end, "latin1");
 }

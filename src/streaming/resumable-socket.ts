@@ -62,7 +62,7 @@ export class ResumableSocket extends Duplex {
       onRoom: () => this.#writeOn(),
       onFinished: () => this.#finished(),
       onAbort: (_code, reason) => this.#fail("ended", reason),
-      onFreed: poisonFreed,
+      onFreed: (memory) => poisonFreed(memory),
     });
     // Whoever uses it listens as well; nobody need.
     this.on("error", () => {});

@@ -63,7 +63,7 @@ class ReadBuffer {
     }
     this.release();
     this.#areEarlierFree = true;
-    poisonFreed(this.#memory.subarray(0, this.#start));
+    poisonFreed(this.#memory, 0, this.#start);
   }
 
   /** Where to read to next, after a read that brought `bytesRead`. */
@@ -73,7 +73,7 @@ class ReadBuffer {
     if (this.#isChunkHeld) {
       this.#start += bytesRead;
     } else {
-      poisonFreed(this.#memory.subarray(this.#start, this.#start + bytesRead));
+      poisonFreed(this.#memory, this.#start, this.#start + bytesRead);
       if (this.#areEarlierFree) this.#start = 0;
     }
     this.#isChunkHeld = this.#areEarlierFree = false;
