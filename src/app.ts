@@ -6,7 +6,7 @@ import { buildCluster } from "./build-cluster.ts";
 import { type RunningIngress, startIngress } from "./build-ingress.ts";
 import { buildKnownNodes, buildKubelet, nodesForOperators } from "./build-kubelet.ts";
 import { buildKubeletListener } from "./build-kubelet-listener.ts";
-import { buildProbes, type ProbeParts } from "./build-probes.ts";
+import { type BuiltProbes, buildProbes, type ProbeParts } from "./build-probes.ts";
 import { buildResumption, startHolderServer } from "./build-resumption.ts";
 import { buildSharedProbes, type SharedProbes } from "./build-shared-probes.ts";
 import { closerOf, closeServer } from "./close-server.ts";
@@ -151,6 +151,8 @@ async function startParts(
   stops.push(() => node?.stop());
   const listSessions = () => [...sessions.list(), ...(node?.gateway.sessions.list() ?? [])];
   const listNodes = nodesForOperators(configuration, store, nodes);
+  // The admin listener answers while the rest is being started.
+  let startedProbes: Pick<BuiltProbes, "listProbes"> | undefined;
   const admin = createAdminServer({
     metrics,
     limits,
@@ -160,6 +162,7 @@ async function startParts(
     },
     listSessions,
     listNodes,
+    listProbes: () => startedProbes?.listProbes() ?? [],
     logger,
   });
   const closeApi = closerOf(api.server);
@@ -192,6 +195,7 @@ async function startParts(
   const { shareFindings } = surroundings;
   const sharedProbes = shareFindings && buildSharedProbes(configuration, probeParts, shareFindings);
   const probes = sharedProbes ?? (await buildProbes(configuration, probeParts));
+  startedProbes = probes;
   stops.push(() => probes.stop());
   const ingress =
     listeners.ingress &&

@@ -11,6 +11,7 @@ import type { Metrics } from "./observability/metrics.ts";
 import { withPodReadiness } from "./probes/pods/endpoint-readiness.ts";
 import { PodProbes } from "./probes/pods/pod-probes.ts";
 import type { RunProbe } from "./probes/run-probe.ts";
+import type { ProbeState } from "./probes/worker/probe-state.ts";
 import type { TimerWheel } from "./probes/worker/timer-wheel.ts";
 
 /** MAJOR.MINOR in `User-Agent: kube-probe/MAJOR.MINOR`. */
@@ -36,13 +37,19 @@ export interface PodProbeParts {
   readonly isSuccessor?: boolean;
 }
 
-/** Probes the containers of the pods on the nodes that `podProbes` names. Returns what stops it. */
+export interface BuiltPodProbes {
+  /** For `/debug/probes`. */
+  list(): readonly ProbeState[];
+  stop(): void;
+}
+
+/** Probes the containers of the pods on the nodes that `podProbes` names. */
 export function probePods(
   { podProbes, featureGates }: GatewayConfiguration,
   { store, metrics, logger, node, publishStatus, events, isSuccessor }: PodProbeParts,
   wheel: TimerWheel,
   runProbe: RunProbe,
-): () => void {
+): BuiltPodProbes {
   const ours = new Set(podProbes.nodeNames);
   const runtime = node !== undefined && ours.has(node.nodeName) ? node.runtime : undefined;
   const pods = new PodProbes({
@@ -62,7 +69,8 @@ export function probePods(
     // The whole text quotes bodies and outputs, which no log may hold.
     onEvent: (pod, container, event) => {
       const { namespace, name } = pod.metadata;
-      logger.warn({ namespace, pod: name, container, reason: event.reason }, event.summary);
+      const { reason, cause, summary } = event;
+      logger.warn({ namespace, pod: name, container, reason, cause }, summary);
       void events?.record(pod, container, event);
     },
     onProblem: (what, error) => logger.error({ error }, what),
@@ -79,9 +87,12 @@ export function probePods(
     });
   pods.start(isSuccessor);
   statuses?.start();
-  return () => {
-    statuses?.stop();
-    pods.stop();
+  return {
+    list: () => pods.list(),
+    stop: () => {
+      statuses?.stop();
+      pods.stop();
+    },
   };
 }
 

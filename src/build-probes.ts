@@ -4,6 +4,7 @@ import { probeGateways, probeNodes, type UpstreamProbeParts } from "./build-upst
 import type { GatewayConfiguration } from "./config/configuration.ts";
 import type { RunProbe } from "./probes/run-probe.ts";
 import { ProbeThreads } from "./probes/threads/probe-threads.ts";
+import type { ProbeState } from "./probes/worker/probe-state.ts";
 import { TimerWheel } from "./probes/worker/timer-wheel.ts";
 
 export type ProbeParts = PodProbeParts & UpstreamProbeParts;
@@ -11,6 +12,8 @@ export type ProbeParts = PodProbeParts & UpstreamProbeParts;
 export interface BuiltProbes {
   /** Of a streaming gateway, by name. */
   isGatewayHealthy(name: string): boolean;
+  /** Of our nodes' pods, for `/debug/probes`. */
+  listProbes(): readonly ProbeState[];
   stop(): void;
 }
 
@@ -30,13 +33,14 @@ export async function buildProbes(
   // The one that reads files comes first: the others start, and have to be stopped.
   const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel, runProbe));
   const stops: (() => void)[] = [];
-  if (configuration.podProbes.nodeNames.length > 0) {
-    stops.push(probePods(configuration, parts, wheel, runProbe));
-  }
+  const hasNodes = configuration.podProbes.nodeNames.length > 0;
+  const podProbes = hasNodes ? probePods(configuration, parts, wheel, runProbe) : undefined;
+  stops.push(() => podProbes?.stop());
   // Probes dial by themselves, and would judge a node by a way that is not the one of its sessions.
   if (nodes !== undefined && parts.kubelet.connect === undefined)
     stops.push(probeNodes(nodes, parts, wheel, runProbe));
   return {
+    listProbes: () => podProbes?.list() ?? [],
     isGatewayHealthy: (name) => gatewayProbes?.isHealthy(name) ?? true,
     stop: () => {
       gatewayProbes?.stop();

@@ -27,6 +27,7 @@ export function buildSharedProbes(
   let isStopped = false;
   return {
     isGatewayHealthy: (name) => own?.isGatewayHealthy(name) ?? !learned.isDead("gateway", name),
+    listProbes: () => own?.listProbes() ?? [],
     learn: (findings) => learned.learn(findings),
     begin: async (isSuccessor) => {
       if (isStopped) return;

@@ -41,6 +41,8 @@ export interface AdminServerOptions {
   readonly listSessions: () => readonly AdminSession[] | Promise<readonly AdminSession[]>;
   /** Every node, or the one of that name. */
   readonly listNodes?: (name?: string) => readonly AdminNode[] | Promise<readonly AdminNode[]>;
+  /** What `/debug/probes` shows; absent: 404. */
+  readonly listProbes?: () => readonly object[];
   /** Answers all paths that this listener has no answer for itself; 404 when absent. */
   readonly others?: (request: IncomingMessage, response: ServerResponse) => void;
   readonly limits: { readonly maxAdminConnections: number };
@@ -54,7 +56,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const ALIVE: HealthChecks = { ping: () => undefined };
 
 /**
- * The operators' listener: /livez, /readyz, /metrics, /debug/sessions, /debug/nodes and a page at /. It answers GET and HEAD, changes nothing, and
+ * The operators' listener: /livez, /readyz, /metrics, /debug/sessions, /debug/nodes, /debug/probes and a page at /. It answers GET and HEAD, changes nothing, and
  * knows no users, so it belongs on an address that only operators reach. Not yet listening.
  */
 export function createAdminServer(options: AdminServerOptions): Server {
@@ -110,6 +112,10 @@ async function answer(
       send(response, 200, "application/json", `${JSON.stringify(nodes)}\n`);
       break;
     }
+    case "/debug/probes":
+      if (options.listProbes === undefined) return answerOther(request, response, options);
+      send(response, 200, "application/json", `${JSON.stringify(options.listProbes())}\n`);
+      break;
     default:
       answerOther(request, response, options);
   }

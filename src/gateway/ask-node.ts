@@ -64,6 +64,7 @@ export async function askNode(
   if (second.response.kind === "switched") {
     gateway.nodes.recordFailure(target.node, webSocketPathOf(request.subresource), cause);
     gateway.metrics.nodes.fellBack(request.subresource, cause);
+    gateway.metrics.upgradeFailed(request.subresource);
     gateway.logger.warn(
       { node: target.node.name, subresource: request.subresource, code: refused.status, cause },
       "the node refused the WebSocket path that it declares; the session goes on over SPDY",

@@ -32,5 +32,7 @@ export async function handleStreaming(
   const readmit: Readmit = (user, { request, target, plan }) => {
     applyPolicy(user, request, target, plan, gateway);
   };
+  // From here on the session's record logs how it goes.
+  if (incoming.notes !== undefined) incoming.notes.isLogged = true;
   await runSession({ prepared, startedMs, trail: incoming.trail, ask, readmit }, client, gateway);
 }

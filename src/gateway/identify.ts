@@ -11,8 +11,10 @@ import type { IncomingStreaming } from "./incoming-request.ts";
 export async function identify(incoming: IncomingStreaming, gateway: GatewayContext): Promise<UserInfo> {
   const caller = await gateway.authenticator.authenticate(incoming);
   if (caller === undefined) throw unauthorized();
+  if (incoming.notes !== undefined) incoming.notes.user = caller.name;
   await incoming.trail?.received(caller);
   const user = await impersonate(caller, incoming.headers, gateway.authorizer);
+  if (incoming.notes !== undefined) incoming.notes.user = user.name;
   if (user !== caller) incoming.trail?.impersonating(user);
   return user;
 }

@@ -12,6 +12,14 @@ export interface RequestHead {
   readonly socket: Duplex;
 }
 
+/** What was learned of a request before it was refused. */
+export interface RequestNotes {
+  /** The name of the user it is for, once that is known. */
+  user?: string;
+  /** Its refusal has its line in the log. */
+  isLogged?: boolean;
+}
+
 /** A request as it came from the wire, whichever event of the HTTP server brought it. */
 export interface IncomingStreaming {
   readonly method: string;
@@ -26,6 +34,8 @@ export interface IncomingStreaming {
   readonly sourceAddresses?: readonly string[];
   /** The connection is that of a proxy of ours. */
   readonly isPeerTrusted?: boolean;
+  /** What the log says of a refusal. */
+  readonly notes?: RequestNotes | undefined;
   /** The audit record of this request; absent when nothing is recorded. */
   readonly trail?: AuditTrail | undefined;
 }

@@ -163,14 +163,16 @@ async function answerRequest(
   routes: ListenerRoutes,
 ): Promise<void> {
   let trail: AuditTrail | undefined;
+  let incoming: IncomingStreaming | undefined;
   try {
     const { method, target, headers } = downstream;
-    const incoming = incomingOf({ method, target, headers, socket }, gateway, routes);
+    incoming = incomingOf({ method, target, headers, socket }, gateway, routes);
     trail = incoming.trail;
     if (trail !== undefined) completeWithResponse(trail, downstream);
     await routes.handleRequest(incoming, downstream);
   } catch (error) {
     const refusal = statusErrorOf(error, gateway);
+    logRefusal(incoming, refusal, gateway);
     trail?.complete(refusal.status);
     routes.refuse(downstream, refusal);
     if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
@@ -187,8 +189,9 @@ async function answerUpgrade(
   const client = new PendingClient(socket, early);
   const answerContext = { clock: gateway.clock, lingerTimes: gateway.timeouts };
   let trail: AuditTrail | undefined;
+  let incoming: IncomingStreaming | undefined;
   try {
-    const incoming = incomingOf(request, gateway, routes);
+    incoming = incomingOf(request, gateway, routes);
     trail = incoming.trail;
     requireAllowedOrigin(incoming, gateway);
     await routes.handleUpgrade(incoming, client);
@@ -202,10 +205,25 @@ async function answerUpgrade(
       error.writeTo(socket, answerContext);
     } else {
       const refusal = statusErrorOf(error, gateway);
+      logRefusal(incoming, refusal, gateway);
       trail?.complete(refusal.status);
       routes.refuseUpgrade(socket, refusal, answerContext);
     }
   }
+}
+
+const MAX_LOGGED_PATH = 256;
+
+/** A request that may not be made has one line: a session's is written where it is counted. Not the query, which may hold a token. */
+function logRefusal(
+  incoming: IncomingStreaming | undefined,
+  { code, message: reason }: StatusError,
+  { logger }: ListenerContext,
+): void {
+  if (incoming === undefined || incoming.notes?.isLogged === true || (code !== 401 && code !== 403)) return;
+  const { method, url, remoteAddress, notes } = incoming;
+  const path = url.pathname.slice(0, MAX_LOGGED_PATH);
+  logger.info({ method, path, remoteAddress, user: notes?.user, code, reason }, "request refused");
 }
 
 /** An error that is no answer is a fault of ours: logged whole, told without details. */
@@ -241,6 +259,7 @@ function incomingOf(
     remoteAddress,
     sourceAddresses: edge.sourceAddressesOf(headers, remoteAddress),
     isPeerTrusted: edge.isTrustedProxy(remoteAddress),
+    notes: {},
   };
   return audit === undefined ? incoming : { ...incoming, trail: auditTrailOf(incoming, audit, routes) };
 }

@@ -61,7 +61,7 @@ export function planFor(
 ): Plan {
   if (node.mode === "websocket-only") return planForWebSocketOnly(subresource, offer);
   if (offer.transport !== "websocket") return CLIENT_SPEAKS_SPDY;
-  if (!wantsNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
+  if (!hasNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
 
   const isGateOn =
     subresource === "portforward" ? gates.PortForwardWebsockets : gates.TranslateStreamCloseWebsocketRequests;
@@ -101,7 +101,7 @@ export function planForRuntime(
   gates: Pick<PlanGates, "ExtendWebSocketsToKubelet">,
 ): Plan {
   if (offer.transport !== "websocket") return CLIENT_SPEAKS_SPDY;
-  if (!wantsNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
+  if (!hasNewProtocol(subresource, offer.protocols)) return RUNTIME_SPEAKS_IT;
   if (!gates.ExtendWebSocketsToKubelet) return { kind: "pass-through", reason: "gate-off" };
   return overSpdy(subresource, "runtime-speaks-spdy");
 }
@@ -112,7 +112,7 @@ export function planForRuntime(
  */
 export function planForWebSocketOnly(subresource: Subresource, offer: ClientOffer): Plan {
   if (offer.transport !== "websocket") return { kind: "bridge", reason: "spdy-over-websocket-hop" };
-  if (!wantsNewProtocol(subresource, offer.protocols))
+  if (!hasNewProtocol(subresource, offer.protocols))
     return { kind: "bridge", reason: "older-websocket-over-hop" };
   return isKnownToNodes(subresource, offer.protocols)
     ? { kind: "pass-through", reason: "only-websocket-passes" }
@@ -128,10 +128,15 @@ const CLIENT_SPEAKS_SPDY: Plan = { kind: "pass-through", reason: "client-speaks-
 const RUNTIME_SPEAKS_IT: Plan = { kind: "pass-through", reason: "runtime-speaks-it" };
 
 /** What KEP-4006 brought: WebSocket v5 for commands, the tunnel for port-forward. */
-function wantsNewProtocol(subresource: Subresource, protocols: readonly string[]): boolean {
+function hasNewProtocol(subresource: Subresource, protocols: readonly string[]): boolean {
   return subresource === "portforward"
     ? tunnelOffers(protocols).length > 0
     : protocols.includes("v5.channel.k8s.io");
+}
+
+/** The request offers what KEP-4006 brought, whatever becomes of it. */
+export function wantsNewProtocol(subresource: Subresource, offer: ClientOffer): boolean {
+  return offer.transport === "websocket" && hasNewProtocol(subresource, offer.protocols);
 }
 
 /** KEP-4006's text names the tunnel v2.portforward.k8s.io; kubelets only ever knew the name that shipped. */

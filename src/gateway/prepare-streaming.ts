@@ -6,11 +6,12 @@ import { locate, type StreamingTarget } from "../cluster/locate.ts";
 import { type HeaderList, hasHeader, headerValues } from "../upstream/header-list.ts";
 import { type AppliedPolicy, applyPolicy } from "./apply-policy.ts";
 import { requestedOptions } from "./audit-request.ts";
+import { clientOfferOf } from "./client-offer.ts";
 import type { GatewayContext } from "./context.ts";
 import { identify } from "./identify.ts";
 import { withoutFrontProxy } from "./identity-headers.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
-import { type Plan, planFor } from "./plan.ts";
+import { type Plan, planFor, wantsNewProtocol } from "./plan.ts";
 import { parseStreamingRequest, type StreamingPath, type StreamingRequest } from "./streaming-request.ts";
 
 /** A streaming request that may go ahead, and the way it will take. */
@@ -42,12 +43,14 @@ export async function countingRefusals<Decided>(
     return await decide();
   } catch (error) {
     const code = error instanceof StatusError ? error.code : 500;
-    const message = error instanceof Error ? error.message : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     gateway.metrics.streamingRefused(path.subresource, undefined, code);
-    gateway.logger.info(
-      { ...path, remoteAddress: incoming.remoteAddress, code, reason: message },
-      "request refused",
-    );
+    if (wantsNewProtocol(path.subresource, clientOfferOf(incoming.headers))) {
+      gateway.metrics.upgradeFailed(path.subresource);
+    }
+    const { remoteAddress, notes } = incoming;
+    gateway.logger.info({ ...path, remoteAddress, user: notes?.user, code, reason }, "request refused");
+    if (notes !== undefined) notes.isLogged = true;
     throw error;
   }
 }

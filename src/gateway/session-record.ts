@@ -108,7 +108,8 @@ export class SessionRecord {
     sessions.delete(this.#info.id);
     this.#auditEnd(report);
     metrics.streamingEnded(this.#info.subresource, this.#info.plan, report, durationSeconds);
-    logger.info({ session: this.#logFields(), ...report, durationSeconds }, "session ended");
+    const { message: reason, ...end } = report;
+    logger.info({ session: this.#logFields(), ...end, reason, durationSeconds }, "session ended");
   }
 
   #auditStart(code: number): void {
@@ -133,12 +134,12 @@ export class SessionRecord {
     this.#trail?.complete({});
   }
 
-  #notStarted(code: number, message: string): void {
+  #notStarted(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#giveBack?.();
     this.#gateway.metrics.streamingRefused(this.#info.subresource, this.#info.plan, code);
-    this.#gateway.logger.warn({ session: this.#logFields(), code, message }, "session refused");
+    this.#gateway.logger.warn({ session: this.#logFields(), code, reason }, "session refused");
   }
 
   #logFields(): Record<string, unknown> {

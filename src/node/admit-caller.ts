@@ -19,6 +19,7 @@ export async function admitCaller(
 ): Promise<UserInfo> {
   const user = await gateway.authenticator.authenticate(incoming);
   if (user === undefined) throw textRefusal(401, "Unauthorized");
+  if (incoming.notes !== undefined) incoming.notes.user = user.name;
   await incoming.trail?.received(user);
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
   const attributes = kubeletAttributes(user, nodeName, incoming.method, incoming.url.pathname);

@@ -47,6 +47,8 @@ export async function serveSession(
   const startedMs = node.gateway.clock.now();
   const session = await prepareSession(path, incoming, node);
   const ask = () => askRuntime(session, client.signal, node);
+  // From here on the session's record logs how it goes.
+  if (incoming.notes !== undefined) incoming.notes.isLogged = true;
   await runSession(
     { prepared: session.prepared, startedMs, trail: incoming.trail, ask },
     client,

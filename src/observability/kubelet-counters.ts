@@ -48,6 +48,9 @@ export class KubeletCounters implements KubernetesCounters {
     if (isHandledHere(plan)) this.#results.inc({ subresource, result: "failure" });
   }
 
+  /** Refused before a kubelet would handle it. */
+  upgradeFailed(): void {}
+
   ended(): void {}
 }
 

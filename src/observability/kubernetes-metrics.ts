@@ -92,6 +92,10 @@ export class KubernetesMetrics implements KubernetesCounters {
     }
   }
 
+  upgradeFailed(subresource: SubresourceLabel): void {
+    this.#attemptsOf(subresource).inc({ type: "failure" });
+  }
+
   ended(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void {
     this.#active.dec({ subresource, proxy_type: kepProxyType(plan) });
     if (plan.kind === "translate") {
@@ -100,9 +104,11 @@ export class KubernetesMetrics implements KubernetesCounters {
   }
 
   #upgradeAttempted(subresource: SubresourceLabel, plan: MeasuredPlan, type: "success" | "failure"): void {
-    if (isNewWebSocket(plan)) {
-      (subresource === "portforward" ? this.#portForwardV2 : this.#remoteCommandV5).inc({ type });
-    }
+    if (isNewWebSocket(plan)) this.#attemptsOf(subresource).inc({ type });
+  }
+
+  #attemptsOf(subresource: SubresourceLabel): Counter<"type"> {
+    return subresource === "portforward" ? this.#portForwardV2 : this.#remoteCommandV5;
   }
 
   /** A series that appears with its first event hides that event from rate(). */

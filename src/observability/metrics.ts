@@ -18,7 +18,13 @@ export interface MetricsOptions {
 /** What the sessions of a listener report to. */
 export type ListenerMetrics = Pick<
   Metrics,
-  "streamingRouted" | "streamingStarted" | "streamingRefused" | "streamingEnded" | "access" | "nodes"
+  | "streamingRouted"
+  | "streamingStarted"
+  | "streamingRefused"
+  | "upgradeFailed"
+  | "streamingEnded"
+  | "access"
+  | "nodes"
 >;
 
 /**
@@ -69,6 +75,11 @@ export class Metrics {
   /** No session came to be. Without a plan: refused before it was known where the request would go. */
   streamingRefused(subresource: SubresourceLabel, plan: MeasuredPlan | undefined, code: number): void {
     this.#streaming.streamingRefused(subresource, plan, code);
+  }
+
+  /** A WebSocket v5 or tunnel upgrade was attempted and failed, before it had a plan or before another plan was taken. */
+  upgradeFailed(subresource: SubresourceLabel): void {
+    this.#streaming.upgradeFailed(subresource);
   }
 
   /** A started session is over and no longer among the running ones. */

@@ -35,6 +35,8 @@ export interface KubernetesCounters {
   routed(subresource: SubresourceLabel, plan: MeasuredPlan, isWebSocket: boolean): void;
   started(subresource: SubresourceLabel, plan: MeasuredPlan): void;
   refused(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void;
+  /** An upgrade of the new protocols failed that has no plan, or not its last. */
+  upgradeFailed(subresource: SubresourceLabel): void;
   ended(subresource: SubresourceLabel, plan: MeasuredPlan, code: number): void;
 }
 
@@ -87,6 +89,11 @@ export class StreamingMetrics {
       this.#kubernetes.refused(subresource, plan, code);
     }
     this.#requests.inc({ subresource, plan: plan?.kind ?? "none", code: codeLabel(code) });
+  }
+
+  /** A WebSocket v5 or tunnel upgrade was attempted and failed, and nothing else of this request counts that. */
+  upgradeFailed(subresource: SubresourceLabel): void {
+    this.#kubernetes.upgradeFailed(subresource);
   }
 
   /** A started session is over and no longer among the running ones. */

@@ -86,6 +86,13 @@ describe("the admin listener", () => {
     );
   });
 
+  it("shows what came of each probe, where probes run", async () => {
+    const probe = { namespace: "default", pod: "web", container: "main", probe: "Liveness", rounds: 2 };
+    const answer = await ask(await listen({ listProbes: () => [probe] }), "GET", "/debug/probes");
+    expect(JSON.parse(answer.body)).toEqual([probe]);
+    expect((await ask(await listen({}), "GET", "/debug/probes")).status).toBe(404);
+  });
+
   it("lists running sessions as JSON", async () => {
     const session = {
       id: "1",

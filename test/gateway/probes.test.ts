@@ -33,7 +33,11 @@ async function startProbes(configurationText: string, manifests: string) {
   const metrics = new Metrics();
   const reports: { name: string; isHealthy: boolean; reason: string }[] = [];
   const logged: string[] = [];
-  const log = (_: unknown, message: string) => logged.push(message);
+  const causes: unknown[] = [];
+  const log = (fields: { cause?: unknown }, message: string) => {
+    logged.push(message);
+    causes.push(fields.cause);
+  };
   const probes = await buildProbes(configuration, {
     store,
     nodes: { reportProbe: (name, isHealthy, reason) => reports.push({ name, isHealthy, reason }) },
@@ -45,14 +49,14 @@ async function startProbes(configurationText: string, manifests: string) {
     logger: { debug: log, info: log, warn: log, error: log } as never,
   });
   stops.push(() => probes.stop());
-  return { store, metrics, reports, logged, probes };
+  return { store, metrics, reports, logged, causes, probes };
 }
 
 describe("probes of this gateway's pods", () => {
   it("a pod that fails its readiness leaves the Service's endpoints, and comes back", async () => {
     let isReady = true;
     const port = await serve(() => (isReady ? 200 : 503));
-    const { store, metrics, logged } = await startProbes(
+    const { store, metrics, logged, causes, probes } = await startProbes(
       "podProbes: { nodeNames: [ours] }\n",
       `apiVersion: v1
 kind: Pod
@@ -91,6 +95,16 @@ endpoints: [{ addresses: [127.0.0.1], conditions: { ready: true }, targetRef: { 
     isReady = false;
     await eventually("out of the endpoints", () => condition() === "False" && readyAddresses() === 0);
     expect(logged).toContain("Readiness probe failed");
+    expect(causes).toContain("HTTP status 503");
+    expect(probes.listProbes()).toMatchObject([
+      {
+        pod: "web",
+        container: "main",
+        probe: "Readiness",
+        result: "Failure",
+        lastFailure: { cause: "HTTP status 503" },
+      },
+    ]);
     isReady = true;
     await eventually("back", () => condition() === "True" && readyAddresses() === 1);
     expect(await metrics.expose()).toMatch(

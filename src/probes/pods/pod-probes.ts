@@ -6,6 +6,7 @@ import type { ProbeGates } from "../probe-target.ts";
 import type { RunProbe } from "../run-probe.ts";
 import { withReadyConditions } from "../worker/derive-status.ts";
 import { ProbeManager } from "../worker/probe-manager.ts";
+import type { ProbeState } from "../worker/probe-state.ts";
 import type { ProbeEvent } from "../worker/prober.ts";
 import type { TimerWheel } from "../worker/timer-wheel.ts";
 import { type RestartRequest, restartRequest } from "./restart.ts";
@@ -112,6 +113,11 @@ export class PodProbes {
     if (!this.#pods.has(podUid) || isDeepStrictEqual(this.#reported.get(podUid), status)) return;
     this.#reported.set(podUid, status);
     this.#publishLater(podUid);
+  }
+
+  /** Every probe that runs, and what came of it. */
+  list(): readonly ProbeState[] {
+    return this.#manager.list();
   }
 
   get workerCount(): number {

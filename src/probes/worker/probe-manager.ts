@@ -5,6 +5,7 @@ import type { ProbeResult } from "../probe-result.ts";
 import { type ContainerVerdicts, withVerdicts } from "./derive-status.ts";
 import { PROBE_KINDS, type ProbeKind, probeOf, timingOf } from "./probe-kind.ts";
 import { ProbeResults } from "./probe-results.ts";
+import type { ProbeState } from "./probe-state.ts";
 import { ProbeWorker } from "./probe-worker.ts";
 import { type ProbeEvent, type RoundResult, runRound } from "./prober.ts";
 import type { TimerWheel } from "./timer-wheel.ts";
@@ -40,6 +41,7 @@ export class ProbeManager implements ContainerVerdicts {
   readonly #startedMs: number;
   /** By pod uid, then by container and kind. */
   readonly #workers = new Map<string, Map<string, ProbeWorker>>();
+  readonly #failures = new WeakMap<ProbeWorker, NonNullable<ProbeState["lastFailure"]>>();
 
   constructor(options: ProbeManagerOptions) {
     this.#options = options;
@@ -95,6 +97,25 @@ export class ProbeManager implements ContainerVerdicts {
     let count = 0;
     for (const workers of this.#workers.values()) count += workers.size;
     return count;
+  }
+
+  /** Every probe that runs, and what came of it. */
+  list(): ProbeState[] {
+    return [...this.#workers].flatMap(([uid, workers]) => {
+      const pod = this.#options.readPod(uid);
+      if (pod === undefined) return [];
+      const { namespace = "", name } = pod.metadata;
+      return Array.from(workers.values(), (worker) => ({
+        namespace,
+        pod: name,
+        container: worker.containerName,
+        probe: worker.kind,
+        result: this.results[worker.kind].get(worker.containerId ?? ""),
+        lastRound: worker.lastResult,
+        rounds: worker.resultRun,
+        lastFailure: this.#failures.get(worker),
+      }));
+    });
   }
 
   worker(podUid: string, containerName: string, kind: ProbeKind): ProbeWorker | undefined {
@@ -188,8 +209,12 @@ export class ProbeManager implements ContainerVerdicts {
       kind,
       () => attempt(probe, { pod, container, containerId }, options),
       (event) => {
-        if (!options.signal.aborted) onEvent(pod, container.name, event);
+        if (options.signal.aborted) return;
+        const worker = this.worker(uid, container.name, kind);
+        if (worker !== undefined) this.#failures.set(worker, { cause: event.cause, at: new Date() });
+        onEvent(pod, container.name, event);
       },
+      probe.exec !== undefined,
     );
   }
 }

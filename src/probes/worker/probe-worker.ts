@@ -73,6 +73,18 @@ export class ProbeWorker {
     this.#options.onStopped();
   }
 
+  get kind(): ProbeKind {
+    return this.#options.kind;
+  }
+
+  get containerName(): string {
+    return this.#options.containerName;
+  }
+
+  get containerId(): string | undefined {
+    return this.#containerId;
+  }
+
   get isOnHold(): boolean {
     return this.#isOnHold;
   }

@@ -1,3 +1,4 @@
+import { failureReasonOf } from "../failure-reason.ts";
 import type { ProbeResult } from "../probe-result.ts";
 import type { ProbeKind } from "./probe-kind.ts";
 
@@ -12,6 +13,8 @@ export interface ProbeEvent {
   readonly message: string;
   /** The same without quotations. */
   readonly summary: string;
+  /** Why a probe failed, without quotations. */
+  readonly cause?: string | undefined;
 }
 
 /** Attempts without a pause; only errors are tried again, never failures. */
@@ -22,6 +25,7 @@ export async function runRound(
   kind: ProbeKind,
   attempt: () => Promise<ProbeResult>,
   onEvent: (event: ProbeEvent) => void,
+  isCommand = false,
 ): Promise<RoundResult> {
   let last = await attempt();
   for (let attempts = 1; last.error !== undefined && attempts < MAX_PROBE_ATTEMPTS; attempts++) {
@@ -29,7 +33,13 @@ export async function runRound(
   }
   const { result, message, error } = last;
   const record = (reason: string, summary: string, detail: string) =>
-    onEvent({ type: "Warning", reason, message: `${summary}: ${detail}`, summary });
+    onEvent({
+      type: "Warning",
+      reason,
+      message: `${summary}: ${detail}`,
+      summary,
+      cause: failureReasonOf(last, isCommand),
+    });
   if (error !== undefined) {
     record("Unhealthy", `${kind} probe errored and resulted in ${result.toLowerCase()} state`, error);
     return undefined;

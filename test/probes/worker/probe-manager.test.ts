@@ -75,7 +75,10 @@ describe("TestProbe", () => {
       await runRound(
         "Liveness",
         async () => answer,
-        ({ summary }) => summaries.push(summary),
+        ({ summary, cause }) => {
+          summaries.push(summary);
+          expect(cause).not.toContain("s3cret");
+        },
       );
     }
     expect(summaries).toEqual([

@@ -1,0 +1,35 @@
+import type { ProbeResult } from "./probe-result.ts";
+
+/** What texts of probes contain, and the words for the log: the texts quote bodies, outputs, paths and host names, which no log may hold. */
+const REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
+  [/connection refused/, "connection refused"],
+  [/no such host/, "no such host"],
+  [/no route to host|network is unreachable/, "no route to host"],
+  [/connection reset|broken pipe/, "connection reset"],
+  [/deadline exceeded|timeout|timed out|within \d/i, "timed out"],
+  [/x509|tls:|certificate/, "TLS handshake failed"],
+  [/malformed HTTP|server gave HTTP/, "the server does not speak HTTP there"],
+  [/\bEOF\b/, "the server closed the connection"],
+];
+
+/** Why a probe failed, in words that hold nothing of what was sent or answered; undefined where there is nothing to say. */
+export function failureReasonOf(
+  { wire, message, error, result }: ProbeResult,
+  isCommand: boolean,
+): string | undefined {
+  if (result === "Success" && error === undefined) return undefined;
+  // A command's output decides nothing, and may be anything.
+  if (isCommand) {
+    if (error !== undefined) return "the command could not be run";
+    return /timed out/.test(message) ? "the command timed out" : "the command's exit code is not 0";
+  }
+  if (wire.status !== undefined) {
+    return wire.redirects !== undefined && result === "Warning"
+      ? "redirects to another host"
+      : `HTTP status ${wire.status}`;
+  }
+  if (wire.grpcStatus !== undefined && wire.grpcStatus !== "OK") return `gRPC status ${wire.grpcStatus}`;
+  const text = error ?? message;
+  if (text.startsWith("service unhealthy")) return "gRPC: the service is not SERVING";
+  return REASONS.find(([pattern]) => pattern.test(text))?.[1] ?? "the answer could not be read";
+}
