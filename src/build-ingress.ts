@@ -94,7 +94,7 @@ export async function startIngress(
     onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
   });
   // It stops listening when it drains.
-  const requests = new PlainRequests(() => {});
+  const requests = new PlainRequests(configuration.limits.maxConcurrentIngressRequests, () => {});
   const context: IngressContext = {
     ...gateway,
     metrics,

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Logger } from "../observability/logger.ts";
+import { Http1Turns } from "../upstream/http1-turns.ts";
 import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
 
@@ -65,12 +66,16 @@ export function createAdminServer(options: AdminServerOptions): Server {
     headersTimeout: REQUEST_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
   };
-  const server = createServer(httpOptions, (request, response) => {
+  const turns = new Http1Turns();
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
     answer(request, response, options).catch((error: unknown) => {
       options.logger.error({ error, path: request.url }, "an admin request failed");
       sendText(response, 500, "internal server error\n");
     });
-  });
+  };
+  const server = createServer(httpOptions, (request, response) => turns.take(request, response, serve));
+  // Bounded by bytes; Node would cut the rest without a word.
+  server.maxHeadersCount = 0;
   server.maxConnections = options.limits.maxAdminConnections;
   return server;
 }

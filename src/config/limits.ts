@@ -7,8 +7,12 @@ export interface Limits {
   readonly maxConcurrentSessions: number;
   /** Request line and headers of a client's request. Past it: 431. */
   readonly maxRequestHeaderBytes: number;
-  /** Header lines of a client's request. That many or more: 431. */
+  /** Header lines of a client's request. Past it: 431. */
   readonly maxRequestHeaders: number;
+  /** Plain requests in flight at each listener but the front door's, those without an end (watches, followed logs) not counted. Past it: 429. */
+  readonly maxConcurrentRequests: number;
+  /** Requests that the front door forwards at a time. Past it: 503. */
+  readonly maxConcurrentIngressRequests: number;
   /** Read and write buffer of one client connection: what Node holds before it stops reading, or asks us to stop writing. */
   readonly socketBufferBytes: number;
   /**
@@ -70,6 +74,8 @@ export const defaultLimits: Limits = {
   maxConcurrentSessions: 10_000,
   maxRequestHeaderBytes: 64 * 1024,
   maxRequestHeaders: 200,
+  maxConcurrentRequests: 1_000,
+  maxConcurrentIngressRequests: 10_000,
   socketBufferBytes: 64 * 1024,
   stalledPeerBufferBytes: 256 * 1024,
   maxUpgradeResponseHeadBytes: 1024 * 1024,
@@ -112,6 +118,8 @@ export const limitRanges: RangesOf<Limits> = {
   maxConcurrentSessions: { min: 1, max: 1_000_000 },
   maxRequestHeaderBytes: { min: 8 * KIB, max: 16 * MIB },
   maxRequestHeaders: { min: 32, max: 10_000 },
+  maxConcurrentRequests: { min: 1, max: 1_000_000 },
+  maxConcurrentIngressRequests: { min: 1, max: 1_000_000 },
   socketBufferBytes: { min: 4 * KIB, max: 16 * MIB },
   stalledPeerBufferBytes: { min: 4 * KIB, max: 64 * MIB },
   maxUpgradeResponseHeadBytes: { min: 4 * KIB, max: 16 * MIB },

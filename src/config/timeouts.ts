@@ -26,6 +26,8 @@ export interface Timeouts {
   readonly nodeMemoryMs: number;
   /** A container runtime's answer to a call that waits for no container. */
   readonly runtimeCallMs: number;
+  /** A client's connection without a request: longer than the 60 s after which common load balancers close their side. */
+  readonly keepAliveMs: number;
   /** A client's request head, from its first byte. */
   readonly handshakeMs: number;
   /** After the end of a session: a peer that neither sends nor closes for this long is let go. */
@@ -50,6 +52,7 @@ export const defaultTimeouts: Timeouts = {
   upgradeResponseMs: 30 * SECOND,
   nodeMemoryMs: HOUR,
   runtimeCallMs: 30 * SECOND,
+  keepAliveMs: 75 * SECOND,
   handshakeMs: 30 * SECOND,
   lingerIdleMs: 60 * SECOND,
   lingerMaxMs: 10 * MINUTE,
@@ -72,6 +75,7 @@ export const timeoutRanges: { readonly [Name in keyof Timeouts]: Range } = {
   upgradeResponseMs: UPSTREAM_WAIT,
   nodeMemoryMs: { min: 1 * SECOND, max: LONGEST },
   runtimeCallMs: UPSTREAM_WAIT,
+  keepAliveMs: { min: 1 * SECOND, max: LONGEST },
   handshakeMs: UPSTREAM_WAIT,
   lingerIdleMs: { min: 100, max: LONGEST },
   lingerMaxMs: { min: 100, max: LONGEST },

@@ -27,10 +27,7 @@ export interface Http2Handlers {
   onConnect(request: Http2Request): void;
 }
 
-export type Http2Limits = Pick<
-  Limits,
-  "maxHttp2Streams" | "maxRequestHeaderBytes" | "maxRequestHeaders" | "socketBufferBytes"
->;
+export type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "socketBufferBytes">;
 
 /** A connection without an open stream is closed after this long, as kube-apiserver closes its own. */
 export const HTTP2_IDLE_MS = 90_000;
@@ -63,7 +60,8 @@ export class Http2Connections {
         // What one stream's peer may send that nobody reads: the same as on a connection of its own.
         initialWindowSize: limits.socketBufferBytes,
       },
-      maxHeaderListPairs: limits.maxRequestHeaders,
+      // Bounded by bytes here, each pair counting 32 and more: past these node:http2 resets, past `maxRequestHeaders` we answer.
+      maxHeaderListPairs: limits.maxRequestHeaderBytes,
       maxSendHeaderBlockLength: MAX_SENT_HEADER_BLOCK_BYTES,
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,

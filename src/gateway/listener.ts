@@ -1,15 +1,21 @@
-import { createServer as createHttpServer, type IncomingMessage, type Server } from "node:http";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
-import { createServer as createHttpsServer, type ServerOptions } from "node:https";
+import { createServer as createHttpsServer } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
-import { genericError, internalError, StatusError } from "../api/status.ts";
+import { genericError, internalError, StatusError, tooManyRequests } from "../api/status.ts";
 import { UNREAD_BODY_LINGER_MS } from "../upstream/forward-options.ts";
 import { headerListOf } from "../upstream/header-list.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
 import { Http1Downstream } from "../upstream/http1-downstream.ts";
+import { Http1Turns, http1OptionsOf } from "../upstream/http1-turns.ts";
 import { Http2Downstream } from "../upstream/http2-downstream.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { AnswerContext } from "./answer.ts";
@@ -56,7 +62,8 @@ export interface Listener {
   flushed(timeoutMs: number): Promise<void>;
 }
 
-const MAX_HANDSHAKE_CHECK_MS = 5_000;
+/** As kube-apiserver says it. */
+const RETRY_AFTER_SECONDS = 1;
 
 /** A listener with every bound that clients meet before they are known. Not yet listening. */
 export function createListener(
@@ -65,18 +72,7 @@ export function createListener(
   options: ListenerOptions,
 ): Listener {
   const { limits, timeouts } = gateway;
-  const httpOptions: ServerOptions = {
-    maxHeaderSize: limits.maxRequestHeaderBytes,
-    headersTimeout: timeouts.handshakeMs,
-    // How often Node looks for heads that are late.
-    connectionsCheckingInterval: Math.min(timeouts.handshakeMs, MAX_HANDSHAKE_CHECK_MS),
-    // A client's whole body may take long; only its head may not.
-    requestTimeout: 0,
-    highWaterMark: limits.socketBufferBytes,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: 30_000,
-  };
+  const httpOptions = http1OptionsOf(limits, timeouts);
   const server =
     options.tls === undefined
       ? createHttpServer(httpOptions)
@@ -84,25 +80,33 @@ export function createListener(
           ...httpOptions,
           ...tlsOptionsOf(options.tls, timeouts.handshakeMs, options.http2),
         });
-  server.maxHeadersCount = limits.maxRequestHeaders;
+  server.maxHeadersCount = 0;
   capConnections(server, {
     maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
     isExempt: (address) => gateway.edge.isTrustedProxy(address),
     onRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
   });
 
-  const plainRequests = new PlainRequests(() => server.close());
+  const plainRequests = new PlainRequests(limits.maxConcurrentRequests, () => server.close());
   const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
     answerRequest: (downstream, socket) => {
-      plainRequests.add(downstream);
-      return answerRequest(downstream, socket, gateway, routes);
+      if (plainRequests.add(downstream)) return answerRequest(downstream, socket, gateway, routes);
+      // kube-apiserver's words.
+      const refusal = tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
+      return refuse(downstream, refusal, routes);
     },
     answerUpgrade: (request, client, early) => answerUpgrade(request, client, early, gateway, routes),
   };
-  server.on("request", (request, response) => {
+  const turns = new Http1Turns();
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
     void listener.answerRequest(new Http1Downstream(request, response), request.socket);
-  });
+  };
+  server.on("request", (request, response) => turns.take(request, response, serve));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (turns.isBusy(socket)) {
+      socket.destroy();
+      return;
+    }
     const { method = "GET", url: target = "/" } = request;
     const headers = headerListOf(request.rawHeaders);
     void listener.answerUpgrade({ method, target, headers, socket }, socket, head);
@@ -174,9 +178,17 @@ async function answerRequest(
     const refusal = statusErrorOf(error, gateway);
     logRefusal(incoming, refusal, gateway);
     trail?.complete(refusal.status);
-    routes.refuse(downstream, refusal);
-    if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
+    await refuse(downstream, refusal, routes);
   }
+}
+
+async function refuse(
+  downstream: HttpDownstream,
+  refusal: StatusError,
+  routes: Pick<ListenerRoutes, "refuse">,
+): Promise<void> {
+  routes.refuse(downstream, refusal);
+  if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
 }
 
 async function answerUpgrade(
@@ -247,8 +259,7 @@ function incomingOf(
   routes: ListenerRoutes,
 ): IncomingStreaming {
   requireOneSpelling(target);
-  // Node 20 drops lines past its bound without a word; newer ones answer 431 themselves.
-  if (headers.length >= limits.maxRequestHeaders) throw genericError(431, "too many header lines");
+  if (headers.length > limits.maxRequestHeaders) throw genericError(431, "too many header lines");
   const { remoteAddress = "" } = socket as Socket;
   const incoming = {
     method,

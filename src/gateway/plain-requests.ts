@@ -6,12 +6,14 @@ import type { HttpDownstream } from "../upstream/http-downstream.ts";
  */
 export class PlainRequests {
   readonly #stopListening: () => void;
+  readonly #maxInFlight: number;
   readonly #emptied: (() => void)[] = [];
   readonly #inFlight = new Set<HttpDownstream>();
   #isDraining = false;
 
   /** `stopListening`: takes no new connections. */
-  constructor(stopListening: () => void) {
+  constructor(maxInFlight: number, stopListening: () => void) {
+    this.#maxInFlight = maxInFlight;
     this.#stopListening = stopListening;
   }
 
@@ -19,18 +21,23 @@ export class PlainRequests {
     return this.#inFlight.size;
   }
 
-  /** To be called with each request before it is answered. */
-  add(downstream: HttpDownstream): void {
-    this.closeIfDraining(downstream);
-    if (isLongRunning(downstream.target)) return;
-    this.#inFlight.add(downstream);
+  /** To be called with each request before it is answered. False: it is one too many, and is to be refused. */
+  add(downstream: HttpDownstream): boolean {
+    if (isLongRunning(downstream.target)) {
+      this.closeIfDraining(downstream);
+      return true;
+    }
+    if (!this.begin(downstream)) return false;
     downstream.onClose(() => this.end(downstream));
+    return true;
   }
 
-  /** As `add`, for a caller that watches the request itself: `end` has to be called, whatever becomes of it. */
-  begin(downstream: HttpDownstream): void {
+  /** As `add`, for a caller that watches the request itself: after true `end` has to be called, whatever becomes of it. */
+  begin(downstream: HttpDownstream): boolean {
     this.closeIfDraining(downstream);
+    if (this.#inFlight.size >= this.#maxInFlight) return false;
     this.#inFlight.add(downstream);
+    return true;
   }
 
   end(downstream: HttpDownstream): void {

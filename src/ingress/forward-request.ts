@@ -38,9 +38,10 @@ export interface IncomingExchange extends RequestOrigin {
 /** One plain request, from its head to the end of its response. Never throws. */
 export function forwardRequest(exchange: IncomingExchange, context: IngressContext): void {
   const { downstream, isTls } = exchange;
-  const request = readIngressRequest(downstream.method, downstream.target, downstream.headers);
+  const { method, target, headers } = downstream;
+  const request = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders);
   if ("problem" in request) {
-    answer(exchange, ingressAnswer(400, request.problem, downstream.headers), context);
+    answer(exchange, ingressAnswer(request.status, request.problem, headers), context);
     return;
   }
   const chosen = chooseBackend(request, downstream.headers, isTls, context);
@@ -57,6 +58,11 @@ function forward(
   chosen: ChosenUpstream,
   context: IngressContext,
 ): void {
+  if (!context.requests.begin(exchange.downstream)) {
+    const { headers } = exchange.downstream;
+    answer(exchange, ingressAnswer(503, "too many requests at a time", headers), context);
+    return;
+  }
   const forwarding = new IngressForwarding(exchange, request, chosen, context);
   if (chosen.appProtocol === H2C_APP_PROTOCOL) {
     void forwardOverHttp2(exchange.downstream, {
@@ -95,7 +101,6 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.#request = request;
     this.#chosen = chosen;
     this.#context = context;
-    context.requests.begin(exchange.downstream);
   }
 
   get path(): string {

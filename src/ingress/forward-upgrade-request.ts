@@ -43,8 +43,8 @@ export async function forwardUpgradeRequest(
   };
   // Without a listener an ECONNRESET would end the process.
   socket.on("error", () => socket.destroy());
-  const read = readIngressRequest(method, target, headers);
-  if ("problem" in read) return refuse(ingressAnswer(400, read.problem, headers));
+  const read = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders);
+  if ("problem" in read) return refuse(ingressAnswer(read.status, read.problem, headers));
   const chosen = chooseBackend(read, headers, origin.isTls, context);
   if (chosen.type === "answer") return refuse(chosen.answer);
   if (chosen.type === "local") {

@@ -18,6 +18,7 @@ const REASONS: Readonly<Record<number, string>> = {
   404: "Not Found",
   408: "Request Timeout",
   429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
   500: "Internal Server Error",
   501: "Not Implemented",
   502: "Bad Gateway",

@@ -15,6 +15,7 @@ export interface IngressRequest {
 }
 
 export interface BadIngressRequest {
+  readonly status: 400 | 431;
   readonly problem: string;
 }
 
@@ -28,20 +29,26 @@ export function readIngressRequest(
   method: string,
   target: string,
   headers: HeaderList,
+  maxHeaders: number,
 ): IngressRequest | BadIngressRequest {
+  if (headers.length > maxHeaders) return { status: 431, problem: "too many header lines" };
   const absolute = ABSOLUTE_FORM.exec(target);
   const hosts = absolute === null ? headerValues(headers, "host") : [absolute[1] ?? ""];
   const [authority] = hosts;
   if (authority === undefined || hosts.length !== 1) {
-    return { problem: hosts.length === 0 ? "missing Host header" : "more than one Host header" };
+    return bad(hosts.length === 0 ? "missing Host header" : "more than one Host header");
   }
   const host = hostForMatching(authority);
-  if (host === undefined) return { problem: "malformed Host header" };
+  if (host === undefined) return bad("malformed Host header");
   const ownTarget = absolute === null ? target : (absolute[2] ?? "");
   if (ownTarget === "*" && method === "OPTIONS") {
     return { method, authority, host, path: undefined, target: ownTarget };
   }
   const path = requestPathOf(ownTarget);
-  if (path === undefined) return { problem: "malformed request target" };
+  if (path === undefined) return bad("malformed request target");
   return { method, authority, host, ...path };
+}
+
+function bad(problem: string): BadIngressRequest {
+  return { status: 400, problem };
 }

@@ -8,10 +8,11 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { capConnections } from "../gateway/connection-cap.ts";
-import { Http2Connections } from "../gateway/http2-connections.ts";
+import { Http2Connections, type Http2Handlers } from "../gateway/http2-connections.ts";
 import { NOT_IMPLEMENTED, webSocketRequestOf } from "../gateway/websocket-stream.ts";
 import { headerListOf } from "../upstream/header-list.ts";
 import { Http1Downstream } from "../upstream/http1-downstream.ts";
+import { Http1Turns, http1OptionsOf } from "../upstream/http1-turns.ts";
 import { Http2Downstream } from "../upstream/http2-downstream.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { judgeByFirstBytes } from "./first-bytes.ts";
@@ -22,8 +23,6 @@ import { createSecureServer, type SecureServerOptions } from "./secure-server.ts
 
 /** The first bytes of a client that speaks HTTP/2 without having asked (RFC 9113 section 3.4). */
 const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-
-const MAX_HANDSHAKE_CHECK_MS = 5_000;
 
 export interface IngressServers {
   /** HTTP/1.1, and HTTP/2 with prior knowledge. */
@@ -102,18 +101,11 @@ export function createIngressServers(
 function createHttp1(context: IngressContext): HttpServer {
   const { limits, timeouts } = context;
   const server = createHttpServer({
-    maxHeaderSize: limits.maxRequestHeaderBytes,
-    headersTimeout: timeouts.handshakeMs,
-    // How often Node looks for heads that are late.
-    connectionsCheckingInterval: Math.min(timeouts.handshakeMs, MAX_HANDSHAKE_CHECK_MS),
-    requestTimeout: 0,
-    highWaterMark: limits.socketBufferBytes,
+    ...http1OptionsOf(limits, timeouts),
     // Read and answered by us: Node's own answer has no body.
     requireHostHeader: false,
-    keepAlive: true,
-    keepAliveInitialDelay: 30_000,
   });
-  server.maxHeadersCount = limits.maxRequestHeaders;
+  server.maxHeadersCount = 0;
   // Node keeps the time of a server's connections from here on; this one is handed its connections and never listens itself.
   server.emit("listening");
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
@@ -132,15 +124,22 @@ function createHttp1(context: IngressContext): HttpServer {
       context,
     );
   };
-  server.on("request", (request, response) => forward(request, response, false));
-  server.on("checkContinue", (request, response) => forward(request, response, true));
+  const turns = new Http1Turns();
+  const serve = (request: IncomingMessage, response: ServerResponse): void =>
+    forward(request, response, false);
+  const serveExpecting = (request: IncomingMessage, response: ServerResponse): void =>
+    forward(request, response, true);
+  server.on("request", (request, response) => turns.take(request, response, serve));
+  server.on("checkContinue", (request, response) => turns.take(request, response, serveExpecting));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (request.headers.upgrade?.toLowerCase() === "h2c") ignoreUpgrade(request, socket, head, server);
+    if (turns.isBusy(socket)) socket.destroy();
+    else if (request.headers.upgrade?.toLowerCase() === "h2c") ignoreUpgrade(request, socket, head, server);
     else void forwardUpgradeRequest(http1Upgrade(request, socket, head), context);
   });
   // Without a listener Node would close the connection without a word.
   server.on("connect", (_request, socket) => {
-    socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    if (turns.isBusy(socket)) socket.destroy();
+    else socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
   });
   return server;
 }
@@ -152,7 +151,7 @@ function http1Upgrade(request: IncomingMessage, client: Duplex, early: Buffer): 
 }
 
 function http2For(context: IngressContext): Http2Connections {
-  return new Http2Connections(context.limits, {
+  const handlers: Http2Handlers = {
     onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
       const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
       forwardRequest(
@@ -182,7 +181,8 @@ function http2For(context: IngressContext): Http2Connections {
         context,
       );
     },
-  });
+  };
+  return new Http2Connections(context.limits, handlers, context.timeouts.keepAliveMs);
 }
 
 /** Tells HTTP/2 with prior knowledge from HTTP/1.1; undefined while it may be both. */

@@ -80,7 +80,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   "src/standin": ["protocols/*", "src/streaming", "src/api", "src/config"],
   // Several processes as one gateway: links, hand-over, replacement.
   "src/workers": ["src/access", "src/api", "src/config", "src/observability"],
-  "src/admin": ["src/observability", "src/config"],
+  "src/admin": ["src/observability", "src/config", "src/upstream"],
   "src/demo": ["protocols/*", "src/standin", "src/upstream", "src/config", "src/observability"],
   "src/cli": "everything",
   src: "everything", // src/main.ts and src/app.ts, the composition root

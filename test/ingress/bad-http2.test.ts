@@ -163,13 +163,10 @@ describe("headers of 64 KiB", () => {
     expect(await exchange(session(), lines(60, 1_000))).toBe(200);
   });
 
-  it.each([
-    ["in many lines", lines(100, 1_000)],
-    ["of too many lines", lines(400, 10)],
-  ])("and more, %s, cost the stream and no other", async (_what, headers) => {
+  it("and more in many lines cost the stream and no other", async () => {
     const client = session();
     expect(await exchange(client)).toBe(200);
-    expect(await exchange(client, headers)).toBe(
+    expect(await exchange(client, lines(100, 1_000))).toBe(
       `ERR_HTTP2_STREAM_ERROR ${constants.NGHTTP2_ENHANCE_YOUR_CALM}`,
     );
     expect(await exchange(client)).toBe(200);

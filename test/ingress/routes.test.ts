@@ -219,7 +219,7 @@ describe("a request's host and target", () => {
     ["OPTIONS", "*", [["Host", "x.com"]], { host: "x.com", path: undefined, target: "*" }],
     ["GET", "/", [["hOST", "x.com"]], { host: "x.com", authority: "x.com" }],
   ] as const)("%s %s", (method, target, headers, expected) => {
-    expect(readIngressRequest(method, target, headers)).toMatchObject(expected);
+    expect(readIngressRequest(method, target, headers, 200)).toMatchObject(expected);
   });
 
   it.each([
@@ -237,6 +237,6 @@ describe("a request's host and target", () => {
     ["a target without slash", "x", [["Host", "a"]]],
     ["* with GET", "*", [["Host", "a"]]],
   ] as const)("%s is a bad request", (_what, target, headers) => {
-    expect(readIngressRequest("GET", target, headers)).toHaveProperty("problem");
+    expect(readIngressRequest("GET", target, headers, 200)).toHaveProperty("problem");
   });
 });

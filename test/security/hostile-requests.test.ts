@@ -196,12 +196,11 @@ describe("hostile requests", () => {
     const long = Object.fromEntries(
       Array.from({ length: 100 }, (_, index) => [`x-${index}`, "v".repeat(1_000)]),
     );
-    for (const headers of [many, long]) {
-      expect(await ask(client, "/version", headers)).toMatchObject({
-        status: 0,
-        rstCode: constants.NGHTTP2_ENHANCE_YOUR_CALM,
-      });
-    }
+    expect(await ask(client, "/version", many)).toMatchObject({ status: 431 });
+    expect(await ask(client, "/version", long)).toMatchObject({
+      status: 0,
+      rstCode: constants.NGHTTP2_ENHANCE_YOUR_CALM,
+    });
     expect((await ask(client, "/version")).status).toBe(200);
     client.destroy();
   });
