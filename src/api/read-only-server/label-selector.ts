@@ -4,7 +4,8 @@ import { labelValueProblems, qualifiedNameProblems } from "../validation/name-ru
 type Labels = Readonly<Record<string, string>>;
 export type LabelMatcher = (labels: Labels) => boolean;
 
-const TOKEN = /\s*(?:(?<symbol>==|!=|[=!,()<>])|(?<word>[^\s=!,()<>]+))/y;
+/** White space is what Go's lexer takes for it: no-break spaces belong to words, where they are refused. */
+const TOKEN = /[ \t\r\n]*(?:(?<symbol>==|!=|[=!,()<>])|(?<word>[^ \t\r\n=!,()<>]+))/y;
 const END = "";
 
 /**
@@ -86,18 +87,26 @@ function parseValues(tokens: Tokens): Set<string> {
 }
 
 function parseInteger(text: string): bigint {
-  if (!/^[+-]?\d+$/.test(text)) {
+  const number = int64Of(text);
+  if (number === undefined) {
     throw unparsable(
       `values[0]: Invalid value: ${JSON.stringify(text)}: for 'Gt', 'Lt' operators, the value must be an integer`,
     );
   }
-  return BigInt(text.replace("+", ""));
+  return number;
 }
 
 function isBeyond(value: string, operator: "<" | ">", bound: bigint): boolean {
-  if (!/^[+-]?\d+$/.test(value)) return false;
-  const number = BigInt(value.replace("+", ""));
+  const number = int64Of(value);
+  if (number === undefined) return false;
   return operator === ">" ? number > bound : number < bound;
+}
+
+/** As strconv.ParseInt: what does not fit is none. */
+function int64Of(text: string): bigint | undefined {
+  if (!/^[+-]?\d+$/.test(text)) return undefined;
+  const number = BigInt(text.replace("+", ""));
+  return BigInt.asIntN(64, number) === number ? number : undefined;
 }
 
 function has(labels: Labels, key: string): boolean {

@@ -6,7 +6,14 @@ import { parseLabelSelector } from "../../../src/api/read-only-server/label-sele
 import { resources } from "../../../src/api/read-only-server/resources.ts";
 import { StatusError } from "../../../src/api/status.ts";
 
-const labels = { app: "web", tier: "front", level: "3", empty: "", "example.com/x": "y" };
+const labels = {
+  huge: "9223372036854775808",
+  app: "web",
+  tier: "front",
+  level: "3",
+  empty: "",
+  "example.com/x": "y",
+};
 
 describe("label selectors", () => {
   it.each([
@@ -26,6 +33,10 @@ describe("label selectors", () => {
     ["!app", false],
     ["level>2,level<4", true],
     ["level>3", false],
+    ["level<9223372036854775807", true],
+    ["app\t=\r\nweb", true],
+    // A label's value past int64 is no integer.
+    ["huge>1", false],
     ["app>1", false],
     ["empty=", true],
     ["empty=,app=web", true],
@@ -50,6 +61,12 @@ describe("label selectors", () => {
     "a=(",
     "!",
     "-a",
+    // No white space to Go's lexer.
+    "a\u00a0in (b)",
+    "a=b,\u00a0c",
+    "\ufeffa",
+    "a>9223372036854775808",
+    "a<-9223372036854775809",
   ])("%j is refused", (selector) => {
     expect(() => parseLabelSelector(selector)).toThrow(/^unable to parse requirement: /);
   });
