@@ -8,10 +8,18 @@ import { type RouteBackend, routeBackendOf } from "./route-backend.ts";
 import { type RouteOptions, routeOptionsOf } from "./route-options.ts";
 import { RouteTable } from "./route-table.ts";
 
+/** What no path has unescaped but what other controllers' users write in ImplementationSpecific. */
+const REGULAR_EXPRESSION = /[\\^$*()[\]{}|?]|\.\+/;
+
 /** A rule that is not served as written: a Warning Event of its Ingress. */
 export interface RouteProblem {
   readonly ingress: Ingress;
-  readonly reason: "SkippedBackend" | "InvalidAnnotation" | "DuplicateRoute" | "HostOfAnotherNamespace";
+  readonly reason:
+    | "SkippedBackend"
+    | "InvalidAnnotation"
+    | "DuplicateRoute"
+    | "HostOfAnotherNamespace"
+    | "RegularExpression";
   readonly message: string;
   /** For the log alone: namespace/name of another tenant's Ingress. */
   readonly owner?: string;
@@ -100,6 +108,10 @@ function addIngress(
     for (const { path = "", pathType, backend } of http?.paths ?? []) {
       const served = servedBackend(ingress, backend, path, options, problems);
       if (served === undefined) continue;
+      if (pathTypeOf(pathType) === "ImplementationSpecific" && REGULAR_EXPRESSION.test(path)) {
+        const message = `path ${JSON.stringify(path)} looks like a regular expression and is not one here: it is matched literally, as a prefix`;
+        problems.push({ ingress, reason: "RegularExpression", message });
+      }
       const route = {
         host,
         path,

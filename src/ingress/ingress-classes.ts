@@ -16,13 +16,13 @@ export interface ClassOptions {
  */
 export class IngressClasses {
   readonly #options: ClassOptions;
-  readonly #ours: ReadonlySet<string>;
+  readonly #ours: ReadonlyMap<string, IngressClass>;
   readonly #default: string | undefined;
 
   constructor(classes: readonly IngressClass[], options: ClassOptions) {
     this.#options = options;
     const ours = classes.filter(({ spec }) => spec?.controller === options.controllerName);
-    this.#ours = new Set(ours.map(({ metadata }) => metadata.name));
+    this.#ours = new Map(ours.map((each) => [each.metadata.name, each]));
     this.#default = defaultClassOf(classes)?.metadata.name;
   }
 
@@ -33,6 +33,16 @@ export class IngressClasses {
     }
     const named = spec?.ingressClassName ?? this.#default;
     return named === undefined ? this.#options.servesWithoutClass : this.#ours.has(named);
+  }
+
+  /** The warning for an Ingress whose class, one of ours, has parameters: we know no kind of them. */
+  ignoredParametersOf({ metadata, spec }: Ingress): string | undefined {
+    const name =
+      metadata.annotations?.[LEGACY_CLASS_ANNOTATION] ?? spec?.ingressClassName ?? this.#default ?? "";
+    const parameters = this.#ours.get(name)?.spec?.parameters;
+    if (parameters === undefined) return undefined;
+    const named = `${parameters.kind} ${JSON.stringify(parameters.name)}`;
+    return `IngressClass ${JSON.stringify(name)} has spec.parameters (${named}), which are not read`;
   }
 
   /** What to tell the owner of an Ingress that names two classes, where one of them is ours. */

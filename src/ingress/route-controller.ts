@@ -106,12 +106,15 @@ export class RouteController {
     if (this.#isStopped) return;
     this.#table = compiled.table;
     this.#certificates = certificates.table;
-    const ambiguous = cluster.list("Ingress").flatMap((ingress) => {
-      const message = owned.conflictOf(ingress);
-      return message === undefined ? [] : [{ ingress, reason: "AmbiguousClass", message }];
+    const ofClasses = cluster.list("Ingress").flatMap((ingress) => {
+      const [conflict, ignored] = [owned.conflictOf(ingress), owned.ignoredParametersOf(ingress)];
+      return [
+        ...(conflict === undefined ? [] : [{ ingress, reason: "AmbiguousClass", message: conflict }]),
+        ...(ignored === undefined ? [] : [{ ingress, reason: "IgnoredParameters", message: ignored }]),
+      ];
     });
     const tls = certificates.problems.map((problem) => ({ ...problem, reason: "InvalidCertificate" }));
-    onActive({ ingresses: compiled.ingresses, problems: [...compiled.problems, ...tls, ...ambiguous] });
+    onActive({ ingresses: compiled.ingresses, problems: [...compiled.problems, ...tls, ...ofClasses] });
   }
 }
 

@@ -234,6 +234,35 @@ describe("what they are compiled to", () => {
     expect(table.match("x.b.com", "/")).toMatchObject({ service: "wide" });
   });
 
+  it.each([
+    ["/api/v[0-9]+/.*", 1],
+    ["/a(/|$)(.*)", 1],
+    ["^/a", 1],
+    ["/a.b/c+d/~e", 0],
+    ["/", 0],
+  ])("ImplementationSpecific %s: %i warnings that it is no regular expression", (path, count) => {
+    const paths = [{ path, pathType: "ImplementationSpecific", backend: service("one") }];
+    const { problems } = compiled([ingress("regex", { rules: [{ host: "a.com", http: { paths } }] })]);
+    const message = `path ${JSON.stringify(path)} looks like a regular expression and is not one here: it is matched literally, as a prefix`;
+    expect(problems).toMatchObject(Array(count).fill({ reason: "RegularExpression", message }));
+  });
+
+  it("a Prefix is a path whatever it looks like", () => {
+    expect(compiled([ingress("a", { rules: [rule("a.com", "/a(.*)", service("one"))] })]).problems).toEqual(
+      [],
+    );
+  });
+
+  it("parameters of a class are not read, which its Ingresses are told", () => {
+    const parameters = { apiGroup: "example.com", kind: "Settings", name: "s" };
+    const theirs = classNamed("ours");
+    const classes = new IngressClasses([{ ...theirs, spec: { ...theirs.spec, parameters } }], options);
+    expect(classes.ignoredParametersOf(ingress("a", {}))).toBe(
+      'IngressClass "ours" has spec.parameters (Settings "s"), which are not read',
+    );
+    expect(classes.ignoredParametersOf(ingress("a", { ingressClassName: "other" }))).toBeUndefined();
+  });
+
   it("a StreamingGateway backend has its path as the prefix to strip", () => {
     const backend = { resource: { apiGroup: "sluice.dev", kind: "StreamingGateway", name: "a" } };
     const { table } = compiled([ingress("clusters", { rules: [rule(undefined, "/clusters/a/", backend)] })]);
