@@ -110,6 +110,7 @@ export async function startWorkers(
         worker.sessions = sessions;
         handOver.closed(closed);
       },
+      received: (id) => handOver.received(id),
       takePlace: ({ user, namespace }) => places.take(worker, user, namespace),
       giveBack: (place) => places.giveBack(place),
       audit: async (lines) => auditLog?.deliver(lines),

@@ -25,6 +25,8 @@ export type PlaceAnswer = { readonly place: number } | { readonly refusal: strin
 /** What the primary answers to its workers. */
 export type PrimaryCalls = {
   readonly listen: { readonly body: ListenCall; readonly answer: BoundAddress };
+  /** By its id: this worker has the connection. Comes before anything is read from it. */
+  readonly received: { readonly body: number; readonly answer: undefined };
   readonly report: { readonly body: WorkerReport; readonly answer: undefined };
   readonly takePlace: {
     readonly body: { readonly user: string; readonly namespace: string };

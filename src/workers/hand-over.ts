@@ -6,7 +6,8 @@ export interface Recipient {
   /** Takes no connections while it starts or after it died. */
   readonly isTaking: boolean;
   readonly sessions: number;
-  take(name: string, id: number, socket: Socket, done: (isSent: boolean) => void): void;
+  /** The socket stays open here as well, until the worker has it: see `HandOver.received`. `onLost`: it cannot be sent. */
+  take(name: string, id: number, socket: Socket, onLost: () => void): void;
 }
 
 export interface HandOverOptions {
@@ -28,7 +29,7 @@ interface Accepted {
 interface Handed {
   readonly recipient: Recipient;
   readonly network: string | undefined;
-  /** As long as it may not have left. */
+  /** As long as it may not have arrived. */
   onItsWay?: Accepted | undefined;
 }
 
@@ -69,11 +70,20 @@ export class HandOver {
     this.#give({ name, socket, network });
   }
 
+  /** The worker has this connection, and has not read from it yet: from now on it ends with the worker. */
+  received(id: number): void {
+    const handed = this.#handed.get(id);
+    // Closes our copy; the worker's stays open.
+    handed?.onItsWay?.socket.destroy();
+    if (handed !== undefined) handed.onItsWay = undefined;
+  }
+
   /** These connections are over, and count no more. */
   closed(ids: readonly number[]): void {
     for (const id of ids) {
       const handed = this.#handed.get(id);
       if (handed === undefined) continue;
+      handed.onItsWay?.socket.destroy();
       this.#handed.delete(id);
       add(this.#openOf, handed.recipient, -1);
       if (handed.network !== undefined) add(this.#countOf, handed.network, -1);
@@ -114,14 +124,13 @@ export class HandOver {
     this.#handed.set(id, handed);
     this.#lastTurn.set(recipient, id);
     add(this.#openOf, recipient, 1);
-    recipient.take(name, id, socket, (isSent) => {
-      if (isSent) handed.onItsWay = undefined;
-      else this.#takeBack(id);
-    });
+    recipient.take(name, id, socket, () => this.#takeBack(id));
   }
 
   #takeBack(id: number): void {
-    const accepted = this.#handed.get(id)?.onItsWay;
+    const handed = this.#handed.get(id);
+    const accepted = handed?.onItsWay;
+    if (handed !== undefined) handed.onItsWay = undefined;
     this.closed([id]);
     if (accepted === undefined) return;
     this.#options.logger.warn({ listener: accepted.name }, "a connection could not be handed over");

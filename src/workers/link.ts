@@ -47,14 +47,16 @@ export class Link<Local extends Calls, Remote extends Calls> {
     });
   }
 
-  /** Expects no answer. `done` hears whether it was sent, unless the other process dies in between. */
+  /** Expects no answer. The socket stays open here too. `onLost`: it could not be sent; not called when the other process dies later. */
   tell<Name extends keyof Remote & string>(
     name: Name,
     body: Remote[Name]["body"],
     socket?: Socket,
-    done: (isSent: boolean) => void = () => {},
+    onLost: () => void = () => {},
   ): void {
-    this.#send({ type: "call", name, body }, socket, done);
+    this.#send({ type: "call", name, body }, socket, (isSent) => {
+      if (!isSent) onLost();
+    });
   }
 
   ask<Name extends keyof Remote & string>(
@@ -76,7 +78,7 @@ export class Link<Local extends Calls, Remote extends Calls> {
   #send(envelope: Envelope, socket: Socket | undefined, done: (isSent: boolean) => void): void {
     try {
       if (this.#port.send === undefined) done(false);
-      else this.#port.send(envelope, socket, {}, (error) => done(error === null));
+      else this.#port.send(envelope, socket, { keepOpen: true }, (error) => done(error === null));
     } catch {
       // The channel closed in this very tick.
       done(false);

@@ -29,11 +29,12 @@ export class Worker implements Recipient, Prober, Watched {
   }
 
   get isTaking(): boolean {
-    return this.readySinceMs !== undefined && this.process.connected;
+    const { connected, exitCode, signalCode } = this.process;
+    return this.readySinceMs !== undefined && connected && exitCode === null && signalCode === null;
   }
 
-  take(name: string, id: number, socket: Socket, done: (isSent: boolean) => void): void {
-    this.link.tell("connection", { name, id }, socket, done);
+  take(name: string, id: number, socket: Socket, onLost: () => void): void {
+    this.link.tell("connection", { name, id }, socket, onLost);
   }
 
   learn(findings: readonly ProbeFinding[]): void {
@@ -116,7 +117,11 @@ export class WorkerPool {
     const worker = new Worker(index, child, handlersFor);
     this.#workers.set(index, worker);
     child.on("error", (error) => logger.error({ worker: index, error }, "a worker process failed"));
-    child.once("exit", (code, signal) => this.#gone(worker, code, signal));
+    child.once("exit", (code, signal) => {
+      // What it still said comes first: connections that it had received are not given to another.
+      if (child.connected) child.once("disconnect", () => this.#gone(worker, code, signal));
+      else this.#gone(worker, code, signal);
+    });
     try {
       await worker.link.ask("start", startOf(worker));
     } catch (error) {

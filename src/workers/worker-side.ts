@@ -65,6 +65,7 @@ export class WorkerSide {
       this.#over(id);
       return;
     }
+    this.#link.tell("received", id);
     // As the server would have accepted it; node:net's messages carry the connection alone.
     socket.allowHalfOpen = true;
     socket.setNoDelay(true);

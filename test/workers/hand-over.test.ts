@@ -9,10 +9,10 @@ class FakeWorker implements Recipient {
   isTaking = true;
   sessions = 0;
   /** Connections that it got, or that are on their way. */
-  readonly taken: { id: number; socket: Socket; done: (isSent: boolean) => void }[] = [];
+  readonly taken: { id: number; socket: Socket; onLost: () => void }[] = [];
 
-  take(_name: string, id: number, socket: Socket, done: (isSent: boolean) => void): void {
-    this.taken.push({ id, socket, done });
+  take(_name: string, id: number, socket: Socket, onLost: () => void): void {
+    this.taken.push({ id, socket, onLost });
   }
 }
 
@@ -79,7 +79,7 @@ describe("a connection goes to the worker with the least to do", () => {
     await accept();
     const [lost] = (workers[0] as FakeWorker).taken;
     (workers[0] as FakeWorker).isTaking = false;
-    lost?.done(false);
+    lost?.onLost();
     await expect.poll(counts).toEqual([1, 1]);
     expect((workers[1] as FakeWorker).taken[0]?.socket).toBe(lost?.socket);
   });
@@ -88,13 +88,15 @@ describe("a connection goes to the worker with the least to do", () => {
     const [first] = workers as [FakeWorker, FakeWorker];
     (workers[1] as FakeWorker).isTaking = false;
     for (let times = 0; times < 2; times += 1) await accept();
-    first.taken[0]?.done(true);
+    handOver.received(first.taken[0]?.id ?? 0);
     (workers[1] as FakeWorker).isTaking = true;
     first.isTaking = false;
     handOver.forget(first);
     await expect.poll(counts).toEqual([2, 1]);
     expect((workers[1] as FakeWorker).taken[0]?.socket).toBe(first.taken[1]?.socket);
     expect(handOver.openOf(first)).toBe(0);
+    // Our copies: the dead worker's, which is its own, and the one that is now on its way to the other.
+    expect(first.taken.map(({ socket }) => socket.destroyed)).toEqual([true, false]);
   });
 });
 

@@ -52,6 +52,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
     handlersFor: () => ({
       listen: (where) => where,
       report: () => {},
+      received: () => {},
       takePlace: () => ({ place: 1 }),
       giveBack: () => {},
       audit: () => {},

@@ -142,6 +142,26 @@ describe("two workers", () => {
     }
   });
 
+  it("serve the connections that were on their way to one that was killed", async () => {
+    gateway = await WorkerGateway.start({ script: echo });
+    const killed = gateway.pidOf(0);
+    process.kill(killed, "SIGSTOP");
+    let answered = 0;
+    const answers = Array.from({ length: 8 }, async () => {
+      const { status } = await fetch(`http://${gateway.authority}/healthz`, {
+        headers: { Connection: "close" },
+        signal: AbortSignal.timeout(60_000),
+      });
+      answered += 1;
+      return status;
+    });
+    // Those of the other worker; it then has no connection, and the stopped one has four.
+    await expect.poll(() => answered).toBeGreaterThanOrEqual(4);
+    process.kill(killed, "SIGKILL");
+    expect(await Promise.all(answers)).toEqual(Array(8).fill(200));
+    await expect.poll(() => gateway.metric("sluice_workers_ready")).toBe(2);
+  });
+
   it("hold limits together", async () => {
     gateway = await WorkerGateway.start({
       script: echo,
