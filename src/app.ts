@@ -92,7 +92,7 @@ async function startParts(
   const sessions = new Sessions(limits.maxConcurrentSessions);
   metrics.observeRunningSessions(() => sessions.list());
 
-  const cluster = await buildCluster(configuration, metrics, logger);
+  const cluster = await buildCluster(configuration, metrics, logger, surroundings.lastGoodManifests);
   stops.push(() => cluster.stop());
   const { store } = cluster;
   if (cluster.apiEndpoint !== undefined) listenerAddresses.push(cluster.apiEndpoint);

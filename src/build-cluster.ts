@@ -3,7 +3,7 @@ import type { ObjectKind, Pod, PodStatus } from "./api/objects.ts";
 import { connectThroughProxy, proxyServerOf } from "./client/proxy-connection.ts";
 import { ClusterStore } from "./cluster/cluster-store.ts";
 import { readManifestFiles } from "./cluster/manifest-files.ts";
-import { ManifestSource } from "./cluster/manifest-source.ts";
+import { type LastGoodManifests, ManifestSource } from "./cluster/manifest-source.ts";
 import { parseManifests } from "./cluster/manifests.ts";
 import type { LiveApi } from "./config/cluster.ts";
 import type { GatewayConfiguration } from "./config/configuration.ts";
@@ -60,6 +60,7 @@ export async function buildCluster(
   configuration: GatewayConfiguration,
   metrics: Metrics,
   logger: Logger,
+  lastGood?: LastGoodManifests | undefined,
 ): Promise<BuiltCluster> {
   // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
   const store = new ClusterStore({
@@ -72,7 +73,8 @@ export async function buildCluster(
   });
   const { live, manifests: paths } = configuration.cluster;
   if (live !== undefined) return buildLive(live, configuration, store, metrics, logger);
-  const manifests = await ManifestSource.start({ paths, store, gates: configuration.featureGates, logger });
+  const gates = configuration.featureGates;
+  const manifests = await ManifestSource.start({ paths, store, gates, logger, lastGood });
   return {
     store,
     lookUp: undefined,

@@ -17,6 +17,7 @@ import { MergedMetrics } from "./observability/merged-metrics.ts";
 import { alone, urlOf } from "./surroundings.ts";
 import type { BoundAddress, ListenCall, WorkerStart } from "./workers/calls.ts";
 import { HandOver } from "./workers/hand-over.ts";
+import { KeptManifests } from "./workers/kept-manifests.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatch } from "./workers/prober-watch.ts";
 import { SharedPlaces } from "./workers/shared-places.ts";
 import { SharedProbing } from "./workers/shared-probing.ts";
@@ -50,6 +51,7 @@ export async function startWorkers(
   const edge = new EdgeRules(configuration.edge);
   const places = new SharedPlaces(limits.maxConcurrentSessions, policy.limits);
   const auditLog = audit.log && openAuditLog(audit.log);
+  const keptManifests = new KeptManifests();
   const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
   const acceptors = new Map<string, Promise<Server>>();
   let isDraining = false;
@@ -113,6 +115,9 @@ export async function startWorkers(
       received: (id) => handOver.received(id),
       takePlace: ({ user, namespace }) => places.take(worker, user, namespace),
       giveBack: (place) => places.giveBack(place),
+      wantsManifests: (digest) => keptManifests.wants(digest),
+      keepManifests: (files) => keptManifests.keep(files),
+      recallManifests: () => keptManifests.files,
       audit: async (lines) => auditLog?.deliver(lines),
       found: (findings) => probing.found(worker, findings),
     }),

@@ -1,6 +1,7 @@
 import type { AddressInfo, Server } from "node:net";
 import { SessionQuotas } from "./access/policy/session-quotas.ts";
 import { type AuditDelivery, openAuditLog } from "./build-audit.ts";
+import type { LastGoodManifests } from "./cluster/manifest-source.ts";
 import type { AuditLogFile } from "./config/audit.ts";
 import type { SessionPolicy } from "./config/policy.ts";
 import type { Quotas } from "./gateway/context.ts";
@@ -31,6 +32,8 @@ export interface Surroundings {
   readonly siblings?: Siblings | undefined;
   /** Tells the other processes what was found, where one probes for all; absent: this process probes from its start. */
   readonly shareFindings?: ((findings: readonly ProbeFinding[]) => void) | undefined;
+  /** Where manifests that were right are kept for processes that start while they are wrong; absent: this process is the only one. */
+  readonly lastGoodManifests?: LastGoodManifests | undefined;
   /** What TLS tickets are encrypted with; absent: this process' own. */
   readonly ticketKeys?: Buffer | undefined;
 }

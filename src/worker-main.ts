@@ -48,6 +48,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     announce: (logger, fields, message) => logger.debug(fields, message),
     siblings: { processes: rest.workers, socketFolder: path.dirname(rest.adminSocket) },
     shareFindings: (findings) => primary.shareFindings(findings),
+    lastGoodManifests: primary.lastGoodManifests,
     ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
   };
   const logger = createLogger(configuration.logging);

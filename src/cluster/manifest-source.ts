@@ -20,6 +20,13 @@ export interface ReloadLogger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
+/** Manifests that were right, kept beyond the process that read them. */
+export interface LastGoodManifests {
+  keep(files: readonly ManifestFile[]): void;
+  /** Undefined when none were kept. */
+  recall(): Promise<readonly ManifestFile[] | undefined>;
+}
+
 export interface ManifestSourceOptions {
   /** Files and folders. */
   readonly paths: readonly string[];
@@ -27,6 +34,7 @@ export interface ManifestSourceOptions {
   /** Which optional fields of the objects are kept. */
   readonly gates: FeatureGates;
   readonly logger: ReloadLogger;
+  readonly lastGood?: LastGoodManifests | undefined;
   readonly watchPaths?: WatchPaths;
   readonly reloadDelayMs?: number;
   readonly now?: () => Date;
@@ -46,7 +54,7 @@ export class ManifestSource {
     this.#options = options;
   }
 
-  /** Loads and watches. Throws ConfigurationError when the files are wrong at the start: there is no last good state yet. */
+  /** Loads and watches. Throws ConfigurationError when the files are wrong at the start and no last good ones are known. */
   static async start(options: ManifestSourceOptions): Promise<ManifestSource> {
     const source = new ManifestSource(options);
     const { paths, watchPaths = watchFolders } = options;
@@ -57,7 +65,7 @@ export class ManifestSource {
         source.#options.logger.error({ paths, error: error.message }, "manifests are no longer watched"),
     });
     try {
-      await source.#load((files) => source.#readHere(files));
+      await source.#loadFirst();
     } catch (error) {
       await source.stop();
       throw error;
@@ -94,19 +102,41 @@ export class ManifestSource {
     const { logger, paths } = this.#options;
     let changes: number;
     try {
-      changes = await this.#load((files) => this.#readAside(files));
+      changes = await this.#load(await readManifestFiles(paths), (files) => this.#readAside(files));
     } catch (error) {
-      const problems = error instanceof Error ? error.message.split("\n") : [String(error)];
-      logger.error({ paths, problems }, "manifests are wrong, the last good ones stay in use");
+      this.#logWrong(error);
       return;
     }
     if (changes > 0) logger.info({ paths, changes }, "manifests reloaded");
   }
 
+  async #loadFirst(): Promise<void> {
+    const { paths, lastGood } = this.#options;
+    const read = (files: readonly ManifestFile[]) => this.#readHere(files);
+    try {
+      await this.#load(await readManifestFiles(paths), read);
+    } catch (error) {
+      const kept = error instanceof ConfigurationError ? await lastGood?.recall() : undefined;
+      if (kept === undefined) throw error;
+      this.#logWrong(error);
+      await this.#load(kept, read);
+    }
+  }
+
+  #logWrong(error: unknown): void {
+    const { logger, paths } = this.#options;
+    const problems = error instanceof Error ? error.message.split("\n") : [String(error)];
+    logger.error({ paths, problems }, "manifests are wrong, the last good ones stay in use");
+  }
+
   /** Returns the number of changes. */
-  async #load(read: (files: readonly ManifestFile[]) => Promise<KubernetesObject[]>): Promise<number> {
-    const { paths, store, now = () => new Date() } = this.#options;
-    const objects = await read(await readManifestFiles(paths));
+  async #load(
+    files: readonly ManifestFile[],
+    read: (files: readonly ManifestFile[]) => Promise<KubernetesObject[]>,
+  ): Promise<number> {
+    const { store, lastGood, now = () => new Date() } = this.#options;
+    const objects = await read(files);
+    lastGood?.keep(files);
     return this.#isStopped ? 0 : await inSlices(store.replacingAll(objects, now()));
   }
 

@@ -1,3 +1,4 @@
+import type { ManifestFile } from "../cluster/manifests.ts";
 import type { ProbeFinding } from "./probe-findings.ts";
 
 /** A listener by its name in the configuration, and where it is. */
@@ -34,6 +35,14 @@ export type PrimaryCalls = {
   };
   readonly giveBack: { readonly body: number; readonly answer: undefined };
   /** Events as lines of JSON. */
+  /** Whether manifests of this digest, which the worker found right, are to be sent. */
+  readonly wantsManifests: { readonly body: string; readonly answer: boolean };
+  readonly keepManifests: { readonly body: readonly ManifestFile[]; readonly answer: undefined };
+  /** The last that were right; undefined: none were. */
+  readonly recallManifests: {
+    readonly body: undefined;
+    readonly answer: readonly ManifestFile[] | undefined;
+  };
   readonly audit: { readonly body: readonly string[]; readonly answer: undefined };
   /** By the one that probes for all. */
   readonly found: { readonly body: readonly ProbeFinding[]; readonly answer: undefined };

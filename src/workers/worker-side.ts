@@ -1,6 +1,8 @@
 import type { Server, Socket } from "node:net";
 import { tooManyRequests } from "../api/status.ts";
+import type { LastGoodManifests } from "../cluster/manifest-source.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
+import { lastGoodManifests } from "./kept-manifests.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
 import type { ProbeFinding } from "./probe-findings.ts";
 
@@ -50,6 +52,15 @@ export class WorkerSide {
   /** Resolves when the primary has stored them, rejects when it could not. */
   writeAudit(lines: readonly string[]): Promise<void> {
     return this.#link.ask("audit", lines);
+  }
+
+  /** The primary keeps manifests that were right for workers that start while they are wrong. */
+  get lastGoodManifests(): LastGoodManifests {
+    return lastGoodManifests({
+      wants: (digest) => this.#link.ask("wantsManifests", digest),
+      keep: (files) => this.#link.tell("keepManifests", files),
+      recall: () => this.#link.ask("recallManifests", undefined),
+    });
   }
 
   /** What this worker's probes have found, for the others. */

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { get } from "node:http";
+import path from "node:path";
 import { eventually } from "./eventually.ts";
 import { PLAIN_TOKEN, PlainGatewayFiles } from "./plain-gateway.ts";
 import { type KubeletScript, ScriptedKubelet } from "./scripted-kubelet.ts";
@@ -59,6 +61,10 @@ export class WorkerGateway {
     return this.#files.write(name, text);
   }
 
+  read(name: string): string {
+    return readFileSync(path.join(path.dirname(this.configurationFile), name), "utf8");
+  }
+
   get configurationFile(): string {
     return this.#files.configurationFile;
   }
@@ -116,9 +122,9 @@ export class WorkerGateway {
     return Number(found?.split(" ").at(-1));
   }
 
-  admin(path: string): Promise<string> {
+  admin(page: string): Promise<string> {
     return new Promise((resolve, reject) => {
-      get(`${this.#served.adminUrl}${path}`, { agent: false }, async (response) => {
+      get(`${this.#served.adminUrl}${page}`, { agent: false }, async (response) => {
         let text = "";
         for await (const part of response) text += part;
         resolve(text);

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { PLAIN_TOKEN } from "../support/plain-gateway.ts";
 import { endExec, type KubeletScript, SUCCESS } from "../support/scripted-kubelet.ts";
 import type { V5Client } from "../support/v5-client.ts";
 import { WorkerGateway } from "../support/worker-gateway.ts";
@@ -37,6 +38,8 @@ const openOneByOne = async (count: number): Promise<{ client: V5Client; worker: 
   }
   return opened;
 };
+
+const logged = (message: string): number => gateway.log().split(`"${message}"`).length - 1;
 
 const finish = async (client: V5Client, input: Buffer): Promise<void> => {
   client.send(0, input);
@@ -160,6 +163,27 @@ describe("two workers", () => {
     process.kill(killed, "SIGKILL");
     expect(await Promise.all(answers)).toEqual(Array(8).fill(200));
     await expect.poll(() => gateway.metric("sluice_workers_ready")).toBe(2);
+  });
+
+  it("one that dies while manifests are wrong is replaced, with the last good ones", async () => {
+    gateway = await WorkerGateway.start({ script: echo });
+    const right = gateway.read("cluster.json");
+    const later = JSON.parse(right);
+    later.items.push({ apiVersion: "v1", kind: "Namespace", metadata: { name: "later" } });
+    gateway.write("cluster.json", JSON.stringify(later));
+    await expect.poll(() => logged("manifests reloaded")).toBe(2);
+    gateway.write("cluster.json", "kind: [");
+    await expect.poll(() => logged("manifests are wrong, the last good ones stay in use")).toBe(2);
+    // With the last worker that knew them, too.
+    for (const index of [0, 1]) process.kill(gateway.pidOf(index), "SIGKILL");
+    await expect.poll(() => gateway.metric('sluice_workers_ended_total{cause="crash"}')).toBe(2);
+    await expect.poll(() => gateway.metric("sluice_workers_ready")).toBe(2);
+    const namespaces = await fetch(`http://${gateway.authority}/api/v1/namespaces/later`, {
+      headers: { Authorization: `Bearer ${PLAIN_TOKEN}` },
+    });
+    expect(namespaces.status).toBe(200);
+    gateway.write("cluster.json", right);
+    await expect.poll(() => logged("manifests reloaded")).toBe(4);
   });
 
   it("hold limits together", async () => {
