@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    reporters: ["default", "./test/support/real-parts-reporter.ts"],
+    reporters: ["default", "./test/support/threats-reporter.ts", "./test/support/real-parts-reporter.ts"],
     globalSetup: ["./test/support/build-once.ts"],
     testTimeout: 30_000,
     expect: { poll: { timeout: 10_000 } },

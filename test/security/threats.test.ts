@@ -1,37 +1,42 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { readThreats } from "../support/threats.ts";
+import { problemOf } from "../support/threats-reporter.ts";
 
-interface Row {
-  readonly threat: string;
-  readonly tests: readonly { readonly file: string; readonly title: string }[];
-  readonly text: string;
-}
-
-const rows: Row[] = readFileSync("docs/threats.md", "utf8")
-  .split("\n")
-  .filter((line) => /^\| T\d+ /.test(line))
-  .map((line) => {
-    const cells = line.split(" | ");
-    const named = [...(cells.at(-1) ?? "").matchAll(/`(test\/[^`]+)`(?:: ([^;|]+))?/g)];
-    return {
-      threat: line.slice(2).split(" ")[0] ?? "",
-      tests: named.map(([, file = "", title = ""]) => ({ file, title: title.trim() })),
-      text: line,
-    };
-  });
+const threats = readThreats();
 
 describe("threats", () => {
   it("are all there, from T1 on, none twice", () => {
-    expect(rows.length).toBeGreaterThanOrEqual(32);
-    expect(rows.map(({ threat }) => threat)).toEqual(rows.map((_, index) => `T${index + 1}`));
+    expect(threats.length).toBeGreaterThanOrEqual(32);
+    expect(threats.map(({ name }) => name)).toEqual(threats.map((_, index) => `T${index + 1}`));
   });
 
-  it.each(rows)("$threat is held off by tests that exist, or does not apply", ({ tests, text }) => {
+  it.each(threats)("$name is held off by files that exist, or does not apply", ({ tests, text }) => {
     if (tests.length === 0) expect(text).toContain("does not apply: ");
-    for (const { file, title } of tests) {
-      expect(existsSync(file), `${file} exists`).toBe(true);
-      // A title with a value in it stands as a template in the source.
-      expect(readFileSync(file, "utf8"), `${file} has a test: ${title}`).toContain(title);
-    }
+    for (const { file } of tests) expect(existsSync(file), `${file} exists`).toBe(true);
+  });
+});
+
+describe("a test that a threat names", () => {
+  const named = { file: "a.test.ts", title: "is refused" };
+  const ran = (fullName: string, state: "passed" | "failed" | "skipped") =>
+    ({ fullName, result: () => ({ state }) }) as Parameters<typeof problemOf>[1] extends
+      | readonly (infer Test)[]
+      | undefined
+      ? Test
+      : never;
+
+  it("has run and passed, each one of that title", () => {
+    expect(problemOf(named, [ran("a > is refused 1", "passed"), ran("a > other", "failed")])).toBeUndefined();
+    expect(problemOf({ file: "a.test.ts", title: "" }, [ran("a > x", "passed")])).toBeUndefined();
+  });
+
+  it.each(["failed", "skipped"] as const)("has not, when one of that title was %s", (state) => {
+    const problem = problemOf(named, [ran("a > is refused 1", "passed"), ran("a > is refused 2", state)]);
+    expect(problem).toBe(`${state} in a.test.ts: a > is refused 2`);
+  });
+
+  it.each([[[]], [undefined]])("has not, when it is not there (%s)", (tests) => {
+    expect(problemOf(named, tests)).toBe("a.test.ts has no test: is refused");
   });
 });

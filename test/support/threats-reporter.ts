@@ -1,0 +1,58 @@
+import path from "node:path";
+import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
+import { readThreats, type ThreatTest } from "./threats.ts";
+
+const root = path.resolve(import.meta.dirname, "../..");
+
+/**
+ * Fails a run in which a test that docs/threats.md names did not pass: it failed, was skipped, or is not there. A run of some files answers
+ * for those alone, and a run of some tests (`-t`) for none.
+ */
+export default class ThreatsReporter implements Reporter {
+  #vitest: Vitest | undefined;
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
+  async onTestRunEnd(modules: readonly TestModule[]): Promise<void> {
+    if (this.#vitest?.config.testNamePattern !== undefined) return;
+    const testsOf = new Map(
+      modules.map((module) => [nameOf(module.moduleId), [...module.children.allTests()]]),
+    );
+    const isWhole = await this.#isWhole(new Set(testsOf.keys()));
+    const problems = readThreats().flatMap(({ name, tests }) =>
+      tests
+        .filter(({ file }) => isWhole || testsOf.has(file))
+        .map((test) => problemOf(test, testsOf.get(test.file)))
+        .filter((problem) => problem !== undefined)
+        .map((problem) => `  ${name} is not held off: ${problem}`),
+    );
+    if (problems.length === 0) return;
+    console.error(["", "Threats of docs/threats.md", ...problems, ""].join("\n"));
+    process.exitCode = 1;
+  }
+
+  /** Every file that holds these tests has run. */
+  async #isWhole(files: ReadonlySet<string>): Promise<boolean> {
+    const all = (await this.#vitest?.globTestSpecifications()) ?? [];
+    const wanted = all.filter(({ project }) => project.name === "fast");
+    return wanted.length > 0 && wanted.every(({ moduleId }) => files.has(nameOf(moduleId)));
+  }
+}
+
+/** Undefined: at least one test has that title, and all that have it passed. */
+export function problemOf(
+  { file, title }: ThreatTest,
+  tests: readonly Pick<TestCase, "fullName" | "result">[] | undefined,
+): string | undefined {
+  const titled = tests?.filter(({ fullName }) => fullName.includes(title)) ?? [];
+  if (titled.length === 0) return `${file} has no test: ${title}`;
+  const other = titled.find((test) => test.result().state !== "passed");
+  return other && `${other.result().state} in ${file}: ${other.fullName}`;
+}
+
+/** From the repository's folder on. */
+function nameOf(moduleId: string): string {
+  return path.relative(root, moduleId).split(path.sep).join("/");
+}
