@@ -21,6 +21,7 @@ export default defineConfig({
           name: "real",
           sequence: { groupOrder: 1 },
           include: ["test/real/**/*.test.ts"],
+          globalSetup: ["./test/support/go-peers.ts"],
           fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 120_000,

@@ -1,9 +1,7 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { createInterface } from "node:readline";
+import { goPeer } from "./go-peers.ts";
 
 export interface ProberQuestion {
   readonly Kind: "http" | "tcp" | "grpc";
@@ -25,19 +23,13 @@ export interface ProberAnswer {
   readonly ms: number;
 }
 
-/** The Go programs beside the real tests, built once into a folder of their own. Needs Go. */
+/** The Go programs beside the real tests. Needs Go. */
 export class GoProbePrograms {
-  readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-probe-go-"));
   readonly #children: ChildProcess[] = [];
-
-  constructor() {
-    const cwd = path.resolve(import.meta.dirname, "../real/probe-servers");
-    execFileSync("go", ["build", "-o", `${this.#folder}/`, "./..."], { cwd, stdio: "inherit" });
-  }
 
   /** Addresses by the name of what is served there; see servers/main.go. */
   async startServers(): Promise<Readonly<Record<string, { readonly port: number }>>> {
-    const child = spawn(path.join(this.#folder, "servers"), { stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn(goPeer("probe-servers", "servers"), { stdio: ["pipe", "pipe", "inherit"] });
     this.#children.push(child);
     const [line] = (await once(createInterface(child.stdout), "line")) as [string];
     const addresses = JSON.parse(line) as Record<string, string>;
@@ -48,7 +40,7 @@ export class GoProbePrograms {
 
   /** What Kubernetes' own probers say, all asked at once. */
   async ask(questions: readonly ProberQuestion[]): Promise<readonly ProberAnswer[]> {
-    const child = spawn(path.join(this.#folder, "kubelet-probe"), { stdio: ["pipe", "pipe", "ignore"] });
+    const child = spawn(goPeer("probe-servers", "kubelet-probe"), { stdio: ["pipe", "pipe", "ignore"] });
     this.#children.push(child);
     const answers: ProberAnswer[] = [];
     createInterface(child.stdout).on("line", (line) => {
@@ -65,6 +57,5 @@ export class GoProbePrograms {
 
   stop(): void {
     for (const child of this.#children) child.kill("SIGKILL");
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 }

@@ -1,16 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { eventually } from "./eventually.ts";
-
-const module = path.resolve(import.meta.dirname, "../../bench/peers/kubernetes");
+import { goPeer } from "./go-peers.ts";
 
 /** Kubernetes' own streaming server, and its own handlers in front of it. Needs Go. */
 export class KubernetesPeers {
-  readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-kubernetes-"));
   readonly #children: ChildProcess[] = [];
   /** A kubelet: SPDY alone. */
   serverPort = 0;
@@ -18,10 +13,6 @@ export class KubernetesPeers {
   handlersPort = 0;
 
   async start(): Promise<void> {
-    execFileSync("go", ["build", "-o", `${this.#folder}/`, "./kube-upstream", "./kube-proxy-go"], {
-      cwd: module,
-      stdio: "inherit",
-    });
     this.serverPort = await freePort();
     this.handlersPort = await freePort();
     this.#spawn("kube-upstream", "-listen", `127.0.0.1:${this.serverPort}`);
@@ -40,11 +31,10 @@ export class KubernetesPeers {
       child.kill("SIGKILL");
       if (child.exitCode === null && child.signalCode === null) await once(child, "close");
     }
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 
   #spawn(name: string, ...args: string[]): void {
-    this.#children.push(spawn(path.join(this.#folder, name), args, { stdio: "ignore" }));
+    this.#children.push(spawn(goPeer("kubernetes", name), args, { stdio: "ignore" }));
   }
 }
 

@@ -1,0 +1,38 @@
+// Builds the Go programs that real tests talk to, into node_modules/.cache/go-peers/NAME, before the tests and with time-outs of their own: on a
+// machine whose Go cache is cold that takes minutes, afterwards a second. Without Go there is nothing to do; the tests are skipped then.
+import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+/** Modules and the packages that are built of each. */
+const PEERS = {
+  kubernetes: { folder: "bench/peers/kubernetes", packages: ["./kube-upstream", "./kube-proxy-go"] },
+  "probe-servers": { folder: "test/real/probe-servers", packages: ["./..."] },
+};
+/** Of one module, downloads included. */
+const TIMEOUT_MS = 20 * 60_000;
+
+const isGoThere = spawnSync("go", ["version"], { timeout: 60_000 }).status === 0;
+if (!isGoThere) console.log("Go peers: Go is not installed");
+for (const [name, { folder, packages }] of isGoThere ? Object.entries(PEERS) : []) {
+  const startMs = performance.now();
+  const target = path.join(root, "node_modules/.cache/go-peers", name);
+  const { status, error } = spawnSync("go", ["build", "-o", `${target}/`, ...packages], {
+    cwd: path.join(root, folder),
+    stdio: "inherit",
+    timeout: TIMEOUT_MS,
+  });
+  const seconds = ((performance.now() - startMs) / 1_000).toFixed(1);
+  if (status === 0) {
+    console.log(`Go peers: ${name} built in ${seconds} s`);
+    continue;
+  }
+  // Rather none than old ones.
+  rmSync(target, { recursive: true, force: true });
+  console.error(
+    `Go peers: ${name} could not be built (${error?.message ?? `status ${status}`}, ${seconds} s)`,
+  );
+  process.exitCode = 1;
+}
