@@ -79,7 +79,7 @@ const mayImport: Readonly<Record<string, readonly string[] | "everything">> = {
   "src/load": ["protocols/*", "src/streaming", "src/upstream", "src/api", "src/config", "src/client"],
   "src/standin": ["protocols/*", "src/streaming", "src/api", "src/config"],
   // Several processes as one gateway: links, hand-over, replacement.
-  "src/workers": ["src/access", "src/api", "src/config", "src/observability"],
+  "src/workers": ["src/access", "src/api", "src/cluster", "src/config", "src/observability"],
   "src/admin": ["src/observability", "src/config", "src/upstream"],
   "src/demo": ["protocols/*", "src/standin", "src/upstream", "src/config", "src/observability"],
   "src/cli": "everything",
