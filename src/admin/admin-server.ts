@@ -40,7 +40,7 @@ export interface AdminServerOptions {
   readonly readinessChecks: HealthChecks;
   readonly metrics: { readonly contentType: string; expose(): Promise<string> };
   readonly listSessions: () => readonly AdminSession[] | Promise<readonly AdminSession[]>;
-  /** Every node, or the one of that name. */
+  /** Every node, or the one of that name; absent: there are none, as in `sluice agent`. */
   readonly listNodes?: (name?: string) => readonly AdminNode[] | Promise<readonly AdminNode[]>;
   /** What `/debug/probes` shows; absent: 404. */
   readonly listProbes?: () => readonly object[];
@@ -112,8 +112,8 @@ async function answer(
       send(response, 200, "application/json", `${JSON.stringify(await options.listSessions())}\n`);
       break;
     case "/debug/nodes": {
-      if (options.listNodes === undefined) return answerOther(request, response, options);
-      const nodes = await options.listNodes(new URLSearchParams(query).get("name") ?? undefined);
+      const { listNodes = () => [] } = options;
+      const nodes = await listNodes(new URLSearchParams(query).get("name") ?? undefined);
       send(response, 200, "application/json", `${JSON.stringify(nodes)}\n`);
       break;
     }

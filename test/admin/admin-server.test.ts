@@ -195,10 +195,18 @@ describe("/debug/nodes", () => {
     expect(namesOf(await ask(port, "GET", "/debug/nodes?name=b"))).toEqual(["b"]);
     expect(namesOf(await ask(port, "GET", "/debug/nodes?name=c"))).toEqual([]);
   });
+
+  it("is an empty list where there are no nodes, which the page shows", async () => {
+    const port = await listen({}, ["listNodes"]);
+    expect(await ask(port, "GET", "/debug/nodes")).toMatchObject({ status: 200, body: "[]\n" });
+  });
 });
 
-async function listen(options: Partial<AdminServerOptions>): Promise<number> {
-  const server = createAdminServer({
+async function listen(
+  options: Partial<AdminServerOptions>,
+  absent: readonly "listNodes"[] = [],
+): Promise<number> {
+  const all: AdminServerOptions = {
     readinessChecks: {},
     metrics: new Metrics({ withProcessMetrics: false }),
     listSessions: () => [],
@@ -206,7 +214,9 @@ async function listen(options: Partial<AdminServerOptions>): Promise<number> {
     limits: { maxAdminConnections: 10 },
     logger: createLogger({ level: "silent" }),
     ...options,
-  });
+  };
+  const present = Object.entries(all).filter(([name]) => !absent.some((other) => other === name));
+  const server = createAdminServer(Object.fromEntries(present) as unknown as AdminServerOptions);
   servers.push(server);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
