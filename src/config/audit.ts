@@ -44,7 +44,8 @@ export interface AuditThrottle {
   readonly burst: number;
 }
 
-export const defaultAuditLogFile = { maxBytes: 100 * 1024 * 1024, maxAgeDays: 0, maxBackups: 0 } as const;
+/** Backups are bounded, unlike kube-apiserver's: whoever may send requests could fill the disk otherwise. */
+export const defaultAuditLogFile = { maxBytes: 100 * 1024 * 1024, maxAgeDays: 0, maxBackups: 10 } as const;
 /** kube-apiserver's, but for the waits: 30 s of unrecorded sessions is a long time for a shell, and so are 10 s after a hiccup. */
 export const defaultAuditWebhook = {
   timeoutMs: 10_000,

@@ -47,7 +47,7 @@ kubelet: { allowedAddresses: [127.0.0.1], certificateAuthorityFile: ca.crt, veri
       anonymous: { enabled: true },
     });
     expect(audit).toMatchObject({
-      log: { path: undefined, maxBytes: 100 * 1024 * 1024, maxAgeDays: 0, maxBackups: 0 },
+      log: { path: undefined, maxBytes: 100 * 1024 * 1024, maxAgeDays: 0, maxBackups: 10 },
       webhook: {
         target: { insecureSkipTLSVerify: false },
         mode: "batch",

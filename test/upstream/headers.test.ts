@@ -131,6 +131,37 @@ describe("forwarded headers", () => {
     ]);
   });
 
+  it.each([
+    "X-Forwarded-For",
+    "x_forwarded_for",
+    "X-Forwarded-Prefix",
+    "X-Forwarded-Ssl",
+    "X-Forwarded-Scheme",
+    "X-FORWARDED-server",
+    "Forwarded",
+    "X-Real-IP",
+    "x_real_ip",
+    "True-Client-IP",
+    "True_Client-IP",
+    "X-Original-URL",
+    "x_original_url",
+    "X-Rewrite-URL",
+    "CF-Connecting-IP",
+  ])("drops a stranger's %s, and keeps a proxy's", (name) => {
+    const options = { peerAddress: "10.0.0.1", protocol: "https", host: "h" } as const;
+    const claims: [string, string][] = [
+      [name, "6.6.6.6"],
+      ["X-Kept", "1"],
+    ];
+    const of = (isPeerTrusted: boolean) => withForwardedOrigin(claims, { ...options, isPeerTrusted });
+    expect(of(false)).toContainEqual(["X-Kept", "1"]);
+    expect(JSON.stringify(of(false))).not.toContain("6.6.6.6");
+    expect(JSON.stringify(of(true))).toContain("6.6.6.6");
+    expect(JSON.stringify(withForwardedFor(claims, { ...options, isPeerTrusted: false }))).not.toContain(
+      "6.6.6.6",
+    );
+  });
+
   it("overwrites all that a stranger claims", () => {
     expect(
       withForwardedOrigin(sent, {

@@ -53,11 +53,23 @@ export function userRecord({ name, uid, groups, extra }: UserInfo): object {
   };
 }
 
+/** Of a URI in an event; a longer command line is whole in the options that level Request records. */
+export const MAX_AUDITED_URI_CHARACTERS = 8 * 1024;
+/** kube-apiserver's bound on User-Agent; here of every other text that a client chooses. */
+export const MAX_AUDITED_TEXT_CHARACTERS = 1024;
+/** kube-apiserver's mark. */
+const TRUNCATED = "...TRUNCATED";
+
+export function cutText(text: string, maxCharacters: number = MAX_AUDITED_TEXT_CHARACTERS): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters)}${TRUNCATED}`;
+}
+
 export function objectReference(attributes: Attributes): object | undefined {
   if (!attributes.isResourceRequest) return undefined;
   const { resource, namespace, name, apiGroup, apiVersion, subresource } = attributes;
   const members = { resource, namespace, name, apiGroup, apiVersion, subresource };
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== ""));
+  const named = Object.entries(members).filter(([, value]) => value !== "");
+  return Object.fromEntries(named.map(([member, value]) => [member, cutText(value)]));
 }
 
 /** Only what a Status says of the outcome; `code` alone where there was no Status. */
@@ -65,7 +77,7 @@ export function responseRecord({ status, message, reason, details, code }: Parti
   return {
     metadata: {},
     ...(status !== undefined && { status }),
-    ...(message && { message }),
+    ...(message && { message: cutText(message) }),
     ...(reason && { reason }),
     ...(details !== undefined && { details }),
     code,
@@ -74,9 +86,9 @@ export function responseRecord({ status, message, reason, details, code }: Parti
 
 const SECRET_PARAMETERS = /([?&](?:access_token|id_token|token|password|authorization)=)[^&#]*/gi;
 
-/** The URI without what Kubernetes' clients never send, but others put into URLs. The command line stays: it is what happened. */
+/** The URI, up to a bound, without what Kubernetes' clients never send, but others put into URLs. The command line stays: it is what happened. */
 export function auditedUri(uri: string): string {
-  return uri.replace(SECRET_PARAMETERS, "$1[redacted]");
+  return cutText(uri.replace(SECRET_PARAMETERS, "$1[redacted]"), MAX_AUDITED_URI_CHARACTERS);
 }
 
 /** Kubernetes' MicroTime: six digits behind the point. */

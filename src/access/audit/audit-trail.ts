@@ -7,6 +7,7 @@ import {
   type AuditedRequest,
   type AuditStage,
   auditedUri,
+  cutText,
   MAX_RESPONSE_OBJECT_BYTES,
   microTime,
   objectReference,
@@ -55,7 +56,7 @@ export class AuditTrail {
   }
 
   annotate(key: string, value: string): void {
-    this.#annotations[key] = value;
+    this.#annotations[key] = cutText(value);
   }
 
   /** What was asked for, for the levels from Request on. */
@@ -139,7 +140,7 @@ export class AuditTrail {
       user: userRecord(attributes.user),
       ...(this.#impersonated && { impersonatedUser: userRecord(this.#impersonated) }),
       ...(sourceAddresses.length > 0 && { sourceIPs: sourceAddresses }),
-      ...(userAgent !== "" && { userAgent }),
+      ...(userAgent !== "" && { userAgent: cutText(userAgent) }),
       ...(objectRef && { objectRef }),
       ...(this.#response && { responseStatus: responseRecord(this.#response) }),
       ...(level.startsWith("Request") && this.#requestObject && { requestObject: this.#requestObject }),

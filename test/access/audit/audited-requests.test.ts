@@ -134,6 +134,24 @@ describe("the audit log", () => {
     });
   });
 
+  it("cuts what a client may write without end, known or not", async () => {
+    await start({ log: { path: "audit.log" } });
+    const long = "x".repeat(12_000);
+    const unknown = { headers: { Authorization: "Bearer wrong-secret", "User-Agent": long } };
+    expect((await gateway.get(`/api/v1/namespaces/${long}/pods/${long}?a=${long}`, unknown)).status).toBe(
+      401,
+    );
+    expect((await gateway.get(`/api/v1/namespaces/default/pods/${long}`, ANN)).status).toBe(404);
+    await eventsOf(3);
+    const lines = readFileSync(path.join(gateway.folder, "audit.log"), "utf8").trimEnd().split("\n");
+    for (const line of lines) expect(line.length).toBeLessThan(16 * 1024);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+      userAgent: `${long.slice(0, 1024)}...TRUNCATED`,
+      requestURI: expect.stringMatching(/^\/api\/v1\/namespaces\/x{8173}\.\.\.TRUNCATED$/) as string,
+      objectRef: { name: `${long.slice(0, 1024)}...TRUNCATED` },
+    });
+  });
+
   it("records by policy: levels, rules and stages", async () => {
     const policy = `apiVersion: audit.k8s.io/v1
 kind: Policy
