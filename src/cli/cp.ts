@@ -17,6 +17,7 @@ import { inspect, type RemotePath } from "./copy/remote-path.ts";
 import { isMissingProgram, RemoteShell } from "./copy/remote-shell.ts";
 import { withRetries } from "./copy/retry.ts";
 import { helpText, parseFlags } from "./flags.ts";
+import { maskControls } from "./mask-controls.ts";
 import { UsageError } from "./usage-error.ts";
 
 const HELP = helpText("sluice cp SOURCE DESTINATION [flags], each PATH, -, or [NAMESPACE/]POD:PATH", [
@@ -159,6 +160,6 @@ function report(error: unknown): number {
   if (error instanceof ConnectError || error instanceof SessionError) return reportError(error);
   const isExpected = error instanceof CopyError || (error instanceof Error && "syscall" in error);
   if (!isExpected) throw error;
-  process.stderr.write(`error: ${(error as Error).message}\n`);
+  process.stderr.write(`error: ${maskControls((error as Error).message)}\n`);
   return 1;
 }

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -18,6 +18,8 @@ const pod = JSON.stringify({
 });
 const INSPECTED = "kind file\npath /data\nstat 4 1 1\nmode 644\ntool tail\n";
 
+/** What a first look finds. */
+let inspected = INSPECTED;
 let api: Server;
 let folder: string;
 let sluice: Sluice;
@@ -25,6 +27,7 @@ let sluice: Sluice;
 let answer: (socket: WebSocket) => void;
 
 beforeEach(async () => {
+  inspected = INSPECTED;
   api = createServer((_request, response) => response.setHeader("Content-Type", "application/json").end(pod));
   const webSockets = new WebSocketServer({ server: api, handleProtocols: () => "v5.channel.k8s.io" });
   webSockets.on("connection", (socket, request) => {
@@ -33,7 +36,7 @@ beforeEach(async () => {
       answer(socket);
       return;
     }
-    socket.send(onChannel(STDOUT, INSPECTED));
+    socket.send(onChannel(STDOUT, inspected));
     socket.send(onChannel(ERROR, SUCCESS));
     socket.close(1000);
   });
@@ -160,4 +163,68 @@ describe("sluice cp and servers that break the rules", () => {
     expect(result.stderr.length).toBeLessThan(2_000);
     expect(readdirSync(folder)).toEqual(["kubeconfig"]);
   });
+
+  it("what a container says is shown without its control characters", async () => {
+    const said = "tail: \x1b]0;owned\x07\x1b[2J\u009b31m no\nsuch file";
+    answer = saying(onChannel(STDERR, said), onChannel(ERROR, exitStatus(1)));
+    const { exitCode, stderr } = await sluice.run(["cp", "--retries", "0", "web:/data", `${folder}/out`]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("no\nsuch file");
+    expect([...stderr].filter((character) => character !== "\n" && /\p{Cc}/u.test(character))).toEqual([]);
+  });
+
+  it.each([
+    "x",
+    "g",
+    "L",
+    "K",
+  ])("a header of type %s that says it is 5 GiB long ends the copy with a sentence", async (type) => {
+    inspected = "kind folder\npath /data\ntool tar\n";
+    const header = tarHeader("long", type, 5 * 1024 ** 3);
+    answer = saying(
+      onChannel(STDOUT, Buffer.concat([header, Buffer.alloc(64 * 1024)]).toString("latin1")),
+      onChannel(ERROR, SUCCESS),
+    );
+    const { exitCode, stderr } = await sluice.run(["cp", "--retries", "0", "web:/data", `${folder}/out`]);
+    expect(stderr).toBe("error: the container's archive cannot be read: Header exceeds max size\n");
+    expect(exitCode).toBe(1);
+    expect(readdirSync(folder)).toEqual(["kubeconfig"]);
+  });
+
+  it("files and folders get no more rights than the umask leaves", async () => {
+    const before = process.umask(0o027);
+    try {
+      answer = saying(data, afterwards, onChannel(ERROR, SUCCESS));
+      inspected = INSPECTED.replace("mode 644", "mode 777");
+      expect((await sluice.run(["cp", "web:/data", `${folder}/out`])).exitCode).toBe(0);
+      expect(statSync(`${folder}/out`).mode & 0o777).toBe(0o750);
+      inspected = "kind folder\npath /data\ntool tar\n";
+      const archive = [tarHeader("sub/", "5", 0), tarHeader("sub/f", "0", 0), Buffer.alloc(1024)];
+      answer = saying(
+        onChannel(STDOUT, Buffer.concat(archive).toString("latin1")),
+        onChannel(ERROR, SUCCESS),
+      );
+      expect((await sluice.run(["cp", "web:/data", `${folder}/folder`])).exitCode).toBe(0);
+      for (const name of ["", "sub", "sub/f"])
+        expect(statSync(`${folder}/folder/${name}`).mode & 0o027).toBe(0);
+      expect(statSync(`${folder}/folder/sub`).mode & 0o777).toBe(0o750);
+    } finally {
+      process.umask(before);
+    }
+  });
 });
+
+/** A header of ustar with every right; sizes past 8 GiB do not fit. */
+function tarHeader(name: string, type: string, size: number): Buffer {
+  const header = Buffer.alloc(512);
+  header.write(name, 0);
+  header.write("0000777\0", 100);
+  header.write(`${size.toString(8).padStart(11, "0")}\0`, 124);
+  header.write("00000000000\0", 136);
+  header.write("        ", 148);
+  header.write(type, 156);
+  header.write("ustar\x0000", 257);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+  return header;
+}

@@ -44,7 +44,8 @@ export async function downloadFile(
       note: options.verbosity.note,
     });
     await download.check();
-    if (options.preservesMode && source.mode !== undefined) await chmod(partial, source.mode);
+    if (options.preservesMode && source.mode !== undefined)
+      await chmod(partial, source.mode & ~process.umask());
     await rename(partial, destination);
     await rm(note, { force: true });
   } catch (error) {

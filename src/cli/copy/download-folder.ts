@@ -6,6 +6,7 @@ import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
 import { SessionError } from "../../client/session-error.ts";
+import { maskControls } from "../mask-controls.ts";
 import { refuseLinks, safeName } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
@@ -99,8 +100,11 @@ class Unpacking {
     const bytes = new PassThrough({ highWaterMark: BUFFER_BYTES });
     const unpacked = pipeline(bytes, archive as unknown as Writable);
     unpacked.catch(() => {});
+    let problem: Error | undefined;
     // Also where the pipeline has let go of it already.
-    archive.on("error", () => {});
+    archive.on("error", (error: Error) => {
+      problem ??= error;
+    });
     try {
       const { shell, signal } = this.#options;
       const done = this.#canExclude
@@ -122,6 +126,12 @@ class Unpacking {
       await unpacked;
     } catch (error) {
       bytes.destroy();
+      // The archive itself: a header that is too long, wrong or cut off.
+      if (problem !== undefined && !isOwn(problem)) {
+        throw new CopyError("remote", `the container's archive cannot be read: ${problem.message}`, {
+          cause: problem,
+        });
+      }
       // What stopped the unpacking is the cause; the session only ended with it.
       if (!isInterruption(error) && !(error instanceof CopyError)) await unpacked;
       throw error;
@@ -145,7 +155,7 @@ class Unpacking {
   setModes(): void {
     if (!this.#options.preservesMode) return;
     for (const [name, mode] of [...this.#modes].reverse())
-      chmodSync(path.join(this.#staging, name), mode & 0o777);
+      chmodSync(path.join(this.#staging, name), mode & 0o777 & ~process.umask());
   }
 
   async #entry(header: Header, stream: EntryStream): Promise<void> {
@@ -171,7 +181,7 @@ class Unpacking {
         break;
       default:
         stream.resume();
-        process.stderr.write(`warning: skipping ${header.type}: ${JSON.stringify(name)}\n`);
+        process.stderr.write(maskControls(`warning: skipping ${header.type}: ${JSON.stringify(name)}\n`));
         return;
     }
     stream.resume();
@@ -213,6 +223,11 @@ class Unpacking {
       await file.close();
     }
   }
+}
+
+/** Ours, or the file system's. */
+function isOwn(error: Error): boolean {
+  return error instanceof CopyError || "syscall" in error || "code" in error;
 }
 
 /** Renames what is in `staging` to below `destination`, folders that are there already by their contents. */
