@@ -156,6 +156,7 @@ async function startParts(
   const admin = createAdminServer({
     metrics,
     limits,
+    allowedHosts: listeners.admin.allowedHosts,
     readinessChecks: {
       ...cluster.readinessChecks,
       draining: () => (sessions.isDraining ? "the gateway is shutting down" : undefined),

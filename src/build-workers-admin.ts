@@ -8,6 +8,7 @@ import type { Worker, WorkerPool } from "./workers/worker-pool.ts";
 export interface WorkersAdminParts extends Pick<AdminServerOptions, "limits" | "logger"> {
   readonly pool: Pick<WorkerPool, "workers">;
   readonly metrics: MergedMetrics;
+  readonly allowedHosts: readonly string[];
   isDraining(): boolean;
   /** The Unix socket on which a worker answers operators itself. */
   adminSocketOf(worker: Worker): string;
@@ -18,6 +19,7 @@ export function buildWorkersAdmin({
   pool,
   metrics,
   limits,
+  allowedHosts,
   isDraining,
   adminSocketOf,
   logger,
@@ -34,6 +36,7 @@ export function buildWorkersAdmin({
       },
     },
     limits,
+    allowedHosts,
     readinessChecks: {
       draining: () => (isDraining() ? "the gateway is shutting down" : undefined),
       workers: () => (pool.workers.some(({ isTaking }) => isTaking) ? undefined : "no worker serves"),

@@ -140,6 +140,7 @@ export async function startWorkers(
   });
 
   const admin = buildWorkersAdmin({
+    allowedHosts: listeners.admin.allowedHosts,
     pool,
     metrics,
     limits,

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Logger } from "../observability/logger.ts";
 import { Http1Turns } from "../upstream/http1-turns.ts";
+import { isAllowedHost } from "./allowed-host.ts";
 import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
 
@@ -46,6 +47,8 @@ export interface AdminServerOptions {
   readonly listProbes?: () => readonly object[];
   /** Answers all paths that this listener has no answer for itself; 404 when absent. */
   readonly others?: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Host names that requests may be for, besides those that no stranger can register. */
+  readonly allowedHosts?: readonly string[] | undefined;
   readonly limits: { readonly maxAdminConnections: number };
   readonly logger: Logger;
 }
@@ -88,6 +91,10 @@ async function answer(
   // Whatever a caller sends along is not read: the connection ends with the answer.
   if (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) {
     response.setHeader("Connection", "close");
+  }
+  if (!isAllowedHost(request.headers.host, options.allowedHosts)) {
+    sendText(response, 403, "the Host of the request is not among listeners.admin.allowedHosts\n");
+    return;
   }
   if (request.method !== "GET" && request.method !== "HEAD") {
     response.setHeader("Allow", "GET, HEAD");

@@ -13,12 +13,17 @@ export interface ApiServerListener extends ListenerAddress {
   readonly http2: boolean;
 }
 
+export interface AdminListener extends ListenerAddress {
+  /** Host names that requests may be for, besides addresses, names of one label and those of the cluster's Services. */
+  readonly allowedHosts: readonly string[];
+}
+
 export interface Listeners {
   readonly apiServer: ApiServerListener;
   /** The node leg; absent: this is no node. */
   readonly kubelet: KubeletListener | undefined;
   /** /livez, /readyz, /metrics, /debug. Unauthenticated: keep it away from users. */
-  readonly admin: ListenerAddress;
+  readonly admin: AdminListener;
   /** Absent: no Ingress is served. */
   readonly ingress: IngressListener | undefined;
 }
@@ -27,7 +32,7 @@ export const defaultListeners: Listeners = {
   // Loopback until told otherwise: both may be reachable by nobody that the operator did not think of.
   apiServer: { address: "127.0.0.1", port: 6443, tls: undefined, http2: true },
   kubelet: undefined,
-  admin: { address: "127.0.0.1", port: 8081 },
+  admin: { address: "127.0.0.1", port: 8081, allowedHosts: [] },
   ingress: undefined,
 };
 
@@ -40,10 +45,17 @@ export function readListeners(section: Section): Listeners {
       http2: apiServer.boolean("http2", defaultListeners.apiServer.http2),
     },
     kubelet: section.has("kubelet") ? readKubeletListener(section.section("kubelet")) : undefined,
-    admin: readAddress(section.section("admin"), defaultListeners.admin, true),
+    admin: readAdmin(section.section("admin")),
     ingress: section.has("ingress") ? readIngressListener(section.section("ingress"), checkHost) : undefined,
   };
   apiServer.finish();
   section.finish();
   return listeners;
+}
+
+function readAdmin(section: Section): AdminListener {
+  const { address, port } = readAddress(section, defaultListeners.admin);
+  const allowedHosts = section.strings("allowedHosts", [], checkHost);
+  section.finish();
+  return { address, port, allowedHosts };
 }

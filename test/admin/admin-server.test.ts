@@ -147,6 +147,39 @@ describe("the admin listener", () => {
     expect((await ask(await listen({}), "GET", path)).status).toBe(404);
   });
 
+  it.each([
+    "evil.test",
+    "evil.test:8081",
+    "10.0.0.1.evil.test",
+    "gateway.svc.evil.test",
+    "localhost.evil.test.",
+  ])("answers nothing for a site of somebody else's: %s", async (host) => {
+    const port = await listen({ allowedHosts: ["ops.example.com"] });
+    for (const path of ["/", "/metrics", "/debug/sessions", "/livez"]) {
+      const answer = await exchange(
+        port,
+        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n/);
+    }
+  });
+
+  it.each([
+    "127.0.0.1:1",
+    "[::1]:1",
+    "[fd00::1]",
+    "localhost",
+    "LOCALHOST:8081",
+    "gateway",
+    "gateway.sluice.svc:8081",
+    "gateway.sluice.svc.cluster.local",
+    "OPS.example.com:8081",
+  ])("answers for a name of its own: %s", async (host) => {
+    const port = await listen({ allowedHosts: ["ops.example.com"] });
+    const answer = await exchange(port, `GET /livez HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  });
+
   it("never switches protocols: an upgrade gets an ordinary answer", async () => {
     const port = await listen({});
     const head = "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: SPDY/3.1\r\n\r\n";

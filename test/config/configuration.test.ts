@@ -15,7 +15,7 @@ describe("the configuration", () => {
     expect(rest).toEqual({
       listeners: {
         apiServer: { address: "127.0.0.1", port: 6443, tls: undefined, http2: true },
-        admin: { address: "127.0.0.1", port: 8081 },
+        admin: { address: "127.0.0.1", port: 8081, allowedHosts: [] },
         ingress: undefined,
       },
       cluster: { manifests: [] },
@@ -77,7 +77,7 @@ describe("the configuration", () => {
       `${HEADER}
 listeners:
   apiServer: {address: 0.0.0.0, port: 0, tls: {certFile: pki/tls.crt, keyFile: /pki/tls.key}}
-  admin: {address: "::1", port: 9999}
+  admin: {address: "::1", port: 9999, allowedHosts: [ops.example.com]}
 cluster: {manifests: [cluster.yaml, ../more]}
 authentication: {tokenAuthFile: tokens.csv}
 authorization: {mode: [AlwaysAllow]}
@@ -108,7 +108,11 @@ logging: {level: debug}
       http2: true,
       tls: { certFile: "/etc/sluice/pki/tls.crt", keyFile: "/pki/tls.key" },
     });
-    expect(configuration.listeners.admin).toEqual({ address: "::1", port: 9999 });
+    expect(configuration.listeners.admin).toEqual({
+      address: "::1",
+      port: 9999,
+      allowedHosts: ["ops.example.com"],
+    });
     expect(configuration.cluster.manifests).toEqual(["/etc/sluice/cluster.yaml", "/etc/more"]);
     expect(configuration.authentication.tokenAuthFile).toBe("/etc/sluice/tokens.csv");
     expect(configuration.upstreamAPIServer).toEqual({

@@ -1,0 +1,15 @@
+import { isIP } from "node:net";
+
+/** Names that no stranger can register: this machine's, one label, and those of the cluster's Services. */
+const LOCAL_NAME = /^[^.]+$|\.localhost$|\.svc$|\.svc\.cluster\.local$/;
+
+/**
+ * Whether a request's Host names the listener and not a site of somebody else's. A page whose name was pointed at this address (DNS
+ * rebinding) reads what the browser of an operator may read, and shows its own name here. Absent: no browser sent it.
+ */
+export function isAllowedHost(host: string | undefined, allowed: readonly string[] = []): boolean {
+  if (host === undefined) return true;
+  const name = host.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
+  const isAddress = isIP(name.replace(/^\[|\]$/g, "")) !== 0;
+  return isAddress || LOCAL_NAME.test(name) || allowed.some((each) => each.toLowerCase() === name);
+}
