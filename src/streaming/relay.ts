@@ -200,6 +200,12 @@ export class Relay implements StreamingSession {
   #over(end: SessionEnd, hasAll = false): void {
     this.#isOver = true;
     this.#context.clock.delete(this);
-    reportEnd(end, hasAll ? undefined : this.#downstream, this.traffic, this.#context);
+    reportEnd(
+      end,
+      hasAll ? undefined : this.#downstream,
+      this.traffic,
+      this.#context,
+      this.#guard !== undefined,
+    );
   }
 }

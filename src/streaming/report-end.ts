@@ -5,13 +5,14 @@ import { endOf, type SessionEnd } from "./session-end.ts";
 
 /**
  * Says that a session is over, and reports how it ended, once. A completed one is reported when its client has all of it: a client that goes before
- * did not get the result, whatever the node said. `downstream`: absent where it is known to have it.
+ * did not get the result, whatever the node said. `isSpdy`: its client exits as soon as it has the status, and resets with GOAWAY unread. `downstream`: absent where it is known to have it.
  */
 export function reportEnd(
   end: SessionEnd,
   downstream: Duplex | undefined,
   traffic: Pick<Traffic, "downstreamBytes" | "upstreamBytes">,
   context: Pick<SessionContext, "onOver" | "onReport">,
+  isSpdy = false,
 ): void {
   context.onOver();
   const report = (reported: SessionEnd): void => {
@@ -22,7 +23,7 @@ export function reportEnd(
     report(end);
     return;
   }
-  whenTaken(downstream, (isTaken) =>
+  whenTaken(downstream, isSpdy, (isTaken) =>
     report(
       isTaken ? end : endOf("client-gone", `${end.message}, and the client was gone before it had all of it`),
     ),
@@ -33,7 +34,7 @@ export function reportEnd(
  * Calls back once: true when the peer ended its side behind everything that was written, false when the connection broke, or
  * was given up (linger.ts), before. What the peer's kernel took and its process never read is known only by a reset.
  */
-function whenTaken(socket: Duplex, settle: (isTaken: boolean) => void): void {
+function whenTaken(socket: Duplex, isSpdy: boolean, settle: (isTaken: boolean) => void): void {
   const isAllSent = (): boolean => queuedBytesOf(socket) === 0;
   if (socket.destroyed) {
     settle(socket.readableEnded && socket.writableFinished && socket.errored === null);
@@ -49,7 +50,10 @@ function whenTaken(socket: Duplex, settle: (isTaken: boolean) => void): void {
     hasPeerEnded = true;
     if (isAllSent()) finished(true);
   };
-  const closed = (): void => finished(hasPeerEnded && socket.writableFinished && socket.errored === null);
+  const closed = (): void => {
+    const isReset = socket.errored !== null;
+    finished(socket.writableFinished && (isReset ? isSpdy : hasPeerEnded));
+  };
   socket.on("end", ended);
   socket.on("close", closed);
 }

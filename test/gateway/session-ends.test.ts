@@ -418,3 +418,17 @@ describe.each(PATHS.filter(({ nodeFails }) => nodeFails !== undefined))("the end
     expect(await report()).toEqual(CLIENT);
   });
 });
+
+it("a SPDY client that resets behind its status, with the node's GOAWAY unread, has its result", async () => {
+  const path = PATHS.find(({ name }) => name === "exec, SPDY v4 passed through") as Path;
+  const { client, node } = await start(path);
+  client.pause();
+  endsWithPeer(node);
+  write(node, path.nodeSucceeds);
+  node.end();
+  // Its place is free when everything was written, and the client's kernel has it.
+  await eventually("the session is over", () => gateway?.context.sessions.size === 0);
+  await new Promise((resolve) => setImmediate(resolve));
+  client.resetAndDestroy();
+  expect(await report()).toEqual(COMPLETED);
+});

@@ -151,6 +151,6 @@ export class CommandBridge implements StreamingSession {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#context.clock.delete(this);
-    reportEnd(end, this.#client.socket, this.traffic, this.#context);
+    reportEnd(end, this.#client.socket, this.traffic, this.#context, this.#client.isSpdy);
   }
 }
