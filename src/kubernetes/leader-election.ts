@@ -1,6 +1,9 @@
 import { COORDINATION_API_VERSION, type Lease, type LeaseSpec } from "../api/service-objects.ts";
+import { leaseShape } from "../api/validation/service-shapes.ts";
+import { isShaped } from "../api/validation/shape.ts";
+import { withoutNulls } from "../api/validation/without-nulls.ts";
 import type { ApiClient } from "./api-client.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import { collectionPath, objectPath } from "./live-resources.ts";
 
 export interface LeaderElectionOptions {
@@ -140,7 +143,7 @@ export class LeaderElection {
   /** False where another replica was faster. */
   async #written(writing: Promise<unknown>): Promise<boolean> {
     try {
-      this.#observe((await writing) as Lease);
+      this.#observe(readLease(await writing));
       return true;
     } catch (error) {
       if (error instanceof ApiError && error.code === 409) return false;
@@ -151,7 +154,7 @@ export class LeaderElection {
   async #read(): Promise<Lease | undefined> {
     const { namespace, name } = this.#options;
     try {
-      return (await this.#ask({ path: objectPath("Lease", namespace, name) })) as Lease;
+      return readLease(await this.#ask({ path: objectPath("Lease", namespace, name) }));
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) return undefined;
       throw error;
@@ -187,4 +190,12 @@ export class LeaderElection {
 /** metav1.MicroTime. */
 function microTime(): string {
   return new Date().toISOString().replace("Z", "000Z");
+}
+
+/** Whole but for nulls: what is written back is what was read. Throws MalformedAnswerError. */
+function readLease(answer: unknown): Lease {
+  if (typeof answer !== "object" || answer === null || !isShaped(answer, leaseShape)) {
+    throw new MalformedAnswerError("the API server's answer is no Lease");
+  }
+  return withoutNulls(answer as Lease, leaseShape);
 }

@@ -91,6 +91,18 @@ describe("LeaderElection", () => {
     await eventually("it leads", () => leading().length > 0);
   });
 
+  it.each([
+    ["no spec", { spec: null }],
+    ["nulls alone", { spec: { holderIdentity: null, leaseDurationSeconds: null, leaseTransitions: null } }],
+  ])("takes a Lease of %s at once", async (_, spec) => {
+    const { server, all, leading } = await candidates(1);
+    const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "lease" } };
+    server.apply({ ...lease, ...spec });
+    all[0]?.start();
+    // The clock stands: a Lease that somebody holds would never run out.
+    await eventually("it leads", () => leading().length > 0);
+  });
+
   it("gives the Lease up when it stops, and another takes it at once", async () => {
     const { all, leading } = await candidates(2);
     all[0]?.start();

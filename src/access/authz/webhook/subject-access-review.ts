@@ -38,7 +38,8 @@ export function subjectAccessReview(
 export function decisionOfReview(body: unknown): Decision {
   const { status } = (body ?? {}) as { status?: { allowed?: unknown; denied?: unknown; reason?: unknown } };
   if (typeof status?.allowed !== "boolean") throw new Error("the answer has no status.allowed");
-  const { allowed, denied = false } = status;
+  const { allowed } = status;
+  const denied = status.denied ?? false;
   if (typeof denied !== "boolean") throw new Error("the answer's status.denied is no boolean");
   // kube-apiserver refuses this answer too: there is no telling which half is meant.
   if (allowed && denied)
