@@ -81,7 +81,8 @@ async function runIn(
       port,
     };
     await folder.writeConfiguration(files);
-    const gateway = await startGateway(await loadConfiguration(folder.configuration));
+    const configuration = await loadConfiguration(folder.configuration);
+    const gateway = await startGateway(configuration);
     try {
       await folder.writeAccess(gateway.apiServerUrl, gateway.adminUrl, files);
       process.stdout.write(`ready ${folder.kubeconfig}\n`);
@@ -99,6 +100,9 @@ async function runIn(
       if (isOnce) return hasFailed ? 1 : 0;
       process.stdout.write(instructions(folder, gateway.adminUrl));
       await stopped;
+      const count = gateway.sessions().length;
+      const seconds = configuration.timeouts.shutdownGracePeriodMs / 1_000;
+      if (count > 0) process.stdout.write(waiting(count, seconds));
       return 0;
     } finally {
       await gateway.shutDown();
@@ -106,6 +110,11 @@ async function runIn(
   } finally {
     await cluster.close();
   }
+}
+
+function waiting(sessions: number, seconds: number): string {
+  const which = sessions === 1 ? "1 session that runs" : `${sessions} sessions that run`;
+  return `\nWaiting up to ${seconds} s for ${which}. Ctrl-C again ends them now.\n`;
 }
 
 function instructions(folder: DemoFolder, adminUrl: string): string {

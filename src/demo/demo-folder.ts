@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, rm, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { SelfSignedCertificate } from "../standin/index.ts";
 
@@ -19,6 +19,23 @@ export interface DemoFiles {
 
 const OWNER_ONLY = 0o600;
 
+/**
+ * False: it is there already. Missing parents are made. Node's own recursive mkdir never returns where the system cannot make a folder
+ * below one that is there, as in /proc.
+ */
+async function makeFolder(folder: string): Promise<boolean> {
+  const make = () => mkdir(folder, { mode: 0o700 }).then(() => true);
+  try {
+    return await make();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" && (await stat(folder)).isDirectory()) return false;
+    const parent = path.dirname(folder);
+    if (code === "ENOENT" && parent !== folder && (await makeFolder(parent))) return await make();
+    throw error;
+  }
+}
+
 /** The folder of one demo: a configuration as a real gateway would have it, and what kubectl needs. */
 export class DemoFolder {
   readonly path: string;
@@ -33,8 +50,7 @@ export class DemoFolder {
   /** Makes the folder where it is missing; only then it is removed at the end. */
   static async open(folder: string): Promise<DemoFolder> {
     const absolute = path.resolve(folder);
-    const created = await mkdir(absolute, { recursive: true, mode: 0o700 });
-    return new DemoFolder(absolute, created !== undefined);
+    return new DemoFolder(absolute, await makeFolder(absolute));
   }
 
   get kubeconfig(): string {

@@ -46,4 +46,8 @@ describe("the demo's folder", () => {
       expect(readFileSync(path.join(name, "mine.yaml"), "utf8")).toBe("mine");
     }
   });
+
+  it("is refused where no folder can be made", async () => {
+    await expect(DemoFolder.open("/proc/sluice/demo")).rejects.toThrow("ENOENT");
+  });
 });
