@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
+import { tooManyRequests } from "../../api/status.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import {
   type Attempt,
@@ -12,6 +13,12 @@ import {
 export type AskTokenReview = (
   review: unknown,
 ) => Promise<{ readonly status: number; readonly body: unknown }>;
+
+const RETRY_AFTER_SECONDS = 1;
+
+/** Reviews in flight, of tokens that differ; so many more wait, in their order. */
+export const MAX_REVIEWS_IN_FLIGHT = 32;
+export const MAX_WAITING_REVIEWS = 1_000;
 
 export interface TokenReviewOptions {
   readonly version: "v1" | "v1beta1";
@@ -36,6 +43,8 @@ export class TokenReviews implements TokenAuthenticator {
   readonly #digestKey = randomBytes(32);
   readonly #cache: DecisionCache<Attempt>;
   readonly #inFlight = new Map<string, Promise<Attempt>>();
+  readonly #waiting: (() => void)[] = [];
+  #asking = 0;
 
   constructor(ask: AskTokenReview, options: TokenReviewOptions) {
     this.#ask = ask;
@@ -43,15 +52,37 @@ export class TokenReviews implements TokenAuthenticator {
     this.#cache = new DecisionCache(options.maxCachedTokens, options.nowMs);
   }
 
+  /** Rejects with StatusError 429 where too many wait: a token that was not looked at is not wrong. */
   attemptToken(token: string): Promise<Attempt> {
     const digest = createHmac("sha256", this.#digestKey).update(token).digest("base64");
     const cached = this.#cache.get(digest);
     if (cached !== undefined) return Promise.resolve(cached);
     const asked = this.#inFlight.get(digest);
     if (asked !== undefined) return asked;
-    const asking = this.#review(token, digest).finally(() => this.#inFlight.delete(digest));
+    if (this.#waiting.length >= MAX_WAITING_REVIEWS) {
+      return Promise.reject(tooManyRequests("too many tokens wait to be reviewed", RETRY_AFTER_SECONDS));
+    }
+    const asking = this.#inTurn(() => this.#review(token, digest)).finally(() =>
+      this.#inFlight.delete(digest),
+    );
     this.#inFlight.set(digest, asking);
     return asking;
+  }
+
+  async #inTurn(review: () => Promise<Attempt>): Promise<Attempt> {
+    if (this.#asking >= MAX_REVIEWS_IN_FLIGHT) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else {
+      this.#asking += 1;
+    }
+    try {
+      return await review();
+    } finally {
+      const next = this.#waiting.shift();
+      // The place goes to the one that waits the longest.
+      if (next === undefined) this.#asking -= 1;
+      else next();
+    }
   }
 
   async #review(token: string, digest: string): Promise<Attempt> {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { type TokenReviewOptions, TokenReviews } from "../../../src/access/authn/token-review.ts";
+import {
+  MAX_REVIEWS_IN_FLIGHT,
+  MAX_WAITING_REVIEWS,
+  type TokenReviewOptions,
+  TokenReviews,
+} from "../../../src/access/authn/token-review.ts";
 
 const TOKEN = "review-me-secret";
 const KNOWN = {
@@ -114,5 +119,27 @@ describe("a TokenReview", () => {
   ])("%s lets nobody in", async (_, status) => {
     const { tokens } = reviews(async () => ({ status: 201, body: { status } }));
     expect(await tokens.attemptToken(TOKEN)).toEqual({ type: "none" });
+  });
+});
+
+describe("many tokens at once", () => {
+  it("are reviewed so many at a time, equal ones once, the rest in their order and within a bound", async () => {
+    const answers: (() => void)[] = [];
+    const { tokens, asked } = reviews(() => new Promise((resolve) => answers.push(() => resolve(UNKNOWN))));
+    const most = MAX_REVIEWS_IN_FLIGHT + MAX_WAITING_REVIEWS;
+    const attempts = Array.from({ length: most }, (_, index) => tokens.attemptToken(`token-${index}`));
+    // Equal ones take no place.
+    attempts.push(tokens.attemptToken("token-0"), tokens.attemptToken(`token-${most - 1}`));
+    await expect(tokens.attemptToken("one-more")).rejects.toMatchObject({ status: { code: 429 } });
+    let inFlight = 0;
+    for (let answered = 0; answered < most; answered++) {
+      await expect.poll(() => answers.length, { interval: 1 }).toBeGreaterThan(answered);
+      inFlight = Math.max(inFlight, asked.length - answered);
+      answers[answered]?.();
+    }
+    expect(new Set((await Promise.all(attempts)).map(({ type }) => type))).toEqual(new Set(["none"]));
+    expect([inFlight, asked.length]).toEqual([MAX_REVIEWS_IN_FLIGHT, most]);
+    const order = asked.map((review) => (review as { spec: { token: string } }).spec.token);
+    expect(order).toEqual(Array.from({ length: most }, (_, index) => `token-${index}`));
   });
 });
