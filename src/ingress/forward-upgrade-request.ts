@@ -5,6 +5,7 @@ import { carryForwarded } from "../gateway/carry-forwarded.ts";
 import type { RequestHead } from "../gateway/incoming-request.ts";
 import { PendingClient } from "../gateway/pending-client.ts";
 import { abortSocket } from "../streaming/abort-socket.ts";
+import { isHttp2Stream } from "../streaming/http2-stream.ts";
 import { forwardUpgrade, type WaitingClient } from "../upstream/forward-upgrade.ts";
 import { type HeaderList, withoutHeaders } from "../upstream/header-list.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
@@ -75,6 +76,9 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
   const { request, headers, origin, chosen, context } = exchange;
   const giveBack = context.sessions.admit();
   const timeouts = { ...context.timeouts, idleMs: chosen.tunnelIdleTimeoutMs };
+  // A 200 to an HTTP/2 stream would be taken for a WebSocket, and streaming legs hand on no redirect.
+  const isRelaying = !chosen.rejectRedirects && !isHttp2Stream(client.socket);
+  const relayAnswersMs = isRelaying ? chosen.tunnelIdleTimeoutMs : undefined;
   let isCarried = false;
   try {
     for (let upstream = chosen.upstream; ; ) {
@@ -89,6 +93,7 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           dialTimeoutMs: timeouts.dialMs,
           responseHeaderTimeoutMs: chosen.responseTimeoutMs ?? timeouts.upgradeResponseMs,
           maxResponseHeadBytes: context.limits.maxUpgradeResponseHeadBytes,
+          relayAnswersMs,
           carry: (downstream, answered) => {
             isCarried = true;
             carryForwarded(downstream, answered, { ...context, timeouts }, giveBack);

@@ -10,7 +10,7 @@ import type { TLSSocket } from "node:tls";
 import { capConnections } from "../gateway/connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "../gateway/http2-connections.ts";
 import { NOT_IMPLEMENTED, webSocketRequestOf } from "../gateway/websocket-stream.ts";
-import { headerListOf } from "../upstream/header-list.ts";
+import { headerListOf, headerTokens } from "../upstream/header-list.ts";
 import { Http1Downstream } from "../upstream/http1-downstream.ts";
 import { Http1Turns, http1OptionsOf } from "../upstream/http1-turns.ts";
 import { Http2Downstream } from "../upstream/http2-downstream.ts";
@@ -133,7 +133,7 @@ function createHttp1(context: IngressContext): HttpServer {
   server.on("checkContinue", (request, response) => turns.take(request, response, serveExpecting));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (turns.isBusy(socket)) socket.destroy();
-    else if (request.headers.upgrade?.toLowerCase() === "h2c") ignoreUpgrade(request, socket, head, server);
+    else if (isIgnored(request)) ignoreUpgrade(request, socket, head, server);
     else void forwardUpgradeRequest(http1Upgrade(request, socket, head), context);
   });
   // Without a listener Node would close the connection without a word.
@@ -192,16 +192,27 @@ function beginsHttp2(seen: Buffer): boolean | undefined {
   return isAlike && compared < HTTP2_PREFACE.byteLength ? undefined : isAlike;
 }
 
+/** h2c alone, or with a body, which only a request that stays HTTP can have. */
+function isIgnored({ rawHeaders, headers }: IncomingMessage): boolean {
+  const hasBody = headers["transfer-encoding"] !== undefined || !/^0*$/.test(headers["content-length"] ?? "");
+  return hasBody || headerTokens(headerListOf(rawHeaders), "upgrade").every((name) => name === "h2c");
+}
+
 /**
  * `Upgrade: h2c` is an offer that a server may ignore (RFC 9113 took it away): the request is read again without it. Node's server has let
  * the connection go by then, so it is given back as a new one.
  */
 function ignoreUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, server: HttpServer): void {
-  const dropped = ["upgrade", "http2-settings", "connection"];
+  const dropped = ["upgrade", "http2-settings"];
+  const options = headerTokens(headerListOf(request.rawHeaders), "connection");
+  const kept = options.filter((option) => !dropped.includes(option));
   const lines = [`${request.method} ${request.url} HTTP/1.1`];
+  // What else it names belongs to this hop.
+  if (kept.length > 0) lines.push(`Connection: ${kept.join(", ")}`);
   for (let index = 0; index + 1 < request.rawHeaders.length; index += 2) {
     const name = request.rawHeaders[index] as string;
-    if (!dropped.includes(name.toLowerCase())) lines.push(`${name}: ${request.rawHeaders[index + 1]}`);
+    if (![...dropped, "connection"].includes(name.toLowerCase()))
+      lines.push(`${name}: ${request.rawHeaders[index + 1]}`);
   }
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
   server.emit("connection", socket);

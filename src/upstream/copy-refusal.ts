@@ -72,7 +72,7 @@ async function copyToStream(refused: RefusedUpgrade, stream: ServerHttp2Stream):
 
 async function copyToSocket(refused: RefusedUpgrade, socket: Duplex): Promise<void> {
   const headers = refusalHeaders(refused);
-  if (hasHeader(headers, "content-length")) {
+  if (hasHeader(headers, "content-length") || refused.status === 204 || refused.status === 304) {
     socket.write(encodeHead(refused, headers));
     await copyParts(refused.body, socket, (part) => socket.write(part));
   } else {

@@ -4,7 +4,7 @@ import type { Leg } from "../streaming/leg.ts";
 import { answerSwitched } from "./answer-switched.ts";
 import { copyRefusal } from "./copy-refusal.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
-import { type HeaderList, hasHeader, headerTokens, headerValues } from "./header-list.ts";
+import { type HeaderList, hasHeader, headerValues, listElements } from "./header-list.ts";
 import { upgradeHeaders } from "./hop-by-hop.ts";
 import { isSwitchedTo, requestUpgrade, type UpgradeRequest } from "./upgrade-request.ts";
 import { UpstreamError } from "./upstream-error.ts";
@@ -32,6 +32,8 @@ export interface ForwardUpgradeOptions {
   readonly dialTimeoutMs?: number | undefined;
   readonly responseHeaderTimeoutMs?: number | undefined;
   readonly maxResponseHeadBytes?: number | undefined;
+  /** As in UpgradeRequest: a server may ignore `Upgrade` (RFC 9110 section 7.8). Not for HTTP/2 streams, where a 200 would switch. */
+  readonly relayAnswersMs?: number | undefined;
   /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
   readonly connect?: UpgradeRequest["connect"];
   /** Carries the bytes once both sides have switched and the client has its 101. Both sockets are paused: resume them. */
@@ -60,11 +62,12 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
     dialTimeoutMs,
     responseHeaderTimeoutMs,
     maxResponseHeadBytes,
+    relayAnswersMs: options.relayAnswersMs,
     connect: options.connect,
     signal: client.signal,
   });
   if (response.kind === "refused") {
-    await copyRefusal(response, client.release().socket);
+    await copyRefusal(response, client.release().socket, { deadlineMs: options.relayAnswersMs });
     return response.status;
   }
   if (client.signal.aborted || !isSwitchedTo(response, protocol)) {
@@ -87,16 +90,16 @@ function requestedProtocol({
   if (hasLength || hasHeader(headers, "transfer-encoding")) {
     throw new UpstreamError("invalid-request", "an upgrade request can not have a body");
   }
-  const requested = headerTokens(headers, "upgrade");
+  const offered = listElements(headerValues(headers, "upgrade"));
+  // An offer that a server may ignore, and every one does since RFC 9113.
+  const requested =
+    allowedProtocols === "any" ? offered.filter((name) => name.toLowerCase() !== "h2c") : offered;
   const [first] = requested;
-  const protocol =
-    allowedProtocols === "any"
-      ? first === "h2c"
-        ? undefined
-        : first
-      : allowedProtocols.find((allowed) => allowed.toLowerCase() === first);
-  if (requested.length !== 1 || protocol === undefined) {
+  const isAllowed =
+    allowedProtocols === "any" ||
+    allowedProtocols.some((allowed) => allowed.toLowerCase() === first?.toLowerCase());
+  if (requested.length !== 1 || first === undefined || !isAllowed) {
     throw new UpstreamError("upgrade-refused", "unsupported upgrade protocol");
   }
-  return headerValues(headers, "upgrade")[0]?.trim() ?? protocol;
+  return first;
 }

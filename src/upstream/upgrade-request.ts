@@ -29,6 +29,8 @@ export interface UpgradeRequest {
   /** From the request being sent to the whole response head being there. */
   readonly responseHeaderTimeoutMs?: number | undefined;
   readonly maxResponseHeadBytes?: number | undefined;
+  /** Any final answer is one to relay, success and redirects included, within so long. Absent: those are errors (CVE-2018-1002105). */
+  readonly relayAnswersMs?: number | undefined;
   /** Aborting destroys the upstream socket at once. Once the promise has settled, the result is the caller's to destroy. */
   readonly signal?: AbortSignal | undefined;
   /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
@@ -88,7 +90,8 @@ export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeRe
     const { head, rest } = await exchangeHeads(socket, requestHead, request);
     const { status, statusMessage, headers: rawHeaders } = head;
     if (status === 101) return { kind: "switched", status, statusMessage, rawHeaders, socket, head: rest };
-    if (status < 400 || status > MAX_STATUS)
+    const isRelayed = request.relayAnswersMs !== undefined && status >= 200;
+    if ((status < 400 && !isRelayed) || status > MAX_STATUS)
       throw new UpstreamError("invalid-status", `invalid upgrade response: status code ${status}`);
 
     const framing = bodyFramingOf(request.method, status, rawHeaders);
@@ -97,7 +100,7 @@ export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeRe
       status,
       statusMessage,
       rawHeaders,
-      body: new RefusalBody(socket, rest, framing),
+      body: new RefusalBody(socket, rest, framing, request.relayAnswersMs),
     };
   } catch (error) {
     socket.destroy();
