@@ -1,5 +1,5 @@
 import { readManifestFiles } from "../cluster/manifest-files.ts";
-import { parseManifests, readManifests } from "../cluster/manifests.ts";
+import { type ManifestFile, readManifests } from "../cluster/manifests.ts";
 import { CONFIGURATION_KIND } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { FeatureGateError, FeatureGates } from "../config/feature-gates.ts";
@@ -10,6 +10,7 @@ import { UsageError } from "./usage-error.ts";
 
 const HELP = helpText("sluice check-config -f FILE [-f FILE ...]", [
   ["-f, --filename FILE", "a GatewayConfiguration, or Kubernetes manifests (a file or a folder)"],
+  ["--old FILE", "what the cluster holds: objects of the same kind and name are judged as updates"],
   ["--feature-gates A=true,B=false", "gates that manifests are judged by; a configuration sets its own"],
 ]);
 
@@ -19,6 +20,7 @@ export async function run(args: string[]): Promise<number> {
     args,
     options: {
       filename: { type: "string", short: "f", multiple: true },
+      old: { type: "string", multiple: true },
       "feature-gates": { type: "string" },
       help: { type: "boolean", short: "h" },
     },
@@ -32,7 +34,7 @@ export async function run(args: string[]): Promise<number> {
   let hasProblems = false;
   for (const file of values.filename) {
     try {
-      process.stdout.write(`${file}: ${await check(file, gates)}\n`);
+      process.stdout.write(`${file}: ${await check(file, gates, values.old ?? [])}\n`);
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       hasProblems = true;
@@ -43,18 +45,33 @@ export async function run(args: string[]): Promise<number> {
 }
 
 /** What the file holds, when it is right. A configuration's manifests are checked with it. */
-async function check(path: string, gates: FeatureGates): Promise<string> {
+async function check(path: string, gates: FeatureGates, old: readonly string[]): Promise<string> {
   const files = await readManifestFiles([path]);
+  if (files.length === 0) throw nothingIn(path, 0, "the folder holds no *.yaml, *.yml or *.json file");
+  const empty = files.filter(({ text }) => EMPTY_FILE.test(text));
+  if (empty.length > 0) throw nothingIn(empty[0]?.name ?? path, 1, "the file holds no object");
   const [first] = files;
   if (files.length === 1 && first !== undefined && isConfiguration(first.text)) {
     const { cluster, featureGates, namedFiles } = await loadConfiguration(path);
     await checkNamedFiles(namedFiles);
-    const objects = parseManifests(await readManifestFiles(cluster.manifests), featureGates);
+    const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, []);
     return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
   }
-  const { objects, warnings } = readManifests(files, gates);
-  for (const warning of warnings) process.stderr.write(`Warning: ${warning}\n`);
+  const objects = manifestsOf(files, gates, await readManifestFiles(old));
   return `${objects.length} valid object${objects.length === 1 ? "" : "s"}`;
+}
+
+/** Nothing but blank lines, comments and document marks. */
+const EMPTY_FILE = /^(?:[ \t]*(?:#.*)?(?:\r?\n|$)|(?:---|\.\.\.)[ \t]*(?:#.*)?(?:\r?\n|$))*$/;
+
+function nothingIn(source: string, line: number, message: string): ConfigurationError {
+  return new ConfigurationError([{ source, line, column: 0, path: "", message }]);
+}
+
+function manifestsOf(files: readonly ManifestFile[], gates: FeatureGates, old: readonly ManifestFile[]) {
+  const { objects, warnings } = readManifests(files, gates, old);
+  for (const warning of warnings) process.stderr.write(`Warning: ${warning}\n`);
+  return objects;
 }
 
 function gatesOf(flag: string): FeatureGates {

@@ -1,9 +1,15 @@
 import type { ApiObject } from "../api/api-object.ts";
 import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
-import { readObject } from "../api/validation/read-object.ts";
+import { decodeObject } from "../api/validation/decode-object.ts";
+import { type FieldValidation, placed, readObject } from "../api/validation/read-object.ts";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
 import { FeatureGates } from "../config/feature-gates.ts";
-import { type FieldPath, readYamlDocuments, type YamlDocument } from "../config/yaml-documents.ts";
+import {
+  type FieldPath,
+  parseYamlDocuments,
+  readYamlDocuments,
+  type YamlDocument,
+} from "../config/yaml-documents.ts";
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
 import { keyOf } from "./object-key.ts";
 import { atOnce } from "./slices.ts";
@@ -29,26 +35,35 @@ interface FoundObject {
 }
 
 /**
- * Reads manifests (YAML or JSON, many documents to a file, Lists too) as an API server with these gates would. Throws
+ * Reads manifests (YAML or JSON, many documents to a file, Lists too) as an API server with these gates would when kubectl sends them: with
+ * strict field validation; an object that is among the `old` ones is judged as an update of it. Throws
  * ConfigurationError with everything that is wrong in all files, each with its line and the API server's own message.
  */
 export function readManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates = FeatureGates.defaults,
+  old: readonly ManifestFile[] = [],
 ): Manifests {
-  return atOnce(readingManifests(files, gates));
+  return atOnce(readingManifests(files, gates, "Strict", readOldObjects(old)));
 }
 
-function* readingManifests(files: readonly ManifestFile[], gates: FeatureGates): Generator<void, Manifests> {
+function* readingManifests(
+  files: readonly ManifestFile[],
+  gates: FeatureGates,
+  fieldValidation: FieldValidation,
+  old: ReadonlyMap<string, ApiObject> = new Map(),
+): Generator<void, Manifests> {
   const problems: ConfigurationProblem[] = [];
+  const oldBooleans: string[] = [];
   const found: FoundObject[] = [];
-  for (const file of files) yield* readFile(file, gates, problems, found);
+  const context = { gates, fieldValidation, old, problems, found, oldBooleans };
+  for (const file of files) yield* readFile(file, context);
   problems.push(...duplicateProblems(found));
   if (problems.length > 0) throw new ConfigurationError(problems);
   const warnings = found.flatMap(({ fileName, line, warnings }) =>
     warnings.map((warning) => `${fileName}:${line}: ${warning}`),
   );
-  return { objects: found.map(({ object }) => object), warnings };
+  return { objects: found.map(({ object }) => object), warnings: [...oldBooleans, ...warnings] };
 }
 
 /** The objects of a cluster in the files, defaulted; kinds that no cluster in memory holds are checked with them. Throws as `readManifests`. */
@@ -64,7 +79,7 @@ export function* parsingManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates,
 ): Generator<void, KubernetesObject[]> {
-  const { objects: read } = yield* readingManifests(files, gates);
+  const { objects: read } = yield* readingManifests(files, gates, "Ignore");
   const given = read.filter(isClusterObject);
   const objects: KubernetesObject[] = [];
   for (const object of withIngressClasses(given)) {
@@ -74,31 +89,41 @@ export function* parsingManifests(
   return [...objects, ...impliedNamespaces(objects)];
 }
 
-function* readFile(
-  file: ManifestFile,
-  gates: FeatureGates,
-  problems: ConfigurationProblem[],
-  found: FoundObject[],
-): Generator<void, void> {
+interface ReadContext {
+  readonly gates: FeatureGates;
+  readonly fieldValidation: FieldValidation;
+  /** What an update would replace, by `keyOf`. */
+  readonly old: ReadonlyMap<string, ApiObject>;
+  readonly problems: ConfigurationProblem[];
+  readonly found: FoundObject[];
+  /** Warnings of them. */
+  readonly oldBooleans: string[];
+}
+
+function* readFile(file: ManifestFile, context: ReadContext): Generator<void, void> {
   try {
     const documents = yield* readYamlDocuments(file.text, file.name);
-    for (const document of documents) yield* readDocument(document, file.name, gates, problems, found);
+    for (const document of documents) {
+      for (const { text, line } of document.oldBooleans) {
+        const meaning = "is a boolean to kubectl, which reads YAML 1.1, and a string here: quote it";
+        context.oldBooleans.push(`${file.name}:${line}: ${JSON.stringify(text)} ${meaning}`);
+      }
+      yield* readDocument(document, file.name, context);
+    }
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    problems.push(...error.problems);
+    context.problems.push(...error.problems);
   }
 }
 
 function* readDocument(
   document: YamlDocument,
   fileName: string,
-  gates: FeatureGates,
-  problems: ConfigurationProblem[],
-  found: FoundObject[],
+  { gates, fieldValidation, old, problems, found }: ReadContext,
 ): Generator<void, void> {
   for (const { value, path } of itemsOf(document.value)) {
     yield;
-    const reading = readObject(value, gates);
+    const reading = readObject(value, gates, fieldValidation, (object) => old.get(keyOf(object)));
     const lineOf = (field: FieldPath) => document.lineOf([...path, ...field]);
     if (reading.isValid) {
       const { object, warnings } = reading;
@@ -111,6 +136,28 @@ function* readDocument(
       problems.push({ source: fileName, line, column: 0, path: "", message: problem.message });
     }
   }
+}
+
+/** Objects that a cluster holds, however they came in: rules that are newer than they are do not count. */
+function readOldObjects(files: readonly ManifestFile[]): ReadonlyMap<string, ApiObject> {
+  const objects = new Map<string, ApiObject>();
+  const problems: ConfigurationProblem[] = [];
+  for (const { name, text } of files) {
+    for (const document of parseYamlDocuments(text, name)) {
+      for (const { value, path } of itemsOf(document.value)) {
+        const decoding = decodeObject(value);
+        if (decoding.isDecoded) {
+          const object = placed(decoding.object, decoding.strategy);
+          objects.set(keyOf(object), object);
+          continue;
+        }
+        const line = document.lineOf([...path, ...decoding.problem.path]);
+        problems.push({ source: name, line, column: 0, path: "", message: decoding.problem.message });
+      }
+    }
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return objects;
 }
 
 /** What `kubectl get -o yaml` writes for several objects is one List; lists do not nest. */

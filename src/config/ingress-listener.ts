@@ -85,5 +85,8 @@ function readTarget(section: Section): StreamingGatewayTarget {
 
 function checkPublished(value: string): string | undefined {
   const isName = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(value);
-  return isIP(value) !== 0 || isName ? undefined : "must be an IP address or a host name in lower case";
+  // `10.0.0` and `10.0.0.256` are mistyped addresses and no names.
+  return isIP(value) !== 0 || (isName && !/(^|\.)\d+$/.test(value))
+    ? undefined
+    : "must be an IP address or a host name in lower case";
 }

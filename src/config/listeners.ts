@@ -49,6 +49,7 @@ export function readListeners(section: Section): Listeners {
     ingress: section.has("ingress") ? readIngressListener(section.section("ingress"), checkHost) : undefined,
   };
   apiServer.finish();
+  checkPorts(section, listeners);
   section.finish();
   return listeners;
 }
@@ -58,4 +59,32 @@ function readAdmin(section: Section): AdminListener {
   const allowedHosts = section.strings("allowedHosts", [], checkHost);
   section.finish();
   return { address, port, allowedHosts };
+}
+
+/** Two listeners cannot have one port, but on different addresses. */
+function checkPorts(section: Section, { apiServer, admin, kubelet, ingress }: Listeners): void {
+  const places = [
+    { listener: "apiServer", field: "port", ...apiServer },
+    { listener: "admin", field: "port", ...admin },
+    ...(kubelet === undefined ? [] : [{ listener: "kubelet", field: "port", ...kubelet }]),
+    ...(["httpPort", "httpsPort"] as const).flatMap((field) =>
+      ingress === undefined
+        ? []
+        : [{ listener: "ingress", field, address: ingress.address, port: ingress[field] }],
+    ),
+  ];
+  for (const [index, { listener, field, address, port }] of places.entries()) {
+    const other = places
+      .slice(0, index)
+      .find((place) => place.port === port && port !== 0 && overlap(place.address, address));
+    if (other !== undefined) {
+      const taken = `${port} is the port of listeners.${other.listener}.${other.field} too`;
+      section.section(listener).problem(field, taken);
+    }
+  }
+}
+
+function overlap(one: string, other: string): boolean {
+  const isAny = (address: string) => address === "0.0.0.0" || address === "::";
+  return one === other || isAny(one) || isAny(other);
 }

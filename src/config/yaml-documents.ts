@@ -26,6 +26,8 @@ export interface YamlDocument {
   readonly value: unknown;
   /** 1-based line of the field, or of the nearest field around it that exists. */
   lineOf(path: FieldPath): number;
+  /** Plain words that YAML 1.1, and so kubectl, reads as booleans: strings here. */
+  readonly oldBooleans: readonly { readonly text: string; readonly line: number }[];
 }
 
 /** Far above any manifest, far below what would trouble the process. Checked before a character is parsed. */
@@ -60,22 +62,28 @@ export function* readYamlDocuments(text: string, fileName: string): Generator<vo
   }
   const lines = new LineCounter();
   const problems: ConfigurationProblem[] = [];
-  const composed: { document: Document.Parsed; targets: AliasTargets }[] = [];
+  const composed: { document: Document.Parsed; targets: AliasTargets; oldBooleans: Scalar[] }[] = [];
   for (const document of compose(text, fileName, lines)) {
     const targets: AliasTargets = new Map();
-    for (const problem of problemsOf(document, targets, fileName, lines)) problems.push(problem);
-    composed.push({ document, targets });
+    const oldBooleans: Scalar[] = [];
+    for (const problem of problemsOf(document, { targets, oldBooleans }, fileName, lines))
+      problems.push(problem);
+    composed.push({ document, targets, oldBooleans });
     yield;
   }
   if (problems.length > 0) {
     throw new ConfigurationError(problems);
   }
   const documents: YamlDocument[] = [];
-  for (const { document, targets } of composed) {
+  for (const { document, targets, oldBooleans } of composed) {
     const value = toValue(document, fileName, lines);
     const places = new FieldPlaces(document, targets);
     const lineOf = (path: FieldPath) => lines.linePos(places.offsetOf(path)).line;
-    if (value !== null && value !== undefined) documents.push({ value, lineOf });
+    const words = oldBooleans.map(({ source = "", range }) => ({
+      text: source,
+      line: lines.linePos(range?.[0] ?? 0).line,
+    }));
+    if (value !== null && value !== undefined) documents.push({ value, lineOf, oldBooleans: words });
     yield;
   }
   return documents;
@@ -133,10 +141,13 @@ function* childrenOf(token: CST.Token): Generator<CST.Token> {
 /** What each alias stands for. */
 type AliasTargets = Map<Alias, Node>;
 
-/** Fills in `targets` on the way. */
+/** Of YAML 1.1's words for booleans those that 1.2 does not have. */
+const OLD_BOOLEAN = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
+
+/** Fills in what it `found` on the way. */
 function problemsOf(
   document: Document.Parsed,
-  targets: AliasTargets,
+  found: { readonly targets: AliasTargets; readonly oldBooleans: Scalar[] },
   fileName: string,
   lines: LineCounter,
 ): ConfigurationProblem[] {
@@ -152,6 +163,8 @@ function problemsOf(
       if (node.anchor !== undefined) {
         anchors.set(node.anchor, node as Node);
       }
+      if (isScalar(node) && node.type === "PLAIN" && OLD_BOOLEAN.test(node.source ?? ""))
+        found.oldBooleans.push(node);
       const values = new Set<unknown>();
       for (const { key } of isMap(node) ? node.items : []) {
         if (!isScalar(key)) continue;
@@ -161,7 +174,7 @@ function problemsOf(
     },
     Alias(_, alias, ancestors) {
       const target = anchors.get(alias.source);
-      if (target !== undefined) targets.set(alias, target);
+      if (target !== undefined) found.targets.set(alias, target);
       if (target === undefined) {
         problems.push(at(alias.range?.[0] ?? 0, `no anchor &${alias.source} stands before this alias`));
       } else if (ancestors.some((ancestor) => ancestor === target)) {

@@ -36,14 +36,17 @@ export function decodeObject(value: unknown): Decoding {
   }
   const misshapen = shapeProblem(value, version.shape);
   if (misshapen) {
-    // The API server names the version without its group here.
-    const shortVersion = apiVersion.slice(apiVersion.indexOf("/") + 1);
-    const sentence = `${kind} in version ${goQuote(shortVersion)} cannot be handled as a ${kind}: ${misshapen.message}`;
-    return refused(misshapen.path, sentence);
+    return refused(misshapen.path, `${cannotBeHandled(kind, apiVersion)}: ${misshapen.message}`);
   }
   const given = completed(withoutNulls(value, version.shape));
   const held = strategy.otherVersions[apiVersion]?.toHeld(given) ?? given;
   return { isDecoded: true, object: strategy.withDefaults(held), strategy };
+}
+
+/** The API server names the version without its group here. */
+export function cannotBeHandled(kind: string, apiVersion: string): string {
+  const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
+  return `${kind} in version ${goQuote(version)} cannot be handled as a ${kind}`;
 }
 
 function versionsOf({ apiVersion, shape, otherVersions }: Strategy) {

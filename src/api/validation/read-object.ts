@@ -4,10 +4,15 @@ import type { ApiObject } from "../api-object.ts";
 import { fieldErrorText } from "../field-errors.ts";
 import { goQuote } from "../go-json.ts";
 import { groupOf, type Strategy } from "../strategy/strategy.ts";
-import { decodeObject, type ObjectProblem } from "./decode-object.ts";
+import { prepareUpdate } from "../strategy/write-object.ts";
+import { cannotBeHandled, decodeObject, type ObjectProblem } from "./decode-object.ts";
 import { lostFields } from "./lost-fields.ts";
+import { unknownFields } from "./unknown-fields.ts";
 
 export type { ObjectProblem } from "./decode-object.ts";
+
+/** What becomes of fields that the kind does not have; kubectl asks the API server for Strict. */
+export type FieldValidation = "Strict" | "Ignore";
 
 export const DEFAULT_NAMESPACE = "default";
 
@@ -16,21 +21,36 @@ export type ObjectReading =
   | { readonly isValid: false; readonly problems: readonly ObjectProblem[] };
 
 /**
- * Reads one object from untrusted data as a create does: kind, types, conversion, defaults (the namespace too), fields whose gate is
+ * Reads one object from untrusted data as a create does, or, where `oldOf` has one of its kind and name, as an update of that: kind, types, conversion, defaults (the namespace too), fields whose gate is
  * off cleared, then every rule. The result needs no further checks.
  */
-export function readObject(value: unknown, gates: FeatureGates = FeatureGates.defaults): ObjectReading {
+export function readObject(
+  value: unknown,
+  gates: FeatureGates = FeatureGates.defaults,
+  fieldValidation: FieldValidation = "Ignore",
+  oldOf: (object: ApiObject) => ApiObject | undefined = () => undefined,
+): ObjectReading {
   const decoding = decodeObject(value);
   if (!decoding.isDecoded) return { isValid: false, problems: [decoding.problem] };
   const { strategy } = decoding;
-  const { status } = decoding.object;
-  const prepared = strategy.prepareForCreate(placed(decoding.object, strategy), gates);
-  // A create would begin with an empty status; a file says how things are.
-  const { status: _, ...rest } = prepared;
-  const object: ApiObject = status === undefined ? rest : { ...rest, status };
-  const errors = strategy.validateCreate(object, gates);
+  if (fieldValidation === "Strict") {
+    const { apiVersion, kind } = value as { apiVersion: string; kind: string };
+    const unknown = unknownFields(value, apiVersion, kind);
+    // Without the sentences of validation, which would miss what was mistyped.
+    if (unknown.length > 0) {
+      const problems = unknown.map(({ path, message }) => ({
+        path,
+        message: `${cannotBeHandled(kind, apiVersion)}: strict decoding error: ${message}`,
+      }));
+      return { isValid: false, problems };
+    }
+  }
+  const given = placed(decoding.object, strategy);
+  const old = oldOf(given);
+  const { object, errors } =
+    old === undefined ? created(given, strategy, gates) : updated(given, old, strategy, gates);
   if (errors.length === 0) {
-    const lost = lostFields(decoding.object, object).map(
+    const lost = lostFields(given, object).map(
       (path) => `${formatPath(path)} is dropped: its feature gate is off`,
     );
     return { isValid: true, object, warnings: [...strategy.warnings(object), ...lost] };
@@ -43,8 +63,28 @@ export function readObject(value: unknown, gates: FeatureGates = FeatureGates.de
   return { isValid: false, problems };
 }
 
-function placed(object: ApiObject, { isNamespaced }: Strategy): ApiObject {
-  if (!isNamespaced || object.metadata.namespace) return object;
+function created(given: ApiObject, strategy: Strategy, gates: FeatureGates) {
+  const { status } = given;
+  // A create would begin with an empty status; a file says how things are.
+  const { status: _, ...rest } = strategy.prepareForCreate(given, gates);
+  const object: ApiObject = status === undefined ? rest : { ...rest, status };
+  return { object, errors: strategy.validateCreate(object, gates) };
+}
+
+/** As `kubectl apply` does: the version that it replaces is the one that is there. */
+function updated(given: ApiObject, old: ApiObject, strategy: Strategy, gates: FeatureGates) {
+  const { resourceVersion } = old.metadata;
+  const metadata = resourceVersion === undefined ? given.metadata : { ...given.metadata, resourceVersion };
+  return prepareUpdate(strategy, { ...given, metadata }, old, gates);
+}
+
+/** The API server takes away the namespace of a cluster-scoped object. */
+export function placed(object: ApiObject, { isNamespaced }: Strategy): ApiObject {
+  if (!isNamespaced) {
+    const { namespace: _, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  }
+  if (object.metadata.namespace) return object;
   return { ...object, metadata: { ...object.metadata, namespace: DEFAULT_NAMESPACE } };
 }
 

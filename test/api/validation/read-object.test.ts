@@ -251,12 +251,6 @@ const refused: readonly [what: string, value: unknown, path: string, message: st
     misshapenPod("bool into Go struct field ObjectMeta.metadata.labels of type string"),
   ],
   [
-    "namespaced node",
-    node({}, { namespace: "x" }),
-    "metadata.namespace",
-    'Node "n" is invalid: metadata.namespace: Forbidden: not allowed on this type',
-  ],
-  [
     "same address",
     node({
       addresses: [

@@ -127,10 +127,6 @@ describe("RBAC objects", () => {
         'Role in version "v1" cannot be handled as a Role: json: cannot unmarshal string into Go struct field PolicyRule.rules.verbs of type []string',
       ],
     ],
-    [
-      { kind: "ClusterRole", metadata: { name: "x", namespace: "y" } },
-      ["metadata.namespace: Forbidden: not allowed on this type"],
-    ],
   ])("%j is refused", (object, problems) => {
     expect(problemsOf(object)).toEqual(problems);
   });
