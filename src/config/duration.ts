@@ -1,15 +1,19 @@
-const NANOSECONDS_OF: ReadonlyMap<string, number> = new Map([
-  ["ns", 1],
-  ["us", 1_000],
-  ["µs", 1_000], // U+00B5
-  ["μs", 1_000], // U+03BC
-  ["ms", 1_000_000],
-  ["s", 1_000_000_000],
-  ["m", 60_000_000_000],
-  ["h", 3_600_000_000_000],
+const NANOSECONDS_OF: ReadonlyMap<string, bigint> = new Map([
+  ["ns", 1n],
+  ["us", 1_000n],
+  ["µs", 1_000n], // U+00B5
+  ["μs", 1_000n], // U+03BC
+  ["ms", 1_000_000n],
+  ["s", 1_000_000_000n],
+  ["m", 60_000_000_000n],
+  ["h", 3_600_000_000_000n],
 ]);
 
-const NANOSECONDS_PER_MILLISECOND = 1_000_000;
+const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
+/** Of time.Duration, about 292 years; one more is there below zero. */
+const MAX_NANOSECONDS = 2n ** 63n - 1n;
+/** More digits than this are beyond any duration, or, behind the point, below any nanosecond. */
+const MAX_DIGITS = 19;
 
 /**
  * Milliseconds of a duration in Go's syntax (time.ParseDuration), as Kubernetes' files and flags have it: "30s", "1h15m", "1.5s",
@@ -21,7 +25,7 @@ export function parseDuration(text: string): number {
     return 0;
   }
   const quoted = JSON.stringify(text);
-  let nanoseconds = 0;
+  let nanoseconds = 0n;
   let left = rest;
   do {
     const [part, number, unit] = /^(\d+\.?\d*|\.\d+)([^\d.]*)/.exec(left) ?? [];
@@ -35,11 +39,22 @@ export function parseDuration(text: string): number {
     if (unitNanoseconds === undefined) {
       throw new RangeError(`time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`);
     }
-    nanoseconds += Number(number) * unitNanoseconds;
+    nanoseconds += nanosecondsOf(number, unitNanoseconds);
+    if (nanoseconds > MAX_NANOSECONDS + (sign === "-" ? 1n : 0n))
+      throw new RangeError(`time: invalid duration ${quoted}`);
     left = left.slice(part.length);
   } while (left !== "");
-  const milliseconds = Math.trunc(nanoseconds / NANOSECONDS_PER_MILLISECOND);
+  const milliseconds = Number(nanoseconds / NANOSECONDS_PER_MILLISECOND);
   return sign === "-" && milliseconds !== 0 ? -milliseconds : milliseconds;
+}
+
+/** Exact: binary fractions would make 1000 ms of 1.001 s. What is below a nanosecond is cut off. */
+function nanosecondsOf(number: string, unit: bigint): bigint {
+  const [whole = "", fraction = ""] = number.split(".");
+  const digits = whole.replace(/^0+/, "");
+  if (digits.length > MAX_DIGITS) return MAX_NANOSECONDS + 2n;
+  const part = fraction.slice(0, MAX_DIGITS);
+  return BigInt(digits || "0") * unit + (BigInt(part || "0") * unit) / 10n ** BigInt(part.length);
 }
 
 /** Go's own form of a duration: 14_400_000 -> "4h0m0s", 1_500 -> "1.5s", 20 -> "20ms". */

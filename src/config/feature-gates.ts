@@ -3,10 +3,12 @@
  * parsing rules and the refusals are those of k8s.io/component-base/featuregate.
  */
 interface FeatureGateSpec {
-  readonly stage: "alpha" | "beta";
+  readonly stage: "alpha" | "beta" | "ga";
   readonly isOnByDefault: boolean;
   /** Gates that must be on where this one is on. */
   readonly needs: readonly string[];
+  /** It may be named, but not be set otherwise. */
+  readonly isLocked?: true;
 }
 
 /** Every gate, one row each. */
@@ -23,6 +25,8 @@ export const FEATURE_GATES = {
   ExtendWebSocketsToKubelet: { stage: "beta", isOnByDefault: true, needs: ["NodeDeclaredFeatures"] },
   /** A Service's name may begin with a digit (KEP-5311). */
   RelaxedServiceNameValidation: { stage: "beta", isOnByDefault: true, needs: [] },
+  /** Containers may have gRPC probes (KEP-2727). Kubernetes locked it in 1.27; flags of older clusters still name it. */
+  GRPCContainerProbe: { stage: "ga", isOnByDefault: true, needs: [], isLocked: true },
   /** HTTP probes may ask for HTTP/2 in cleartext (`httpGet.protocol`, KEP-5999). */
   H2CContainerProbe: { stage: "alpha", isOnByDefault: false, needs: [] },
   /** gRPC probes may ask for TLS (`grpc.mode`, KEP-4939). */
@@ -100,7 +104,12 @@ function resolve(settings: ReadonlyMap<string, boolean>): ReadonlyMap<FeatureGat
   }
   const enabled = new Map<FeatureGateName, boolean>();
   for (const name of featureGateNames) {
-    const spec = FEATURE_GATES[name];
+    const spec: FeatureGateSpec = FEATURE_GATES[name];
+    const wanted = settings.get(name);
+    if (spec.isLocked && wanted !== undefined && wanted !== spec.isOnByDefault) {
+      const locked = `feature is locked to ${spec.isOnByDefault}`;
+      throw new FeatureGateError(name, `cannot set feature gate ${name} to ${wanted}, ${locked}`);
+    }
     enabled.set(name, settings.get(name) ?? stages.get(spec.stage) ?? spec.isOnByDefault);
   }
   requireDependencies(enabled);

@@ -21,8 +21,9 @@ export function requestPathOf(target: string): RequestPath | undefined {
   const queryAt = target.indexOf("?");
   const raw = queryAt === -1 ? target : target.slice(0, queryAt);
   const query = queryAt === -1 ? "" : target.slice(queryAt);
+  if (!TARGET.test(target)) return undefined;
   if (raw === "") return { path: "/", target: `/${query}` };
-  if (!raw.startsWith("/") || !TARGET.test(target) || hasBrokenEscape(raw)) return undefined;
+  if (!raw.startsWith("/") || hasBrokenEscape(raw)) return undefined;
   const decoded = raw.includes("%") ? raw.replace(UNRESERVED, (encoded) => decodeURIComponent(encoded)) : raw;
   if (!decoded.includes("/.")) return { path: decoded, target };
   const resolved = withoutDotSegments(decoded);

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { FEATURE_GATES, FeatureGates, featureGateNames } from "../../src/config/feature-gates.ts";
 
+const LOCKED_GATE = "GRPCContainerProbe";
+
 describe("feature gates", () => {
   const alphaGates = ["H2CContainerProbe", "GRPCContainerProbeTLS"];
   const betaGates = [
@@ -13,8 +15,9 @@ describe("feature gates", () => {
   ];
 
   it("have Kubernetes 1.37's defaults: what is beta is on, what is alpha is off", () => {
-    expect(Object.keys(FEATURE_GATES)).toEqual([...betaGates, ...alphaGates]);
-    expect(featureGateNames.filter((name) => FeatureGates.defaults.isEnabled(name))).toEqual(betaGates);
+    expect(Object.keys(FEATURE_GATES)).toEqual([...betaGates, LOCKED_GATE, ...alphaGates]);
+    const on = featureGateNames.filter((name) => FeatureGates.defaults.isEnabled(name));
+    expect(on).toEqual([...betaGates, LOCKED_GATE]);
   });
 
   it("of alpha are switched on by name or together", () => {
@@ -22,7 +25,8 @@ describe("feature gates", () => {
     expect(alphaGates.filter((name) => on.isEnabled(name as never))).toEqual(["GRPCContainerProbeTLS"]);
   });
 
-  const allOff = featureGateNames.map((name) => `${name}=false`).join(",");
+  const settable = featureGateNames.filter((name) => name !== LOCKED_GATE);
+  const allOff = settable.map((name) => `${name}=false`).join(",");
   const accepted: { name: string; spec: string | Record<string, boolean>; off: string[] }[] = [
     { name: "nothing", spec: "", off: [] },
     { name: "one off", spec: "PortForwardWebsockets=false", off: ["PortForwardWebsockets"] },
@@ -87,6 +91,14 @@ describe("feature gates", () => {
   it.each(refused)("refuse $spec in Kubernetes' words", ({ spec, gate, message }) => {
     expect(() => FeatureGates.parse(spec)).toThrow(
       expect.objectContaining({ name: "FeatureGateError", gate, message }),
+    );
+  });
+
+  it("takes a gate that is locked on, and refuses to switch it off in Kubernetes' words", () => {
+    expect(FeatureGates.parse("GRPCContainerProbe=true").isEnabled("GRPCContainerProbe")).toBe(true);
+    expect(FeatureGates.parse("AllBeta=false,AllAlpha=false").isEnabled("GRPCContainerProbe")).toBe(true);
+    expect(() => FeatureGates.parse("GRPCContainerProbe=false")).toThrow(
+      "cannot set feature gate GRPCContainerProbe to false, feature is locked to true",
     );
   });
 });

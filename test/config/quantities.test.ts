@@ -20,6 +20,12 @@ describe("durations", () => {
     ["2000000ns", 2],
     ["-5s", -5_000],
     ["+5s", 5_000],
+    ["1.001s", 1_001],
+    ["8.2m", 492_000],
+    ["0.1h0.1m", 366_000],
+    ["1.0000000000000000000000001s", 1_000],
+    ["2562047h47m16.854775807s", 9_223_372_036_854],
+    ["-2562047h47m16.854775808s", -9_223_372_036_854],
   ])("%s is %d ms", (text, milliseconds) => {
     expect(parseDuration(text)).toBe(milliseconds);
   });
@@ -35,6 +41,9 @@ describe("durations", () => {
     [" 5s", 'time: invalid duration " 5s"'],
     ["5s\n", 'time: unknown unit "s\\n" in duration "5s\\n"'],
     [".s", 'time: invalid duration ".s"'],
+    ["2562047h47m16.854775808s", 'time: invalid duration "2562047h47m16.854775808s"'],
+    ["-2562047h47m16.854775809s", 'time: invalid duration "-2562047h47m16.854775809s"'],
+    [`${"9".repeat(40)}ns`, `time: invalid duration "${"9".repeat(40)}ns"`],
   ])("%j is refused in Go's words", (text, message) => {
     expect(() => parseDuration(text)).toThrow(new RangeError(message));
   });

@@ -190,6 +190,8 @@ describe("what is matched is what is forwarded", () => {
     "/a b",
     "/a#b",
     "/\u00e9",
+    "?\u0001",
+    "?a b",
   ])("%j is refused", (target) => {
     expect(requestPathOf(target)).toBeUndefined();
   });
