@@ -84,6 +84,7 @@ describe("the audit log", () => {
       "authorization.k8s.io/decision": "allow",
       "sluice.dev/plan": "translate",
       "sluice.dev/node": "node",
+      "sluice.dev/ended-by": "node",
       "sluice.dev/end-cause": "completed",
       "sluice.dev/upstream-bytes": "0",
     });
