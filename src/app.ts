@@ -25,6 +25,7 @@ import { readServingTls, replaceTlsOf, watchServingTls } from "./serving-certifi
 import { Bandwidth } from "./streaming/bandwidth.ts";
 import { SessionClock } from "./streaming/session-clock.ts";
 import { alone, type Surroundings, urlOf } from "./surroundings.ts";
+import { observeFaults } from "./uncaught-exceptions.ts";
 import { endpointOfUrl } from "./upstream/endpoint-of-url.ts";
 import { HttpUpstream } from "./upstream/http-upstream.ts";
 
@@ -88,6 +89,8 @@ async function startParts(
     .filter(({ port }) => port !== 0)
     .map(({ address: host, port }) => ({ host, port }));
   const metrics = new Metrics();
+  const stopObservingFaults = observeFaults(logger, metrics);
+  stops.push(async () => stopObservingFaults());
   const clock = new SessionClock();
   const sessions = new Sessions(limits.maxConcurrentSessions);
   metrics.observeRunningSessions(() => sessions.list());
@@ -259,6 +262,7 @@ async function startParts(
       // Connections to nodes may still wait for a peer that does not close.
       clock.expireAll();
       await auditing.stop();
+      stopObservingFaults();
       surroundings.announce(logger, {}, "the gateway has stopped");
     },
   };

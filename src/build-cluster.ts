@@ -16,6 +16,7 @@ import { FeaturePublisher } from "./kubernetes/feature-publisher.ts";
 import { type Kubeconfig, loadInCluster, loadKubeconfig } from "./kubernetes/kubeconfig.ts";
 import { LiveCluster } from "./kubernetes/live-cluster.ts";
 import { publishPodStatus } from "./kubernetes/publish-pod-status.ts";
+import { reportFault } from "./observability/faults.ts";
 import type { Logger } from "./observability/logger.ts";
 import { Metrics } from "./observability/metrics.ts";
 import { addressOfUrl } from "./upstream/endpoint-of-url.ts";
@@ -65,11 +66,11 @@ export async function buildCluster(
   // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
   const store = new ClusterStore({
     firstResourceVersion: Date.now(),
-    onListenerError: (error, { object: { kind, metadata } }) =>
-      logger.error(
-        { kind, namespace: metadata.namespace, name: metadata.name, error },
-        "a change of the cluster could not be followed",
-      ),
+    onListenerError: (error, { object: { kind, metadata } }) => {
+      const { namespace, name } = metadata;
+      logger.error({ kind, namespace, name }, "a change of the cluster could not be followed");
+      reportFault("watch", error);
+    },
   });
   const { live, manifests: paths } = configuration.cluster;
   if (live !== undefined) return buildLive(live, configuration, store, metrics, logger);

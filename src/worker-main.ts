@@ -6,6 +6,7 @@ import { parseConfiguration } from "./config/configuration.ts";
 import { mergeFlags } from "./config/flags.ts";
 import { createLogger } from "./observability/logger.ts";
 import type { Surroundings } from "./surroundings.ts";
+import { surviveUncaughtExceptions } from "./uncaught-exceptions.ts";
 import type { WorkerStart } from "./workers/calls.ts";
 import { WorkerSide } from "./workers/worker-side.ts";
 
@@ -53,6 +54,10 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
   };
   const logger = createLogger(configuration.logging);
   gateway = await startGateway(configuration, logger, surroundings);
+  surviveUncaughtExceptions(() => {
+    process.exitCode = 1;
+    void end();
+  });
   reload = async (text) => {
     const wanted = mergeFlags(parseConfiguration(text, configurationFile), flags);
     logger.setLevel(wanted.logging.level);

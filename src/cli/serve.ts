@@ -7,6 +7,7 @@ import { parseWorkers, type Workers, workerCount } from "../config/workers.ts";
 import { createLogger } from "../observability/logger.ts";
 import { reloaderOf } from "../reload-configuration.ts";
 import { startWorkers } from "../start-workers.ts";
+import { observeFaults, surviveUncaughtExceptions } from "../uncaught-exceptions.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { authenticationWarning, listeningLines } from "./serve-notices.ts";
 import { UsageError } from "./usage-error.ts";
@@ -59,10 +60,12 @@ export async function run(args: string[]): Promise<number> {
       : await startWorkers(configuration, count, forWorkers, logger);
   reload = reloaderOf({ file: config, text, flags, gateway, logger });
   process.stdout.write(listeningLines(configuration, gateway.listening));
-  await stopped;
+  const failed = new Promise<"failed">((resolve) => surviveUncaughtExceptions(() => resolve("failed")));
+  if (count > 1) observeFaults(logger);
+  const end = await Promise.race([stopped, failed]);
   reload = async () => {};
   await gateway.shutDown();
-  return 0;
+  return end === "failed" ? 1 : 0;
 }
 
 function workersOf(text: string): Workers {

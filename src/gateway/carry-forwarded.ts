@@ -1,5 +1,7 @@
+import { beginContained } from "../streaming/contained-session.ts";
 import type { Leg } from "../streaming/leg.ts";
 import { Relay } from "../streaming/relay.ts";
+import type { StreamingSession } from "../streaming/session.ts";
 import type { GatewayContext } from "./context.ts";
 
 /** What a forwarded upgrade needs of the gateway. */
@@ -12,11 +14,16 @@ export function carryForwarded(
   { clock, bandwidth, sessions, timeouts }: ForwardingContext,
   giveBack: () => void,
 ): void {
-  let session: Relay | undefined;
+  let session: StreamingSession | undefined;
+  let isOver = false;
   const onOver = (): void => {
+    if (isOver) return;
+    isOver = true;
     sessions.deleteUnlisted(session);
     giveBack();
   };
-  session = new Relay(downstream, answered, { clock, bandwidth, timeouts, lingerTimes: timeouts, onOver });
-  sessions.addUnlisted(session);
+  const context = { clock, bandwidth, timeouts, lingerTimes: timeouts, onOver };
+  const begin = (): StreamingSession => new Relay(downstream, answered, context);
+  session = beginContained([downstream.socket, answered.socket], clock, begin, onOver);
+  if (!isOver && session !== undefined) sessions.addUnlisted(session);
 }

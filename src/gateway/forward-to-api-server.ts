@@ -1,5 +1,11 @@
 import type { UserInfo } from "../access/authn/authenticator.ts";
-import { badRequest, genericError, type StatusError, serviceUnavailable } from "../api/status.ts";
+import {
+  badRequest,
+  genericError,
+  internalError,
+  type StatusError,
+  serviceUnavailable,
+} from "../api/status.ts";
 import { forwardUpgrade } from "../upstream/forward-upgrade.ts";
 import { withForwardedFor } from "../upstream/forwarded-headers.ts";
 import { joinHostPort } from "../upstream/go-dial-error.ts";
@@ -127,6 +133,7 @@ async function ownLines(
 /** What the caller is told of an API server that gave no answer. */
 export function forwardingError(error: UpstreamError): StatusError {
   if (error.code === "upgrade-refused" || error.code === "invalid-request") return badRequest(error.message);
+  if (error.code === "internal-error") return internalError("the gateway failed to handle the request");
   if (error.code === "dial-failed")
     return serviceUnavailable(`error trying to reach the API server: ${error.message}`);
   return genericError(502, `error trying to reach the API server: ${error.message}`);

@@ -1,4 +1,5 @@
 import {
+  constants,
   createServer,
   type Http2Server,
   type IncomingHttpHeaders,
@@ -8,6 +9,7 @@ import {
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Limits } from "../config/limits.ts";
+import { contain, containEvents } from "../observability/faults.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../upstream/http2-headers.ts";
 import { settlesWithin } from "./settles-within.ts";
 
@@ -80,8 +82,13 @@ export class Http2Connections {
       const { session } = stream;
       if (session?.socket === undefined) return;
       const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };
-      if (pseudo[":method"] === "CONNECT") handlers.onConnect(request);
-      else handlers.onRequest(request);
+      const abort = (): void => stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      containEvents(stream, "listener", abort);
+      contain(
+        "listener",
+        () => (pseudo[":method"] === "CONNECT" ? handlers.onConnect(request) : handlers.onRequest(request)),
+        abort,
+      );
       // What it came for is answered; the next is for another connection.
       if (this.#isDraining && !session.closed) session.close();
     };

@@ -11,6 +11,8 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { genericError, internalError, StatusError, tooManyRequests } from "../api/status.ts";
+import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
+import { abortSocket } from "../streaming/abort-socket.ts";
 import { UNREAD_BODY_LINGER_MS } from "../upstream/forward-options.ts";
 import { headerListOf } from "../upstream/header-list.ts";
 import type { HttpDownstream } from "../upstream/http-downstream.ts";
@@ -89,17 +91,33 @@ export function createListener(
 
   const plainRequests = new PlainRequests(limits.maxConcurrentRequests, () => server.close());
   const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
-    answerRequest: (downstream, socket) => {
-      if (plainRequests.add(downstream)) return answerRequest(downstream, socket, gateway, routes);
-      // kube-apiserver's words.
-      const refusal = tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
-      return refuse(downstream, refusal, routes);
+    answerRequest: async (downstream, socket) => {
+      const abort = (): void => downstream.abort();
+      try {
+        downstream.contain("request", abort);
+        if (plainRequests.add(downstream)) return await answerRequest(downstream, socket, gateway, routes);
+        // kube-apiserver's words.
+        const refusal = tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
+        await refuse(downstream, refusal, routes);
+      } catch (error) {
+        settleFault("request", error, abort);
+      }
     },
-    answerUpgrade: (request, client, early) => answerUpgrade(request, client, early, gateway, routes),
+    answerUpgrade: async (request, client, early) => {
+      const abort = (): void => abortSocket(client);
+      try {
+        containEvents(client, "request", abort);
+        await answerUpgrade(request, client, early, gateway, routes);
+      } catch (error) {
+        settleFault("request", error, abort);
+      }
+    },
   };
   const turns = new Http1Turns();
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    void listener.answerRequest(new Http1Downstream(request, response), request.socket);
+    const begin = (): void =>
+      void listener.answerRequest(new Http1Downstream(request, response), request.socket);
+    contain("listener", begin, () => response.destroy());
   };
   server.on("request", (request, response) => turns.take(request, response, serve));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -109,7 +127,8 @@ export function createListener(
     }
     const { method = "GET", url: target = "/" } = request;
     const headers = headerListOf(request.rawHeaders);
-    void listener.answerUpgrade({ method, target, headers, socket }, socket, head);
+    const begin = (): void => void listener.answerUpgrade({ method, target, headers, socket }, socket, head);
+    contain("listener", begin, () => socket.destroy());
   });
   const http2 = options.tls !== undefined && options.http2 === true ? http2For(gateway, listener) : undefined;
   if (http2 !== undefined) serveByAlpn(server, http2);
@@ -175,7 +194,7 @@ async function answerRequest(
     if (trail !== undefined) completeWithResponse(trail, downstream);
     await routes.handleRequest(incoming, downstream);
   } catch (error) {
-    const refusal = statusErrorOf(error, gateway);
+    const refusal = statusErrorOf(error);
     logRefusal(incoming, refusal, gateway);
     trail?.complete(refusal.status);
     await refuse(downstream, refusal, routes);
@@ -216,7 +235,7 @@ async function answerUpgrade(
       trail?.complete({ code: error.status });
       error.writeTo(socket, answerContext);
     } else {
-      const refusal = statusErrorOf(error, gateway);
+      const refusal = statusErrorOf(error);
       logRefusal(incoming, refusal, gateway);
       trail?.complete(refusal.status);
       routes.refuseUpgrade(socket, refusal, answerContext);
@@ -238,10 +257,10 @@ function logRefusal(
   logger.info({ method, path, remoteAddress, user: notes?.user, code, reason }, "request refused");
 }
 
-/** An error that is no answer is a fault of ours: logged whole, told without details. */
-function statusErrorOf(error: unknown, gateway: ListenerContext): StatusError {
+/** An error that is no answer is a fault of ours: logged whole, answered without details. */
+function statusErrorOf(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
-  gateway.logger.error({ error }, "a request failed unexpectedly");
+  reportFault("request", error);
   return internalError("the gateway failed to handle the request");
 }
 

@@ -54,7 +54,10 @@ export async function runSession(
     try {
       answerSwitched(connection.socket, resumption?.headers ?? carrier.headers, carrier.statusMessage);
       const downstream = resumption?.start(connection) ?? connection;
-      record.start(switchedStatusOf(connection.socket), (context) => carrier.start(downstream, context));
+      const sockets = [downstream.socket, response.socket];
+      record.start(switchedStatusOf(connection.socket), sockets, (context) =>
+        carrier.start(downstream, context),
+      );
     } finally {
       connection.socket.uncork();
     }

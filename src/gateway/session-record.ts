@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { StatusError } from "../api/status.ts";
+import { beginContained, INTERNAL_ERROR } from "../streaming/contained-session.ts";
 import type { SessionContext, SessionReport, StreamingSession } from "../streaming/session.ts";
+import { endOf } from "../streaming/session-end.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { timesOf } from "./apply-policy.ts";
 import type { SessionRunContext } from "./context.ts";
@@ -79,26 +82,39 @@ export class SessionRecord {
   }
 
   /** Both upgrades are done, the client's with this code: from here on the session's report is the last word. */
-  start(answered: 101 | 200, begin: (context: SessionContext) => StreamingSession): void {
+  start(
+    answered: 101 | 200,
+    sockets: readonly Duplex[],
+    begin: (context: SessionContext) => StreamingSession,
+  ): void {
     const { clock, bandwidth, timeouts, metrics, sessions, logger } = this.#gateway;
     const { subresource, plan } = this.#info;
     metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000);
     this.#auditStart(answered);
+    const onOver = (): void => {
+      if (this.#isOver) return;
+      this.#isOver = true;
+      this.#giveBack?.();
+    };
     const context: SessionContext = {
       clock,
       bandwidth,
       lingerTimes: timeouts,
       timeouts: timesOf(this.#prepared.policy, timeouts),
-      onOver: () => {
-        this.#isOver = true;
-        this.#giveBack?.();
-      },
+      onOver,
       onReport: (report) => this.#report(report),
     };
     logger.info({ session: this.#logFields() }, "session started");
-    const session = begin(context);
+    const onBroken = (): void => {
+      onOver();
+      const { downstreamBytes = 0, upstreamBytes = 0 } = session?.traffic ?? {};
+      if (!this.#isReported)
+        this.#report({ ...endOf("internal-error", INTERNAL_ERROR), downstreamBytes, upstreamBytes });
+    };
+    let session: StreamingSession | undefined;
+    session = beginContained(sockets, clock, () => begin(context), onBroken);
     // A session of a few bytes may be over before its constructor returns.
-    if (!this.#isReported) sessions.add(this.#info, session);
+    if (!this.#isReported && session !== undefined) sessions.add(this.#info, session);
   }
 
   #report(report: SessionReport): void {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { ByteCollector } from "../../protocols/bytes/index.ts";
+import { containEvents } from "../observability/faults.ts";
 
 /**
  * Reads a new connection until `judge`, which gets all that was read and the newest part of it, knows what it is, and gives the answer to `decide` with all that was read still to be read and the
@@ -11,6 +12,7 @@ export function judgeByFirstBytes<Answer>(
   judge: (seen: Buffer, newest: Buffer) => Answer | undefined,
   decide: (answer: Answer) => void,
 ): void {
+  containEvents(socket, "listener", () => socket.destroy());
   const collector = new ByteCollector();
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
   const done = (): void => {

@@ -4,6 +4,7 @@ import { answerAndClose } from "../gateway/answer.ts";
 import { carryForwarded } from "../gateway/carry-forwarded.ts";
 import type { RequestHead } from "../gateway/incoming-request.ts";
 import { PendingClient } from "../gateway/pending-client.ts";
+import { reportFault } from "../observability/faults.ts";
 import { abortSocket } from "../streaming/abort-socket.ts";
 import { isHttp2Stream } from "../streaming/http2-stream.ts";
 import { forwardUpgrade, type WaitingClient } from "../upstream/forward-upgrade.ts";
@@ -59,7 +60,7 @@ export async function forwardUpgradeRequest(
   } catch (error) {
     client.release();
     if (error instanceof UpstreamError && error.code === "aborted") abortSocket(socket);
-    else refuse(answerFor(error, headers, context));
+    else refuse(answerFor(error, headers));
   }
 }
 
@@ -112,12 +113,12 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
   }
 }
 
-function answerFor(error: unknown, headers: HeaderList, { logger }: IngressContext): IngressAnswer {
+function answerFor(error: unknown, headers: HeaderList): IngressAnswer {
   if (error instanceof StatusError) return ingressAnswer(error.code, error.message, headers);
   if (error instanceof UpstreamError) {
     const { status, message } = upstreamProblem(error);
     return ingressAnswer(status, message, headers);
   }
-  logger.error({ error }, "an upgrade failed unexpectedly");
+  reportFault("request", error);
   return ingressAnswer(500, "the gateway failed to handle the request", headers);
 }

@@ -89,6 +89,8 @@ export function upstreamProblem({ code }: UpstreamError): { status: number; mess
       return { status: 400, message: "the request can not be forwarded" };
     case "request-timeout":
       return { status: 408, message: "the request's body did not come in time" };
+    case "internal-error":
+      return { status: 500, message: "the gateway failed to handle the request" };
     case "dial-failed":
       return { status: 502, message: "no endpoint of the service could be reached" };
     default:

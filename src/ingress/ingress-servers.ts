@@ -10,6 +10,8 @@ import type { TLSSocket } from "node:tls";
 import { capConnections } from "../gateway/connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "../gateway/http2-connections.ts";
 import { NOT_IMPLEMENTED, webSocketRequestOf } from "../gateway/websocket-stream.ts";
+import { contain, containAsync, containEvents } from "../observability/faults.ts";
+import { abortSocket } from "../streaming/abort-socket.ts";
 import { headerListOf, headerTokens } from "../upstream/header-list.ts";
 import { Http1Downstream } from "../upstream/http1-downstream.ts";
 import { Http1Turns, http1OptionsOf } from "../upstream/http1-turns.ts";
@@ -110,19 +112,21 @@ function createHttp1(context: IngressContext): HttpServer {
   server.emit("listening");
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const downstream = new Http1Downstream(request, response);
-    forwardRequest(
-      {
-        ...originOf(request.socket),
-        downstream,
-        protocol: "http/1.1",
-        expectsContinue,
-        handOver: ({ listener }, target) => {
-          request.url = target;
-          void listener.answerRequest(downstream, request.socket);
+    const begin = (): void =>
+      forwardRequest(
+        {
+          ...originOf(request.socket),
+          downstream,
+          protocol: "http/1.1",
+          expectsContinue,
+          handOver: ({ listener }, target) => {
+            request.url = target;
+            void listener.answerRequest(downstream, request.socket);
+          },
         },
-      },
-      context,
-    );
+        context,
+      );
+    contain("listener", begin, () => downstream.abort());
   };
   const turns = new Http1Turns();
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
@@ -134,7 +138,7 @@ function createHttp1(context: IngressContext): HttpServer {
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (turns.isBusy(socket)) socket.destroy();
     else if (isIgnored(request)) ignoreUpgrade(request, socket, head, server);
-    else void forwardUpgradeRequest(http1Upgrade(request, socket, head), context);
+    else beginUpgrade(http1Upgrade(request, socket, head), context);
   });
   // Without a listener Node would close the connection without a word.
   server.on("connect", (_request, socket) => {
@@ -142,6 +146,12 @@ function createHttp1(context: IngressContext): HttpServer {
     else socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
   });
   return server;
+}
+
+function beginUpgrade(upgrade: IncomingUpgrade, context: IngressContext): void {
+  const abort = (): void => abortSocket(upgrade.client);
+  containEvents(upgrade.client, "listener", abort);
+  containAsync("listener", forwardUpgradeRequest(upgrade, context), abort);
 }
 
 function http1Upgrade(request: IncomingMessage, client: Duplex, early: Buffer): IncomingUpgrade {
@@ -176,7 +186,7 @@ function http2For(context: IngressContext): Http2Connections {
       }
       const { stream, socket } = request;
       const early = Buffer.alloc(0);
-      void forwardUpgradeRequest(
+      beginUpgrade(
         { ...originOf(socket), request: webSocket, client: stream, early, protocol: "h2" },
         context,
       );

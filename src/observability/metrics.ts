@@ -1,6 +1,7 @@
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Registry } from "prom-client";
 import { AccessMetrics } from "./access-metrics.ts";
 import { ClusterMetrics } from "./cluster-metrics.ts";
+import { FAULT_PLACES, type FaultPlace } from "./faults.ts";
 import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
@@ -34,6 +35,7 @@ export type ListenerMetrics = Pick<
 export class Metrics {
   readonly #registry = new Registry();
   readonly #streaming: StreamingMetrics;
+  readonly #internalErrors: Counter<"where">;
   /** Authentication and audit. */
   readonly access = new AccessMetrics(this.#registry);
   readonly probes = new ProbeMetrics(this.#registry);
@@ -48,8 +50,20 @@ export class Metrics {
     if (withProcessMetrics) {
       collectDefaultMetrics({ register: this.#registry });
     }
+    this.#internalErrors = new Counter({
+      name: "sluice_internal_errors_total",
+      help: "Exceptions that nothing expected, by where they were stopped; each ended one request, exchange, session or probe. Logged with their stacks.",
+      labelNames: ["where"],
+      registers: [this.#registry],
+    });
+    for (const where of FAULT_PLACES) this.#internalErrors.inc({ where }, 0);
     const kubernetes = new KubernetesMetrics(this.#registry);
     this.#streaming = new StreamingMetrics(this.#registry, "sluice_streaming", kubernetes);
+  }
+
+  /** An exception that nothing expected was stopped there. */
+  internalError(where: FaultPlace): void {
+    this.#internalErrors.inc({ where });
   }
 
   /** Registers those of the kubelet listener, which not every gateway has. To be called once. */

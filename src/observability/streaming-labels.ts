@@ -18,6 +18,7 @@ export const SESSION_ENDS = [
   { endedBy: "gateway", cause: "idle" },
   { endedBy: "gateway", cause: "time-limit" },
   { endedBy: "gateway", cause: "refused" },
+  { endedBy: "gateway", cause: "internal-error" },
   { endedBy: "gateway", cause: "shutdown" },
 ] as const;
 export type EndedByLabel = (typeof SESSION_ENDS)[number]["endedBy"];

@@ -1,5 +1,6 @@
 import { type ConnectOpts, isIP, Socket, type SocketConstructorOpts } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { containEvents, settleFault } from "../observability/faults.ts";
 import { poisonFreed } from "../streaming/freed-memory.ts";
 import { joinHostPort } from "../upstream/go-dial-error.ts";
 import { brokenText } from "./exchange-error.ts";
@@ -58,6 +59,7 @@ export class ProbeSocket {
     this.#hasFixedAddress = isIP(host) !== 0;
     this.#hearer = hearer;
     this.#socket = alpn === undefined ? this.#connectPlain(host, port) : this.#connectTls(host, port, alpn);
+    containEvents(this.#socket, "probe", this.#failed);
     this.#socket
       .on("error", (error) => this.#hearer.onError(error))
       .on("end", this.#onEnd)
@@ -104,8 +106,21 @@ export class ProbeSocket {
 
   readonly #onEnd = (): void => this.#hearer.onEnd();
 
+  /** An exception of who is told: that probe ends, and no other. */
+  readonly #failed = (error: unknown): void => {
+    const hearer = this.#hearer;
+    this.destroy();
+    hearer.onError(error as Error);
+  };
+
   #connectPlain(host: string, port: number): Socket {
-    const socket = new PlainSocket((bytes) => this.#hearer.onData(bytes));
+    const socket = new PlainSocket((bytes) => {
+      try {
+        this.#hearer.onData(bytes);
+      } catch (error) {
+        settleFault("probe", error, this.#failed);
+      }
+    });
     socket.onBreak = () => this.#noteRoute();
     socket.connect({ host, port, ...CONNECT_OPTIONS });
     return socket.on("connect", () => {

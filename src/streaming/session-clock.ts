@@ -1,7 +1,14 @@
+import { type FaultPlace, settleFault } from "../observability/faults.ts";
+
 /** Something that wants to know the time about once a second: heartbeats, idle limits, deadlines. */
 export interface Ticking {
   /** `nowMs` is monotonic and only meaningful against other values of the same clock. */
   tick(nowMs: number): void;
+}
+
+interface Owner {
+  readonly where: FaultPlace;
+  readonly onFailure: (error: unknown) => void;
 }
 
 const TICK_INTERVAL_MS = 1_000;
@@ -12,6 +19,7 @@ const TICK_INTERVAL_MS = 1_000;
  */
 export class SessionClock {
   readonly #listeners = new Set<Ticking>();
+  readonly #owners = new WeakMap<Ticking, Owner>();
   #emptied: (() => void)[] = [];
   readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
@@ -38,6 +46,11 @@ export class SessionClock {
     for (const resolve of this.#emptied.splice(0)) resolve();
   }
 
+  /** An exception of the listener's is its own; without an owner it only hears nothing any more. */
+  contain(listener: Ticking, where: FaultPlace, onFailure: (error: unknown) => void): void {
+    this.#owners.set(listener, { where, onFailure });
+  }
+
   /** Resolves when nobody listens any more: no session runs, and no connection lingers. */
   whenEmpty(): Promise<void> {
     return this.#listeners.size === 0
@@ -47,11 +60,23 @@ export class SessionClock {
 
   /** Tells everybody that all deadlines have passed: who lingers lets go at once. */
   expireAll(): void {
-    for (const listener of [...this.#listeners]) listener.tick(Number.POSITIVE_INFINITY);
+    for (const listener of [...this.#listeners]) this.#tell(listener, Number.POSITIVE_INFINITY);
   }
 
   #tick(): void {
     const nowMs = this.now();
-    for (const listener of this.#listeners) listener.tick(nowMs);
+    for (const listener of this.#listeners) this.#tell(listener, nowMs);
+  }
+
+  #tell(listener: Ticking, nowMs: number): void {
+    try {
+      listener.tick(nowMs);
+    } catch (error) {
+      const { where, onFailure } = this.#owners.get(listener) ?? {
+        where: "clock",
+        onFailure: () => this.delete(listener),
+      };
+      settleFault(where, error, onFailure);
+    }
   }
 }

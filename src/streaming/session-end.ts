@@ -12,7 +12,11 @@ export type SessionEndCause =
   | "idle"
   | "refused" // policy forbids what the client asked for inside of the session
   | "time-limit" // policy's maxDuration
+  | "internal-error" // an exception in this process
   | "shutdown";
+
+/** The causes that the owner of a session ends it for. */
+export type CauseOfOurs = Extract<SessionEndCause, "idle" | "time-limit" | "internal-error" | "shutdown">;
 
 /** How a session ended. */
 export interface SessionEnd {
@@ -35,6 +39,7 @@ const ENDED_BY: Readonly<Record<Exclude<SessionEndCause, CauseOfEitherSide>, End
   idle: "gateway",
   refused: "gateway",
   "time-limit": "gateway",
+  "internal-error": "gateway",
   shutdown: "gateway",
 };
 

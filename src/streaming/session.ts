@@ -1,7 +1,7 @@
 import type { Bandwidth } from "./bandwidth.ts";
 import type { LingerTimes } from "./linger.ts";
 import type { SessionClock, Ticking } from "./session-clock.ts";
-import type { SessionEnd } from "./session-end.ts";
+import type { CauseOfOurs, SessionEnd } from "./session-end.ts";
 
 /** What there is to say of a session that is over. Byte counts are payload, without framing, where the session is translated; relays and tunnels count what they carry. */
 export interface SessionReport extends SessionEnd {
@@ -16,7 +16,7 @@ export interface StreamingSession extends Ticking {
   /** What it has carried so far. */
   readonly traffic: Pick<Traffic, "downstreamBytes" | "upstreamBytes">;
   /** Ends it now, truthfully: the client never takes what it has for a success. */
-  end(cause: "idle" | "time-limit" | "shutdown", message: string): void;
+  end(cause: CauseOfOurs, message: string): void;
 }
 
 /** What every carrier needs beside its two sockets. */

@@ -15,7 +15,7 @@ import type { Leg } from "./leg.ts";
 import { OverdueEnd } from "./overdue-end.ts";
 import { reportEnd } from "./report-end.ts";
 import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
-import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { SessionLimits, terminalWarning } from "./session-limits.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
@@ -113,7 +113,7 @@ export class Translator implements StreamingSession {
     }
   }
 
-  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
+  end(cause: CauseOfOurs, message: string): void {
     this.#fail(endOf(cause, message));
   }
 

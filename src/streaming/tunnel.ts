@@ -6,7 +6,7 @@ import { finishAndLinger } from "./linger.ts";
 import type { PortGuard } from "./port-guard.ts";
 import { reportEnd } from "./report-end.ts";
 import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
-import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { SessionLimits } from "./session-limits.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
@@ -90,8 +90,9 @@ export class Tunnel implements StreamingSession {
     if (due?.type === "end") this.end(due.cause, due.message);
   }
 
-  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
-    this.#upstreamEnded(CLOSE_GOING_AWAY, endOf(cause, message));
+  end(cause: CauseOfOurs, message: string): void {
+    const closeCode = cause === "internal-error" ? CLOSE_INTERNAL_ERROR : CLOSE_GOING_AWAY;
+    this.#upstreamEnded(closeCode, endOf(cause, message));
   }
 
   #fromUpstream(chunk: Uint8Array): void {

@@ -57,6 +57,11 @@ function withOneLength(headers: HeaderLine[]): HeaderLine[] {
   return lengths.length > 1 ? withHeader(headers, "Content-Length", lengths[0] as string) : headers;
 }
 
+/** RFC 9110 section 9.2.2: to ask twice does no more than to ask once, and nothing of a body is lost. */
+export function isRepeatable({ method, hasBody }: HttpDownstream): boolean {
+  return !hasBody && ["GET", "HEAD", "OPTIONS", "TRACE"].includes(method);
+}
+
 function isUsuallyBodiless(method: string): boolean {
   return ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "CONNECT"].includes(method);
 }

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import type { FaultPlace } from "../observability/faults.ts";
 import type { HeaderList } from "./header-list.ts";
 
 /** The client's side of one HTTP exchange that is forwarded, whatever version of HTTP it speaks. */
@@ -23,6 +24,8 @@ export interface HttpDownstream {
   readonly hasResponded: boolean;
   /** The whole answer has been taken by the system. */
   readonly isFinished: boolean;
+  /** An exception of a callback of this exchange's, on the client's side, ends the exchange by `onFailure` and nothing else. */
+  contain(where: FaultPlace, onFailure: (error: unknown) => void): void;
   /** The exchange is over or the client has gone, once. At once when it is so already. */
   onClose(listener: () => void): void;
   sendContinue(): void;

@@ -1,7 +1,8 @@
 import type { Writable } from "node:stream";
 import type { FieldLines, ResponseHead } from "../../protocols/http1/index.ts";
+import { containAsync } from "../observability/faults.ts";
 import { exchangeErrorOf } from "./exchange-error.ts";
-import { requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
+import { isRepeatable, requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { joinHostPort } from "./go-dial-error.ts";
 import { headRefusal } from "./head-refusal.ts";
@@ -12,10 +13,8 @@ import type { HttpUpstream } from "./http-upstream.ts";
 import type { Http1Connection, Http1Exchange } from "./http1-connection.ts";
 import { RequestBody } from "./request-body.ts";
 import { requestHeadText } from "./request-head.ts";
-import { watchForSilence } from "./silent-body.ts";
-import { UpstreamError } from "./upstream-error.ts";
-
-const BODILESS_AND_REPEATABLE = ["GET", "HEAD", "OPTIONS", "TRACE"];
+import { watchBody } from "./silent-body.ts";
+import { internalFailure, UpstreamError } from "./upstream-error.ts";
 
 /** One exchange, from the request that a client has made to the end of the response. */
 export class HttpExchange implements Http1Exchange {
@@ -57,19 +56,19 @@ export class HttpExchange implements Http1Exchange {
       const headers = requestHeadersOf(downstream, upstream.endpoint, options);
       head = requestHeadText(downstream.method, options.path ?? downstream.target, headers);
     } catch (error) {
-      this.#fail(new UpstreamError("invalid-request", "the request can not be forwarded", { cause: error }));
+      this.#fail(new UpstreamError("invalid-request", "the request cannot be forwarded", { cause: error }));
       return;
     }
     // What was stale once may be so again.
     const connection = this.#isRetry ? undefined : upstream.pool.take();
-    if (connection !== undefined) {
-      this.#sendOn(connection, head, true);
-      return;
+    if (connection !== undefined) this.#sendOn(connection, head, true);
+    else {
+      const dialled = upstream.pool.dial().then(
+        (another) => this.#sendOn(another, head, false),
+        (error: Error) => this.#upstreamFailed(error),
+      );
+      containAsync("exchange", dialled, (error) => this.onFault(error));
     }
-    upstream.pool.dial().then(
-      (dialled) => this.#sendOn(dialled, head, false),
-      (error: Error) => this.#upstreamFailed(error),
-    );
   }
 
   #sendOn(connection: Http1Connection, head: string, isReused: boolean): void {
@@ -105,15 +104,9 @@ export class HttpExchange implements Http1Exchange {
     });
   }
 
-  /** A body without a declared length may be one half of a conversation, where silence is no fault. */
   #watchBody(): void {
-    const downstream = this.#downstream;
     const { bodySilenceTimeoutMs } = this.#options;
-    if (bodySilenceTimeoutMs === undefined || downstream.isChunked || downstream.isBodyComplete) return;
-    this.#unwatchBody = watchForSilence(downstream.body, bodySilenceTimeoutMs, () => {
-      if (downstream.hasResponded) return;
-      this.#fail(new UpstreamError("request-timeout", "the request's body did not come"));
-    });
+    this.#unwatchBody = watchBody(this.#downstream, bodySilenceTimeoutMs, (error) => this.#fail(error));
   }
 
   onInterim({ status, reason, headers }: ResponseHead): void {
@@ -168,6 +161,16 @@ export class HttpExchange implements Http1Exchange {
 
   onTimeout(): void {
     this.#fail(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers"));
+  }
+
+  /** An exception in a callback of this exchange: a client that has no answer yet gets one. */
+  onFault(error: unknown): void {
+    const hadFailed = this.#hasFailed;
+    try {
+      this.#fail(internalFailure(error));
+    } finally {
+      if (hadFailed || !this.#downstream.hasResponded) this.#downstream.abort();
+    }
   }
 
   onBroken(error: Error): void {
@@ -254,12 +257,9 @@ export class HttpExchange implements Http1Exchange {
     const { endpoint } = this.#upstream;
     const failure = exchangeErrorOf(error, joinHostPort(endpoint.host, endpoint.port));
     const next = this.#upstreamAfter(failure);
-    if (next === undefined) {
-      this.#fail(failure);
-    } else {
-      this.#upstream = next;
-      this.#send();
-    }
+    if (next === undefined) return void this.#fail(failure);
+    this.#upstream = next;
+    this.#send();
   }
 
   /** Only a request that nobody has heard goes elsewhere: nothing may happen twice. */
@@ -271,8 +271,7 @@ export class HttpExchange implements Http1Exchange {
   /** An idle connection that the upstream closed as we took it; the request has not been heard. RFC 9110 section 9.2.2. */
   #mayRetry(): boolean {
     const isStale = this.#isReusedConnection && this.#connection?.hasHeard === false;
-    const { method, hasBody } = this.#downstream;
-    return isStale && !this.#isRetry && !hasBody && BODILESS_AND_REPEATABLE.includes(method);
+    return isStale && !this.#isRetry && isRepeatable(this.#downstream);
   }
 
   #fail(error: UpstreamError): void {

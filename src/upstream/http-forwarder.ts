@@ -1,3 +1,4 @@
+import { contain } from "../observability/faults.ts";
 import type { ForwardExchangeOptions } from "./forward-options.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import { HttpExchange } from "./http-exchange.ts";
@@ -26,5 +27,8 @@ export function startExchange(
     exchange.clientGone();
     onEnd();
   });
-  if (!isOver) exchange.start();
+  if (isOver) return;
+  const onFailure = (error: unknown): void => exchange.onFault(error);
+  downstream.contain("exchange", onFailure);
+  contain("exchange", () => exchange.start(), onFailure);
 }

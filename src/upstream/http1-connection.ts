@@ -7,6 +7,7 @@ import {
   type ResponseHead,
 } from "../../protocols/http1/index.ts";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
+import { contain, containEvents } from "../observability/faults.ts";
 import { releaseChunk } from "../streaming/reused-reads.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
@@ -18,6 +19,8 @@ export interface Http1Exchange extends ResponseHandler<Buffer> {
   onDrain(): void;
   /** The time that `expectWithin` gave has passed. */
   onTimeout(): void;
+  /** An exception in a callback of the connection. */
+  onFault(error: unknown): void;
   /** The connection broke before the response was whole, and can not be used any more. */
   onBroken(error: Error): void;
 }
@@ -56,6 +59,7 @@ export class Http1Connection implements ResponseHandler<Buffer> {
     this.#socket = socket;
     this.#keeper = keeper;
     this.#decoder = new ResponseDecoder<Buffer>(this, { textOf });
+    containEvents(socket, "exchange", (error) => this.#fault(error));
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("end", () => this.#ended());
     socket.on("drain", () => this.#exchange?.onDrain());
@@ -137,7 +141,12 @@ export class Http1Connection implements ResponseHandler<Buffer> {
     clearTimeout(this.#timer);
     this.#timerMs = timeoutMs;
     this.#timer = setTimeout(() => {
-      if (this.#isTimerArmed) this.#exchange?.onTimeout();
+      if (!this.#isTimerArmed) return;
+      contain(
+        "exchange",
+        () => this.#exchange?.onTimeout(),
+        (error) => this.#fault(error),
+      );
     }, timeoutMs).unref();
   }
 
@@ -211,6 +220,12 @@ export class Http1Connection implements ResponseHandler<Buffer> {
   #closed(): void {
     clearTimeout(this.#timer);
     this.#break(this.#error ?? new UpstreamError("closed-before-response", "EOF"));
+  }
+
+  #fault(error: unknown): void {
+    const exchange = this.#exchange;
+    this.destroy();
+    exchange?.onFault(error);
   }
 
   #break(error: Error): void {

@@ -1,10 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable, Writable } from "node:stream";
+import { containEvents, type FaultPlace } from "../observability/faults.ts";
 import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
 /** Above it the kernel gathers head and body more cheaply than we join them; libuv's own buffer on the stack is 16 KiB. */
 const MAX_BYTES_AS_TEXT = 8 * 1024;
+
+/** Written where the head is to leave alone: `flushHeaders` would send its bytes above 127 as UTF-8. */
+const NOTHING = new Uint8Array(0);
 
 /** An HTTP/1.x exchange of Node's server. Lines keep their order, case and number. */
 export class Http1Downstream implements HttpDownstream {
@@ -67,6 +71,11 @@ export class Http1Downstream implements HttpDownstream {
     return this.#response.writableFinished;
   }
 
+  contain(where: FaultPlace, onFailure: (error: unknown) => void): void {
+    if (this.hasBody) containEvents(this.#request, where, onFailure);
+    containEvents(this.#response, where, onFailure);
+  }
+
   onClose(listener: () => void): void {
     if (this.#response.destroyed || this.#response.closed) {
       listener();
@@ -95,12 +104,12 @@ export class Http1Downstream implements HttpDownstream {
 
   canCarryTrailers(status: number, headers: HeaderList): boolean {
     return (
-      this.#request.httpVersionMinor > 0 &&
-      this.#request.method !== "HEAD" &&
-      status !== 204 &&
-      status !== 304 &&
-      !hasHeader(headers, "content-length")
+      this.#request.httpVersionMinor > 0 && this.#hasContent(status) && !hasHeader(headers, "content-length")
     );
+  }
+
+  #hasContent(status: number): boolean {
+    return this.#request.method !== "HEAD" && status !== 204 && status !== 304;
   }
 
   respond(
@@ -111,24 +120,31 @@ export class Http1Downstream implements HttpDownstream {
   ): Writable {
     const response = this.#response;
     const { socket } = response;
+    if (!this.#hasContent(status)) {
+      this.#writeHead(status, statusMessage, headers);
+      response.end();
+      return response;
+    }
     if (beginning === undefined) {
       // The head leaves with what else there is by the end of this turn. The socket holds it: since Node 22 a corked response that ends
       // sends its last chunk ahead of what it held.
       socket?.cork();
       this.#writeHead(status, statusMessage, headers);
-      response.flushHeaders();
+      response.write(NOTHING);
       setImmediate(() => socket?.uncork());
       return response;
     }
     socket?.cork();
     this.#writeHead(status, statusMessage, headers);
-    if (beginning.length === 0) response.flushHeaders();
+    if (beginning.length === 0) response.write(NOTHING);
     for (const part of beginning) response.write(part);
     socket?.uncork();
     return response;
   }
 
   write(parts: readonly Uint8Array[]): void {
+    // An h2c backend may send a body where there is none.
+    if (this.#response.writableEnded) return;
     const { socket } = this.#response;
     // Otherwise Node holds the bytes back to the end of the turn, and so the memory that they came in.
     socket?.cork();
@@ -148,9 +164,9 @@ export class Http1Downstream implements HttpDownstream {
     const [only] = body;
     socket?.cork();
     this.#writeHead(status, statusMessage, headers);
-    if (only === undefined) response.flushHeaders();
     // As text the body is joined to the head: one buffer to write.
-    else if (body.length === 1 && only.length <= MAX_BYTES_AS_TEXT) response.write(textOf(only), "latin1");
+    if (body.length === 1 && only !== undefined && only.length <= MAX_BYTES_AS_TEXT)
+      response.write(textOf(only), "latin1");
     else for (const part of body) response.write(part);
     // The last chunk goes along. Otherwise `end` has nothing to add, but would send an empty buffer.
     if (!response.chunkedEncoding) socket?.uncork();
@@ -168,6 +184,7 @@ export class Http1Downstream implements HttpDownstream {
   }
 
   finish(trailers: HeaderList): void {
+    if (this.#response.writableEnded) return;
     if (trailers.length > 0) this.#response.addTrailers(trailers as [string, string][]);
     this.#response.end();
   }

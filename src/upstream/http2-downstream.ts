@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
+import { containEvents, type FaultPlace } from "../observability/faults.ts";
 import { type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import { http1Lines, http2Headers, http2ResponseHeaders } from "./http2-headers.ts";
@@ -58,6 +59,10 @@ export class Http2Downstream implements HttpDownstream {
   /** Node ends a stream itself when its connection is gone: that alone says nothing of the answer. */
   get isFinished(): boolean {
     return this.#isEnded && this.#stream.writableFinished;
+  }
+
+  contain(where: FaultPlace, onFailure: (error: unknown) => void): void {
+    containEvents(this.#stream, where, onFailure);
   }
 
   onClose(listener: () => void): void {

@@ -5,6 +5,7 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import { containEvents } from "../observability/faults.ts";
 import { responseHeadersOf } from "./exchange-headers.ts";
 import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { headRefusal } from "./head-refusal.ts";
@@ -20,8 +21,8 @@ import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import { http2Headers } from "./http2-headers.ts";
 import type { Http2Upstream } from "./http2-upstream.ts";
-import { watchForSilence } from "./silent-body.ts";
-import { UpstreamError } from "./upstream-error.ts";
+import { watchBody } from "./silent-body.ts";
+import { internalFailure, UpstreamError } from "./upstream-error.ts";
 
 export interface ForwardOverHttp2Options {
   readonly upstream: Http2Upstream;
@@ -78,13 +79,24 @@ function exchange(
   });
   let trailers: HeaderLine[] = [];
   let failure: UpstreamError | undefined;
+  let isWhole = false;
   const timer = headerTimer(stream, options.responseHeaderTimeoutMs, (error) => {
     failure = error;
   });
+  const onFailure = (error: unknown): void => {
+    cancel(stream);
+    if (isWhole) return;
+    // What is answered here is not answered again at 'close'.
+    isWhole = true;
+    fail(downstream, internalFailure(error), options);
+  };
+  containEvents(stream, "exchange", onFailure);
+  downstream.contain("exchange", (error) => (isWhole ? downstream.abort() : onFailure(error)));
   stream.on("response", (headers, flags, rawHeaders?: string[]) => {
     clearTimeout(timer);
-    const isWhole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    failure = respond(downstream, stream, { headers, rawHeaders: rawHeaders ?? [], isWhole }, options);
+    const isHeadOnly = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    const received = { headers, rawHeaders: rawHeaders ?? [], isWhole: isHeadOnly };
+    failure = respond(downstream, stream, received, options);
     if (failure !== undefined) cancel(stream);
   });
   stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
@@ -92,7 +104,6 @@ function exchange(
   });
   // The reason is in `rstCode`, and 'close' follows.
   stream.on("error", () => {});
-  let isWhole = false;
   stream.once("end", () => {
     // A reset ends the readable side as well.
     isWhole = !stream.aborted && stream.rstCode === constants.NGHTTP2_NO_ERROR && downstream.hasResponded;
@@ -115,8 +126,8 @@ function exchange(
     if (!stream.closed) cancel(stream);
   });
   if (downstream.hasBody)
-    sendBody(downstream, stream, options.bodySilenceTimeoutMs, () => {
-      failure = new UpstreamError("request-timeout", "the request's body did not come");
+    sendBody(downstream, stream, options.bodySilenceTimeoutMs, (error) => {
+      failure = error;
       cancel(stream);
     });
 }
@@ -131,7 +142,7 @@ function sendBody(
   downstream: HttpDownstream,
   stream: ClientHttp2Stream,
   silenceTimeoutMs: number | undefined,
-  onSilent: () => void,
+  onSilent: (error: UpstreamError) => void,
 ): void {
   // An empty body may have ended while the upstream was dialled, and does not end twice.
   if (downstream.body.readableEnded) {
@@ -139,12 +150,8 @@ function sendBody(
     return;
   }
   downstream.body.pipe(stream, { end: false });
-  if (silenceTimeoutMs !== undefined && !downstream.isChunked) {
-    const unwatch = watchForSilence(downstream.body, silenceTimeoutMs, () => {
-      if (!downstream.hasResponded) onSilent();
-    });
-    stream.once("close", unwatch);
-  }
+  const unwatch = watchBody(downstream, silenceTimeoutMs, onSilent);
+  if (unwatch !== undefined) stream.once("close", unwatch);
   downstream.body.once("end", () => {
     if (!stream.writableEnded) stream.end();
   });

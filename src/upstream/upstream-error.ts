@@ -12,7 +12,13 @@ export type UpstreamErrorCode =
   | "upgrade-refused"
   | "upgrade-mismatch"
   | "redirect-refused"
-  | "truncated-body";
+  | "truncated-body"
+  | "internal-error";
+
+/** An exception in this process ended an exchange. It has been reported: the client learns no details. */
+export function internalFailure(cause: unknown): UpstreamError {
+  return new UpstreamError("internal-error", "the gateway failed to handle the exchange", { cause });
+}
 
 /**
  * An exchange with an upstream failed. The message is worded as Go's net/http words it, because kubectl's users (and

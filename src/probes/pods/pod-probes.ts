@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ContainerStatus, ObjectChange, Pod, PodStatus } from "../../api/objects.ts";
+import { reportFault } from "../../observability/faults.ts";
 import type { ProbeLabels, ProbeSeries } from "../../observability/probe-metrics.ts";
 import type { RunCommand } from "../exec-probe.ts";
 import type { ProbeGates } from "../probe-target.ts";
@@ -52,7 +53,7 @@ export class PodProbes {
 
   constructor(options: PodProbesOptions) {
     this.#options = options;
-    const { wheel, series, onEvent, onProblem, random } = options;
+    const { wheel, series, onEvent, random } = options;
     this.#manager = new ProbeManager({
       wheel,
       readPod: (uid) => this.#viewOf(uid),
@@ -70,7 +71,7 @@ export class PodProbes {
         ),
       series,
       onEvent,
-      onCrash: (error) => onProblem("a probe's worker failed", error),
+      onCrash: (error) => reportFault("probe", error),
       ...(random && { random }),
     });
   }

@@ -1,3 +1,4 @@
+import { containAsync } from "../../observability/faults.ts";
 import type { ProbeResult } from "../probe-result.ts";
 import type { ProbeTiming } from "../worker/probe-kind.ts";
 import { runRound } from "../worker/prober.ts";
@@ -72,7 +73,7 @@ class WatchedTarget {
     this.#options = options;
     const { wheel, timing, wasHealthy, random = Math.random } = options;
     this.isHealthy = wasHealthy?.(target.name) ?? true;
-    this.#entry = wheel.entry(() => void this.#round());
+    this.#entry = wheel.entry(() => containAsync("probe", this.#round(), () => this.#nextFrom(wheel.now())));
     wheel.set(this.#entry, wheel.now() + random() * timing.periodSeconds * 1_000);
   }
 
@@ -94,6 +95,12 @@ class WatchedTarget {
     );
     if (this.#stopping.signal.aborted) return;
     if (result !== undefined) this.#count(result === "Success", reason);
+    this.#nextFrom(startMs);
+  }
+
+  #nextFrom(startMs: number): void {
+    if (this.#stopping.signal.aborted) return;
+    const { timing, wheel } = this.#options;
     wheel.set(this.#entry, Math.max(startMs + timing.periodSeconds * 1_000, wheel.now()));
   }
 

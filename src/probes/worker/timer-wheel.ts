@@ -1,3 +1,4 @@
+import { contain } from "../../observability/faults.ts";
 import { SessionClock, type Ticking } from "../../streaming/session-clock.ts";
 
 /** Something that wants to run once at a time. It belongs to its owner, which sets it again and again without allocating. */
@@ -79,7 +80,7 @@ export class TimerWheel implements Ticking {
       // An earlier one may have taken it back, or put it off.
       if (entry.slot === IDLE || entry.dueMs > nowMs) continue;
       this.clear(entry);
-      entry.run();
+      contain("probe", entry.run, ignore);
     }
   }
 
@@ -87,3 +88,5 @@ export class TimerWheel implements Ticking {
     return this.#slots[tick % SLOTS] as Set<WheelEntry>;
   }
 }
+
+function ignore(): void {}

@@ -5,7 +5,7 @@ import type { Leg } from "../leg.ts";
 import { OverdueEnd } from "../overdue-end.ts";
 import { reportEnd } from "../report-end.ts";
 import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
-import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { SessionLimits, terminalWarning } from "../session-limits.ts";
 import type { CommandClient, CommandClientHandler } from "./command-client.ts";
 import { V5Upstream } from "./v5-upstream.ts";
@@ -101,7 +101,7 @@ export class CommandBridge implements StreamingSession {
     }
   }
 
-  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
+  end(cause: CauseOfOurs, message: string): void {
     this.#fail(endOf(cause, message));
   }
 

@@ -13,7 +13,7 @@ import { feed } from "../feed.ts";
 import type { Leg } from "../leg.ts";
 import { reportEnd } from "../report-end.ts";
 import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
-import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { SessionLimits } from "../session-limits.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
@@ -117,7 +117,7 @@ export class LegacyForwardBridge implements StreamingSession {
     if (due?.type === "end") this.end(due.cause, due.message);
   }
 
-  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
+  end(cause: CauseOfOurs, message: string): void {
     this.#breakOff(endOf(cause, message), CLOSE_GOING_AWAY);
   }
 

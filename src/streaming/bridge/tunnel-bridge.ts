@@ -9,7 +9,7 @@ import { finishAndLinger } from "../linger.ts";
 import type { PortGuard } from "../port-guard.ts";
 import { reportEnd } from "../report-end.ts";
 import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
-import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { SessionLimits } from "../session-limits.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 
@@ -83,7 +83,7 @@ export class TunnelBridge implements StreamingSession {
     if (due?.type === "end") this.end(due.cause, due.message);
   }
 
-  end(cause: "idle" | "time-limit" | "shutdown", message: string): void {
+  end(cause: CauseOfOurs, message: string): void {
     this.#breakOff(endOf(cause, message));
   }
 

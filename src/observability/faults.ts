@@ -1,0 +1,99 @@
+import type { EventEmitter } from "node:events";
+
+/** Where an exception that nothing expected was stopped: a label of `sluice_internal_errors_total`. */
+export const FAULT_PLACES = [
+  "listener", // before a request has an owner
+  "request",
+  "exchange", // forwarded to a backend, an API server
+  "session", // exec, attach, port-forward, a forwarded upgrade
+  "probe",
+  "watch", // an event of the cluster, in one of its listeners
+  "clock", // a deadline without a session: a lingering connection, a heartbeat
+  "process", // stopped by nothing else
+] as const;
+export type FaultPlace = (typeof FAULT_PLACES)[number];
+
+type Report = (where: FaultPlace, error: unknown) => void;
+
+const reports = new Set<Report>();
+
+/** Calls `report` with every fault of this process from now on; the returned function ends that. Faults belong to the process, not to a gateway. */
+export function onFault(report: Report): () => void {
+  reports.add(report);
+  return () => reports.delete(report);
+}
+
+/** A fault that was stopped, to be logged and counted. Never throws. */
+export function reportFault(where: FaultPlace, error: unknown): void {
+  if (reports.size === 0) process.emitWarning(error instanceof Error ? error : String(error));
+  for (const report of reports) {
+    try {
+      report(where, error);
+    } catch (another) {
+      process.emitWarning(another instanceof Error ? another : String(another));
+    }
+  }
+}
+
+/** Runs what belongs to one exchange, session or probe. What it throws is reported, and ends that one by `onFailure`. */
+export function contain(where: FaultPlace, run: () => void, onFailure: (error: unknown) => void): void {
+  try {
+    run();
+  } catch (error) {
+    settleFault(where, error, onFailure);
+  }
+}
+
+/** The same for what goes on behind a promise. */
+export function containAsync(
+  where: FaultPlace,
+  running: Promise<unknown>,
+  onFailure: (error: unknown) => void,
+): void {
+  running.catch((error: unknown) => settleFault(where, error, onFailure));
+}
+
+interface Owner {
+  where: FaultPlace;
+  onFailure: (error: unknown) => void;
+}
+
+const owners = new WeakMap<EventEmitter, Owner>();
+
+/**
+ * From now on exceptions of the emitter's listeners, those that are added later too, are reported and end their owner by `onFailure`, instead of the
+ * process. Called again, for a socket that another owner takes over, it names the new owner.
+ */
+export function containEvents(
+  emitter: EventEmitter,
+  where: FaultPlace,
+  onFailure: (error: unknown) => void,
+): void {
+  const known = owners.get(emitter);
+  if (known !== undefined) {
+    known.where = where;
+    known.onFailure = onFailure;
+    return;
+  }
+  const owner: Owner = { where, onFailure };
+  owners.set(emitter, owner);
+  const { emit } = emitter;
+  emitter.emit = function containedEmit(this: EventEmitter, ...event: Parameters<typeof emit>): boolean {
+    try {
+      return emit.apply(this, event);
+    } catch (error) {
+      settleFault(owner.where, error, owner.onFailure);
+      return true;
+    }
+  };
+}
+
+/** Reports what was caught and ends its owner, whose end may throw as well: its state is what broke. Never throws. */
+export function settleFault(where: FaultPlace, error: unknown, onFailure: (error: unknown) => void): void {
+  reportFault(where, error);
+  try {
+    onFailure(error);
+  } catch (another) {
+    reportFault(where, another);
+  }
+}

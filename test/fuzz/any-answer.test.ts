@@ -1,0 +1,152 @@
+import { constants } from "node:http2";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Answered, type AnsweredClient, http1Client, http2Client } from "../support/answered.ts";
+import { backend, FrontDoor, ingressObject, serviceObjects } from "../support/front-door.ts";
+import {
+  type Lines,
+  type ScriptedAnswer,
+  type ScriptedBackend,
+  startScriptedBackend,
+} from "../support/scripted-backend.ts";
+
+/** A run of 100,000 takes about half an hour. */
+const ROUNDS = Number(process.env.SLUICE_FUZZ_ROUNDS ?? 300);
+const HANG_MS = 20_000;
+
+const HOSTS = { "http/1.1": "one.test", h2c: "two.test" } as const;
+
+/** Every field that Node's HTTP/2 knows but Expect, with which its HTTP/1 writes heads as UTF-8; names that are something else to JavaScript. */
+const NAMES = [
+  ...Object.entries(constants as unknown as Record<string, unknown>)
+    .filter(([key, name]) => key.startsWith("HTTP2_HEADER_") && !String(name).startsWith(":"))
+    .map(([, name]) => String(name))
+    .filter((name) => name !== "expect"),
+  ...["constructor", "__proto__", "hasOwnProperty", "toString", "X-A", "x-a", "Trailer", "!#$%&'*+-.^_`|~"],
+];
+const VALUES = [
+  "",
+  "x",
+  "0",
+  "5",
+  "close",
+  "trailers",
+  "chunked",
+  "etag, x-a",
+  "nosniff",
+  "\xe9\xff",
+  "a\tb",
+];
+const STATUSES = [101, 200, 201, 204, 205, 206, 226, 301, 304, 404, 418, 429, 500, 503, 599, 600, 777, 999];
+
+const line = fc.tuple(
+  fc.constantFrom(...NAMES),
+  fc.oneof(
+    { weight: 20, arbitrary: fc.constantFrom(...VALUES) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: 30_000 }).map((length) => "v".repeat(length)) },
+  ),
+);
+/** Now and then a line stands twice, with another value. */
+const lines: fc.Arbitrary<Lines> = fc
+  .array(fc.tuple(line, fc.option(fc.constantFrom(...VALUES), { freq: 2 })), { maxLength: 6 })
+  .map((pairs) =>
+    pairs.flatMap(([first, again]): Lines => (again === null ? [first] : [first, [first[0], again]])),
+  );
+const anyAnswer: fc.Arbitrary<ScriptedAnswer> = fc.record(
+  {
+    interims: fc.array(fc.record({ status: fc.constantFrom(100, 102, 103, 104, 199), lines }), {
+      maxLength: 3,
+    }),
+    status: fc.oneof(fc.constantFrom(...STATUSES), fc.integer({ min: 200, max: 999 })),
+    reason: fc.constantFrom("", "OK", "\xe9", "a b  c"),
+    lines,
+    body: fc.integer({ min: 0, max: 20_000 }).map((length) => "b".repeat(length)),
+    framing: fc.constantFrom("length", "chunked", "close"),
+    trailers: lines,
+    cutAt: fc.integer({ min: 0, max: 2_000 }),
+  },
+  { requiredKeys: ["status", "lines"] },
+);
+
+/** Of one hop, or of the framing that each version has of its own. */
+const OWN_OF_A_VERSION =
+  /^(:status|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|http2-settings|te|content-length|trailer|date|cookie)$/;
+
+/** What both clients were given, as far as both versions can say it. */
+function sharedHeaders({ headers }: Answered, other: Answered): Record<string, string> {
+  const shared: Record<string, string> = {};
+  for (const [name, value] of headers) {
+    if (OWN_OF_A_VERSION.test(name)) continue;
+    // Of a field that may stand once, HTTP/2 has the first.
+    const theirs = other.headers.get(name);
+    shared[name] = theirs !== undefined && value.startsWith(`${theirs}, `) ? theirs : value;
+  }
+  return shared;
+}
+
+describe("any answer of a backend", () => {
+  let door: FrontDoor;
+  let backends: Record<"http/1.1" | "h2c", ScriptedBackend>;
+  let clients: Record<"h1" | "h2", AnsweredClient>;
+
+  beforeAll(async () => {
+    backends = {
+      "http/1.1": await startScriptedBackend("http/1.1"),
+      h2c: await startScriptedBackend("h2c"),
+    };
+    const rule = (host: string, service: string) => ({
+      host,
+      http: { paths: [{ path: "/", pathType: "Prefix", backend: backend(service) }] },
+    });
+    door = await FrontDoor.start([
+      ...serviceObjects("one", [backends["http/1.1"]]),
+      ...serviceObjects("two", [backends.h2c], { appProtocol: "kubernetes.io/h2c" }),
+      ingressObject("both", { rules: [rule("one.test", "one"), rule("two.test", "two")] }),
+    ]);
+    await door.serves(1);
+    clients = { h1: http1Client(door.httpPort), h2: http2Client(`http://127.0.0.1:${door.httpPort}`) };
+  });
+  afterAll(async () => {
+    clients.h2.close();
+    await door.stop();
+    await Promise.all(Object.values(backends).map((one) => one.stop()));
+  });
+
+  it(
+    "is one answer to HTTP/1.1 and HTTP/2 clients, or a 502, and ends nothing else",
+    async () => {
+      const counted = { rounds: 0, whole: 0, cut: 0, refused: 0 };
+      const version = fc.constantFrom("http/1.1" as const, "h2c" as const);
+      await fc.assert(
+        fc.asyncProperty(version, anyAnswer, async (spoken, answer) => {
+          backends[spoken].answer = answer;
+          const h1 = await clients.h1.get(HOSTS[spoken]);
+          const h2 = await clients.h2.get(HOSTS[spoken]);
+          counted.rounds += 1;
+          expect(h2.status).toBe(h1.status);
+          // A length of 0 is whole with its head over HTTP/1.1, and a 205 over HTTP/2, whatever a backend sends or breaks off behind it.
+          if (h1.headers.get("content-length") !== "0" && h1.status !== 205) {
+            expect(h2.isWhole).toBe(h1.isWhole);
+          }
+          expect(h2.interims).toEqual(h1.interims);
+          expect(sharedHeaders(h2, h1)).toEqual(sharedHeaders(h1, h2));
+          if (!h2.isWhole) counted.cut += 1;
+          else if (h1.status === 502 && h1.body.startsWith("502 Bad Gateway")) counted.refused += 1;
+          else {
+            counted.whole += 1;
+            if (h1.isWhole && h1.status !== 205) expect(h2.body === h1.body).toBe(true);
+          }
+        }),
+        {
+          numRuns: ROUNDS,
+          timeout: HANG_MS,
+          ...(process.env.SLUICE_FUZZ_SEED && { seed: Number(process.env.SLUICE_FUZZ_SEED) }),
+        },
+      );
+      console.log(`any answer of a backend: ${JSON.stringify(counted)}`);
+      // The generator makes all three kinds.
+      expect(Math.min(counted.whole, counted.cut, counted.refused)).toBeGreaterThan(0);
+    },
+    60_000 + ROUNDS * 200,
+  );
+});
