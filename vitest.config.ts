@@ -7,7 +7,7 @@ export default defineConfig({
     testTimeout: 30_000,
     expect: { poll: { timeout: 10_000 } },
     hookTimeout: 60_000,
-    // A view of freed memory shows at once (src/streaming/freed-memory.ts).
+    // A view of freed memory shows at once (src/net/freed-memory.ts).
     env: { SLUICE_POISON_READS: "1" },
     projects: [
       {

@@ -11,7 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
-import { createSelfSignedCertificate, runStandinNode } from "../dist/src/standin/index.js";
+import { createSelfSignedCertificate, runStandinNode } from "../dist/src/fake-node/index.js";
 
 const { values } = parseArgs({
   options: {

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createSelfSignedCertificate } from "../dist/src/standin/index.js";
+import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
 import { contenders, isBridged } from "./contenders.mjs";
 import { buildKubernetesPeers, hasGo, nodePeers } from "./peer-programs.mjs";
 import { lineOf, processTree, startProgram, stop } from "./processes.mjs";

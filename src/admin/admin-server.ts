@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { Http1Turns } from "../http/http1-turns.ts";
 import type { Logger } from "../observability/logger.ts";
-import { Http1Turns } from "../upstream/http1-turns.ts";
 import { isAllowedHost } from "./allowed-host.ts";
 import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";

@@ -1,14 +1,14 @@
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { createSelfSignedCertificate } from "../fake-node/index.ts";
+import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
 import {
   AgentKubeconfig,
   type KubeconfigPlace,
   KubeconfigTakenError,
   randomToken,
-} from "../agent/agent-kubeconfig.ts";
-import { ConfigurationError } from "../config/configuration-error.ts";
-import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
+} from "../legs/agent/agent-kubeconfig.ts";
+import { type RunningAgent, startAgent } from "../legs/agent/component.ts";
 import { createLogger } from "../observability/logger.ts";
-import { createSelfSignedCertificate } from "../standin/index.ts";
-import { type RunningAgent, startAgent } from "../start-agent.ts";
 import { type Verbosity, verbosityOf } from "./client/verbosity.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { parseListenPort, requireLoopback } from "./loopback.ts";

@@ -1,7 +1,7 @@
 import { lstat, mkdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { ConnectError } from "../client/connect-error.ts";
 import { SessionError } from "../client/session-error.ts";
+import { ConnectError } from "../http/connect-error.ts";
 import { findContainer } from "./client/command-target.ts";
 import {
   type ClientConnection,

@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { startGateway } from "../app.ts";
+import { startGateway } from "../app/app.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { startDemoCluster } from "../demo/demo-cluster.ts";
 import { DemoFolder, randomToken } from "../demo/demo-folder.ts";
 import { formatResults, runSelfCheck } from "../demo/self-check.ts";
-import { createSelfSignedCertificate } from "../standin/index.ts";
-import { UpstreamTls } from "../upstream/tls.ts";
+import { createSelfSignedCertificate } from "../fake-node/index.ts";
+import { UpstreamTls } from "../net/tls.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { parseListenPort, requireLoopback } from "./loopback.ts";
 

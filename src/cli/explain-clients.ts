@@ -1,8 +1,8 @@
 import type { FeatureGates } from "../config/feature-gates.ts";
-import type { ClientOffer } from "../gateway/client-offer.ts";
-import type { NodeCapability } from "../gateway/nodes/node-capability.ts";
-import { PLAN_REASONS, planFor } from "../gateway/plan.ts";
-import type { Subresource } from "../gateway/streaming-request.ts";
+import type { NodeCapability } from "../nodes/node-capability.ts";
+import type { ClientOffer } from "../sessions/client-offer.ts";
+import { PLAN_REASONS, planFor } from "../sessions/plan.ts";
+import type { Subresource } from "../sessions/streaming-request.ts";
 
 /** Clients as they come, by what they offer. */
 const commandClients: readonly [name: string, offer: ClientOffer][] = [

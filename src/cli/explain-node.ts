@@ -1,8 +1,8 @@
-import { lookAtCluster } from "../build-cluster.ts";
 import { formatDuration } from "../config/duration.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
-import { type DescribedNode, describeNode } from "../gateway/nodes/describe-nodes.ts";
-import type { LearnedPath } from "../gateway/nodes/known-nodes.ts";
+import { lookAtCluster } from "../kubernetes/component.ts";
+import { type DescribedNode, describeNode } from "../nodes/describe-nodes.ts";
+import type { LearnedPath } from "../nodes/known-nodes.ts";
 import { explainClients } from "./explain-clients.ts";
 import { UsageError } from "./usage-error.ts";
 

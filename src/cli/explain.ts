@@ -1,9 +1,9 @@
 import { StatusError } from "../api/status.ts";
-import { lookAtCluster } from "../build-cluster.ts";
 import { locate } from "../cluster/locate.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
-import { declaresWebSocket, modeOf } from "../gateway/nodes/streaming-mode.ts";
-import type { Subresource } from "../gateway/streaming-request.ts";
+import { lookAtCluster } from "../kubernetes/component.ts";
+import { declaresWebSocket, modeOf } from "../nodes/streaming-mode.ts";
+import type { Subresource } from "../sessions/streaming-request.ts";
 import { explainClients } from "./explain-clients.ts";
 import { askAdmin, explainNode } from "./explain-node.ts";
 import { explainPolicy } from "./explain-policy.ts";

@@ -3,7 +3,7 @@ import type { ConnectionOptions } from "node:tls";
 import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "../client/index.ts";
 import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
 import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "../load/index.ts";
-import type { UpstreamTlsOptions } from "../upstream/tls.ts";
+import type { UpstreamTlsOptions } from "../net/tls.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Where to, as plain data that generator processes are told. */

@@ -1,6 +1,6 @@
 import type { ProbeHandler } from "../api/probe-objects.ts";
+import { joinHostPort } from "../net/go-dial-error.ts";
 import type { ProbeResult } from "../probes/probe-result.ts";
-import { joinHostPort } from "../upstream/go-dial-error.ts";
 
 const MAX_MESSAGE_CHARACTERS = 500;
 

@@ -1,13 +1,13 @@
-import { startGateway } from "../app.ts";
+import { startGateway } from "../app/app.ts";
+import { reloaderOf } from "../app/reload-configuration.ts";
+import { startWorkers } from "../app/runtime/primary.ts";
+import { observeFaults, surviveUncaughtExceptions } from "../app/uncaught-exceptions.ts";
 import { parseConfiguration } from "../config/configuration.ts";
 import { KUBE_APISERVER_FLAGS, mergeFlags } from "../config/flags.ts";
 import { readText } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
 import { parseWorkers, type Workers, workerCount } from "../config/workers.ts";
 import { createLogger } from "../observability/logger.ts";
-import { reloaderOf } from "../reload-configuration.ts";
-import { startWorkers } from "../start-workers.ts";
-import { observeFaults, surviveUncaughtExceptions } from "../uncaught-exceptions.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { authenticationWarning, listeningLines } from "./serve-notices.ts";
 import { UsageError } from "./usage-error.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createSelfSignedCertificate, runStandinNode } from "../standin/index.ts";
+import { createSelfSignedCertificate, runStandinNode } from "../fake-node/index.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { parseListenPort } from "./loopback.ts";
 import { UsageError } from "./usage-error.ts";

@@ -9,9 +9,9 @@ import {
   WebSocketFrameDecoder,
   writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
-import { nextMaskKey } from "../streaming/mask-keys.ts";
-import { releaseChunk } from "../streaming/reused-reads.ts";
-import type { UpgradedSocket } from "../upstream/upgrade-request.ts";
+import type { UpgradedSocket } from "../http/upgrade-request.ts";
+import { nextMaskKey } from "../net/mask-keys.ts";
+import { releaseChunk } from "../net/reused-reads.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import { releaseFrameMemory, takeFrameMemory } from "./frame-memory.ts";
 import type { SessionErrorCode } from "./session-error.ts";

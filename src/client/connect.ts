@@ -1,11 +1,13 @@
 import { upgradeFailureText } from "../../protocols/websocket/index.ts";
+import { ConnectError, type ConnectLeg } from "../http/connect-error.ts";
 import {
   type HeaderLine,
   type HeaderList,
   headerValue,
   headerValues,
   listElements,
-} from "../upstream/header-list.ts";
+} from "../http/header-list.ts";
+import { connectThroughProxy } from "../http/proxy-connection.ts";
 import {
   isSwitchedTo,
   type RefusedUpgrade,
@@ -13,16 +15,14 @@ import {
   type SwitchedUpgrade,
   type UpgradedSocket,
   type UpgradeResponse,
-} from "../upstream/upgrade-request.ts";
-import { UpstreamError } from "../upstream/upstream-error.ts";
+} from "../http/upgrade-request.ts";
 import {
   checkWebSocketAnswer,
   newWebSocketRequest,
   type WebSocketRequest,
   webSocketRequestLines,
-} from "../upstream/websocket-request.ts";
-import { ConnectError, type ConnectLeg } from "./connect-error.ts";
-import { connectThroughProxy } from "./proxy-connection.ts";
+} from "../http/websocket-request.ts";
+import { UpstreamError } from "../net/upstream-error.ts";
 import { apiStatusIn, printable, quotedRefusal, readRefusal } from "./refusal.ts";
 import type { Target } from "./target.ts";
 

@@ -1,7 +1,12 @@
 import { RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
-import { agreementOf, isFinalStatus, offerLine, resumingSocket } from "../upstream/resuming-client.ts";
+import { ConnectError } from "../http/connect-error.ts";
+import {
+  agreementOf,
+  isFinalStatus,
+  offerLine,
+  resumingSocket,
+} from "../sessions/resumption/resuming-client.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
-import { ConnectError } from "./connect-error.ts";
 import type { ResumeOptions } from "./resume-options.ts";
 import { defaultSessionTimes } from "./session-times.ts";
 import type { Target } from "./target.ts";

@@ -3,9 +3,9 @@ import {
   type RemoteCommandVersion,
   type RequestedStreams,
 } from "../../protocols/remotecommand/index.ts";
+import { ConnectError } from "../http/connect-error.ts";
 import { type CommandEnd, CommandRun, type CommandStreams } from "./command-run.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
-import { ConnectError } from "./connect-error.ts";
 import { dialWith } from "./dial-with.ts";
 import type { CommandPath } from "./pod-paths.ts";
 import type { ResumeOptions } from "./resume-options.ts";

@@ -1,4 +1,4 @@
-import { poisonFreed } from "../streaming/freed-memory.ts";
+import { poisonFreed } from "../net/freed-memory.ts";
 
 /** What is framed at once, headers included: with less, a bulk transfer spends itself on writes and on waiting for them. */
 const BATCH_BYTES = 256 * 1024;

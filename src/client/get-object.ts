@@ -1,11 +1,11 @@
 import { request as sendRequest } from "node:http";
 import type { Socket } from "node:net";
-import { dial as dialUpstream } from "../upstream/dial.ts";
-import { flatHeaders } from "../upstream/header-list.ts";
-import { UpstreamError } from "../upstream/upstream-error.ts";
-import { wholeBody } from "../upstream/whole-body.ts";
-import { ConnectError } from "./connect-error.ts";
-import { connectThroughProxy } from "./proxy-connection.ts";
+import { ConnectError } from "../http/connect-error.ts";
+import { flatHeaders } from "../http/header-list.ts";
+import { connectThroughProxy } from "../http/proxy-connection.ts";
+import { wholeBody } from "../http/whole-body.ts";
+import { dial as dialUpstream } from "../net/dial.ts";
+import { UpstreamError } from "../net/upstream-error.ts";
 import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";
 import type { Target } from "./target.ts";
 

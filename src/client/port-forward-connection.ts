@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { streamHeaders } from "../../protocols/portforward/index.ts";
 import { defaultSpdyLimits } from "../../protocols/spdy/index.ts";
-import { SpdyConnection, type SpdyConnectionEnd } from "../streaming/spdy-connection.ts";
+import { SpdyConnection, type SpdyConnectionEnd } from "../sessions/carriers/spdy-connection.ts";
 import { ForwardedStream, type ForwardLink } from "./forwarded-stream.ts";
 import { SessionError } from "./session-error.ts";
 import { FORWARD_PING_INTERVAL_MS, type SessionTimes } from "./session-times.ts";

@@ -1,6 +1,6 @@
 import { PORT_FORWARD_PROTOCOL, tunnelSubprotocolOf } from "../../protocols/portforward/index.ts";
+import { ConnectError } from "../http/connect-error.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
-import { ConnectError } from "./connect-error.ts";
 import { dialWith } from "./dial-with.ts";
 import { type ExecutorOptions, shouldFallBack } from "./executors.ts";
 import { PortForwardConnection } from "./port-forward-connection.ts";

@@ -1,4 +1,4 @@
-import { SessionClock } from "../streaming/session-clock.ts";
+import { SessionClock } from "../net/session-clock.ts";
 
 /** All in milliseconds. The defaults are client-go's. */
 export interface SessionTimes {

@@ -7,8 +7,8 @@ import {
   type TerminalSize,
 } from "../../protocols/remotecommand/index.ts";
 import { defaultSpdyLimits, type SpdyStream, type StreamEnd } from "../../protocols/spdy/index.ts";
-import { releaseChunk } from "../streaming/reused-reads.ts";
-import { SpdyConnection, type SpdyConnectionEnd } from "../streaming/spdy-connection.ts";
+import { releaseChunk } from "../net/reused-reads.ts";
+import { SpdyConnection, type SpdyConnectionEnd } from "../sessions/carriers/spdy-connection.ts";
 import type { CommandLink, CommandLinkHandler } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import { SessionError } from "./session-error.ts";

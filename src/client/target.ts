@@ -1,8 +1,8 @@
-import type { UpstreamEndpoint } from "../upstream/dial.ts";
-import { type HeaderList, isHeaderName, isHeaderValue } from "../upstream/header-list.ts";
-import { UpstreamTls, type UpstreamTlsOptions } from "../upstream/tls.ts";
-import { type ProxyServer, proxyServerOf } from "./proxy-connection.ts";
-import { parseProxy, proxyFromEnvironment } from "./proxy-environment.ts";
+import { type HeaderList, isHeaderName, isHeaderValue } from "../http/header-list.ts";
+import { type ProxyServer, proxyServerOf } from "../http/proxy-connection.ts";
+import { parseProxy, proxyFromEnvironment } from "../http/proxy-environment.ts";
+import type { UpstreamEndpoint } from "../net/dial.ts";
+import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 
 /** A server that streams: an API server, a kubelet, a gateway. */
 export interface TargetOptions {

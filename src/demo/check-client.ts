@@ -11,9 +11,9 @@ import {
   WebSocketFrameDecoder,
   writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
-import type { UpstreamEndpoint } from "../upstream/dial.ts";
-import { flatHeaders, type HeaderLine } from "../upstream/header-list.ts";
-import { requestUpgrade, type SwitchedUpgrade } from "../upstream/upgrade-request.ts";
+import { flatHeaders, type HeaderLine } from "../http/header-list.ts";
+import { requestUpgrade, type SwitchedUpgrade } from "../http/upgrade-request.ts";
+import type { UpstreamEndpoint } from "../net/dial.ts";
 
 /** The API server that the check talks to, as kubectl would. */
 export interface CheckedServer {

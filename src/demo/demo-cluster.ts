@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { STREAMING_ANNOTATION } from "../config/node-streaming.ts";
-import { runStandinNode, type SelfSignedCertificate, type StandinNode } from "../standin/index.ts";
+import { runStandinNode, type SelfSignedCertificate, type StandinNode } from "../fake-node/index.ts";
 
 /** One node of the demo and the pod on it. */
 interface DemoNode {

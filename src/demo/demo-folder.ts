@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { SelfSignedCertificate } from "../standin/index.ts";
+import type { SelfSignedCertificate } from "../fake-node/index.ts";
 
 /** What the files of a demo are made from. */
 export interface DemoFiles {

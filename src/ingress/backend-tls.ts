@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { Secret } from "../api/service-objects.ts";
-import { UpstreamTls } from "../upstream/tls.ts";
+import { UpstreamTls } from "../net/tls.ts";
 import type { BackendTrust } from "./route-options.ts";
 
 /** How one port of a Service is spoken to over TLS, and the Secret that was read for it. */

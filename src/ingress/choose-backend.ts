@@ -1,4 +1,4 @@
-import type { HeaderList } from "../upstream/header-list.ts";
+import type { HeaderList } from "../http/header-list.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";

@@ -1,7 +1,7 @@
-import { type DialOptions, dial, type UpstreamEndpoint } from "../upstream/dial.ts";
-import { HttpUpstream } from "../upstream/http-upstream.ts";
-import { Http2Upstream } from "../upstream/http2-upstream.ts";
-import { UpstreamError } from "../upstream/upstream-error.ts";
+import { HttpUpstream } from "../http/http-upstream.ts";
+import { Http2Upstream } from "../http/http2-upstream.ts";
+import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
+import { UpstreamError } from "../net/upstream-error.ts";
 
 /** The same endpoint is asked by every request: its failing handshakes are told once in so long, in milliseconds. */
 export const TLS_FAILURE_INTERVAL_MS = 60_000;

@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
-import type { ForwardExchangeOptions } from "../upstream/forward-options.ts";
-import { withForwardedOrigin } from "../upstream/forwarded-headers.ts";
-import { type HeaderLine, type HeaderList, withHeader } from "../upstream/header-list.ts";
-import type { HttpDownstream } from "../upstream/http-downstream.ts";
-import { startExchange } from "../upstream/http-forwarder.ts";
-import type { HttpUpstream } from "../upstream/http-upstream.ts";
-import { forwardOverHttp2 } from "../upstream/http2-forwarder.ts";
-import type { UpstreamError } from "../upstream/upstream-error.ts";
+import type { ForwardExchangeOptions } from "../http/forward-options.ts";
+import { withForwardedOrigin } from "../http/forwarded-headers.ts";
+import { type HeaderLine, type HeaderList, withHeader } from "../http/header-list.ts";
+import type { HttpDownstream } from "../http/http-downstream.ts";
+import { startExchange } from "../http/http-forwarder.ts";
+import type { HttpUpstream } from "../http/http-upstream.ts";
+import { forwardOverHttp2 } from "../http/http2-forwarder.ts";
+import type { UpstreamError } from "../net/upstream-error.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import {
   type IngressAnswer,

@@ -1,6 +1,6 @@
 import { genericError, statusBody } from "../api/status.ts";
-import { type HeaderLine, type HeaderList, hasHeader, headerTokens } from "../upstream/header-list.ts";
-import type { UpstreamError } from "../upstream/upstream-error.ts";
+import { type HeaderLine, type HeaderList, hasHeader, headerTokens } from "../http/header-list.ts";
+import type { UpstreamError } from "../net/upstream-error.ts";
 import type { EndpointProblem } from "./service-endpoints.ts";
 
 export const SERVER_NAME = "sluice";

@@ -1,8 +1,8 @@
 import type { Limits } from "../config/limits.ts";
-import type { ForwardingContext } from "../gateway/carry-forwarded.ts";
-import type { EdgeRules } from "../gateway/edge-rules.ts";
-import type { Listener } from "../gateway/listener.ts";
-import type { PlainRequests } from "../gateway/plain-requests.ts";
+import type { ForwardingContext } from "../legs/api-server/carry-forwarded.ts";
+import type { EdgeRules } from "../listeners/edge-rules.ts";
+import type { Listener } from "../listeners/listener.ts";
+import type { PlainRequests } from "../listeners/plain-requests.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";

@@ -1,4 +1,4 @@
-import { type HeaderList, headerValues } from "../upstream/header-list.ts";
+import { type HeaderList, headerValues } from "../http/header-list.ts";
 import { hostForMatching } from "./request-host.ts";
 import { requestPathOf } from "./request-path.ts";
 

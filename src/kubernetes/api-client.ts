@@ -1,10 +1,10 @@
 import { type IncomingMessage, request as sendRequest } from "node:http";
-import { addressOfUrl } from "../upstream/endpoint-of-url.ts";
-import { joinHostPort } from "../upstream/go-dial-error.ts";
-import { flatHeaders, type HeaderLine, type HeaderList } from "../upstream/header-list.ts";
-import { HttpUpstream } from "../upstream/http-upstream.ts";
-import { UpstreamTls, type UpstreamTlsOptions } from "../upstream/tls.ts";
-import { wholeBody } from "../upstream/whole-body.ts";
+import { flatHeaders, type HeaderLine, type HeaderList } from "../http/header-list.ts";
+import { HttpUpstream } from "../http/http-upstream.ts";
+import { wholeBody } from "../http/whole-body.ts";
+import { addressOfUrl } from "../net/endpoint-of-url.ts";
+import { joinHostPort } from "../net/go-dial-error.ts";
+import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 import { ApiError, MalformedAnswerError } from "./api-error.ts";
 import type { Kubeconfig } from "./kubeconfig.ts";
 

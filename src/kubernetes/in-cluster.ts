@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { joinHostPort } from "../upstream/go-dial-error.ts";
+import { joinHostPort } from "../net/go-dial-error.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
 import type { Environment } from "./kubeconfig-files.ts";
 

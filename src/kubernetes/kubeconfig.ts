@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { PemSource } from "../config/webhook-kubeconfig.ts";
-import type { HeaderLine, HeaderList } from "../upstream/header-list.ts";
-import type { UpstreamTlsOptions } from "../upstream/tls.ts";
+import type { HeaderLine, HeaderList } from "../http/header-list.ts";
+import type { UpstreamTlsOptions } from "../net/tls.ts";
 import { inClusterEntries, isInCluster } from "./in-cluster.ts";
 import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";
 import { type Environment, kubeconfigFileNames } from "./kubeconfig-files.ts";

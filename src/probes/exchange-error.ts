@@ -1,4 +1,4 @@
-import { goDialErrorText } from "../upstream/go-dial-error.ts";
+import { goDialErrorText } from "../net/go-dial-error.ts";
 
 /** A connection or an exchange failed; the message is worded as Go words it, because the kubelet's Events quote it. */
 export class ExchangeError extends Error {

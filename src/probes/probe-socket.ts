@@ -1,8 +1,8 @@
 import { type ConnectOpts, isIP, Socket, type SocketConstructorOpts } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { poisonFreed } from "../net/freed-memory.ts";
+import { joinHostPort } from "../net/go-dial-error.ts";
 import { containEvents, settleFault } from "../observability/faults.ts";
-import { poisonFreed } from "../streaming/freed-memory.ts";
-import { joinHostPort } from "../upstream/go-dial-error.ts";
 import { brokenText } from "./exchange-error.ts";
 
 export interface SocketTarget {

@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { AgentKubeconfig, KubeconfigTakenError, randomToken } from "../../src/agent/agent-kubeconfig.ts";
 import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
+import { AgentKubeconfig, KubeconfigTakenError, randomToken } from "../../src/legs/agent/agent-kubeconfig.ts";
 
 const access = {
   server: "https://[::1]:8443",

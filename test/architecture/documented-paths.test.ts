@@ -18,8 +18,8 @@ describe("ARCHITECTURE.md", () => {
 
   it("paths are told from other back-quoted words", () => {
     const text =
-      "`src/gateway/plan.ts`, `protocols/`, `README.md`; not `/exec/{ns}`, `ws`, `src/*.ts`, `node:net`, `npm test`";
-    expect(namedPaths(text)).toEqual(["src/gateway/plan.ts", "protocols/", "README.md"]);
+      "`src/sessions/plan.ts`, `protocols/`, `README.md`; not `/exec/{ns}`, `ws`, `src/*.ts`, `node:net`, `npm test`";
+    expect(namedPaths(text)).toEqual(["src/sessions/plan.ts", "protocols/", "README.md"]);
   });
 });
 

@@ -9,11 +9,6 @@ describe("import cycles", () => {
     expect(cyclesIn(graphOf([...typeScriptFilesIn("protocols"), ...typeScriptFilesIn("src")]))).toEqual([]);
   });
 
-  it("no folder imports itself through others", () => {
-    const files = graphOf([...typeScriptFilesIn("protocols"), ...typeScriptFilesIn("src")]);
-    expect(cyclesIn(foldersOf(files))).toEqual([]);
-  });
-
   it("a planted cycle is found, once, and a diamond is none", () => {
     const diamond: [string, string[]][] = [
       ["a", ["b", "c"]],
@@ -35,22 +30,6 @@ function graphOf(files: readonly string[]): ImportGraph {
       ),
     ]),
   );
-}
-
-/** src/main.ts and src/app.ts are the root above the folders and belong to none. */
-function foldersOf(files: ImportGraph): ImportGraph {
-  const folders = new Map<string, Set<string>>();
-  for (const [file, imported] of files) {
-    const from = folderOf(file);
-    const targets = folders.get(from) ?? new Set();
-    for (const target of imported.map(folderOf)) if (target !== from && target !== "src") targets.add(target);
-    if (from !== "src") folders.set(from, targets);
-  }
-  return new Map(Array.from(folders, ([folder, targets]) => [folder, [...targets]]));
-}
-
-function folderOf(file: string): string {
-  return path.posix.dirname(file).split("/").slice(0, 2).join("/");
 }
 
 /** One line per cycle that a depth-first walk closes. */

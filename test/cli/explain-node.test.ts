@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/app/app.ts";
 import { run } from "../../src/cli/explain.ts";
 import { UsageError } from "../../src/cli/usage-error.ts";
 import { loadConfiguration } from "../../src/config/load-configuration.ts";

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type DialRequest, dial } from "../../src/client/connect.ts";
-import { ConnectError } from "../../src/client/connect-error.ts";
 import { MAX_QUOTED_REFUSAL_CHARACTERS } from "../../src/client/refusal.ts";
 import { Target, type TargetOptions } from "../../src/client/target.ts";
+import { ConnectError } from "../../src/http/connect-error.ts";
 import { startConnectProxy } from "../support/connect-proxy.ts";
 import { startRawTls } from "../support/raw-tls-answer.ts";
 import { issueCertificate } from "../support/test-certificates.ts";

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { dial } from "../../src/client/connect.ts";
-import { ConnectError } from "../../src/client/connect-error.ts";
 import { getObject } from "../../src/client/get-object.ts";
 import { Target } from "../../src/client/target.ts";
+import { ConnectError } from "../../src/http/connect-error.ts";
 import { startSocksProxy, type TestSocksOptions, type TestSocksProxy } from "../support/socks-proxy.ts";
 import { openSocketCount, until } from "../upstream/loopback.ts";
 import { endSession, startWebSocketServer, type TestWebSocketServer } from "./websocket-server.ts";

@@ -1,7 +1,7 @@
 import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits } from "../../protocols/websocket/index.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
-import { WebSocketConnection } from "../../src/streaming/websocket-connection.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
+import { WebSocketConnection } from "../../src/sessions/carriers/websocket-connection.ts";
 import type { KubeletScript, KubeletSession } from "../support/scripted-kubelet.ts";
 import { listenRaw } from "../upstream/loopback.ts";
 import { switchingWebSocket } from "./switching.ts";

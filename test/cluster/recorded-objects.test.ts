@@ -21,7 +21,7 @@ import { endpointsOf } from "../../src/ingress/service-endpoints.ts";
 import { ApiError } from "../../src/kubernetes/api-error.ts";
 import { BadObjectError, liveObject } from "../../src/kubernetes/live-object.ts";
 import { objectPath } from "../../src/kubernetes/live-resources.ts";
-import { AddressRules } from "../../src/upstream/address-rules.ts";
+import { AddressRules } from "../../src/net/address-rules.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   listRecorded,

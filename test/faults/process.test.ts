@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
-import { MAX_UNCAUGHT_EXCEPTIONS } from "../../src/uncaught-exceptions.ts";
+import { MAX_UNCAUGHT_EXCEPTIONS } from "../../src/app/uncaught-exceptions.ts";
 import { builtProgram } from "../support/built-program.ts";
 import { eventually } from "../support/eventually.ts";
 import { collect } from "../support/kubectl.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { SessionClock } from "../../src/net/session-clock.ts";
 import { onFault } from "../../src/observability/faults.ts";
-import { CommandBridge } from "../../src/streaming/bridge/command-bridge.ts";
-import { TunnelBridge } from "../../src/streaming/bridge/tunnel-bridge.ts";
-import { Relay } from "../../src/streaming/relay.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
-import { Translator } from "../../src/streaming/translator.ts";
-import { Tunnel } from "../../src/streaming/tunnel.ts";
+import { CommandBridge } from "../../src/sessions/carriers/bridge/command-bridge.ts";
+import { TunnelBridge } from "../../src/sessions/carriers/bridge/tunnel-bridge.ts";
+import { Relay } from "../../src/sessions/carriers/relay.ts";
+import { Translator } from "../../src/sessions/carriers/translator.ts";
+import { Tunnel } from "../../src/sessions/carriers/tunnel.ts";
 import { FaultInjection } from "../support/fault-injection.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { ScriptedKubelet } from "../support/scripted-kubelet.ts";

@@ -3,8 +3,8 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDemoPodServers, createStandinNode, type StandinNode } from "../../src/standin/index.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
+import { createDemoPodServers, createStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { V5Client } from "../support/v5-client.ts";
 import {

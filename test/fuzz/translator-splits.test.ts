@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, FrameDecoder } from "../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../protocols/websocket/index.ts";
 import { defaultTimeouts } from "../../src/config/timeouts.ts";
-import type { SessionReport } from "../../src/streaming/session.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
-import { Translator } from "../../src/streaming/translator.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
+import type { SessionReport } from "../../src/sessions/carriers/session.ts";
+import { Translator } from "../../src/sessions/carriers/translator.ts";
 import { kubeletExec, NODE_STATUS, webSocketExec } from "./conversations.ts";
 
 /** A socket whose other end is the test: `push` is what arrives, `sent` what was written. */
@@ -67,7 +67,7 @@ async function translate(fromClient: readonly Buffer[], fromNode: readonly Buffe
   return { ...decodeForClient(client.sent), ...decodeForNode(node.sent), report };
 }
 
-/** Many small parts at once are not read in one turn (src/streaming/read-moderation.ts). */
+/** Many small parts at once are not read in one turn (src/net/read-moderation.ts). */
 async function read(socket: MemorySocket): Promise<void> {
   do await turn();
   while (socket.readableLength > 0);

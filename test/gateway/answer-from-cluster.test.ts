@@ -5,8 +5,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { parseTokenFile, StaticTokens } from "../../src/access/authn/static-tokens.ts";
 import type { KubernetesObject } from "../../src/api/objects.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
-import { answerFromCluster } from "../../src/gateway/answer-from-cluster.ts";
-import { createApiServer } from "../../src/gateway/server.ts";
+import { answerFromCluster } from "../../src/legs/api-server/answer-from-cluster.ts";
+import { createApiServer } from "../../src/listeners/server.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { closeServer, listen, openClient, readToEnd } from "../upstream/loopback.ts";
 

@@ -4,9 +4,9 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Authorizer } from "../../src/access/authz/authorizer.ts";
-import { forwardToApiServer } from "../../src/gateway/forward-to-api-server.ts";
-import { createApiServer } from "../../src/gateway/server.ts";
-import { HttpUpstream } from "../../src/upstream/http-upstream.ts";
+import { HttpUpstream } from "../../src/http/http-upstream.ts";
+import { forwardToApiServer } from "../../src/legs/api-server/forward-to-api-server.ts";
+import { createApiServer } from "../../src/listeners/server.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { closeServer, listen, openClient, readToEnd } from "../upstream/loopback.ts";
 

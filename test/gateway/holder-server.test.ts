@@ -7,10 +7,10 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
-import { callerLine, createHolderServer } from "../../src/gateway/holder-server.ts";
-import { SessionHolder } from "../../src/gateway/session-holder.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
 import { createLogger } from "../../src/observability/logger.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
+import { callerLine, createHolderServer } from "../../src/sessions/resumption/holder-server.ts";
+import { SessionHolder } from "../../src/sessions/resumption/session-holder.ts";
 
 const USER = { name: "Jörg", uid: "1", groups: ["dev"], extra: {} };
 const RESUMPTION = encodeResumption({

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { defaultLimits } from "../../src/config/limits.ts";
-import { Http2Connections } from "../../src/gateway/http2-connections.ts";
+import { Http2Connections } from "../../src/listeners/http2-connections.ts";
 import { ask, connectHttp2 } from "../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../support/http2-frames.ts";
 import { closeServer, listen } from "../upstream/loopback.ts";

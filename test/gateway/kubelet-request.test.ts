@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type KubeletRequest, kubeletPath, kubeletRequestFor } from "../../src/gateway/kubelet-request.ts";
-import type { Plan } from "../../src/gateway/plan.ts";
-import { parseStreamingRequest, type Subresource } from "../../src/gateway/streaming-request.ts";
-import type { HeaderLine } from "../../src/upstream/header-list.ts";
+import type { HeaderLine } from "../../src/http/header-list.ts";
+import {
+  type KubeletRequest,
+  kubeletPath,
+  kubeletRequestFor,
+} from "../../src/legs/api-server/kubelet-request.ts";
+import type { Plan } from "../../src/sessions/plan.ts";
+import { parseStreamingRequest, type Subresource } from "../../src/sessions/streaming-request.ts";
 
 const TRANSLATE: Plan = { kind: "translate", reason: "node-speaks-spdy-only" };
 const TUNNEL: Plan = { kind: "tunnel", reason: "node-speaks-spdy-only" };

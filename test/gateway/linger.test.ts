@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultTimeouts, type Timeouts } from "../../src/config/timeouts.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { startRawNode } from "../support/raw-node.ts";

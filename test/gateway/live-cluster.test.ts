@@ -4,7 +4,7 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { CoreV1Api, Exec, KubeConfig, Log, type V1Status, Watch } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate, runStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import { createSelfSignedCertificate, runStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
 import type { Caller } from "../support/api-server/callers.ts";
 import { resourceOfKind } from "../support/api-server/resources.ts";
 import { TestApiServer } from "../support/api-server/test-api-server.ts";

@@ -3,7 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate, createStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import {
+  createSelfSignedCertificate,
+  createStandinNode,
+  type StandinNode,
+} from "../../src/fake-node/index.ts";
 import { startGatewayHarness } from "../support/gateway-harness.ts";
 import { type ClientBehaviour, type PacedResult, runPacedCommand } from "../support/paced-command.ts";
 import { startTestGateway } from "../support/test-gateway.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate, runStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import { createSelfSignedCertificate, runStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
 import { connectHttp2 } from "../support/http2-client.ts";
 import {
   type SeededSession,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { planAfterRefusal } from "../../src/agent/plan-session.ts";
-import type { ClientOffer } from "../../src/gateway/client-offer.ts";
-import type { NodeCapability } from "../../src/gateway/nodes/node-capability.ts";
+import { planAfterRefusal } from "../../src/legs/agent/plan-session.ts";
+import type { NodeCapability } from "../../src/nodes/node-capability.ts";
+import type { ClientOffer } from "../../src/sessions/client-offer.ts";
 import {
   PLAN_REASONS,
   type Plan,
@@ -10,8 +10,8 @@ import {
   planFor,
   planForRuntime,
   planForWebSocketOnly,
-} from "../../src/gateway/plan.ts";
-import type { Subresource } from "../../src/gateway/streaming-request.ts";
+} from "../../src/sessions/plan.ts";
+import type { Subresource } from "../../src/sessions/streaming-request.ts";
 
 const V5 = "v5.channel.k8s.io";
 const TUNNEL = "SPDY/3.1+portforward.k8s.io";

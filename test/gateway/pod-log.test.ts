@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { answerFromCluster } from "../../src/gateway/answer-from-cluster.ts";
-import { matchPodLogPath } from "../../src/gateway/pod-log.ts";
-import { createApiServer } from "../../src/gateway/server.ts";
+import { answerFromCluster } from "../../src/legs/api-server/answer-from-cluster.ts";
+import { matchPodLogPath } from "../../src/legs/api-server/pod-log.ts";
+import { createApiServer } from "../../src/listeners/server.ts";
 import { eventually } from "../support/eventually.ts";
 import { startGatewayHarness } from "../support/gateway-harness.ts";
 

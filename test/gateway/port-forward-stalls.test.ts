@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDemoPodServers, createStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import { createDemoPodServers, createStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { TunnelClient, type TunnelStream } from "../support/tunnel-client.ts";
 

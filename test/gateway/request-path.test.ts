@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { requireOneSpelling } from "../../src/gateway/request-path.ts";
-import { matchStreamingPath } from "../../src/gateway/streaming-request.ts";
+import { requireOneSpelling } from "../../src/listeners/request-path.ts";
+import { matchStreamingPath } from "../../src/sessions/streaming-request.ts";
 
 const refusalOf = (target: string): string | undefined => {
   try {

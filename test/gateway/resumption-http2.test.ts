@@ -3,9 +3,9 @@ import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { encodeOffer, parseAgreement, RESUME_HEADER, RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
 import { dial, Target } from "../../src/client/index.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
-import type { HeaderLine } from "../../src/upstream/header-list.ts";
-import { type AnsweredUpgrade, resumingSocket } from "../../src/upstream/resuming-client.ts";
+import type { HeaderLine } from "../../src/http/header-list.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
+import { type AnsweredUpgrade, resumingSocket } from "../../src/sessions/resumption/resuming-client.ts";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { connectHttp2, openSwitched } from "../support/http2-client.ts";
 import type { TestGateway } from "../support/test-gateway.ts";

@@ -12,7 +12,7 @@ import {
   type SessionError,
   WebSocketExecutor,
 } from "../../src/client/index.ts";
-import { proofOf } from "../../src/streaming/resume-proof.ts";
+import { proofOf } from "../../src/sessions/resumption/resume-proof.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../support/fault-proxy.ts";
 import { PLAIN_TOKEN } from "../support/plain-gateway.ts";
 import { OTHER_TOKEN, ResumableGateway } from "../support/resumable-gateway.ts";

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { FrameEncoder } from "../../protocols/spdy/index.ts";
 import { encodeClose, writeFrameHeader, writeMaskedFrameHeader } from "../../protocols/websocket/index.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { afterHead, listenRaw, type RawUpstream } from "../upstream/loopback.ts";

@@ -3,7 +3,7 @@ import { createServer, get, type IncomingMessage, type Server, type ServerRespon
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type RunningGateway, startGateway } from "../../src/app.ts";
+import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { PlainGatewayFiles } from "../support/plain-gateway.ts";

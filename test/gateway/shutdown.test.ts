@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
-import { type RunningGateway, startGateway } from "../../src/app.ts";
+import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { PLAIN_TOKEN, PlainGatewayFiles, type PlainGatewayOptions } from "../support/plain-gateway.ts";

@@ -2,7 +2,11 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { createSelfSignedCertificate, createStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import {
+  createSelfSignedCertificate,
+  createStandinNode,
+  type StandinNode,
+} from "../../src/fake-node/index.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { untilStill } from "../support/still.ts";
 import { parseMetrics } from "../support/taken-path.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
 import { type GatewayHarness, type HarnessOptions, startGatewayHarness } from "../support/gateway-harness.ts";
 import {
   endExec,

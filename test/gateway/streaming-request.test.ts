@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { StatusError } from "../../src/api/status.ts";
-import { clientOfferOf } from "../../src/gateway/client-offer.ts";
-import { matchStreamingPath, parseStreamingRequest } from "../../src/gateway/streaming-request.ts";
-import type { HeaderList } from "../../src/upstream/header-list.ts";
+import type { HeaderList } from "../../src/http/header-list.ts";
+import { clientOfferOf } from "../../src/sessions/client-offer.ts";
+import { matchStreamingPath, parseStreamingRequest } from "../../src/sessions/streaming-request.ts";
 
 type Subresource = "exec" | "attach" | "portforward";
 

@@ -7,7 +7,7 @@ import path from "node:path";
 import { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate, type SelfSignedCertificate } from "../../src/standin/self-signed.ts";
+import { createSelfSignedCertificate, type SelfSignedCertificate } from "../../src/fake-node/self-signed.ts";
 import { backend, FrontDoor, ingressObject } from "../support/front-door.ts";
 
 /** The type of TLS's record. */

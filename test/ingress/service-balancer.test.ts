@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../../src/api/objects.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import type { ServiceRoute } from "../../src/ingress/route-backend.ts";
 import { ServiceBalancer } from "../../src/ingress/service-balancer.ts";
-import { AddressRules } from "../../src/upstream/address-rules.ts";
+import { AddressRules } from "../../src/net/address-rules.ts";
 
 function route(port: number | string = 80): ServiceRoute {
   return {

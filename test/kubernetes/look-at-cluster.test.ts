@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { lookAtCluster } from "../../src/build-cluster.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
+import { lookAtCluster } from "../../src/kubernetes/component.ts";
 import { TestApiServer } from "../support/api-server/test-api-server.ts";
 import { pod } from "./live.ts";
 

@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
-import { CriRuntime } from "../../src/node/cri-runtime.ts";
-import { RuntimeError } from "../../src/node/runtime-error.ts";
+import { CriRuntime } from "../../src/legs/kubelet/cri-runtime.ts";
+import { RuntimeError } from "../../src/legs/kubelet/runtime-error.ts";
 import { eventually } from "../support/eventually.ts";
 import { GrpcFailure, type RuntimeScript, ScriptedRuntime } from "../support/scripted-runtime.ts";
 

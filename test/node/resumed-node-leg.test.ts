@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { type RunningGateway, startGateway } from "../../src/app.ts";
+import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import {
   type Executor,
   execPath,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { release, tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runStandinNode, type StandinNode } from "../../src/standin/index.ts";
+import { runStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.ts";
 import { NodeClient } from "../support/client-node-checks.ts";
 import { KubectlRunner } from "../support/kubectl.ts";

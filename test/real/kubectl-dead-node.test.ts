@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../src/standin/index.ts";
+import { createSelfSignedCertificate } from "../../src/fake-node/index.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import { describeReal, kubectlSample } from "../support/real-parts.ts";
 import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createSelfSignedCertificate, type StandinNode } from "../../src/standin/index.ts";
+import { createSelfSignedCertificate, type StandinNode } from "../../src/fake-node/index.ts";
 import { type ClientStream, execPath, POD, SpdyClient, spdyUpgrade, startNode, textOf } from "./upgrade.ts";
 
 let node: StandinNode;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { SpdySession } from "../../protocols/spdy/index.ts";
 import { OPCODE, WebSocketFrameDecoder } from "../../protocols/websocket/index.ts";
-import { createDemoPodServers, type DemoPodServers, type StandinNode } from "../../src/standin/index.ts";
+import { createDemoPodServers, type DemoPodServers, type StandinNode } from "../../src/fake-node/index.ts";
 import {
   type ClientStream,
   maskedFrame,

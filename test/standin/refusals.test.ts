@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { StandinNode } from "../../src/standin/index.ts";
+import type { StandinNode } from "../../src/fake-node/index.ts";
 import { rawExchange, startNode } from "./upgrade.ts";
 
 let declaring: StandinNode;

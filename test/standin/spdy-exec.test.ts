@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { StandinNode } from "../../src/standin/index.ts";
+import type { StandinNode } from "../../src/fake-node/index.ts";
 import { type ClientStream, execPath, SpdyClient, spdyUpgrade, startNode, textOf } from "./upgrade.ts";
 
 let node: StandinNode;

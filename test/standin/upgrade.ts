@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
 import { MAX_FRAME_HEADER_BYTES, writeMaskedFrameHeader } from "../../protocols/websocket/index.ts";
-import { createStandinNode, type StandinNode, type StandinNodeOptions } from "../../src/standin/index.ts";
+import { createStandinNode, type StandinNode, type StandinNodeOptions } from "../../src/fake-node/index.ts";
 
 export const POD = {
   namespace: "default",

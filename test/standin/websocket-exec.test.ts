@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import type { StandinNode } from "../../src/standin/index.ts";
+import type { StandinNode } from "../../src/fake-node/index.ts";
 import { execPath, startNode } from "./upgrade.ts";
 
 let node: StandinNode;

@@ -5,11 +5,11 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { type Duplex, PassThrough } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate } from "../../src/standin/self-signed.ts";
-import { withReusedReads } from "../../src/streaming/accepted-socket.ts";
-import { feed } from "../../src/streaming/feed.ts";
-import type { Leg } from "../../src/streaming/leg.ts";
-import { releaseChunk } from "../../src/streaming/reused-reads.ts";
+import { createSelfSignedCertificate } from "../../src/fake-node/self-signed.ts";
+import { withReusedReads } from "../../src/net/accepted-socket.ts";
+import { feed } from "../../src/net/feed.ts";
+import type { Leg } from "../../src/net/leg.ts";
+import { releaseChunk } from "../../src/net/reused-reads.ts";
 
 const UPGRADE = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Bandwidth } from "../../src/streaming/bandwidth.ts";
-import { feed } from "../../src/streaming/feed.ts";
+import { Bandwidth } from "../../src/net/bandwidth.ts";
+import { feed } from "../../src/net/feed.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
 afterEach(() => void vi.useRealTimers());

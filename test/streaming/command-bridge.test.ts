@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits } from "../../protocols/websocket/index.ts";
 import { defaultTimeouts } from "../../src/config/timeouts.ts";
-import { CommandBridge } from "../../src/streaming/bridge/command-bridge.ts";
-import { SpdyCommandClient } from "../../src/streaming/bridge/spdy-command-client.ts";
-import type { SessionContext, SessionReport } from "../../src/streaming/session.ts";
+import { CommandBridge } from "../../src/sessions/carriers/bridge/command-bridge.ts";
+import { SpdyCommandClient } from "../../src/sessions/carriers/bridge/spdy-command-client.ts";
+import type { SessionContext, SessionReport } from "../../src/sessions/carriers/session.ts";
 import { eventually } from "../support/eventually.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 

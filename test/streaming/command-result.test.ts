@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CommandResult, MAX_STATUS_BYTES } from "../../src/streaming/command-result.ts";
+import { CommandResult, MAX_STATUS_BYTES } from "../../src/sessions/carriers/command-result.ts";
 
 const status = (message: string): Buffer =>
   Buffer.from(JSON.stringify({ metadata: {}, status: "Failure", message, code: 500 }));

@@ -1,6 +1,6 @@
 import { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { feed } from "../../src/streaming/feed.ts";
+import { feed } from "../../src/net/feed.ts";
 
 const KIB = 1024;
 const CHUNK = Buffer.alloc(32 * KIB, 1);

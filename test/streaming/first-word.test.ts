@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type FirstWord, FirstWordWatch } from "../../src/streaming/first-word.ts";
+import { type FirstWord, FirstWordWatch } from "../../src/sessions/carriers/first-word.ts";
 
 const frame = (payload: Uint8Array, opcode = 0x82): Buffer => {
   const length =

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { finishAndLinger } from "../../src/streaming/linger.ts";
+import { finishAndLinger } from "../../src/net/linger.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { closeServer, listen } from "../upstream/loopback.ts";
 

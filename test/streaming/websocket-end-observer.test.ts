@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeClose, OPCODE, writeFrameHeader } from "../../protocols/websocket/index.ts";
-import { MAX_STATUS_BYTES } from "../../src/streaming/command-result.ts";
-import { WebSocketEndObserver } from "../../src/streaming/websocket-end-observer.ts";
+import { MAX_STATUS_BYTES } from "../../src/sessions/carriers/command-result.ts";
+import { WebSocketEndObserver } from "../../src/sessions/carriers/websocket-end-observer.ts";
 
 const HOW = "the connection broke";
 const SUCCESS = '{"metadata":{},"status":"Success"}';

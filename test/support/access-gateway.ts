@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
-import { startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/app/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "./scripted-kubelet.ts";

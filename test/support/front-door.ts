@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Ingress, IngressAddress } from "../../src/api/networking-objects.ts";
-import { type RunningGateway, startGateway } from "../../src/app.ts";
+import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { resourceOfKind } from "./api-server/resources.ts";

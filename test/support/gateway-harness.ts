@@ -16,15 +16,15 @@ import { FeatureGates } from "../../src/config/feature-gates.ts";
 import { defaultLimits, type Limits } from "../../src/config/limits.ts";
 import type { NodeStreaming } from "../../src/config/node-streaming.ts";
 import { defaultTimeouts, type Timeouts } from "../../src/config/timeouts.ts";
-import type { GatewayContext } from "../../src/gateway/context.ts";
-import { EdgeRules } from "../../src/gateway/edge-rules.ts";
-import { KnownNodes } from "../../src/gateway/nodes/known-nodes.ts";
-import { createApiServer } from "../../src/gateway/server.ts";
-import { Sessions } from "../../src/gateway/sessions.ts";
+import { EdgeRules } from "../../src/listeners/edge-rules.ts";
+import { createApiServer } from "../../src/listeners/server.ts";
+import { Bandwidth } from "../../src/net/bandwidth.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
+import { KnownNodes } from "../../src/nodes/known-nodes.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
-import { Bandwidth } from "../../src/streaming/bandwidth.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
+import type { GatewayContext } from "../../src/sessions/context.ts";
+import { Sessions } from "../../src/sessions/sessions.ts";
 
 export interface HarnessOptions {
   readonly kubeletPort: number;

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect as connectTls } from "node:tls";
-import { createSelfSignedCertificate } from "../../src/standin/self-signed.ts";
+import { createSelfSignedCertificate } from "../../src/fake-node/self-signed.ts";
 import { eventually } from "./eventually.ts";
 
 /** An L7 gateway of somebody else's, with TLS, in front of a plain HTTP port. */

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type RunningGateway, startGateway } from "../../src/app.ts";
+import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { GatewayFiles, type TestPod } from "./gateway-files.ts";

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { type RunningGateway, startGateway } from "../../src/app.ts";
+import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { Target } from "../../src/client/index.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
+import { createStandinNode, runStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
 import { createLogger } from "../../src/observability/logger.ts";
-import { createStandinNode, runStandinNode, type StandinNode } from "../../src/standin/index.ts";
 import { PLAIN_TOKEN, PlainGatewayFiles } from "./plain-gateway.ts";
 import { type MetricSamples, parseMetrics } from "./taken-path.ts";
 

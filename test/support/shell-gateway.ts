@@ -1,4 +1,4 @@
-import { runStandinNode } from "../../src/standin/index.ts";
+import { runStandinNode } from "../../src/fake-node/index.ts";
 import type { GatewayFilesOptions } from "./gateway-files.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 

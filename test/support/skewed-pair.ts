@@ -1,4 +1,4 @@
-import { createSelfSignedCertificate, runStandinNode } from "../../src/standin/index.ts";
+import { createSelfSignedCertificate, runStandinNode } from "../../src/fake-node/index.ts";
 import { startNodeGateway } from "./node-gateway.ts";
 import type { SkewedApiServer, SkewedNode } from "./skew.ts";
 import type { MetricSamples } from "./taken-path.ts";

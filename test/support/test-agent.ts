@@ -7,10 +7,10 @@ import path from "node:path";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 import { Target } from "../../src/client/index.ts";
+import { createSelfSignedCertificate } from "../../src/fake-node/index.ts";
 import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
+import { type RunningAgent, startAgent } from "../../src/legs/agent/component.ts";
 import { createLogger } from "../../src/observability/logger.ts";
-import { createSelfSignedCertificate } from "../../src/standin/index.ts";
-import { type RunningAgent, startAgent } from "../../src/start-agent.ts";
 import { collect } from "./kubectl.ts";
 
 export const AGENT_TOKEN = "the-agents-own-token";

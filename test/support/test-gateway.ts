@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/app/app.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
 import { GatewayFiles, type GatewayFilesOptions } from "./gateway-files.ts";
 import { type MetricSamples, readMetricsOf } from "./taken-path.ts";

@@ -1,4 +1,4 @@
-import { runStandinNode } from "../../src/standin/index.ts";
+import { runStandinNode } from "../../src/fake-node/index.ts";
 import { startHaproxy } from "./layer7-proxies.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 

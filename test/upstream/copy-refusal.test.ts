@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { copyRefusal, MAX_MEASURED_REFUSAL_BYTES } from "../../src/upstream/copy-refusal.ts";
-import type { RefusedUpgrade } from "../../src/upstream/upgrade-request.ts";
+import { copyRefusal, MAX_MEASURED_REFUSAL_BYTES } from "../../src/http/copy-refusal.ts";
+import type { RefusedUpgrade } from "../../src/http/upgrade-request.ts";
 import { closeServer, listen, openClient, openSocketCount, readToEnd, until } from "./loopback.ts";
 
 const cleanups: (() => Promise<void>)[] = [];

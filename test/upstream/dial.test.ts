@@ -3,11 +3,11 @@ import type { AddressInfo, Socket } from "node:net";
 import { createServer as createTlsServer, type Server, TLSSocket, type TlsOptions } from "node:tls";
 import { generate } from "selfsigned";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { dial } from "../../src/upstream/dial.ts";
-import { goDialErrorText } from "../../src/upstream/go-dial-error.ts";
-import { HttpUpstream } from "../../src/upstream/http-upstream.ts";
-import { MAX_REMEMBERED_SESSIONS, UpstreamTls } from "../../src/upstream/tls.ts";
-import { requestUpgrade } from "../../src/upstream/upgrade-request.ts";
+import { HttpUpstream } from "../../src/http/http-upstream.ts";
+import { requestUpgrade } from "../../src/http/upgrade-request.ts";
+import { dial } from "../../src/net/dial.ts";
+import { goDialErrorText } from "../../src/net/go-dial-error.ts";
+import { MAX_REMEMBERED_SESSIONS, UpstreamTls } from "../../src/net/tls.ts";
 import { exchange, startForwarder } from "./http-pair.ts";
 import { closeServer, listenRaw, openSocketCount, until } from "./loopback.ts";
 

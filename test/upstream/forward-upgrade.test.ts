@@ -2,13 +2,13 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { PendingClient } from "../../src/gateway/pending-client.ts";
-import type { Leg } from "../../src/streaming/leg.ts";
-import { Relay } from "../../src/streaming/relay.ts";
-import { SessionClock } from "../../src/streaming/session-clock.ts";
-import { forwardUpgrade } from "../../src/upstream/forward-upgrade.ts";
-import { headerListOf } from "../../src/upstream/header-list.ts";
-import type { UpstreamError } from "../../src/upstream/upstream-error.ts";
+import { forwardUpgrade } from "../../src/http/forward-upgrade.ts";
+import { headerListOf } from "../../src/http/header-list.ts";
+import type { Leg } from "../../src/net/leg.ts";
+import { SessionClock } from "../../src/net/session-clock.ts";
+import type { UpstreamError } from "../../src/net/upstream-error.ts";
+import { Relay } from "../../src/sessions/carriers/relay.ts";
+import { PendingClient } from "../../src/sessions/pending-client.ts";
 import {
   afterHead,
   answering,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withForwardedFor, withForwardedOrigin } from "../../src/upstream/forwarded-headers.ts";
+import { withForwardedFor, withForwardedOrigin } from "../../src/http/forwarded-headers.ts";
 import {
   type HeaderList,
   headerTokens,
@@ -7,8 +7,8 @@ import {
   trimWhitespace,
   withHeader,
   withoutHeaders,
-} from "../../src/upstream/header-list.ts";
-import { trailersToForward, upgradeHeaders, withoutHopByHop } from "../../src/upstream/hop-by-hop.ts";
+} from "../../src/http/header-list.ts";
+import { trailersToForward, upgradeHeaders, withoutHopByHop } from "../../src/http/hop-by-hop.ts";
 
 describe("header lists", () => {
   const headers: HeaderList = [

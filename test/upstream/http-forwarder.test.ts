@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { ForwardOptions } from "../../src/upstream/forward-options.ts";
+import type { ForwardOptions } from "../../src/http/forward-options.ts";
 import { exchange, type Forwarder, startForwarder } from "./http-pair.ts";
 import {
   afterHead,

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { ForwardOptions } from "../../src/upstream/forward-options.ts";
-import { forwardExchange } from "../../src/upstream/http-forwarder.ts";
-import { HttpUpstream } from "../../src/upstream/http-upstream.ts";
-import { Http1Downstream } from "../../src/upstream/http1-downstream.ts";
-import type { UpstreamError } from "../../src/upstream/upstream-error.ts";
+import type { ForwardOptions } from "../../src/http/forward-options.ts";
+import { forwardExchange } from "../../src/http/http-forwarder.ts";
+import { HttpUpstream } from "../../src/http/http-upstream.ts";
+import { Http1Downstream } from "../../src/http/http1-downstream.ts";
+import type { UpstreamError } from "../../src/net/upstream-error.ts";
 import { closeServer, listen, openClient, readToEnd } from "./loopback.ts";
 
 /** A server that forwards everything to one upstream: what the gateway's listeners do with plain HTTP. */

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { HttpUpstream } from "../../src/upstream/http-upstream.ts";
-import { postJson } from "../../src/upstream/post-json.ts";
+import { HttpUpstream } from "../../src/http/http-upstream.ts";
+import { postJson } from "../../src/http/post-json.ts";
 
 let server: Server;
 let upstream: HttpUpstream;

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { dial } from "../../src/upstream/dial.ts";
-import { RefusalBody } from "../../src/upstream/refusal-body.ts";
-import { type BodyFraming, createBodyDecoder } from "../../src/upstream/response-body.ts";
+import { RefusalBody } from "../../src/http/refusal-body.ts";
+import { type BodyFraming, createBodyDecoder } from "../../src/http/response-body.ts";
+import { dial } from "../../src/net/dial.ts";
 import { listenRaw, openSocketCount, type RawUpstream, until } from "./loopback.ts";
 
 let upstream: RawUpstream | undefined;

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { isSwitchedTo, requestUpgrade, type UpgradeRequest } from "../../src/upstream/upgrade-request.ts";
+import { isSwitchedTo, requestUpgrade, type UpgradeRequest } from "../../src/http/upgrade-request.ts";
 import { afterHead, answering, listenRaw, openSocketCount, type RawUpstream, until } from "./loopback.ts";
 
 const SWITCHED = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";

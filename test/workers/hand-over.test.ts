@@ -2,8 +2,8 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HandOver, MAX_WAITING_CONNECTIONS, type Recipient } from "../../src/app/runtime/hand-over.ts";
 import { createLogger } from "../../src/observability/logger.ts";
-import { HandOver, MAX_WAITING_CONNECTIONS, type Recipient } from "../../src/workers/hand-over.ts";
 
 class FakeWorker implements Recipient {
   isTaking = true;

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { WorkerStart } from "../../src/workers/calls.ts";
+import type { WorkerStart } from "../../src/app/runtime/calls.ts";
 import { TestApiServer } from "../support/api-server/test-api-server.ts";
 import { builtProgram } from "../support/built-program.ts";
 import { eventually } from "../support/eventually.ts";

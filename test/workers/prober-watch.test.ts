@@ -4,7 +4,7 @@ import {
   PROBER_BEAT_MS,
   ProberWatch,
   type Watched,
-} from "../../src/workers/prober-watch.ts";
+} from "../../src/app/runtime/prober-watch.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { SharedPlaces } from "../../src/workers/shared-places.ts";
+import { SharedPlaces } from "../../src/app/runtime/shared-places.ts";
 
 it("places are counted over all workers: in total, by user, by namespace; those of a dead worker are free", () => {
   const places = new SharedPlaces(4, { maxSessionsPerUser: 2, maxSessionsPerNamespace: 3 });

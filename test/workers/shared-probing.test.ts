@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ProbeFinding } from "../../src/workers/probe-findings.ts";
-import { type Prober, SharedProbing } from "../../src/workers/shared-probing.ts";
+import { type Prober, SharedProbing } from "../../src/app/runtime/shared-probing.ts";
+import type { ProbeFinding } from "../../src/probes/probe-update.ts";
 
 class FakeWorker implements Prober {
   readySinceMs: number | undefined;

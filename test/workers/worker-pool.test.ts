@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Worker, WorkerPool } from "../../src/app/runtime/worker-pool.ts";
 import { createLogger } from "../../src/observability/logger.ts";
-import { type Worker, WorkerPool } from "../../src/workers/worker-pool.ts";
 
 /** Answers what it is called by its first argument: `good` everything, `stubborn` no shutDown, `broken` with a problem, `mortal` dies. */
 const PROGRAM = `

@@ -1,6 +1,6 @@
 import type { ParseArgsConfig } from "node:util";
-import { ConnectError } from "../../client/connect-error.ts";
 import type { PodReference } from "../../client/pod-paths.ts";
+import { ConnectError } from "../../http/connect-error.ts";
 import { UsageError } from "../usage-error.ts";
 import { type ClientConnection, connectionFlags, parseResource } from "./connection.ts";
 import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.ts";

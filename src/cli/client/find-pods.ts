@@ -1,6 +1,6 @@
-import { ConnectError } from "../../client/connect-error.ts";
 import { getObject } from "../../client/get-object.ts";
 import type { Target } from "../../client/target.ts";
+import { ConnectError } from "../../http/connect-error.ts";
 
 /** The parts of a pod that matter here; the API server's object has more. */
 export interface PodObject {

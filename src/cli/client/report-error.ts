@@ -1,5 +1,5 @@
-import { ConnectError } from "../../client/connect-error.ts";
 import { SessionError } from "../../client/session-error.ts";
+import { ConnectError } from "../../http/connect-error.ts";
 
 /** What a shell says of a program that SIGPIPE ended. */
 const EXIT_BROKEN_PIPE = 141;

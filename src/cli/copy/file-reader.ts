@@ -1,5 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import { poisonFreed } from "../../streaming/freed-memory.ts";
+import { poisonFreed } from "../../net/freed-memory.ts";
 
 /** What is read from the disk at once. */
 const PIECE_BYTES = 960 * 1024;

@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import type { PartTaker } from "../../client/output-sink.ts";
-import { poisonFreed } from "../../streaming/freed-memory.ts";
+import { poisonFreed } from "../../net/freed-memory.ts";
 
 /** What goes to the disk at once: messages come in pieces of 16 to 32 KiB, and a write for each of them is most of the work. */
 const PIECE_BYTES = 1024 * 1024;

@@ -3,7 +3,7 @@ import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSy
 import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { type Pack, pack } from "tar-stream";
-import { poisonFreed } from "../../streaming/freed-memory.ts";
+import { poisonFreed } from "../../net/freed-memory.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
 import { finishBrokenOff } from "./finish-broken-off.ts";

@@ -7,7 +7,7 @@ import {
   type HeaderEntry,
 } from "../../../protocols/http2/index.ts";
 import type { GRPCAction } from "../../api/probe-objects.ts";
-import { joinHostPort } from "../../upstream/go-dial-error.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
 import { encodeCheckRequest } from "./health-messages.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";

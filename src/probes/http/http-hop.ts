@@ -1,5 +1,5 @@
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
-import { joinHostPort } from "../../upstream/go-dial-error.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
 import { resolveContainerPort } from "../container-port.ts";
 import type { ProbeTarget } from "../probe-target.ts";
 import { HttpRequest } from "./http-request.ts";

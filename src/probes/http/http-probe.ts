@@ -1,5 +1,5 @@
 import type { HTTPGetAction } from "../../api/probe-objects.ts";
-import { joinHostPort } from "../../upstream/go-dial-error.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
 import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import { noteCertificate, openSocket } from "../open-socket.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";

@@ -1,4 +1,4 @@
-import { type BodyDecoder, createBodyDecoder } from "../../upstream/response-body.ts";
+import { type BodyDecoder, createBodyDecoder } from "../../http/response-body.ts";
 import { ExchangeError } from "../exchange-error.ts";
 import { BodyStart, type HttpReply } from "./http-reply.ts";
 import { broken, endOfHead, type Http1Head, parseHttp1Head } from "./http1-head.ts";

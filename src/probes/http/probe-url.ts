@@ -1,4 +1,4 @@
-import { joinHostPort } from "../../upstream/go-dial-error.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
 
 /** Where one request of an HTTP probe goes. */
 export interface ProbeUrl {

@@ -1,5 +1,5 @@
 import { goQuote } from "../../api/go-json.ts";
-import { joinHostPort } from "../../upstream/go-dial-error.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
 import type { ProbeUrl } from "./probe-url.ts";
 
 export interface Redirect {

@@ -1,5 +1,5 @@
+import { SessionClock, type Ticking } from "../../net/session-clock.ts";
 import { contain } from "../../observability/faults.ts";
-import { SessionClock, type Ticking } from "../../streaming/session-clock.ts";
 
 /** Something that wants to run once at a time. It belongs to its owner, which sets it again and again without allocating. */
 export interface WheelEntry {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type WebhookClient, webhookClient } from "../../../src/webhook-client.ts";
+import { type WebhookClient, webhookClient } from "../../../src/access/webhook-client.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
 const authority = await issueCertificate({ commonName: "authority" });

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type BuiltAuthorizer, buildAuthorizer } from "../../../src/build-authorizer.ts";
+import { type BuiltAuthorizer, buildAuthorizer } from "../../../src/access/authz/component.ts";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { createLogger } from "../../../src/observability/logger.ts";

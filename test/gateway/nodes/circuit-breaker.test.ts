@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CircuitBreaker } from "../../../src/gateway/nodes/circuit-breaker.ts";
+import { CircuitBreaker } from "../../../src/nodes/circuit-breaker.ts";
 
 const SETTINGS = { failures: 3, retryMs: 5_000, maxRetryMs: 15_000 };
 

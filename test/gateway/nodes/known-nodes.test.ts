@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NodeEndpoint } from "../../../src/cluster/locate.ts";
 import type { StreamingMode } from "../../../src/config/node-streaming.ts";
-import { KnownNodes } from "../../../src/gateway/nodes/known-nodes.ts";
+import { KnownNodes } from "../../../src/nodes/known-nodes.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 
 const MINUTE = 60_000;

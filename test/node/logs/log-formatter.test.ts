@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LogFormatter } from "../../../src/node/logs/log-formatter.ts";
-import type { LogOptions } from "../../../src/node/logs/log-options.ts";
-import { parseLogTime } from "../../../src/node/logs/log-time.ts";
+import { LogFormatter } from "../../../src/legs/kubelet/logs/log-formatter.ts";
+import type { LogOptions } from "../../../src/legs/kubelet/logs/log-options.ts";
+import { parseLogTime } from "../../../src/legs/kubelet/logs/log-time.ts";
 
 type Options = Partial<Pick<LogOptions, "since" | "timestamps" | "stream" | "limitBytes">>;
 

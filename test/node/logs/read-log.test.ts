@@ -10,8 +10,8 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LogOptions } from "../../../src/node/logs/log-options.ts";
-import { openLog, readLog } from "../../../src/node/logs/read-log.ts";
+import type { LogOptions } from "../../../src/legs/kubelet/logs/log-options.ts";
+import { openLog, readLog } from "../../../src/legs/kubelet/logs/read-log.ts";
 import { eventually } from "../../support/eventually.ts";
 
 let folder: string;

@@ -1,0 +1,142 @@
+import { readFile } from "node:fs/promises";
+import type { Audit, AuditLogFile, AuditWebhook } from "../../config/audit.ts";
+import { parseAuditPolicy } from "../../config/audit-policy.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { Metrics } from "../../observability/metrics.ts";
+import { webhookClient } from "../webhook-client.ts";
+import { AuditFile } from "./audit-file.ts";
+import { type AuditBackend, AuditLog } from "./audit-log.ts";
+import { METADATA_OF_EVERYTHING } from "./audit-policy.ts";
+import { DeliveryThrottle } from "./delivery-throttle.ts";
+import { EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
+
+/** Events that wait for a file that can not be written. Each is about 1 KiB. */
+const MAX_QUEUED_FOR_FILE = 10_000;
+/** Of the events that wait for one backend, however few they are: an event with objects may be over 100 KiB. */
+const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
+/** kube-apiserver's --audit-webhook-truncate-max-batch-size. */
+const MAX_BATCH_CHARACTERS = 10 * 1024 * 1024;
+const MAX_FILE_BATCH = 1_000;
+/** Where nobody waits for the write, events of this long are written together. */
+const FILE_WAIT_MS = 50;
+const RETRY_MS = 1_000;
+const MAX_RETRY_MS = 30_000;
+
+export interface BuiltAudit {
+  /** Undefined: nothing is recorded anywhere. */
+  readonly audit: AuditLog | undefined;
+  stop(): Promise<void>;
+}
+
+/** Throws ConfigurationError for a wrong policy file. A log that can not be written is a matter of `onFailure`, at every request. */
+export async function buildAudit(
+  audit: Audit,
+  metrics: Metrics,
+  logger: Logger,
+  openLog: (log: AuditLogFile) => AuditDelivery = openAuditLog,
+): Promise<BuiltAudit> {
+  const { policyFile, log, webhook, onFailure } = audit;
+  const policy =
+    policyFile === undefined
+      ? METADATA_OF_EVERYTHING
+      : parseAuditPolicy(await readFile(policyFile, "utf8"), policyFile);
+  const observed = (
+    backend: "log" | "webhook",
+  ): Omit<
+    EventQueueOptions,
+    "deliver" | "maxQueuedEvents" | "maxBatchEvents" | "maxWaitMs" | "retryMs" | "maxRetryMs"
+  > => ({
+    onStored: (count) => metrics.access.auditEvents(backend, "stored", count),
+    maxQueuedCharacters: MAX_QUEUED_CHARACTERS,
+    maxBatchCharacters: MAX_BATCH_CHARACTERS,
+    onLost: (count) => metrics.access.auditEvents(backend, "lost", count),
+    onFailure: (error) => {
+      metrics.access.auditFailed(backend);
+      logger.error({ backend, problem: error.message }, "audit events could not be stored");
+    },
+  });
+  // It reads files, which comes before what has to be stopped.
+  const delivery = webhook && (await webhookDelivery(webhook));
+  const backends: AuditBackend[] = [];
+  const stops: (() => void | Promise<void>)[] = [];
+  if (log !== undefined) {
+    const { deliver, stop } = openLog(log);
+    stops.push(stop);
+    const queue = new EventQueue({
+      deliver,
+      maxQueuedEvents: MAX_QUEUED_FOR_FILE,
+      maxBatchEvents: MAX_FILE_BATCH,
+      maxWaitMs: FILE_WAIT_MS,
+      retryMs: RETRY_MS,
+      maxRetryMs: MAX_RETRY_MS,
+      ...observed("log"),
+    });
+    backends.push({ queue, isBlocking: true });
+  }
+  if (webhook !== undefined && delivery !== undefined) {
+    const { deliver, stop } = delivery;
+    stops.push(stop);
+    const { mode, maxBatchEvents, maxQueuedEvents, maxWaitMs, initialBackoffMs, throttle } = webhook;
+    const isBlocking = mode === "blocking";
+    const queue = new EventQueue({
+      deliver,
+      maxBatchEvents,
+      maxQueuedEvents,
+      maxWaitMs,
+      retryMs: initialBackoffMs,
+      maxRetryMs: Math.max(MAX_RETRY_MS, initialBackoffMs),
+      // Requests that wait must not wait for others' deliveries.
+      throttle: throttle && !isBlocking ? new DeliveryThrottle(throttle, () => performance.now()) : undefined,
+      ...observed("webhook"),
+    });
+    backends.push({ queue, isBlocking });
+  }
+  const built = backends.length === 0 ? undefined : new AuditLog({ policy, backends, onFailure });
+  return {
+    audit: built,
+    stop: async () => {
+      await built?.stop();
+      for (const stop of stops) await stop();
+    },
+  };
+}
+
+export interface AuditDelivery {
+  /** Events as lines of JSON. */
+  deliver(lines: readonly string[]): Promise<void>;
+  stop(): void | Promise<void>;
+}
+
+/** One process writes a log file: it is the one that renames it. */
+export function openAuditLog({ path, ...options }: AuditLogFile): AuditDelivery {
+  if (path === undefined) return { deliver: writeToStandardOutput, stop: () => {} };
+  const file = new AuditFile({ path, ...options });
+  return { deliver: (lines) => file.append(lines), stop: () => file.close() };
+}
+
+function writeToStandardOutput(lines: readonly string[]): Promise<void> {
+  const text = lines.map((line) => `${line}\n`).join("");
+  return new Promise((resolve, reject) =>
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve())),
+  );
+}
+
+/** Answers that another delivery of the same events would get again. */
+const EVENTS_AT_FAULT: readonly number[] = [400, 413, 422];
+
+async function webhookDelivery(webhook: AuditWebhook): Promise<AuditDelivery> {
+  const { target, timeoutMs } = webhook;
+  const client = await webhookClient(target, { defaultPath: "/", timeoutMs });
+  return {
+    deliver: async (lines) => {
+      const { status } = await client.ask(
+        Buffer.from(
+          `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${lines.join(",")}]}`,
+        ),
+      );
+      if (EVENTS_AT_FAULT.includes(status)) throw new EventsRefused(`the audit webhook answered ${status}`);
+      if (status < 200 || status > 299) throw new Error(`the audit webhook answered ${status}`);
+    },
+    stop: client.stop,
+  };
+}

@@ -1,0 +1,127 @@
+import { readFile } from "node:fs/promises";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { ConfigurationError } from "../../config/configuration-error.ts";
+import { getJson } from "../../http/get-json.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { Metrics } from "../../observability/metrics.ts";
+import { webhookClient } from "../webhook-client.ts";
+import type { RequestAuthenticator, TokenAuthenticator } from "./authenticator.ts";
+import { AuthenticatorChain } from "./authenticator-chain.ts";
+import { BearerTokens, SubprotocolTokens, TokenChain } from "./bearer-tokens.ts";
+import { CertificateAuthority } from "./certificate-authority.ts";
+import { ClientCertificates } from "./client-certificates.ts";
+import { OidcKeySet } from "./oidc-key-set.ts";
+import { OidcTokens } from "./oidc-tokens.ts";
+import { RequestHeaders } from "./request-headers.ts";
+import { parseTokenFile, StaticTokens } from "./static-tokens.ts";
+import { TokenReviews } from "./token-review.ts";
+
+/** An issuer's documents; a browser would give up later, a login should not wait so long. */
+const ISSUER_TIMEOUT_MS = 5_000;
+
+/** A bundle of authorities and the file that it came from, to be read again when that changes. */
+export interface WatchedAuthority {
+  readonly file: string;
+  readonly authority: CertificateAuthority;
+}
+
+export interface BuiltAuthenticator {
+  readonly authenticator: AuthenticatorChain;
+  /** Whose client certificates the listener must ask for. */
+  readonly authorities: readonly WatchedAuthority[];
+  /** Lets go of connections. */
+  stop(): void;
+}
+
+/**
+ * The chain in kube-apiserver's order: front proxy, client certificate, bearer token, subprotocol token; anonymous last.
+ * Throws ConfigurationError for files that can not be read or are wrong.
+ */
+export async function buildAuthenticator(
+  { authentication, limits }: Pick<GatewayConfiguration, "authentication" | "limits">,
+  metrics: Metrics,
+  logger: Logger,
+): Promise<BuiltAuthenticator> {
+  const { requestHeader, clientCAFile, anonymous } = authentication;
+  const authenticators: RequestAuthenticator[] = [];
+  const authorities: WatchedAuthority[] = [];
+  if (requestHeader !== undefined) {
+    const authority = await readAuthority(requestHeader.clientCAFile, clientCAFile === undefined);
+    authorities.push({ file: requestHeader.clientCAFile, authority });
+    authenticators.push(new RequestHeaders(authority, requestHeader));
+  }
+  if (clientCAFile !== undefined) {
+    const authority = await readAuthority(clientCAFile, requestHeader === undefined);
+    authorities.push({ file: clientCAFile, authority });
+    authenticators.push(new ClientCertificates(authority));
+  }
+  const stops: (() => void)[] = [];
+  const tokens = new TokenChain(
+    await tokenAuthenticators(authentication, stops, logger),
+    limits.maxBearerTokenBytes,
+  );
+  authenticators.push(new BearerTokens(tokens), new SubprotocolTokens(tokens));
+  const authenticator = new AuthenticatorChain({
+    authenticators,
+    isAnonymousAllowed: anonymous.enabled,
+    onResult: (result) => metrics.access.authenticationAttempted(result),
+  });
+  const stop = (): void => {
+    for (const each of stops) each();
+  };
+  return { authenticator, authorities, stop };
+}
+
+async function tokenAuthenticators(
+  { tokenAuthFile, oidc, tokenReview }: GatewayConfiguration["authentication"],
+  stops: (() => void)[],
+  logger: Logger,
+): Promise<TokenAuthenticator[]> {
+  const authenticators: TokenAuthenticator[] = [];
+  if (tokenAuthFile !== undefined) {
+    authenticators.push(new StaticTokens(parseTokenFile(await readNamed(tokenAuthFile), tokenAuthFile)));
+  }
+  if (oidc !== undefined) {
+    const ca = oidc.caFile === undefined ? undefined : await readNamed(oidc.caFile);
+    const keySet = new OidcKeySet(oidc.issuerUrl, (url) =>
+      getJson(url, { ca, timeoutMs: ISSUER_TIMEOUT_MS }),
+    );
+    authenticators.push(new OidcTokens(oidc, keySet));
+  }
+  if (tokenReview !== undefined) {
+    const { target, version, timeoutMs } = tokenReview;
+    const defaultPath = `/apis/authentication.k8s.io/${version}/tokenreviews`;
+    const client = await webhookClient(target, { defaultPath, timeoutMs });
+    stops.push(client.stop);
+    authenticators.push(
+      new TokenReviews(client.ask, {
+        ...tokenReview,
+        nowMs: () => performance.now(),
+        onFailure: ({ message }) => logger.error({ problem: message }, "a token could not be reviewed"),
+      }),
+    );
+  }
+  return authenticators;
+}
+
+async function readAuthority(file: string, isSole: boolean): Promise<CertificateAuthority> {
+  const text = await readNamed(file);
+  try {
+    return new CertificateAuthority(text, isSole);
+  } catch (error) {
+    throw fileProblem(file, error);
+  }
+}
+
+async function readNamed(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw fileProblem(file, error);
+  }
+}
+
+function fileProblem(file: string, error: unknown): ConfigurationError {
+  const message = error instanceof Error ? error.message : String(error);
+  return new ConfigurationError([{ source: file, line: 0, column: 0, path: "", message }]);
+}

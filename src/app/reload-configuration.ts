@@ -1,0 +1,48 @@
+import { changedSections } from "../config/changed-sections.ts";
+import { type GatewayConfiguration, parseConfiguration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { type FlagValues, mergeFlags } from "../config/flags.ts";
+import { readText } from "../config/load-configuration.ts";
+import { checkNamedFiles } from "../config/named-files.ts";
+import type { LeveledLogger } from "../observability/logger.ts";
+
+export interface ReloadOptions {
+  readonly file: string;
+  /** What the gateway was started with. */
+  readonly text: string;
+  readonly flags: FlagValues;
+  /** Takes what can change while it runs: policy, and the contents of files that the configuration names. */
+  readonly gateway: { reload(configuration: GatewayConfiguration, text: string): Promise<void> };
+  readonly logger: LeveledLogger;
+}
+
+/**
+ * Reads the configuration again each time it is called (SIGHUP), one time after the other. What is wrong changes nothing and is logged;
+ * what needs a restart is named. Never rejects.
+ */
+export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions): () => Promise<void> {
+  let last = text;
+  let running = Promise.resolve();
+  const reload = async (): Promise<void> => {
+    try {
+      const wanted = await readText(file);
+      const configuration = mergeFlags(parseConfiguration(wanted, file), flags);
+      await checkNamedFiles(configuration.namedFiles);
+      const { reloaded } = changedSections(last, wanted);
+      // Against what it was started with: a change that was taken back needs no restart.
+      const { needRestart } = changedSections(text, wanted);
+      logger.setLevel(configuration.logging.level);
+      await gateway.reload(configuration, wanted);
+      last = wanted;
+      logger.info({ configurationFile: file, reloaded }, "the configuration was read again");
+      if (needRestart.length > 0) logger.warn({ needRestart }, "what has changed here needs a restart");
+    } catch (error) {
+      const problems = error instanceof ConfigurationError ? error.message.split("\n") : [String(error)];
+      logger.error({ configurationFile: file, problems }, "the configuration could not be read again");
+    }
+  };
+  return () => {
+    running = running.then(reload);
+    return running;
+  };
+}

@@ -1,0 +1,78 @@
+// One worker of `sluice serve --workers`: started by its primary (start-workers.ts), which says over the IPC channel what to serve.
+import path from "node:path";
+import { setDefaultHighWaterMark } from "node:stream";
+import { parseConfiguration } from "../../config/configuration.ts";
+import { mergeFlags } from "../../config/flags.ts";
+import { createLogger } from "../../observability/logger.ts";
+import { type RunningGateway, startGateway } from "../app.ts";
+import { surviveUncaughtExceptions } from "../uncaught-exceptions.ts";
+import type { WorkerStart } from "./calls.ts";
+import type { Surroundings } from "./runtime.ts";
+import { WorkerSide } from "./worker-side.ts";
+
+let gateway: RunningGateway | undefined;
+let reload: ((text: string) => Promise<void>) | undefined;
+
+const primary = new WorkerSide(process, {
+  start,
+  reload: async (text) => await reload?.(text),
+  learn: (findings) => gateway?.probes.learn(findings),
+  beat: () => undefined,
+  probe: ({ isSuccessor }) => gateway?.probes.begin(isSuccessor),
+  metrics: async () => (await gateway?.metrics()) ?? [],
+  sessions: () => gateway?.sessions() ?? [],
+  nodes: (name) => gateway?.nodes(name) ?? [],
+  shutDown: end,
+});
+
+// Ctrl-C and the end of a terminal reach all of its processes; the primary says when to end, and what to read again.
+process.on("SIGINT", () => {});
+process.on("SIGHUP", () => {});
+process.on("SIGTERM", () => void end());
+// Without its primary a worker gets no connections: what it has may finish.
+process.once("disconnect", () => void end());
+
+async function start({ configurationText, configurationFile, flags, ...rest }: WorkerStart): Promise<void> {
+  const configuration = mergeFlags(parseConfiguration(configurationText, configurationFile), flags);
+  // Sockets that are handed over come with Node's default.
+  setDefaultHighWaterMark(false, configuration.limits.socketBufferBytes);
+  const surroundings: Surroundings = {
+    listen: (server, name, where) => {
+      if (name !== "admin") return primary.listen(server, name, where);
+      return new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(rest.adminSocket, () => resolve({ address: rest.adminSocket, port: 0 }));
+      });
+    },
+    quotasOf: () => ({ take: (user, namespace) => primary.takePlace(user, namespace) }),
+    openAuditLog: () => ({ deliver: (lines) => primary.writeAudit(lines), stop: () => {} }),
+    announce: (logger, fields, message) => logger.debug(fields, message),
+    siblings: { processes: rest.workers, socketFolder: path.dirname(rest.adminSocket) },
+    shareFindings: (findings) => primary.shareFindings(findings),
+    lastGoodManifests: primary.lastGoodManifests,
+    ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
+  };
+  const logger = createLogger(configuration.logging);
+  gateway = await startGateway(configuration, logger, surroundings);
+  surviveUncaughtExceptions(() => {
+    process.exitCode = 1;
+    void end();
+  });
+  reload = async (text) => {
+    const wanted = mergeFlags(parseConfiguration(text, configurationFile), flags);
+    logger.setLevel(wanted.logging.level);
+    await gateway?.reload(wanted);
+  };
+}
+
+let ending: Promise<void> | undefined;
+
+function end(): Promise<void> {
+  // While it starts it serves nobody, and only this ends what has been started.
+  if (gateway === undefined) process.exit();
+  ending ??= gateway.shutDown().finally(() => {
+    // The answer to the primary leaves first.
+    setImmediate(() => process.disconnect?.());
+  });
+  return ending;
+}

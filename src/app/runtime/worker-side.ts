@@ -1,0 +1,102 @@
+import type { Server, Socket } from "node:net";
+import { tooManyRequests } from "../../api/status.ts";
+import type { LastGoodManifests } from "../../cluster/manifest-source.ts";
+import type { ProbeFinding } from "../../probes/probe-update.ts";
+import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
+import { lastGoodManifests } from "./kept-manifests.ts";
+import { type Handlers, Link, type MessagePort } from "./link.ts";
+
+/** What changed within this time is told together. */
+const REPORT_MS = 20;
+const KEEP_ALIVE_DELAY_MS = 30_000;
+const RETRY_AFTER_SECONDS = 10;
+
+/** What a worker has from its primary: connections, places for sessions, and somewhere to write the audit log. */
+export class WorkerSide {
+  readonly #link: Link<WorkerCalls, PrimaryCalls>;
+  readonly #servers = new Map<string, Server>();
+  #closed: number[] = [];
+  #sessions = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `handlers` answer what is not about connections. */
+  constructor(port: MessagePort, handlers: Omit<Handlers<WorkerCalls>, "connection">) {
+    this.#link = new Link<WorkerCalls, PrimaryCalls>(port, {
+      ...handlers,
+      connection: ({ name, id }, socket) => this.#received(name, id, socket),
+    });
+  }
+
+  /** The server gets the connections that the primary accepts there. Rejects when the primary can not listen. */
+  async listen(server: Server, name: string, where: BoundAddress): Promise<BoundAddress> {
+    this.#servers.set(name, server);
+    return this.#link.ask("listen", { name, ...where });
+  }
+
+  /** Throws StatusError 429, as a count of this process would. */
+  async takePlace(user: string, namespace: string): Promise<() => void> {
+    const answer = await this.#link.ask("takePlace", { user, namespace });
+    if ("refusal" in answer) throw tooManyRequests(answer.refusal, RETRY_AFTER_SECONDS);
+    let isHeld = true;
+    this.#sessions += 1;
+    this.#reportSoon();
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#sessions -= 1;
+      this.#link.tell("giveBack", answer.place);
+      this.#reportSoon();
+    };
+  }
+
+  /** Resolves when the primary has stored them, rejects when it could not. */
+  writeAudit(lines: readonly string[]): Promise<void> {
+    return this.#link.ask("audit", lines);
+  }
+
+  /** The primary keeps manifests that were right for workers that start while they are wrong. */
+  get lastGoodManifests(): LastGoodManifests {
+    return lastGoodManifests({
+      wants: (digest) => this.#link.ask("wantsManifests", digest),
+      keep: (files) => this.#link.tell("keepManifests", files),
+      recall: () => this.#link.ask("recallManifests", undefined),
+    });
+  }
+
+  /** What this worker's probes have found, for the others. */
+  shareFindings(findings: readonly ProbeFinding[]): void {
+    this.#link.tell("found", findings);
+  }
+
+  #received(name: string, id: number, socket: Socket | undefined): void {
+    const server = this.#servers.get(name);
+    if (socket === undefined || server === undefined) {
+      // It was closed on its way.
+      socket?.destroy();
+      this.#over(id);
+      return;
+    }
+    this.#link.tell("received", id);
+    // As the server would have accepted it; node:net's messages carry the connection alone.
+    socket.allowHalfOpen = true;
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
+    socket.once("close", () => this.#over(id));
+    server.emit("connection", socket);
+  }
+
+  #over(id: number): void {
+    this.#closed.push(id);
+    this.#reportSoon();
+  }
+
+  #reportSoon(): void {
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      const closed = this.#closed;
+      this.#closed = [];
+      this.#link.tell("report", { closed, sessions: this.#sessions });
+    }, REPORT_MS).unref();
+  }
+}

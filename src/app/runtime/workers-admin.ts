@@ -1,0 +1,89 @@
+import { type IncomingMessage, type Server, type ServerResponse, request as sendRequest } from "node:http";
+import { type AdminServerOptions, type AdminSession, createAdminServer } from "../../admin/admin-server.ts";
+import type { DescribedNode } from "../../nodes/describe-nodes.ts";
+import { mergeNodes } from "../../nodes/merge-nodes.ts";
+import type { MergedMetrics } from "../../observability/merged-metrics.ts";
+import type { Worker, WorkerPool } from "./worker-pool.ts";
+
+export interface WorkersAdminParts extends Pick<AdminServerOptions, "limits" | "logger"> {
+  readonly pool: Pick<WorkerPool, "workers">;
+  readonly metrics: MergedMetrics;
+  readonly allowedHosts: readonly string[];
+  isDraining(): boolean;
+  /** The Unix socket on which a worker answers operators itself. */
+  adminSocketOf(worker: Worker): string;
+}
+
+/** What operators see of all workers as if they were one process; what is the same in each, one of them answers. */
+export function buildWorkersAdmin({
+  pool,
+  metrics,
+  limits,
+  allowedHosts,
+  isDraining,
+  adminSocketOf,
+  logger,
+}: WorkersAdminParts): Server {
+  return createAdminServer({
+    metrics: {
+      contentType: metrics.contentType,
+      expose: async () => {
+        const seen = async (worker: Worker) =>
+          metrics.seen(worker, (await soon(worker.link.ask("metrics", undefined))) as readonly object[]);
+        // Of one that does not answer, what it said last counts.
+        await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
+        return metrics.expose();
+      },
+    },
+    limits,
+    allowedHosts,
+    readinessChecks: {
+      draining: () => (isDraining() ? "the gateway is shutting down" : undefined),
+      workers: () => (pool.workers.some(({ isTaking }) => isTaking) ? undefined : "no worker serves"),
+    },
+    listSessions: async () => {
+      const lists = await Promise.allSettled(
+        pool.workers.map(async ({ link, index }) => {
+          const sessions = (await soon(link.ask("sessions", undefined))) as readonly AdminSession[];
+          return sessions.map((session) => ({ ...session, worker: index }));
+        }),
+      );
+      return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
+    },
+    listNodes: async (name) => {
+      const ask = async ({ link }: Worker) => (await link.ask("nodes", name)) as readonly DescribedNode[];
+      const lists = await Promise.allSettled(pool.workers.map(ask));
+      return mergeNodes(lists.map((list) => (list.status === "fulfilled" ? list.value : [])));
+    },
+    others: (request, response) => {
+      const worker = pool.workers.find(({ isTaking }) => isTaking);
+      if (worker === undefined) response.writeHead(503).end("no worker serves\n");
+      else passOn(request, response, adminSocketOf(worker));
+    },
+    logger,
+  });
+}
+
+/** Operators wait so long for a worker that is stuck, and then see the others. */
+const ANSWER_MS = 2_000;
+
+function soon<T>(asked: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("a worker does not answer")), ANSWER_MS);
+  });
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+}
+
+function passOn({ method, url }: IncomingMessage, response: ServerResponse, socketPath: string): void {
+  const passed = sendRequest({ socketPath, method, path: url }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+    answer.on("error", () => response.destroy());
+  });
+  passed.on("error", () => {
+    if (response.headersSent) response.destroy();
+    else response.writeHead(502).end("the worker does not answer\n");
+  });
+  passed.end();
+}

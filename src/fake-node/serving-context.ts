@@ -1,0 +1,15 @@
+import type { SessionClock } from "../net/session-clock.ts";
+import type { StandinLimits } from "./limits.ts";
+
+/** A session that the node must be able to end. */
+export interface LiveSession {
+  abort(): void | Promise<void>;
+}
+
+/** What every session needs of its node. */
+export interface ServingContext {
+  readonly limits: StandinLimits;
+  readonly clock: SessionClock;
+  /** Sessions add themselves when they start and leave when nothing of them is left. */
+  readonly sessions: Set<LiveSession>;
+}

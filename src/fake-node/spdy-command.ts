@@ -1,0 +1,116 @@
+import type { Duplex } from "node:stream";
+import { ResizeDecoder, type StreamType, spdyStreamTypes } from "../../protocols/remotecommand/index.ts";
+import { defaultSpdyLimits, type SpdyStream, type SpdyStreamHandler } from "../../protocols/spdy/index.ts";
+import { SpdyConnection } from "../sessions/carriers/spdy-connection.ts";
+import { sendInChunks } from "./chunks.ts";
+import type { CommandExit, OutputStream } from "./command-process.ts";
+import type { CommandService } from "./command-service.ts";
+import { CommandSession, type CommandTransport } from "./command-session.ts";
+import { lastWord } from "./last-word.ts";
+import type { ServingContext } from "./serving-context.ts";
+
+/** Serves an exec or attach over SPDY on a socket whose 101 has been written. The command starts when all streams exist. */
+export class SpdyCommand implements CommandTransport {
+  readonly socket: Duplex;
+  readonly #service: CommandService;
+  readonly #connection: SpdyConnection;
+  readonly #session: CommandSession;
+  readonly #streams = new Map<StreamType, SpdyStream>();
+  readonly #resizes = new ResizeDecoder();
+  readonly #deadlineMs: number;
+  #isComplete = false;
+
+  constructor(socket: Duplex, head: Uint8Array, service: CommandService, context: ServingContext) {
+    this.socket = socket;
+    this.#service = service;
+    const { clock, limits, sessions } = context;
+    this.#connection = new SpdyConnection(
+      socket,
+      { onStream: (stream) => this.#opened(stream), onEnd: () => this.#clientGone() },
+      {
+        role: "server",
+        limits: defaultSpdyLimits,
+        lingerTimes: limits,
+        clock,
+        // CRI servers never ping.
+        pingIntervalMs: 0,
+        maxQueuedBytes: limits.maxQueuedBytes,
+      },
+    );
+    this.#session = new CommandSession(this, service.start, limits, () => {
+      clock.delete(this);
+      sessions.delete(this.#session);
+    });
+    this.#deadlineMs = clock.now() + limits.streamCreationTimeoutMs;
+    sessions.add(this.#session);
+    clock.add(this);
+    socket.on("data", (chunk: Uint8Array) => this.#receive(chunk));
+    this.#receive(head);
+  }
+
+  /** Kubernetes' servers stop serving here and leave the connection open for ever; we end it. */
+  tick(nowMs: number): void {
+    if (this.#isComplete || nowMs < this.#deadlineMs) return;
+    this.#connection.finish();
+    this.#session.clientGone();
+  }
+
+  sendOutput(stream: OutputStream, part: Uint8Array): void {
+    sendInChunks(part, (chunk) => this.#streams.get(stream)?.write(chunk));
+  }
+
+  endOutput(stream: OutputStream): void {
+    this.#streams.get(stream)?.finish();
+  }
+
+  /** The reference's order: outputs finished, status without FIN, RST of what is open, GOAWAY, then FIN of the socket. */
+  finish(exit: CommandExit): void {
+    this.#streams.get("error")?.write(lastWord(exit, this.#service));
+    for (const stream of this.#streams.values()) if (stream.isWritable) stream.reset();
+    this.#connection.finish();
+  }
+
+  abort(): void {
+    this.#connection.abort();
+  }
+
+  #receive(chunk: Uint8Array): void {
+    this.socket.cork();
+    this.#connection.receive(chunk);
+    this.socket.uncork();
+  }
+
+  #opened(stream: SpdyStream): SpdyStreamHandler {
+    const { requested, version } = this.#service;
+    const expected = spdyStreamTypes(requested, version);
+    const type = expected.find((name) => name === stream.headers.get("streamtype"));
+    // An unknown stream is answered but not counted.
+    if (type === undefined) return { onData: () => {}, onEnd: () => {} };
+    this.#streams.set(type, stream);
+    if (!this.#isComplete && expected.every((name) => this.#streams.has(name))) {
+      this.#isComplete = true;
+      // Not before the reply to this stream and what has arrived behind it.
+      queueMicrotask(() => this.#session.start());
+    }
+    return {
+      onData: (part, fin) => this.#received(type, part, fin),
+      onEnd: () => this.#received(type, NOTHING, true),
+    };
+  }
+
+  #received(type: StreamType, part: Uint8Array, fin: boolean): void {
+    if (type === "stdin") {
+      this.#session.receiveStdin(part);
+      if (fin) this.#session.receiveStdinEnd();
+    } else if (type === "resize") {
+      for (const size of this.#resizes.push(part)) this.#session.receiveResize(size);
+    }
+  }
+
+  #clientGone(): void {
+    this.#connection.finish();
+    this.#session.clientGone();
+  }
+}
+
+const NOTHING = new Uint8Array(0);

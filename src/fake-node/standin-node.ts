@@ -1,0 +1,147 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer as createHttpServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
+import { SessionClock } from "../net/session-clock.ts";
+import { defaultStandinLimits, type StandinLimits } from "./limits.ts";
+import { type Refusal, refuseUpgrade, respond, textRefusal } from "./refusal.ts";
+import { RunningPod } from "./running-pod.ts";
+import { decide, type ServingNode } from "./serve-request.ts";
+import type { LiveSession } from "./serving-context.ts";
+import type { StandinPod } from "./standin-pod.ts";
+
+/** The feature with which a kubelet says that it takes WebSocket v5 and the tunnel itself (KEP-4006). */
+const EXTEND_WEBSOCKETS = "ExtendWebSocketsToKubelet";
+const MAX_TICK_MS = 1_000;
+
+export interface StandinNodeOptions {
+  readonly name: string;
+  readonly declaresWebSockets: boolean;
+  /** As if a hop in front let nothing pass but WebSocket v5 and the tunnel. Default false. */
+  readonly refusesOtherProtocols?: boolean;
+  readonly pods: readonly StandinPod[];
+  /** Default 127.0.0.1. The node runs commands on this machine for whoever may connect. */
+  readonly address?: string;
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Without it the node speaks plain HTTP. */
+  readonly tls?: { readonly certPem: string; readonly keyPem: string; readonly clientCaPem?: string };
+  /** With it, or with `tls.clientCaPem`, a request without the token and without such a certificate is answered 401. */
+  readonly bearerToken?: string;
+  readonly limits?: Partial<StandinLimits>;
+}
+
+export interface StandinNode {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  /** What Node.status.declaredFeatures of this node holds. */
+  readonly declaredFeatures: readonly string[];
+  /** Sessions that are not over, counting commands that outlive their client. */
+  readonly sessionCount: number;
+  /** Ends all sessions, kills their processes and those of the containers, and stops listening. */
+  close(): Promise<void>;
+}
+
+/** Starts a node as a kubelet with a container runtime behind it would be seen. Resolves when it listens. */
+export async function createStandinNode(options: StandinNodeOptions): Promise<StandinNode> {
+  const limits = { ...defaultStandinLimits, ...options.limits };
+  const pods = new Map(options.pods.map((pod) => [`${pod.namespace}/${pod.name}`, new RunningPod(pod)]));
+  const sessions = new Set<LiveSession>();
+  const shortestMs = Math.min(limits.streamCreationTimeoutMs, limits.streamStallTimeoutMs);
+  const node: ServingNode = {
+    limits,
+    clock: new SessionClock(Math.max(1, Math.min(MAX_TICK_MS, shortestMs / 4))),
+    sessions,
+    declaresWebSockets: options.declaresWebSockets,
+    refusesOtherProtocols: options.refusesOtherProtocols ?? false,
+    findPod: (namespace, name) => pods.get(`${namespace}/${name}`),
+  };
+  const upgraded = new Set<Duplex>();
+  const server = listen(options, node, upgraded);
+  server.listen(options.port ?? 0, options.address ?? "127.0.0.1");
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    await stopAll(pods);
+    throw error;
+  }
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    name: options.name,
+    address,
+    port,
+    declaredFeatures: options.declaresWebSockets ? [EXTEND_WEBSOCKETS] : [],
+    get sessionCount() {
+      return sessions.size;
+    },
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      await Promise.all([...sessions].map((session) => session.abort()));
+      for (const socket of upgraded) socket.destroy();
+      server.closeAllConnections();
+      await stopAll(pods);
+      await closed;
+    },
+  };
+}
+
+function listen(options: StandinNodeOptions, node: ServingNode, upgraded: Set<Duplex>): Server {
+  const server = createServer(options);
+  const refusalOf = (request: IncomingMessage): Refusal | undefined =>
+    isAuthenticated(request, options) ? undefined : textRefusal(401, "Unauthorized");
+
+  server.on("request", (request, response) => {
+    const refusal = refusalOf(request);
+    const decision = refusal === undefined ? decide(request, node) : { refusal };
+    // Node calls it an upgrade only when both headers are there; without them nothing can be served.
+    respond(
+      response,
+      "refusal" in decision ? decision.refusal : textRefusal(400, "Upgrade request required"),
+    );
+  });
+  server.on("upgrade", (request, socket, head) => {
+    upgraded.add(socket);
+    socket.on("error", () => {});
+    socket.once("close", () => upgraded.delete(socket));
+    const refusal = refusalOf(request);
+    const decision = refusal === undefined ? decide(request, node) : { refusal };
+    if ("refusal" in decision) refuseUpgrade(socket, decision.refusal);
+    else decision.serve(socket, head);
+  });
+  return server;
+}
+
+function createServer({ tls }: StandinNodeOptions): Server {
+  if (tls === undefined) return createHttpServer();
+  const { certPem: cert, keyPem: key, clientCaPem } = tls;
+  return createHttpsServer({
+    cert,
+    key,
+    // Upgrades are HTTP/1.1 only; a session may go on when the client has sent its last byte.
+    ALPNProtocols: ["http/1.1"],
+    allowHalfOpen: true,
+    ...(clientCaPem !== undefined && { ca: clientCaPem, requestCert: true, rejectUnauthorized: false }),
+  });
+}
+
+function isAuthenticated(request: IncomingMessage, { bearerToken, tls }: StandinNodeOptions): boolean {
+  if (bearerToken === undefined && tls?.clientCaPem === undefined) return true;
+  if (request.socket instanceof TLSSocket && request.socket.authorized) return true;
+  const given = /^Bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1];
+  return bearerToken !== undefined && given !== undefined && isEqual(given, bearerToken);
+}
+
+/** Takes the same time wherever they differ. */
+function isEqual(given: string, expected: string): boolean {
+  const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digestOf(given), digestOf(expected));
+}
+
+async function stopAll(pods: ReadonlyMap<string, RunningPod>): Promise<void> {
+  await Promise.all([...pods.values()].map((pod) => pod.stop()));
+}

@@ -1,0 +1,110 @@
+import type { Duplex } from "node:stream";
+import { ProtocolError } from "../../protocols/protocol-error.ts";
+import {
+  CHANNEL,
+  ChannelDemux,
+  type RemoteCommandSpec,
+  ResizeDecoder,
+  specOf,
+} from "../../protocols/remotecommand/index.ts";
+import { sendChannelMessage } from "../sessions/carriers/channel-message.ts";
+import type { WebSocketConnection } from "../sessions/carriers/websocket-connection.ts";
+import { sendInChunks } from "./chunks.ts";
+import type { CommandExit, OutputStream } from "./command-process.ts";
+import type { CommandService } from "./command-service.ts";
+import { CommandSession, type CommandTransport } from "./command-session.ts";
+import { lastWord } from "./last-word.ts";
+import { CLOSE_NORMAL, CLOSE_PROTOCOL_ERROR, openWebSocket } from "./open-websocket.ts";
+import type { ServingContext } from "./serving-context.ts";
+
+const NOTHING = new Uint8Array(0);
+
+/** Serves an exec or attach over WebSocket channels on a socket whose 101 has been written. */
+export class WebSocketCommand implements CommandTransport {
+  readonly socket: Duplex;
+  readonly #service: CommandService;
+  readonly #spec: RemoteCommandSpec;
+  readonly #webSocket: WebSocketConnection;
+  readonly #session: CommandSession;
+  readonly #channels: ChannelDemux;
+  readonly #resizes = new ResizeDecoder();
+  #isStdinOpen: boolean;
+
+  constructor(socket: Duplex, head: Uint8Array, service: CommandService, context: ServingContext) {
+    this.socket = socket;
+    this.#service = service;
+    this.#spec = specOf(service.version);
+    this.#isStdinOpen = service.requested.stdin;
+    this.#channels = new ChannelDemux(this.#spec, {
+      onChannelData: (channel, part) => this.#received(channel, part),
+      onChannelClose: (channel) => {
+        if (channel === CHANNEL.STDIN) this.#endStdin();
+      },
+    });
+    this.#webSocket = openWebSocket(
+      socket,
+      {
+        onMessage: (part, isFirst, isLast) => this.#message(part, isFirst, isLast),
+        onEnd: () => this.#session.clientGone(),
+      },
+      context,
+    );
+    this.#session = new CommandSession(this, service.start, context.limits, () => {
+      context.sessions.delete(this.#session);
+    });
+    context.sessions.add(this.#session);
+    // The first message has a channel only: it tells the client that the channels are open (reference 3.5).
+    sendChannelMessage(this.#webSocket, this.#spec, this.#firstChannel, NOTHING);
+    this.#session.start();
+    socket.on("data", (chunk: Uint8Array) => this.#webSocket.receive(chunk));
+    this.#webSocket.receive(head);
+  }
+
+  sendOutput(stream: OutputStream, part: Uint8Array): void {
+    const channel = stream === "stdout" ? CHANNEL.STDOUT : CHANNEL.STDERR;
+    sendInChunks(part, (chunk) => sendChannelMessage(this.#webSocket, this.#spec, channel, chunk));
+  }
+
+  /** A channel has no end of its own towards the client: all end with the WebSocket. */
+  endOutput(): void {}
+
+  finish(exit: CommandExit): void {
+    const word = lastWord(exit, this.#service);
+    if (word.length > 0) sendChannelMessage(this.#webSocket, this.#spec, CHANNEL.ERROR, word);
+    this.#webSocket.close(CLOSE_NORMAL, "");
+  }
+
+  abort(): void {
+    this.#webSocket.abort();
+  }
+
+  get #firstChannel(): number {
+    const { stdout, stderr } = this.#service.requested;
+    if (stdout) return CHANNEL.STDOUT;
+    return stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
+  }
+
+  #message(part: Uint8Array, isFirst: boolean, isLast: boolean): void {
+    try {
+      this.#channels.push(part, isFirst, isLast);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#webSocket.close(CLOSE_PROTOCOL_ERROR, error.message);
+      this.#session.clientGone();
+    }
+  }
+
+  /** Data of a channel that was not asked for is dropped, as is all behind the channel's end. */
+  #received(channel: number, part: Uint8Array): void {
+    if (channel === CHANNEL.STDIN && this.#isStdinOpen) this.#session.receiveStdin(part);
+    if (channel === CHANNEL.RESIZE && this.#service.requested.tty) {
+      for (const size of this.#resizes.push(part)) this.#session.receiveResize(size);
+    }
+  }
+
+  #endStdin(): void {
+    if (!this.#isStdinOpen) return;
+    this.#isStdinOpen = false;
+    this.#session.receiveStdinEnd();
+  }
+}

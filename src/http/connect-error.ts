@@ -1,0 +1,45 @@
+import type { ApiStatus } from "../client/refusal.ts";
+
+/**
+ * What failed on the way to an upgraded connection. A closed list:
+ * - "proxy": the proxy could not be reached, or refused to connect us;
+ * - "tcp": name lookup or TCP connect to the server;
+ * - "tls": the TLS handshake with the server;
+ * - "http": the server answered with another status than 101;
+ * - "handshake": it answered 101, but not to what was asked (wrong protocol, wrong accept value);
+ * - "response": no usable answer came (closed, timed out, malformed, endless);
+ * - "aborted": the caller's signal.
+ */
+export type ConnectLeg = "proxy" | "tcp" | "tls" | "http" | "handshake" | "response" | "aborted";
+
+export interface ConnectErrorDetails {
+  /** The status of the server's complete HTTP answer. */
+  readonly httpStatus?: number | undefined;
+  /** The Kubernetes Status in its body. */
+  readonly apiStatus?: ApiStatus | undefined;
+  /** What the server did accept: its X-Accepted-Stream-Protocol-Versions lines. */
+  readonly acceptedProtocols?: readonly string[] | undefined;
+  readonly cause?: unknown;
+}
+
+/** No upgraded connection came about; no socket is left. The message is worded as client-go words it. */
+export class ConnectError extends Error {
+  override readonly name = "ConnectError";
+  readonly leg: ConnectLeg;
+  readonly httpStatus: number | undefined;
+  readonly apiStatus: ApiStatus | undefined;
+  readonly acceptedProtocols: readonly string[];
+
+  constructor(leg: ConnectLeg, message: string, details: ConnectErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.leg = leg;
+    this.httpStatus = details.httpStatus;
+    this.apiStatus = details.apiStatus;
+    this.acceptedProtocols = details.acceptedProtocols ?? [];
+  }
+
+  /** A complete HTTP answer that is no good 101: what client-go calls an upgrade failure, and falls back on. */
+  get isUpgradeFailure(): boolean {
+    return this.leg === "http" || this.leg === "handshake";
+  }
+}

@@ -1,0 +1,31 @@
+import type { UpstreamError } from "../net/upstream-error.ts";
+import type { HeaderList } from "./header-list.ts";
+import type { HttpUpstream } from "./http-upstream.ts";
+
+export interface ForwardOptions {
+  readonly upstream: HttpUpstream;
+  /** Path with query for the upstream; absent: the request's own. */
+  readonly path?: string | undefined;
+  /** Last edit of the request's lines, hop-by-hop lines already gone: Host, X-Forwarded-*, identity. */
+  editHeaders?(headers: HeaderList): HeaderList;
+  /** The same for the response's. */
+  editResponseHeaders?(headers: HeaderList, status: number): HeaderList;
+  /** True on a server's 'checkContinue' event: the upstream decides on `100 Continue`. Elsewhere Node has sent it. */
+  readonly expectsContinue?: boolean | undefined;
+  /** Answer 3xx with Location by an error instead (Kubernetes' RejectForwardingRedirects). */
+  readonly rejectRedirects?: boolean | undefined;
+  /** From the request being sent, body included, to the response's head. Absent: no limit, as a watch may need. */
+  readonly responseHeaderTimeoutMs?: number | undefined;
+  /** So long may a client keep a body of declared length to itself before there is an answer. Absent: no limit. */
+  readonly bodySilenceTimeoutMs?: number | undefined;
+}
+
+export interface ForwardExchangeOptions extends ForwardOptions {
+  /** Writes the answer where there is no response to forward. Nothing has been sent to the client yet. */
+  respondError(error: UpstreamError): void;
+  /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
+  nextUpstream?(failed: HttpUpstream): HttpUpstream | undefined;
+}
+
+/** A client that goes on sending a body after its answer is disconnected after this long. */
+export const UNREAD_BODY_LINGER_MS = 5_000;

@@ -1,0 +1,98 @@
+import { Agent, type ClientRequestArgs } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
+import { Http1Pool } from "./http1-pool.ts";
+
+export interface HttpUpstreamOptions {
+  readonly endpoint: UpstreamEndpoint;
+  readonly dialTimeoutMs?: number | undefined;
+  /** Connections kept open while unused. */
+  readonly maxIdleConnections?: number | undefined;
+  /** An unused connection is closed after this long. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** A forwarding connection is closed behind so many exchanges. */
+  readonly maxExchangesPerConnection?: number | undefined;
+  /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
+  readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
+}
+
+export const DEFAULT_MAX_IDLE_CONNECTIONS = 64;
+/** Below the 60 s that common servers and load balancers keep an idle connection. */
+export const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
+export const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
+
+/**
+ * One HTTP/1.1 upstream and its idle connections. The connections carry nothing but our own TLS identity, the one of
+ * this configuration; callers' credentials travel in each request. Two configurations never share a connection, so
+ * build one HttpUpstream for each, and `close` it when the configuration goes.
+ */
+export class HttpUpstream {
+  readonly endpoint: UpstreamEndpoint;
+  /** Where requests are forwarded over. */
+  readonly pool: Http1Pool;
+  readonly #options: HttpUpstreamOptions;
+  #agent: Agent | undefined;
+
+  constructor(options: HttpUpstreamOptions) {
+    this.endpoint = options.endpoint;
+    this.#options = options;
+    this.pool = new Http1Pool({
+      maxIdleConnections: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
+      idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+      maxExchangesPerConnection: options.maxExchangesPerConnection ?? DEFAULT_MAX_EXCHANGES_PER_CONNECTION,
+      connect: () => connectionTo(options, true),
+    });
+  }
+
+  /** For questions of our own, which Node's client asks: a few, whose answers are wanted whole. */
+  get agent(): Agent {
+    this.#agent ??= new DialingAgent(this.#options);
+    return this.#agent;
+  }
+
+  /** Closes idle connections now; those in use close when their exchange is over. */
+  close(): void {
+    this.pool.close();
+    this.#agent?.destroy();
+  }
+}
+
+/** Not half-open: a pool must see at once that the upstream has closed an idle connection. */
+function connectionTo(
+  { endpoint, connect = dial, dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS }: HttpUpstreamOptions,
+  reusesReads: boolean,
+): Promise<Socket> {
+  return connect(endpoint, { dialTimeoutMs, allowHalfOpen: false, reusesReads });
+}
+
+/** Node's pool over our own dialler: plain requests and upgrades verify certificates by the same rules. */
+class DialingAgent extends Agent {
+  readonly #options: HttpUpstreamOptions;
+
+  constructor(options: HttpUpstreamOptions) {
+    super({
+      keepAlive: true,
+      maxFreeSockets: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
+      // Node destroys only sockets of the pool at this timeout; a connection in use may be silent for longer.
+      timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+      scheduling: "lifo",
+    });
+    this.#options = options;
+  }
+
+  override createConnection(
+    _options: ClientRequestArgs,
+    callback?: (error: Error | null, socket: Duplex) => void,
+  ): undefined {
+    connectionTo(this.#options, false).then(
+      (socket: Socket) => {
+        // A proxy's answer was read from it, and it was paused then; Node's client reads only what flows.
+        if (socket.isPaused()) socket.resume();
+        callback?.(null, socket);
+      },
+      (error: Error) => callback?.(error, undefined as unknown as Duplex),
+    );
+    return undefined;
+  }
+}

@@ -1,0 +1,112 @@
+import type { Socket } from "node:net";
+import { rootCertificates } from "node:tls";
+import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
+import { joinHostPort } from "../net/go-dial-error.ts";
+import { secureSocket } from "../net/secure-socket.ts";
+import { UpstreamTls } from "../net/tls.ts";
+import { UpstreamError } from "../net/upstream-error.ts";
+import { ConnectError } from "./connect-error.ts";
+import { askSocksProxy, type SocksCredentials } from "./socks-proxy.ts";
+import { exchangeHeads } from "./upgrade-request.ts";
+
+/** A proxy that connects us, by HTTP's CONNECT (RFC 9110 section 9.3.6) or by SOCKS5. */
+export interface ProxyServer {
+  readonly endpoint: UpstreamEndpoint;
+  /** The value of Proxy-Authorization, from the user and password in the proxy's URL. */
+  readonly authorization: string | undefined;
+  /** Present: it speaks SOCKS5; with the user and password of its URL. */
+  readonly socks?: { readonly credentials: SocksCredentials | undefined } | undefined;
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  "http:": 80,
+  "https:": 443,
+  "socks5:": 1080,
+  "socks5h:": 1080,
+};
+
+/**
+ * `ca` are certificates to trust besides the usual ones: Go verifies an HTTPS proxy by the cluster's CA, which fails for a
+ * public one. No client certificate of ours is ever shown to a proxy. Throws ConnectError "proxy" for another scheme.
+ */
+export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify = false): ProxyServer {
+  const defaultPort = DEFAULT_PORTS[url.protocol];
+  if (defaultPort === undefined) {
+    throw new ConnectError("proxy", `proxy: unknown scheme: ${url.protocol.replace(/:$/, "")}`);
+  }
+  const [username = "", password = ""] = [url.username, url.password].map(decodeURIComponent);
+  const user = `${username}:${password}`;
+  const tls =
+    url.protocol === "https:"
+      ? new UpstreamTls({
+          insecureSkipVerify,
+          ...(ca !== undefined && { ca: [...rootCertificates, ca].join("\n") }),
+        })
+      : undefined;
+  return {
+    endpoint: {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: url.port === "" ? defaultPort : Number(url.port),
+      tls,
+    },
+    ...(url.protocol.startsWith("socks5") && {
+      socks: { credentials: username === "" ? undefined : { username, password } },
+    }),
+    authorization: url.username === "" ? undefined : `Basic ${Buffer.from(user).toString("base64")}`,
+  };
+}
+
+/**
+ * Connects to `endpoint` through the proxy, with TLS where the endpoint has it. The socket is as `dial` gives it.
+ *
+ * Throws ConnectError "proxy" (not reached, or it refused), UpstreamError "dial-failed" for TLS with the endpoint, and
+ * "aborted". Nothing stays open then.
+ */
+export async function connectThroughProxy(
+  proxy: ProxyServer,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs, signal, allowHalfOpen }: DialOptions,
+): Promise<Socket> {
+  const socket = await askProxy(proxy, endpoint, { dialTimeoutMs, signal, allowHalfOpen });
+  return await secureSocket(socket, endpoint, { dialTimeoutMs, signal });
+}
+
+async function askProxy(
+  proxy: ProxyServer,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs, signal, allowHalfOpen }: DialOptions,
+): Promise<Socket> {
+  try {
+    const socket = await dial(proxy.endpoint, { dialTimeoutMs, signal, allowHalfOpen });
+    if (proxy.socks !== undefined) {
+      await askSocksProxy(socket, endpoint, proxy.socks.credentials, { dialTimeoutMs, signal });
+      return socket;
+    }
+    const { head, rest } = await exchangeHeads(socket, connectRequest(proxy, endpoint), {
+      endpoint: proxy.endpoint,
+      responseHeaderTimeoutMs: dialTimeoutMs,
+      signal,
+    });
+    if (head.status < 200 || head.status > 299) {
+      socket.destroy();
+      throw new ConnectError("proxy", `proxy: ${head.status} ${head.statusMessage}`, {
+        httpStatus: head.status,
+      });
+    }
+    if (rest.byteLength > 0) socket.unshift(rest);
+    return socket;
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    const { host, port } = proxy.endpoint;
+    const where = `${joinHostPort(host, port)}->${joinHostPort(endpoint.host, endpoint.port)}`;
+    const what = proxy.socks === undefined ? "proxyconnect tcp" : `socks connect tcp ${where}`;
+    throw new ConnectError("proxy", `${what}: ${error.message}`, { cause: error });
+  }
+}
+
+function connectRequest(proxy: ProxyServer, { host, port }: UpstreamEndpoint): Buffer {
+  const authority = joinHostPort(host, port);
+  const authorization =
+    proxy.authorization === undefined ? "" : `Proxy-Authorization: ${proxy.authorization}\r\n`;
+  return Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`, "latin1");
+}

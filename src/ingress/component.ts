@@ -1,0 +1,180 @@
+import { type Surroundings, urlOf } from "../app/runtime/runtime.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { IngressListener } from "../config/ingress-listener.ts";
+import { createSelfSignedCertificate } from "../fake-node/self-signed.ts";
+import type { BuiltCluster } from "../kubernetes/component.ts";
+import type { Listener } from "../listeners/listener.ts";
+import { PlainRequests } from "../listeners/plain-requests.ts";
+import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";
+import { AddressRules } from "../net/address-rules.ts";
+import { endpointOfUrl } from "../net/endpoint-of-url.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { GatewayContext } from "../sessions/context.ts";
+import { finishRequests } from "../sessions/shutdown.ts";
+import type { CertificateAndKey } from "./certificates.ts";
+import { EndpointUpstream } from "./endpoint-upstream.ts";
+import type { IngressContext, StreamingGateway } from "./ingress-context.ts";
+import { createIngressServers, type IngressServers } from "./ingress-servers.ts";
+import { ProblemReporter } from "./problem-reporter.ts";
+import { RouteController } from "./route-controller.ts";
+import { ServiceBalancer } from "./service-balancer.ts";
+import { StatusPublisher } from "./status-publisher.ts";
+import { buildIngressWriter } from "./writer-component.ts";
+
+/** The default certificate carries a DNS name, without which some clients do not even report it. */
+const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
+
+export interface RunningIngress {
+  readonly httpUrl: string;
+  readonly httpsUrl: string;
+  /** No new connections. Resolves when the requests in flight are answered, or after `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void>;
+  /** Reads the default certificate's files now. Never rejects. */
+  reload(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The front door: routes from the store, its own listeners, and the API leg behind `StreamingGateway` backends. */
+export async function startIngress(
+  listener: IngressListener,
+  configuration: GatewayConfiguration,
+  cluster: Pick<BuiltCluster, "store" | "live">,
+  gateway: GatewayContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
+  api: Listener,
+  surroundings: Surroundings,
+): Promise<RunningIngress> {
+  const { logger } = gateway;
+  const { store } = cluster;
+  const metrics = gateway.metrics.ingress;
+  // What reads files comes before what has to be stopped.
+  const defaultTls = await defaultTlsOf(listener);
+  const streamingGateways = await streamingGatewaysOf(listener, configuration, api);
+  const writer = buildIngressWriter(listener.leaderElection, cluster, logger);
+  const publisher = new StatusPublisher({
+    cluster: store,
+    addresses: listener.publishedAddresses,
+    write: writer.writeStatus,
+    mayWrite: writer.mayWrite,
+    onFailure: (ingress, error) =>
+      logger.error(
+        { ingress: ingress.metadata.name, error },
+        "the status of an Ingress could not be written",
+      ),
+  });
+  const reporter = new ProblemReporter({
+    log: ({ ingress: { metadata }, reason, message, owner }) =>
+      logger.warn(
+        { namespace: metadata.namespace ?? "default", ingress: metadata.name, reason, owner },
+        message,
+      ),
+    tell: writer.tellProblem,
+    mayTell: writer.mayWrite,
+  });
+  const controller = await RouteController.start({
+    cluster: store,
+    classes: listener,
+    hostOwnership: listener.hostOwnership,
+    onActive: ({ ingresses, problems }) => {
+      metrics.routesReplaced(
+        ingresses.length,
+        problems.map(({ reason }) => reason),
+      );
+      publisher.publish(ingresses);
+      reporter.report(problems);
+    },
+  });
+  writer.start(() => {
+    publisher.resume();
+    reporter.tellRest();
+  });
+  const balancer = new ServiceBalancer({
+    cluster: store,
+    addressRules: new AddressRules(listener.allowedEndpointAddresses),
+    dialTimeoutMs: configuration.timeouts.dialMs,
+    onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
+  });
+  // It stops listening when it drains.
+  const requests = new PlainRequests(configuration.limits.maxConcurrentIngressRequests, () => {});
+  const context: IngressContext = {
+    ...gateway,
+    metrics,
+    requests,
+    routes: () => controller.routes,
+    balancer,
+    streamingGateways,
+    onConnectionRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
+  };
+  const { ticketKeys } = surroundings;
+  const servers = createIngressServers(context, {
+    defaultTls,
+    certificatesFor: (name) => controller.certificatesFor(name),
+    ticketKeys,
+  });
+  const { address, httpPort, httpsPort, defaultCertificate } = listener;
+  const watchedTls =
+    defaultCertificate && watchServingTls(servers.setDefaultTls, defaultCertificate, [], logger);
+  const stop = async (): Promise<void> => {
+    watchedTls?.stop();
+    await stopServers(servers);
+    await controller.stop();
+    await publisher.stop();
+    await writer.stop();
+    balancer.stop();
+    for (const streaming of streamingGateways.values()) {
+      if (streaming.type === "upstream") streaming.upstream.close();
+    }
+  };
+  try {
+    const plainAt = await surroundings.listen(servers.plain, "ingress.http", { address, port: httpPort });
+    const secureAt = await surroundings.listen(servers.secure, "ingress.https", { address, port: httpsPort });
+    return {
+      httpUrl: urlOf("http", plainAt),
+      httpsUrl: urlOf("https", secureAt),
+      drain: (timeoutMs) => {
+        servers.drain();
+        return finishRequests({ plainRequests: requests, flushed: servers.flushed }, timeoutMs, logger);
+      },
+      reload: async () => await watchedTls?.reload(),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<CertificateAndKey> {
+  if (defaultCertificate !== undefined) return await readServingTls(defaultCertificate, []);
+  // RSA: there is no client that could not verify it.
+  const made = await createSelfSignedCertificate([DEFAULT_CERTIFICATE_NAME], DEFAULT_CERTIFICATE_NAME, "rsa");
+  return { cert: made.certPem, key: made.keyPem };
+}
+
+async function streamingGatewaysOf(
+  { streamingGateways }: IngressListener,
+  { timeouts }: GatewayConfiguration,
+  api: Listener,
+): Promise<Map<string, StreamingGateway>> {
+  const found = new Map<string, StreamingGateway>();
+  for (const { name, upstream } of streamingGateways) {
+    if (upstream === undefined) {
+      found.set(name, {
+        type: "local",
+        listener: api,
+      });
+    } else {
+      const endpoint = await endpointOfUrl(upstream.url, upstream);
+      found.set(name, {
+        type: "upstream",
+        upstream: new EndpointUpstream(endpoint, timeouts.dialMs),
+      });
+    }
+  }
+  return found;
+}
+
+function stopServers({ plain, secure, destroyConnections }: IngressServers): Promise<unknown> {
+  const closed = [plain, secure].map((server) => new Promise((resolve) => server.close(resolve)));
+  destroyConnections();
+  return Promise.all(closed);
+}

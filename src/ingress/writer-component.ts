@@ -1,0 +1,125 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import type { Ingress, IngressAddress } from "../api/networking-objects.ts";
+import type { LeaderElectionSettings } from "../config/leader-election.ts";
+import type { ApiClient } from "../kubernetes/api-client.ts";
+import type { BuiltCluster } from "../kubernetes/component.ts";
+import { LeaderElection } from "../kubernetes/leader-election.ts";
+import { objectPath } from "../kubernetes/live-resources.ts";
+import { SharedEventRecorder } from "../kubernetes/shared-event-recorder.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { IngressProblem } from "./problem-reporter.ts";
+
+/** Where statuses and Events of Ingresses are written. */
+export interface IngressWriter {
+  /** False while another replica does it. */
+  readonly mayWrite: () => boolean;
+  readonly writeStatus: (ingress: Ingress, addresses: readonly IngressAddress[]) => Promise<void>;
+  readonly tellProblem: (problem: IngressProblem) => void;
+  /** Calls the function whenever `mayWrite` has become true. To be called once. */
+  start(onMayWrite: () => void): void;
+  /** To be called when no status is being written. */
+  stop(): Promise<void>;
+}
+
+export function buildIngressWriter(
+  settings: LeaderElectionSettings,
+  { store, live }: Pick<BuiltCluster, "store" | "live">,
+  logger: Logger,
+): IngressWriter {
+  if (live !== undefined) return writerTo(live, settings, logger);
+  return {
+    mayWrite: () => true,
+    writeStatus: async (ingress, addresses) => {
+      store.upsert({ ...ingress, status: { loadBalancer: { ingress: addresses } } });
+    },
+    tellProblem: () => {},
+    start: (onMayWrite) => onMayWrite(),
+    stop: () => Promise.resolve(),
+  };
+}
+
+function writerTo(
+  { client, namespace, known }: NonNullable<BuiltCluster["live"]>,
+  settings: LeaderElectionSettings,
+  logger: Logger,
+): IngressWriter {
+  let isKnown = false;
+  let onMayWrite = (): void => {};
+  const election = settings.leaderElect ? electionBy(client, namespace, settings, logger) : undefined;
+  const mayWrite = (): boolean => isKnown && (election?.election.isLeading ?? true);
+  const recorder = new SharedEventRecorder({
+    client,
+    mayWrite,
+    onFailure: (problem) => logger.warn({ problem }, "an Event could not be written"),
+    onDropped: (reason) => logger.debug({ reason }, "too many Events, one was dropped"),
+  });
+  return {
+    mayWrite,
+    writeStatus: (ingress, addresses) => patchStatus(client, ingress, addresses),
+    tellProblem: ({ ingress, reason, message }) =>
+      recorder.record({ involved: ingress, type: "Warning", reason, message }),
+    start: (listener) => {
+      onMayWrite = listener;
+      // Who does not know the cluster yet promises nothing and takes nothing back.
+      void known.then(() => {
+        isKnown = true;
+        if (election === undefined) onMayWrite();
+        else election.start(onMayWrite);
+      });
+    },
+    stop: async () => {
+      await recorder.stop();
+      await election?.election.stop();
+    },
+  };
+}
+
+function electionBy(
+  client: ApiClient,
+  ownNamespace: string,
+  settings: LeaderElectionSettings,
+  logger: Logger,
+): { readonly election: LeaderElection; start(onLeading: () => void): void } {
+  const { resourceName: name, resourceNamespace: namespace = ownNamespace } = settings;
+  const lease = `${namespace}/${name}`;
+  let onLeading = (): void => {};
+  const election = new LeaderElection({
+    ...settings,
+    client,
+    namespace,
+    name,
+    identity: `${hostname()}_${randomUUID()}`,
+    onLeading: () => {
+      logger.info({ lease }, "this gateway writes the statuses and Events of Ingresses");
+      onLeading();
+    },
+    onLost: () => logger.warn({ lease }, "another gateway may write the statuses and Events of Ingresses"),
+    onFailure: (problem) => logger.warn({ lease, problem }, "the Lease could not be read or written"),
+  });
+  return {
+    election,
+    start: (listener) => {
+      onLeading = listener;
+      election.start();
+    },
+  };
+}
+
+/** Of one write of a status; a shutdown waits no longer for it. */
+const STATUS_TIMEOUT_MS = 10_000;
+
+async function patchStatus(
+  client: ApiClient,
+  { metadata: { namespace = "", name } }: Ingress,
+  addresses: readonly IngressAddress[],
+): Promise<void> {
+  const json = { status: { loadBalancer: { ingress: addresses } } };
+  const path = `${objectPath("Ingress", namespace, name)}/status`;
+  await client.json({
+    method: "PATCH",
+    path,
+    body: { contentType: "application/merge-patch+json", json },
+    signal: AbortSignal.timeout(STATUS_TIMEOUT_MS),
+  });
+}

@@ -1,0 +1,12 @@
+import type { Authenticator } from "../../access/authn/authenticator.ts";
+import type { ListenerContext, SessionRunContext } from "../../sessions/context.ts";
+import type { AgentUpstream } from "./agent-upstream.ts";
+
+/** All that the steps of a request need at the agent, put together once by start-agent.ts. */
+export interface AgentContext extends ListenerContext, SessionRunContext {
+  /** Knows the agent's own token and nothing else. */
+  readonly authenticator: Authenticator;
+  readonly upstream: AgentUpstream;
+  /** Tells the user why a session travels as it does. */
+  note(text: string): void;
+}

@@ -1,0 +1,44 @@
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { requestAttributes } from "../../access/authz/request-attributes.ts";
+import { unauthorized } from "../../api/status.ts";
+import { refuseUpgrade } from "../../listeners/answer.ts";
+import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
+import { writeStatus } from "../../listeners/write-status.ts";
+import { matchStreamingPath } from "../../sessions/streaming-request.ts";
+import type { AgentContext } from "./agent-context.ts";
+import { forwardOtherUpgrade, forwardRequest } from "./forward.ts";
+import { serveSession } from "./serve-session.ts";
+
+/** The agent's listener: whoever bears its token is the user of the kubeconfig. Not yet listening. */
+export function createAgentServer(agent: AgentContext, options: ListenerOptions): Listener {
+  return createListener(
+    agent,
+    {
+      async handleRequest(incoming, downstream) {
+        await requireToken(incoming, agent);
+        await forwardRequest(incoming, downstream, agent);
+      },
+      async handleUpgrade(incoming, client) {
+        const user = await requireToken(incoming, agent);
+        const path = matchStreamingPath(incoming.url.pathname);
+        if (path === undefined) return await forwardOtherUpgrade(incoming, client, agent);
+        await serveSession(path, incoming.target, user, incoming, client, agent);
+      },
+      refuse: (downstream, refusal) => writeStatus(downstream, refusal.status),
+      refuseUpgrade,
+      attributesOf: (user, { method, url }) =>
+        requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),
+      isLongRunning: ({ pathname }) => matchStreamingPath(pathname) !== undefined,
+    },
+    options,
+  );
+}
+
+/** Throws StatusError 401. */
+async function requireToken(incoming: IncomingStreaming, agent: AgentContext): Promise<UserInfo> {
+  const user = await agent.authenticator.authenticate(incoming);
+  if (user !== undefined) return user;
+  agent.note(`refused: ${incoming.method} without the agent's token from ${incoming.remoteAddress}`);
+  throw unauthorized();
+}

@@ -1,0 +1,76 @@
+import type { HeaderList } from "../../http/header-list.ts";
+import type { UpgradeResponse } from "../../http/upgrade-request.ts";
+import { requestSession } from "../api-server/dial-node.ts";
+import type { KubeletRequest } from "../api-server/kubelet-request.ts";
+import type { AgentContext } from "./agent-context.ts";
+import type { AgentUpstream } from "./agent-upstream.ts";
+import { inUsersName, reasonLines } from "./user-headers.ts";
+
+/**
+ * Asks the API server for a session in the user's name, over a connection of its own. Credentials that it no longer takes are read anew and
+ * shown once more: nothing of the session has begun by then. Where the API server is a Sluice, a WebSocket goes on over new connections when
+ * one is lost (protocols/resume). `clientHeaders`: the request as the client sent it.
+ *
+ * Throws UpstreamError, ConnectError for the user's proxy, and StatusError 503 where there are no credentials.
+ */
+export async function dialUpstream(
+  clientHeaders: HeaderList,
+  request: KubeletRequest,
+  signal: AbortSignal,
+  agent: AgentContext,
+): Promise<UpgradeResponse> {
+  const { upstream } = agent;
+  const before = await upstream.credentials();
+  const first = await send(clientHeaders, request, before, signal, agent);
+  if (first.kind !== "refused" || first.status !== 401) return first;
+  upstream.forgetCredentials();
+  const after = await upstream.credentials();
+  if (isSame(before, after)) return first;
+  first.body.destroy();
+  return send(clientHeaders, request, after, signal, agent);
+}
+
+async function send(
+  clientHeaders: HeaderList,
+  request: KubeletRequest,
+  credentials: HeaderList,
+  signal: AbortSignal,
+  agent: AgentContext,
+): Promise<UpgradeResponse> {
+  const { upstream, clock } = agent;
+  const { endpoint, trace } = upstream;
+  const linesWith = (shown: HeaderList): HeaderList => linesFor(clientHeaders, request, shown, upstream);
+  const headers = linesWith(credentials);
+  const path = upstream.pathOf(request.path);
+  const startedMs = clock.now();
+  trace.request?.(request.method, upstream.origin + path, headers);
+  const connect = upstream.connect.bind(undefined, endpoint);
+  const response = await requestSession(endpoint, { ...request, path, headers }, signal, agent, connect, {
+    clock,
+    renewHeaders: async () => {
+      // The session may be older than they are good for.
+      upstream.forgetCredentials();
+      return linesWith(await upstream.credentials());
+    },
+    note: (text) => agent.note(text),
+  });
+  const { status, statusMessage, rawHeaders } = response;
+  trace.response?.(status, statusMessage, rawHeaders, clock.now() - startedMs);
+  return response;
+}
+
+function linesFor(
+  clientHeaders: HeaderList,
+  request: KubeletRequest,
+  credentials: HeaderList,
+  { authority }: AgentUpstream,
+): HeaderList {
+  // Impersonation is the client's to ask for; the gateway's request has none.
+  const asked = clientHeaders.filter(([name]) => name.toLowerCase().startsWith("impersonate-"));
+  const lines = [...request.headers, ...asked, ...reasonLines(clientHeaders)];
+  return inUsersName(lines, { credentials, authority });
+}
+
+function isSame(before: HeaderList, after: HeaderList): boolean {
+  return JSON.stringify(before) === JSON.stringify(after);
+}

@@ -1,0 +1,92 @@
+import { STATUS_CODES } from "node:http";
+import { type StatusError, serviceUnavailable } from "../../api/status.ts";
+import { ConnectError } from "../../client/index.ts";
+import { forwardUpgrade } from "../../http/forward-upgrade.ts";
+import type { HeaderList } from "../../http/header-list.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import { forwardExchange } from "../../http/http-forwarder.ts";
+import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import { writeStatus } from "../../listeners/write-status.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import type { PendingClient } from "../../sessions/pending-client.ts";
+import { carryForwarded } from "../api-server/carry-forwarded.ts";
+import { forwardingError } from "../api-server/forward-to-api-server.ts";
+import type { AgentContext } from "./agent-context.ts";
+import { inUsersName } from "./user-headers.ts";
+
+/** A request that is no upgrade: bodies, watches and followed logs stream both ways. */
+export async function forwardRequest(
+  { method, target }: IncomingStreaming,
+  downstream: HttpDownstream,
+  { upstream, clock }: AgentContext,
+): Promise<void> {
+  const credentials = await upstream.credentials();
+  const path = upstream.pathOf(target);
+  const startedMs = clock.now();
+  await forwardExchange(downstream, {
+    upstream: upstream.http,
+    path,
+    editHeaders: (headers) => {
+      const lines = inUsersName(headers, { credentials, authority: upstream.authority });
+      upstream.trace.request?.(method, upstream.origin + path, lines);
+      return lines;
+    },
+    editResponseHeaders: (headers, status) => {
+      upstream.trace.response?.(status, STATUS_CODES[status] ?? "", headers, clock.now() - startedMs);
+      // The client is told; what it asks next goes out with what files and plugins say then.
+      if (status === 401) upstream.forgetCredentials();
+      return headers;
+    },
+    respondError: (error) => writeStatus(downstream, unreachedError(error).status),
+  });
+}
+
+/** An upgrade that is no exec, attach or port-forward of a pod, as it is: to a pod's or a service's own server. */
+export async function forwardOtherUpgrade(
+  incoming: IncomingStreaming,
+  client: PendingClient,
+  agent: AgentContext,
+): Promise<void> {
+  const { upstream, timeouts, limits } = agent;
+  const credentials = await upstream.credentials();
+  const path = upstream.pathOf(incoming.target);
+  const giveBack = agent.sessions.admit();
+  let isCarried = false;
+  try {
+    await forwardUpgrade(client, {
+      endpoint: upstream.endpoint,
+      connect: (options) => upstream.connect(upstream.endpoint, options),
+      method: incoming.method,
+      path,
+      headers: incoming.headers,
+      editHeaders: (headers: HeaderList) => {
+        const lines = inUsersName(headers, { credentials, authority: upstream.authority });
+        upstream.trace.request?.(incoming.method, upstream.origin + path, lines);
+        return lines;
+      },
+      dialTimeoutMs: timeouts.dialMs,
+      responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+      maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
+      carry: (downstream, answered) => {
+        isCarried = true;
+        carryForwarded(downstream, answered, agent, giveBack);
+      },
+    });
+  } catch (error) {
+    throw unansweredError(error);
+  } finally {
+    if (!isCarried) giveBack();
+  }
+}
+
+/** What the client is told of an upstream that gave no answer: a StatusError, or the error itself where nobody is left to be told. */
+export function unansweredError(error: unknown): unknown {
+  if (error instanceof UpstreamError && error.code !== "aborted") return unreachedError(error);
+  if (error instanceof ConnectError) return unreachedError(error);
+  return error;
+}
+
+function unreachedError(error: UpstreamError | ConnectError): StatusError {
+  if (error instanceof UpstreamError) return forwardingError(error);
+  return serviceUnavailable(`error trying to reach the API server: ${error.message}`);
+}

@@ -1,0 +1,113 @@
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { requestAttributes } from "../../access/authz/request-attributes.ts";
+import { requirePermission } from "../../access/authz/require-permission.ts";
+import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
+import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
+import { forbidden, notFound } from "../../api/status.ts";
+import { headerValue } from "../../http/header-list.ts";
+import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import type { SessionTimeouts } from "../../sessions/carriers/session.ts";
+import type { GatewayContext } from "../../sessions/context.ts";
+import { timesOf } from "./apply-policy.ts";
+import { identify } from "./identify.ts";
+import { countingRefusals } from "./prepare-streaming.ts";
+import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
+
+/** What a request through a proxy subresource is bound to that opens a session. */
+export interface AdmittedProxied {
+  readonly user: UserInfo;
+  readonly timeouts: SessionTimeouts;
+  /** Gives its places back. */
+  release(): void;
+}
+
+/**
+ * A proxy subresource of a node, pod or Service reaches what exec, attach and port-forward reach, so what opens a session through one is
+ * authorised here and falls under the same policy. Undefined for every other request. Throws StatusError.
+ */
+export async function admitProxied(
+  incoming: IncomingStreaming,
+  isUpgrade: boolean,
+  gateway: GatewayContext,
+): Promise<AdmittedProxied | undefined> {
+  const target = proxiedTargetOf(incoming.url, isUpgrade);
+  if (target === undefined) return undefined;
+  if ("unseen" in target) return await admit(target, incoming, gateway);
+  const { subresource, namespace, to } = target;
+  const pod = "pod" in to ? to.pod : to.service;
+  const path = { namespace, pod, subresource };
+  return await countingRefusals(path, incoming, gateway, () => admit(target, incoming, gateway));
+}
+
+async function admit(
+  target: ProxiedTarget,
+  incoming: IncomingStreaming,
+  gateway: GatewayContext,
+): Promise<AdmittedProxied> {
+  const { method, url, headers } = incoming;
+  const user = await identify(incoming, gateway);
+  const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;
+  const attributes = requestAttributes(user, { method, path: url.pathname, query: url.searchParams });
+  await requirePermission(authorizer, attributes);
+  const { policy, timeouts } = gateway;
+  const rules = policy?.rules ?? [];
+  if ("unseen" in target) {
+    if (rules.length === 0) return { user, timeouts, release: () => {} };
+    throw forbidden(
+      attributes.resource,
+      attributes.name,
+      `policy cannot see what this request opens at ${target.unseen}`,
+    );
+  }
+  const { namespace, subresource } = target;
+  // Through its node a pod is reached without a word about the pod: the session's own permission is asked for as well.
+  if (attributes.resource === "nodes" && "pod" in target.to) {
+    const name = target.to.pod;
+    await requirePermission(authorizer, {
+      ...attributes,
+      verb: "create",
+      namespace,
+      resource: "pods",
+      subresource,
+      name,
+    });
+  }
+  const reason = reasonOf(headerValue(headers, REASON_HEADER), url.searchParams.get(REASON_QUERY));
+  const wanted = { ...target, user: user.name, groups: user.groups, reason };
+  const pods = rules.length === 0 ? [] : await podsOf(target, gateway);
+  const granted = pods.map((pod) =>
+    requirePolicy(rules, { ...wanted, podLabels: pod.labels }, pod.name, false),
+  );
+  const release = await policy?.quotas.take(user.name, namespace);
+  return {
+    user,
+    timeouts: granted.reduce(
+      (times, { rule }) => timesOf({ rule }, times),
+      gateway.timeouts as SessionTimeouts,
+    ),
+    release: release ?? (() => {}),
+  };
+}
+
+interface KnownPod {
+  readonly name: string;
+  readonly labels: WantedSession["podLabels"];
+}
+
+/** Every pod that the session may be with. Throws StatusError 404 for one that is not known, whose labels could be any. */
+async function podsOf({ namespace, to }: ProxiedSession, gateway: GatewayContext): Promise<KnownPod[]> {
+  if ("pod" in to) {
+    await gateway.lookUp?.(namespace, to.pod);
+    const pod = gateway.cluster.getPod(namespace, to.pod);
+    if (pod === undefined) throw notFound("pods", to.pod);
+    return [{ name: to.pod, labels: pod.metadata.labels ?? {} }];
+  }
+  const selector = gateway.cluster.get("Service", namespace, to.service)?.spec?.selector;
+  const labels = gateway.cluster.listPods(namespace).map(({ metadata }) => metadata.labels ?? {});
+  const selected = labels.filter((each) =>
+    Object.entries(selector ?? {}).every(([key, value]) => each[key] === value),
+  );
+  // Without a selector anything may be behind it, pods of no labels included.
+  const candidates = selector === undefined || selected.length === 0 ? [...labels, {}] : selected;
+  return candidates.map((each) => ({ name: to.service, labels: each }));
+}

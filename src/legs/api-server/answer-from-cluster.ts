@@ -1,0 +1,98 @@
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { requestAttributes } from "../../access/authz/request-attributes.ts";
+import { requirePermission } from "../../access/authz/require-permission.ts";
+import { answerReview } from "../../access/authz/reviews/answer-review.ts";
+import { answerApiRequest, type ReadOnlyApiOptions } from "../../api/read-only-server/answer-api-request.ts";
+import { type ApiAnswer, jsonAnswer } from "../../api/read-only-server/api-answer.ts";
+import { reviewAt } from "../../api/read-only-server/review-resources.ts";
+import { badRequest, unknownPath } from "../../api/status.ts";
+import { headerValue } from "../../http/header-list.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import { readReview } from "../../listeners/request-body.ts";
+import { roomOrNobody } from "../../listeners/response-room.ts";
+import type { OtherRequests } from "../../listeners/server.ts";
+import { writeAnswer } from "../../listeners/write-answer.ts";
+import type { GatewayContext } from "../../sessions/context.ts";
+import { identify } from "./identify.ts";
+import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
+
+/** What Kubernetes' role system:public-info-viewer lets everybody read, authenticated or not. */
+const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/version"];
+
+/** Without an API server behind it, the gateway answers what kubectl asks before it streams, read-only. */
+export function answerFromCluster(gateway: GatewayContext, gitVersion: string): OtherRequests {
+  const options: ReadOnlyApiOptions = {
+    version: { gitVersion, runtime: process.version, platform: `${process.platform}/${goArchitecture()}` },
+    now: () => new Date(),
+    isReady: () => !gateway.sessions.isDraining,
+  };
+  return {
+    async handleRequest(incoming, downstream): Promise<void> {
+      const user = await requireReader(incoming, gateway);
+      const review = incoming.method === "POST" ? reviewAt(incoming.url.pathname) : undefined;
+      if (review !== undefined && user !== undefined) {
+        const posted = await readReview(downstream);
+        if (typeof posted === "object" && posted !== null) incoming.trail?.requested(posted);
+        const answer = jsonAnswer(await answerReview(review, posted, user, gateway.authorizer));
+        record(answer, incoming);
+        return await send({ ...answer, status: 201 }, downstream);
+      }
+      downstream.body.resume();
+      const { pathname, searchParams } = incoming.url;
+      const logPath = matchPodLogPath(pathname);
+      if (logPath !== undefined) {
+        return await answerPodLog(logPath, incoming.method, searchParams, downstream, gateway);
+      }
+      const accept = headerValue(incoming.headers, "accept") ?? "";
+      const apiRequest = { method: incoming.method, path: pathname, query: searchParams, accept };
+      const answer = answerApiRequest(apiRequest, gateway.cluster, options);
+      if (answer === undefined) throw unknownPath();
+      record(answer, incoming);
+      await send(answer, downstream);
+    },
+    async handleUpgrade(incoming): Promise<void> {
+      await requireReader(incoming, gateway);
+      throw badRequest("only exec, attach and portforward of pods can be upgraded here");
+    },
+  };
+}
+
+/** The user, who may ask this; undefined where it does not matter who asks. */
+async function requireReader(
+  incoming: IncomingStreaming,
+  gateway: GatewayContext,
+): Promise<UserInfo | undefined> {
+  if (PUBLIC_PATHS.includes(incoming.url.pathname)) return undefined;
+  const user = await identify(incoming, gateway);
+  const { method, url } = incoming;
+  const line = { method, path: url.pathname, query: url.searchParams };
+  await requirePermission(gateway.authorizer, requestAttributes(user, line));
+  return user;
+}
+
+/** A watch has no one answer. */
+function record({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): void {
+  const isJson = headers["Content-Type"]?.startsWith("application/json");
+  if (isJson && body instanceof Uint8Array) trail?.responding(body);
+}
+
+async function send({ status, headers, body }: ApiAnswer, downstream: HttpDownstream): Promise<void> {
+  const lines = Object.entries(headers);
+  if (body instanceof Uint8Array) return writeAnswer(downstream, status, lines, body);
+  // A watch: each event leaves at once, and the source is let go when the client leaves, or has left while it was asked who it is.
+  const sink = downstream.respond(status, "OK", [...lines, ["Date", new Date().toUTCString()]]);
+  const iterator = body[Symbol.asyncIterator]();
+  downstream.onClose(() => void iterator.return?.());
+  for (;;) {
+    const { value, done } = await iterator.next();
+    if (done || sink.destroyed) break;
+    if (!sink.write(value)) await roomOrNobody(sink);
+  }
+  downstream.finish([]);
+}
+
+/** Go's name of the machine's architecture, as Kubernetes reports it. */
+function goArchitecture(): string {
+  return process.arch === "x64" ? "amd64" : process.arch;
+}

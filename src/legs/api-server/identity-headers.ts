@@ -1,0 +1,34 @@
+import { withoutBearerSubprotocols } from "../../../protocols/websocket/index.ts";
+import type { Authenticator } from "../../access/authn/authenticator.ts";
+import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../../http/header-list.ts";
+
+const IDENTITY_HEADERS = ["authorization", "cookie", "x-remote-user", "x-remote-group", "x-remote-uid"];
+const IDENTITY_PREFIXES = ["impersonate-", "x-remote-extra-"];
+
+/**
+ * The lines without any that say, or claim, who the user is. A token may come as a WebSocket subprotocol too, for
+ * browsers can set no headers; it does not travel on either.
+ */
+export function withoutIdentity(headers: HeaderList): HeaderLine[] {
+  return withoutHeaders(headers, IDENTITY_HEADERS)
+    .filter(([name]) => !IDENTITY_PREFIXES.some((prefix) => name.toLowerCase().startsWith(prefix)))
+    .flatMap(([name, value]): HeaderLine[] => {
+      if (name.toLowerCase() !== "sec-websocket-protocol") return [[name, value]];
+      const protocols = withoutBearerSubprotocols(listElements([value]));
+      return protocols.length === 0 ? [] : [[name, protocols.join(", ")]];
+    });
+}
+
+/** The lines without those by which a front proxy of ours names its users, whatever it was configured to call them. */
+export function withoutFrontProxy(
+  headers: HeaderList,
+  { identityHeaders }: Pick<Authenticator, "identityHeaders">,
+): HeaderList {
+  if (identityHeaders === undefined) return headers;
+  const names = new Set(identityHeaders.names.map((name) => name.toLowerCase()));
+  const prefixes = identityHeaders.prefixes.map((prefix) => prefix.toLowerCase());
+  return headers.filter(([name]) => {
+    const lower = name.toLowerCase();
+    return !names.has(lower) && !prefixes.some((prefix) => lower.startsWith(prefix));
+  });
+}

@@ -1,0 +1,137 @@
+import { tunnelOffers } from "../../../protocols/portforward/index.ts";
+import { RESUME_HEADER, RESUME_PROTOCOL } from "../../../protocols/resume/index.ts";
+import { withForwardedFor } from "../../http/forwarded-headers.ts";
+import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../../http/header-list.ts";
+import { withoutHopByHop } from "../../http/hop-by-hop.ts";
+import {
+  newWebSocketRequest,
+  type WebSocketRequest,
+  webSocketRequestLines,
+} from "../../http/websocket-request.ts";
+import { upstreamProtocolOf } from "../../sessions/bridge-offer.ts";
+import type { Plan } from "../../sessions/plan.ts";
+import type { StreamingRequest } from "../../sessions/streaming-request.ts";
+import { withoutIdentity } from "./identity-headers.ts";
+
+/** What is sent to a kubelet, or to the streaming server of its runtime, to open a session. */
+export interface KubeletRequest {
+  readonly method: string;
+  /** Path and query, encoded for the wire. */
+  readonly path: string;
+  readonly headers: HeaderList;
+  /** What a good 101 switches to. */
+  readonly upgrade: "websocket" | "SPDY/3.1";
+  /** Where we are the client of a WebSocket ourselves: what its answer is judged by. */
+  readonly webSocket?: WebSocketRequest | undefined;
+}
+
+/** v1 is never offered: its failures are lost (a Go client takes them for exit code 0). No SPDY server speaks v5. */
+const SPDY_VERSIONS_OFFERED = ["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io"];
+
+/** They are about the client's own connection. Extensions do not travel: compression would change bytes that are relayed. */
+const CLIENT_ONLY_HEADERS = [
+  "host",
+  "content-length",
+  "sec-websocket-extensions",
+  "sluice-reason",
+  RESUME_HEADER.toLowerCase(),
+];
+/** What our own request says in their place. Versions that the client wrote would be offered in our name. */
+const REPLACED_HEADERS = [
+  "sec-websocket-protocol",
+  "sec-websocket-key",
+  "sec-websocket-version",
+  "x-stream-protocol-version",
+];
+
+/** Builds the request that opens the session at `path`, with the client's headers as far as the plan lets them through. */
+export function kubeletRequestFor(request: StreamingRequest, path: string, plan: Plan): KubeletRequest {
+  switch (plan.kind) {
+    case "translate":
+      return {
+        method: "POST",
+        path,
+        upgrade: "SPDY/3.1",
+        headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols(SPDY_VERSIONS_OFFERED)],
+      };
+    case "tunnel": {
+      const offered = request.offer.transport === "websocket" ? tunnelOffers(request.offer.protocols) : [];
+      const forwarded = withoutHeaders(forwardedHeaders(request), REPLACED_HEADERS);
+      const protocols = [...new Set(offered.map(({ spdyProtocol }) => spdyProtocol))];
+      return {
+        method: "POST",
+        path,
+        upgrade: "SPDY/3.1",
+        headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols(protocols), ...forwarded],
+      };
+    }
+    case "bridge": {
+      const webSocket = newWebSocketRequest([upstreamProtocolOf(request.subresource)]);
+      const forwarded = withoutHeaders(forwardedHeaders(request), REPLACED_HEADERS);
+      return {
+        method: "GET",
+        path,
+        upgrade: "websocket",
+        webSocket,
+        headers: [...upgradeHeaders("websocket"), ...webSocketRequestLines(webSocket), ...forwarded],
+      };
+    }
+    case "pass-through": {
+      const upgrade = request.offer.transport === "websocket" ? "websocket" : "SPDY/3.1";
+      return {
+        method: request.method,
+        path,
+        upgrade,
+        headers: [...upgradeHeaders(upgrade), ...forwardedHeaders(request)],
+      };
+    }
+  }
+}
+
+/** The kubelet's URL as kube-apiserver builds it: only the flags that are true, command repeated, ports joined. */
+export function kubeletPath(request: StreamingRequest, container: string | undefined): string {
+  const { namespace, pod, subresource, streams } = request;
+  const query = new URLSearchParams();
+  if (subresource === "portforward") {
+    if (request.ports.length > 0) query.set("port", request.ports.join(","));
+    return withQuery(`/portForward/${encodeURIComponent(namespace)}/${encodeURIComponent(pod)}`, query);
+  }
+  for (const argument of request.command) query.append("command", argument);
+  if (streams.stderr) query.set("error", "1");
+  if (streams.stdin) query.set("input", "1");
+  if (streams.stdout) query.set("output", "1");
+  if (streams.tty) query.set("tty", "1");
+  const segments = [subresource, namespace, pod, container ?? ""].map(encodeURIComponent);
+  return withQuery(`/${segments.join("/")}`, query);
+}
+
+function withQuery(path: string, query: URLSearchParams): string {
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+function upgradeHeaders(upgrade: string): HeaderLine[] {
+  return [
+    ["Connection", "Upgrade"],
+    ["Upgrade", upgrade],
+  ];
+}
+
+function streamProtocols(versions: readonly string[]): HeaderLine[] {
+  return versions.map((version) => ["X-Stream-Protocol-Version", version]);
+}
+
+/** The client's headers without identity and hop-by-hop ones (those that Connection names too), its address added. */
+function forwardedHeaders(request: StreamingRequest): HeaderLine[] {
+  const kept = withoutHeaders(withoutIdentity(withoutHopByHop(request.headers)), CLIENT_ONLY_HEADERS)
+    .map(withoutResumption)
+    .filter((line) => line !== undefined);
+  return withForwardedFor(kept, { peerAddress: request.remoteAddress, isPeerTrusted: request.isPeerTrusted });
+}
+
+/** Resumption is agreed between us and the client alone. */
+function withoutResumption(line: HeaderLine): HeaderLine | undefined {
+  const [name, value] = line;
+  if (name.toLowerCase() !== "sec-websocket-protocol" || !value.includes(RESUME_PROTOCOL)) return line;
+  const protocols = listElements([value]).filter((protocol) => protocol !== RESUME_PROTOCOL);
+  return protocols.length === 0 ? undefined : [name, protocols.join(", ")];
+}

@@ -1,0 +1,182 @@
+import { type IncomingMessage, request as sendRequest } from "node:http";
+import {
+  badRequest,
+  genericError,
+  internalError,
+  methodNotAllowed,
+  notFound,
+  type StatusError,
+} from "../../api/status.ts";
+import { locate } from "../../cluster/locate.ts";
+import { exchangeErrorOf } from "../../http/exchange-error.ts";
+import type { HeaderList } from "../../http/header-list.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import { HttpUpstream } from "../../http/http-upstream.ts";
+import { writeAnswer } from "../../listeners/write-answer.ts";
+import type { UpstreamEndpoint } from "../../net/dial.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import type { GatewayContext } from "../../sessions/context.ts";
+import { dialingError, endpointOf } from "./dial-node.ts";
+
+/** Which pod a path of its log names. */
+export interface PodLogPath {
+  readonly namespace: string;
+  readonly pod: string;
+}
+
+const LOG_PATH = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)\/log\/?$/;
+
+/** Undefined for a path that is no pod's log. Segments are percent-decoded. */
+export function matchPodLogPath(pathname: string): PodLogPath | undefined {
+  const [, namespace, pod] = LOG_PATH.exec(pathname) ?? [];
+  if (namespace === undefined || pod === undefined) return undefined;
+  try {
+    const names = { namespace: decodeURIComponent(namespace), pod: decodeURIComponent(pod) };
+    return /[/\\]|^\.{1,2}$/.test(names.namespace) || /[/\\]|^\.{1,2}$/.test(names.pod) ? undefined : names;
+  } catch {
+    return undefined;
+  }
+}
+
+const TEXT: HeaderList = [["Content-Type", "text/plain"]];
+const FLAGS = ["follow", "previous", "timestamps"];
+const NUMBERS = ["sinceSeconds", "tailLines", "limitBytes"];
+const TEXTS = ["sinceTime", "stream"];
+
+/**
+ * Answers the log of a pod whose reader was allowed to read it, from its node's kubelet, as kube-apiserver does: only the options go
+ * there, nothing of the caller. Throws StatusError; a log that breaks off behind its head ends as a broken answer, never as a whole one.
+ */
+export async function answerPodLog(
+  { namespace, pod: podName }: PodLogPath,
+  method: string,
+  query: URLSearchParams,
+  downstream: HttpDownstream,
+  gateway: GatewayContext,
+): Promise<void> {
+  if (method !== "GET") throw methodNotAllowed(method);
+  const pod = gateway.cluster.getPod(namespace, podName);
+  if (pod === undefined) throw notFound("pods", podName);
+  const options = kubeletQuery(query);
+  const wanted = {
+    subresource: "exec",
+    namespace,
+    pod: podName,
+    container: query.get("container") ?? "",
+  } as const;
+  if ((pod.spec.nodeName ?? "") === "") {
+    // Nothing has run, so nothing was logged.
+    writeAnswer(downstream, 200, TEXT, Buffer.alloc(0));
+    return;
+  }
+  const { container = "", node } = locate(gateway.cluster, wanted, gateway.kubelet);
+  const endpoint = await endpointOf(node, gateway.kubelet);
+  const segments = [namespace, podName, container].map(encodeURIComponent).join("/");
+  const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: gateway.timeouts.dialMs });
+  try {
+    await relayLog(`/containerLogs/${segments}${options}`, upstream, downstream, gateway);
+  } finally {
+    upstream.close();
+  }
+}
+
+/** The options by kube-apiserver's rules for queries, as it writes them for kubelets. Throws StatusError 400. */
+function kubeletQuery(query: URLSearchParams): string {
+  const options = new URLSearchParams();
+  for (const name of FLAGS) {
+    const value = query.get(name);
+    if (value !== null && value !== "0" && value.toLowerCase() !== "false") options.set(name, "true");
+  }
+  for (const name of NUMBERS) {
+    const value = query.get(name);
+    if (value === null || value === "") continue;
+    if (!/^[+-]?\d{1,18}$/.test(value)) {
+      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
+    }
+    options.set(name, value);
+  }
+  for (const name of TEXTS) {
+    const value = query.get(name);
+    if (value !== null && value !== "") options.set(name, value);
+  }
+  return options.size === 0 ? "" : `?${options}`;
+}
+
+async function relayLog(
+  path: string,
+  upstream: HttpUpstream,
+  downstream: HttpDownstream,
+  { limits, timeouts }: GatewayContext,
+): Promise<void> {
+  const answer = await ask(path, upstream, downstream, timeouts.upgradeResponseMs);
+  const status = answer.statusCode ?? 0;
+  if (status !== 200) throw refusalOf(status, await textOf(answer, limits.maxRefusalBodyBytes));
+  const sink = downstream.respond(200, "OK", [...TEXT, ["Date", new Date().toUTCString()]]);
+  // The client's answer breaks off where the kubelet's does, and the kubelet's connection goes where the client leaves.
+  await new Promise<void>((resolve) => {
+    downstream.onClose(() => {
+      answer.destroy();
+      resolve();
+    });
+    answer.on("close", () => {
+      if (answer.complete) downstream.finish([]);
+      else downstream.truncate();
+    });
+    answer.pipe(sink, { end: false });
+  });
+}
+
+function ask(
+  path: string,
+  upstream: HttpUpstream,
+  downstream: HttpDownstream,
+  timeoutMs: number,
+): Promise<IncomingMessage> {
+  const { host, port }: UpstreamEndpoint = upstream.endpoint;
+  const address = joinHostPort(host, port);
+  return new Promise((resolve, reject) => {
+    const request = sendRequest({ agent: upstream.agent, host, port, path, headers: { Host: address } });
+    const leave = (): void => void request.destroy(new UpstreamError("aborted", "context canceled"));
+    const timer = setTimeout(
+      () =>
+        request.destroy(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers")),
+      timeoutMs,
+    );
+    downstream.onClose(leave);
+    request.on("close", () => clearTimeout(timer));
+    request.on("error", (error) => reject(dialingError(exchangeErrorOf(error, address))));
+    request.on("response", (answer) => {
+      clearTimeout(timer);
+      answer.on("error", () => {});
+      resolve(answer);
+    });
+    request.end();
+  });
+}
+
+/** The kubelet answers in text; its client asked an API server. */
+function refusalOf(status: number, text: string): StatusError {
+  if (status === 500) return internalError(text);
+  if (status === 400) return badRequest(text);
+  return genericError(
+    status >= 400 ? status : 500,
+    text.trim() || `the node answered with status code ${status}`,
+  );
+}
+
+/** The beginning of the body; one that breaks off tells what it told. */
+async function textOf(answer: IncomingMessage, maxBytes: number): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const part of answer as AsyncIterable<Buffer>) {
+      parts.push(part);
+      bytes += part.byteLength;
+      if (bytes >= maxBytes) break;
+    }
+  } catch {
+    // The status line has said what matters.
+  }
+  return Buffer.concat(parts).toString("utf8", 0, maxBytes);
+}

@@ -1,0 +1,104 @@
+import {
+  type BuiltAuthenticator,
+  buildAuthenticator,
+  type WatchedAuthority,
+} from "../../access/authn/component.ts";
+import { type BuiltAuthorizer, buildAuthorizer } from "../../access/authz/component.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
+import type { KubeletListener } from "../../config/kubelet-listener.ts";
+import type { Listener } from "../../listeners/listener.ts";
+import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
+import { readUpstreamTls } from "../../net/endpoint-of-url.ts";
+import type { Metrics } from "../../observability/metrics.ts";
+import type { GatewayContext } from "../../sessions/context.ts";
+import { Sessions } from "../../sessions/sessions.ts";
+import { CriRuntime } from "./cri-runtime.ts";
+import { createKubeletServer } from "./kubelet-server.ts";
+
+export interface BuiltKubeletListener {
+  readonly listener: Listener;
+  /** As the listener's steps see it: with its own authenticator, authorizer and sessions. */
+  readonly gateway: GatewayContext;
+  readonly runtime: CriRuntime;
+  /** Reads the files of its TLS again. Never rejects. */
+  reload(): Promise<void>;
+  /** Lets go of the runtime, of connections and of watched files. */
+  stop(): void;
+}
+
+/** What the whole gateway has, for a listener that says nothing of its own. */
+export interface SharedAccess {
+  readonly authentication: BuiltAuthenticator;
+  readonly authorization: BuiltAuthorizer;
+}
+
+/** The node leg, not yet listening. Throws ConfigurationError for files that can not be read or are wrong. */
+export async function buildKubeletListener(
+  listener: KubeletListener,
+  configuration: GatewayConfiguration,
+  shared: SharedAccess,
+  base: GatewayContext,
+  metrics: Metrics,
+  ticketKeys?: Buffer | undefined,
+): Promise<BuiltKubeletListener> {
+  const { limits, timeouts } = configuration;
+  const { logger, cluster } = base;
+  const stops: (() => void)[] = [];
+  const authentication =
+    listener.authentication === undefined
+      ? shared.authentication
+      : await buildAuthenticator({ authentication: listener.authentication, limits }, metrics, logger);
+  if (authentication !== shared.authentication) stops.push(authentication.stop);
+  const authorization =
+    listener.authorization === undefined
+      ? shared.authorization
+      : await buildAuthorizer(listener.authorization, cluster, logger);
+  if (authorization !== shared.authorization) stops.push(authorization.stop);
+
+  const kubeletMetrics = metrics.addKubelet();
+  const sessions = new Sessions(limits.maxConcurrentSessions);
+  kubeletMetrics.observeRunningSessions(() => sessions.list());
+  const gateway: GatewayContext = {
+    ...base,
+    authenticator: authentication.authenticator,
+    authorizer: authorization.authorizer,
+    policy: undefined,
+    sessions,
+    metrics: kubeletMetrics,
+  };
+  const { endpoint, nodeName, streamingServer } = listener.runtime;
+  // What reads files comes before what has to be stopped.
+  const authorities: readonly WatchedAuthority[] = authentication.authorities;
+  const tls = listener.tls && (await readServingTls(listener.tls, authorities, ticketKeys));
+  const streamingTls = await readUpstreamTls(streamingServer);
+  const runtime = await CriRuntime.open({
+    endpoint,
+    callTimeoutMs: timeouts.runtimeCallMs,
+    maxMessageBytes: limits.maxRuntimeMessageBytes,
+  });
+  stops.push(() => runtime.close());
+  const kubelet = createKubeletServer(
+    {
+      gateway,
+      runtime,
+      nodeName,
+      streamingTls,
+      requiresCreateForUpgrades: listener.requireCreateForUpgrades,
+      counters: kubeletMetrics.counters,
+    },
+    { tls, http2: listener.http2 },
+  );
+  const watched =
+    listener.tls &&
+    watchServingTls(replaceTlsOf(kubelet.server), listener.tls, authorities, logger, ticketKeys);
+  if (watched !== undefined) stops.push(watched.stop);
+  return {
+    listener: kubelet,
+    gateway,
+    runtime,
+    reload: async () => await watched?.reload(),
+    stop: () => {
+      for (const stop of stops) stop();
+    },
+  };
+}

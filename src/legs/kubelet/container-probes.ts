@@ -1,0 +1,31 @@
+import { CommandTimeoutError, type RunCommand } from "../../probes/exec-probe.ts";
+import type { RestartRequest } from "../../probes/pods/restart.ts";
+import type { CriRuntime } from "./cri-runtime.ts";
+import { RuntimeError } from "./runtime-error.ts";
+
+/** `containerd://<id>` as the API has it, to the runtime's own id. */
+export function runtimeIdOf(containerId: string): string {
+  return containerId.replace(/^[a-z0-9.-]+:\/\//, "");
+}
+
+/** Runs probes' commands by the runtime's ExecSync, stdout before stderr. A limit of the runtime's is in whole seconds. */
+export function commandsIn(runtime: Pick<CriRuntime, "execSync">, containerId: string): RunCommand {
+  return async (command, { timeoutMs }) => {
+    try {
+      const seconds = Math.ceil(timeoutMs / 1_000);
+      const { exitCode, stdout, stderr } = await runtime.execSync(runtimeIdOf(containerId), command, seconds);
+      return { exitCode, output: Buffer.concat([stdout, stderr]) };
+    } catch (error) {
+      const isLate = error instanceof RuntimeError && error.code === "DeadlineExceeded";
+      throw isLate ? new CommandTimeoutError(command) : error;
+    }
+  };
+}
+
+/** Ends a container that its probes gave up. Whoever keeps its pod's sandbox starts the next one. */
+export async function endContainer(
+  runtime: Pick<CriRuntime, "stopContainer">,
+  { containerId, gracePeriodSeconds }: RestartRequest,
+): Promise<void> {
+  await runtime.stopContainer(runtimeIdOf(containerId), gracePeriodSeconds);
+}

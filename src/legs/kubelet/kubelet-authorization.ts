@@ -1,0 +1,87 @@
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { Attributes, Authorizer } from "../../access/authz/authorizer.ts";
+import { verbOfMethod } from "../../access/authz/verb-of-method.ts";
+import { textRefusal } from "./text-refusal.ts";
+
+const VERBS: Readonly<Record<string, string>> = { PUT: "update", PATCH: "patch", DELETE: "delete" };
+
+/** A path or anything below it, and the subresource of nodes that stands for it. */
+const SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = [
+  ["/stats", "stats"],
+  ["/metrics", "metrics"],
+  // The node's own log files. Those of containers are `proxy`.
+  ["/logs", "log"],
+  ["/checkpoint", "checkpoint"],
+];
+/** Since Kubernetes 1.33 these may be granted alone; whoever may `proxy` may read them as well. */
+const FINER_SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = [
+  ["/pods", "pods"],
+  ["/healthz", "healthz"],
+  ["/configz", "configz"],
+];
+
+/** What may be asked about a request to the kubelet, any of which allows it. */
+export function kubeletAttributes(
+  user: UserInfo,
+  nodeName: string,
+  method: string,
+  path: string,
+): readonly [Attributes, ...Attributes[]] {
+  const of = (subresource: string): Attributes => ({
+    user,
+    verb: verbOfMethod(method) ?? VERBS[method] ?? "",
+    namespace: "",
+    apiGroup: "",
+    apiVersion: "v1",
+    resource: "nodes",
+    subresource,
+    name: nodeName,
+    isResourceRequest: true,
+    path,
+  });
+  const finer = subresourceOf(path, FINER_SUBRESOURCES);
+  const main = of(subresourceOf(path, SUBRESOURCES) ?? "proxy");
+  return finer === undefined ? [main] : [of(finer), main];
+}
+
+/** Throws the kubelet's refusals: 403 with what was asked, 500 when the authorizer can not tell. */
+export async function requireNodePermission(
+  authorizer: Pick<Authorizer, "authorize">,
+  attributes: readonly [Attributes, ...Attributes[]],
+): Promise<void> {
+  const [{ user, verb, resource }] = attributes;
+  const subresources = attributes.map(({ subresource }) => subresource).join(" ");
+  const asked = `(user=${user.name}, verb=${verb}, resource=${resource}, subresource(s)=[${subresources}])`;
+  for (const each of attributes) {
+    if (await isAllowed(authorizer, each, asked)) return;
+  }
+  throw textRefusal(403, `Forbidden ${asked}\n`);
+}
+
+/**
+ * The second question for a GET upgrade: `get nodes/proxy` reads like a harmless permission of monitoring, and would open a shell in
+ * every pod of the node. The kubelet does not ask it (docs/decisions).
+ */
+export async function requireCreateForUpgrade(
+  authorizer: Pick<Authorizer, "authorize">,
+  [attributes]: readonly [Attributes, ...Attributes[]],
+): Promise<void> {
+  if (attributes.verb === "create") return;
+  await requireNodePermission(authorizer, [{ ...attributes, verb: "create" }]);
+}
+
+async function isAllowed(
+  authorizer: Pick<Authorizer, "authorize">,
+  attributes: Attributes,
+  asked: string,
+): Promise<boolean> {
+  try {
+    return (await authorizer.authorize(attributes)).decision === "allow";
+  } catch {
+    throw textRefusal(500, `Authorization error ${asked}`);
+  }
+}
+
+function subresourceOf(path: string, among: typeof SUBRESOURCES): string | undefined {
+  return among.find(([prefix]) => path === prefix || path.startsWith(`${prefix}/`))?.[1];
+}

@@ -1,0 +1,91 @@
+import { matchKubeletPath } from "../../api/kubelet-path.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
+import { writeAnswer } from "../../listeners/write-answer.ts";
+import { admitCaller } from "./admit-caller.ts";
+import { kubeletAttributes } from "./kubelet-authorization.ts";
+import { podListOf } from "./list-pods.ts";
+import type { NodeContext } from "./node-context.ts";
+import { runCommand } from "./run-command.ts";
+import { serveLogs } from "./serve-logs.ts";
+import { prepareSession, serveSession } from "./serve-session.ts";
+import { isSessionPath } from "./session-request.ts";
+import { statsSummary } from "./stats-summary.ts";
+import { refusalOfRuntime, refuseUpgradeInText, textRefusal, writeTextRefusal } from "./text-refusal.ts";
+
+/** The listener of the node: the kubelet's HTTP API over a container runtime. Not yet listening. */
+export function createKubeletServer(node: NodeContext, options: ListenerOptions): Listener {
+  return createListener(
+    node.gateway,
+    {
+      handleRequest: async (incoming, downstream) => {
+        try {
+          await answer(incoming, downstream, node);
+        } catch (error) {
+          throw refusalOfRuntime(error);
+        }
+      },
+      handleUpgrade: async (incoming, client) => {
+        const path = matchKubeletPath(incoming.url.pathname);
+        if (path !== undefined && isSessionPath(path))
+          return await serveSession(path, incoming, client, node);
+        await admitCaller(incoming, false, node);
+        throw textRefusal(404, "404 page not found\n");
+      },
+      refuse: writeTextRefusal,
+      refuseUpgrade: refuseUpgradeInText,
+      attributesOf: (user, { method, url }) =>
+        kubeletAttributes(user, node.nodeName, method, url.pathname)[0],
+      isLongRunning: ({ pathname }) => matchKubeletPath(pathname) !== undefined,
+    },
+    options,
+  );
+}
+
+async function answer(
+  incoming: IncomingStreaming,
+  downstream: HttpDownstream,
+  node: NodeContext,
+): Promise<void> {
+  downstream.body.resume();
+  const path = matchKubeletPath(incoming.url.pathname);
+  if (path !== undefined && isSessionPath(path)) {
+    // Refused for whatever is wrong first, and at last for not being an upgrade.
+    await prepareSession(path, incoming, node);
+    throw textRefusal(500, "Upgrade request required");
+  }
+  await admitCaller(incoming, false, node);
+  const { method, url } = incoming;
+  const { runtime, nodeName } = node;
+  if (path?.action === "run") {
+    requireMethod("POST", method);
+    return await runCommand(path, url.searchParams, downstream, runtime);
+  }
+  if (path?.action === "containerLogs") {
+    requireMethod("GET", method);
+    return await serveLogs(path, url.searchParams, downstream, runtime);
+  }
+  switch (url.pathname.replace(/(.)\/$/, "$1")) {
+    case "/healthz":
+      requireMethod("GET", method);
+      await runtime.version();
+      return send(downstream, "text/plain; charset=utf-8", "ok");
+    case "/pods":
+      requireMethod("GET", method);
+      return send(downstream, "application/json", JSON.stringify(await podListOf(runtime, nodeName)));
+    case "/stats/summary":
+      requireMethod("GET", method);
+      return send(downstream, "application/json", JSON.stringify(await statsSummary(runtime, nodeName)));
+    default:
+      throw textRefusal(404, "404 page not found\n");
+  }
+}
+
+function requireMethod(wanted: string, method: string): void {
+  if (method !== wanted) throw textRefusal(405, "405: Method Not Allowed");
+}
+
+function send(downstream: HttpDownstream, contentType: string, body: string): void {
+  writeAnswer(downstream, 200, [["Content-Type", contentType]], Buffer.from(body));
+}

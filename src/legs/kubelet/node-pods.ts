@@ -1,0 +1,95 @@
+import type { StatusError } from "../../api/status.ts";
+import {
+  CONTAINER_STATE,
+  type CriRuntime,
+  type PodSandbox,
+  type RuntimeContainer,
+  SANDBOX_READY,
+} from "./cri-runtime.ts";
+import { textRefusal } from "./text-refusal.ts";
+
+/** The kubelet's labels on what it runs. A sandbox without them is no pod of Kubernetes. */
+export const POD_LABELS = {
+  name: "io.kubernetes.pod.name",
+  namespace: "io.kubernetes.pod.namespace",
+  uid: "io.kubernetes.pod.uid",
+  container: "io.kubernetes.container.name",
+} as const;
+
+export interface PodName {
+  readonly namespace: string;
+  readonly pod: string;
+  /** Absent: whichever pod has the name now. */
+  readonly uid?: string | undefined;
+}
+
+/**
+ * The sandbox that a pod's name stands for: of several, one that is ready rather than one that is not, then the newest. A pod that was
+ * deleted and made again, or whose sandbox died, leaves its earlier ones for a while. Throws a refusal 404 as the kubelet words it, `otherUid`
+ * where only pods of another uid have the name.
+ */
+export async function findSandbox(
+  runtime: CriRuntime,
+  { namespace, pod, uid }: PodName,
+  otherUid: StatusError = textRefusal(404, "pod not found"),
+): Promise<PodSandbox> {
+  const sandboxes = await runtime.listPodSandboxes({
+    [POD_LABELS.name]: pod,
+    [POD_LABELS.namespace]: namespace,
+  });
+  if (sandboxes.length === 0) throw textRefusal(404, "pod does not exist");
+  const wanted = sandboxes.filter((sandbox) => uid === undefined || uidOf(sandbox) === uid);
+  const [best] = wanted.toSorted(bySandboxAge);
+  if (best === undefined) throw otherUid;
+  return best;
+}
+
+/** Of one pod, the containers under that name: one that runs first, then the latest attempt. */
+export async function listAttempts(
+  runtime: CriRuntime,
+  sandbox: PodSandbox,
+  containerName: string,
+): Promise<readonly RuntimeContainer[]> {
+  const containers = await runtime.listContainers(sandbox.id);
+  return containers.filter((container) => nameOf(container) === containerName).toSorted(byAttempt);
+}
+
+/** The container that runs under that name. Throws a refusal 500 as the kubelet words it when none does. */
+export async function findRunningContainer(
+  runtime: CriRuntime,
+  sandbox: PodSandbox,
+  containerName: string,
+): Promise<RuntimeContainer> {
+  const [best] = await listAttempts(runtime, sandbox, containerName);
+  if (best?.state !== CONTAINER_STATE.running) {
+    throw containerNotFound(containerName);
+  }
+  return best;
+}
+
+/** What the kubelet says of a container that does not run, and of one in a pod of another uid. */
+export function containerNotFound(containerName: string): StatusError {
+  return textRefusal(500, `container not found (${JSON.stringify(containerName)})`);
+}
+
+export function uidOf({ labels, metadata }: PodSandbox): string {
+  return labels[POD_LABELS.uid] ?? metadata.uid;
+}
+
+export function nameOf({ labels, metadata }: RuntimeContainer): string {
+  return labels[POD_LABELS.container] ?? metadata.name;
+}
+
+export function bySandboxAge(left: PodSandbox, right: PodSandbox): number {
+  const readiness = Number(right.state === SANDBOX_READY) - Number(left.state === SANDBOX_READY);
+  return readiness || right.createdAt - left.createdAt;
+}
+
+export function byAttempt(left: RuntimeContainer, right: RuntimeContainer): number {
+  const running = Number(isRunning(right)) - Number(isRunning(left));
+  return running || right.metadata.attempt - left.metadata.attempt || right.createdAt - left.createdAt;
+}
+
+function isRunning({ state }: RuntimeContainer): boolean {
+  return state === CONTAINER_STATE.running;
+}

@@ -1,0 +1,27 @@
+import type { KubeletPath } from "../../api/kubelet-path.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import { writeAnswer } from "../../listeners/write-answer.ts";
+import type { CriRuntime } from "./cri-runtime.ts";
+import { findRunningContainer, findSandbox } from "./node-pods.ts";
+import { textRefusal } from "./text-refusal.ts";
+
+/**
+ * Answers `/run`: runs `cmd`, split at single blanks, to its end, and gives what it wrote, standard output first. The kubelet calls the text
+ * JSON. Throws the kubelet's refusals; 500 with the output for a command that failed.
+ */
+export async function runCommand(
+  path: KubeletPath,
+  query: URLSearchParams,
+  downstream: HttpDownstream,
+  runtime: CriRuntime,
+): Promise<void> {
+  const sandbox = await findSandbox(runtime, path);
+  const container = await findRunningContainer(runtime, sandbox, path.container);
+  const command = (query.get("cmd") ?? "").split(" ");
+  const { stdout, stderr, exitCode } = await runtime.execSync(container.id, command, 0);
+  const output = Buffer.concat([stdout, stderr]);
+  if (exitCode !== 0) {
+    throw textRefusal(500, `command '${command.join(" ")}' exited with ${exitCode}: ${output.toString()}`);
+  }
+  writeAnswer(downstream, 200, [["Content-Type", "application/json"]], output);
+}

@@ -1,0 +1,25 @@
+import { GRPC_CODE_NAMES } from "../../http/grpc-code-names.ts";
+
+export type RuntimeErrorCode = Exclude<(typeof GRPC_CODE_NAMES)[number], "OK">;
+
+/**
+ * A call to the container runtime that failed. The message is worded as the kubelet shows it; it holds the runtime's own words,
+ * never a command line or a URL of ours.
+ */
+export class RuntimeError extends Error {
+  override readonly name = "RuntimeError";
+  readonly code: RuntimeErrorCode;
+  /** Of the CRI service, for logs. */
+  readonly method: string;
+  /** The runtime's own words. */
+  readonly details: string;
+
+  constructor(method: string, code: number, details: string, options?: ErrorOptions) {
+    const name = GRPC_CODE_NAMES[code];
+    const known = name === undefined || name === "OK" ? "Unknown" : name;
+    super(`rpc error: code = ${known} desc = ${details}`, options);
+    this.code = known;
+    this.method = method;
+    this.details = details;
+  }
+}

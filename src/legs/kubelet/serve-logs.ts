@@ -1,0 +1,85 @@
+import type { KubeletPath } from "../../api/kubelet-path.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import { roomOrNobody } from "../../listeners/response-room.ts";
+import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "./cri-runtime.ts";
+import { type LogOptions, parseLogOptions } from "./logs/log-options.ts";
+import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
+import { findSandbox, listAttempts } from "./node-pods.ts";
+import { RuntimeError } from "./runtime-error.ts";
+import { textRefusal } from "./text-refusal.ts";
+
+/** Answers `/containerLogs`. Throws the kubelet's refusals; resolves when the log has ended or the client is gone. */
+export async function serveLogs(
+  path: KubeletPath,
+  query: URLSearchParams,
+  downstream: HttpDownstream,
+  runtime: CriRuntime,
+): Promise<void> {
+  const options = parseLogOptions(query, Date.now());
+  const container = await findLogged(path, options, runtime);
+  const source = await sourceOf(container, runtime);
+  const file = await openLog(source.path).catch((error: unknown) => {
+    throw unreadable(container, error);
+  });
+  const abort = new AbortController();
+  // At once where it has left while its log was looked for.
+  downstream.onClose(() => abort.abort());
+  // A followed log may be silent for long: the head does not wait for its first line.
+  const sink = downstream.respond(200, "OK", [
+    ["Content-Type", "text/plain; charset=utf-8"],
+    ["Date", new Date().toUTCString()],
+  ]);
+  for await (const part of readLog(file, source, options, abort.signal)) {
+    if (!sink.write(part)) await roomOrNobody(sink);
+  }
+  downstream.finish([]);
+}
+
+async function findLogged(
+  path: KubeletPath,
+  { previous }: LogOptions,
+  runtime: CriRuntime,
+): Promise<RuntimeContainer> {
+  const { pod, container: name } = path;
+  const sandbox = await findSandbox(runtime, path).catch((error: unknown) => {
+    if (error instanceof RuntimeError) throw error;
+    throw textRefusal(404, `pod ${JSON.stringify(pod)} not found\n`);
+  });
+  const attempts = await listAttempts(runtime, sandbox, name);
+  const quoted = `container ${JSON.stringify(name)} in pod ${JSON.stringify(pod)}`;
+  const [present, ...earlier] = attempts;
+  if (present === undefined) {
+    throw textRefusal(404, `container ${JSON.stringify(name)} not found in pod ${JSON.stringify(pod)}\n`);
+  }
+  if (previous) {
+    const last = earlier.find(({ state }) => state === CONTAINER_STATE.exited);
+    if (last === undefined) throw textRefusal(400, `previous terminated ${quoted} not found`);
+    return last;
+  }
+  if (present.state === CONTAINER_STATE.created) {
+    throw textRefusal(400, `${quoted} is waiting to start: ContainerCreating`);
+  }
+  return present;
+}
+
+async function sourceOf({ id }: RuntimeContainer, runtime: CriRuntime): Promise<LogSource> {
+  const { logPath } = await runtime.containerStatus(id);
+  return {
+    path: logPath,
+    isRunning: async () => {
+      try {
+        return (await runtime.containerStatus(id)).state === CONTAINER_STATE.running;
+      } catch (error) {
+        // A runtime that restarts leaves its containers running.
+        return !(error instanceof RuntimeError) || error.code !== "NotFound";
+      }
+    },
+  };
+}
+
+/** As the kubelet words it; what the file system says is the node's own business. */
+function unreadable({ id }: RuntimeContainer, cause: unknown): Error {
+  const refusal = textRefusal(400, `unable to retrieve container logs for containerd://${id}`);
+  refusal.cause = cause;
+  return refusal;
+}

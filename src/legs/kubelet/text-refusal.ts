@@ -1,0 +1,45 @@
+import type { Duplex } from "node:stream";
+import { genericError, StatusError } from "../../api/status.ts";
+import type { HeaderLine } from "../../http/header-list.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import { type AnswerContext, answerAndClose } from "../../listeners/answer.ts";
+import { writeAnswer } from "../../listeners/write-answer.ts";
+import { RuntimeError } from "./runtime-error.ts";
+
+/** As kubelets ask of clients when a runtime has too many streams outstanding. */
+const RETRY_AFTER_SECONDS = 60;
+
+/** A refusal as the kubelet gives it: a code and a text. Thrown like every refusal, and written by this listener as text. */
+export function textRefusal(code: number, text: string): StatusError {
+  return genericError(code, text);
+}
+
+/** What the runtime refused, as the kubelet answers it: 404 for what is not there, 429 with Retry-After, else 500; the text is the error's. */
+export function refusalOfRuntime(error: unknown): unknown {
+  if (!(error instanceof RuntimeError)) return error;
+  if (error.code !== "ResourceExhausted")
+    return textRefusal(error.code === "NotFound" ? 404 : 500, error.message);
+  const { status } = textRefusal(429, error.message);
+  return new StatusError({
+    ...status,
+    details: { ...status.details, retryAfterSeconds: RETRY_AFTER_SECONDS },
+  });
+}
+
+export function writeTextRefusal(downstream: HttpDownstream, refusal: StatusError): void {
+  if (downstream.hasResponded) downstream.abort();
+  else writeAnswer(downstream, refusal.code, headersOf(refusal), Buffer.from(refusal.message));
+}
+
+export function refuseUpgradeInText(socket: Duplex, refusal: StatusError, context: AnswerContext): void {
+  answerAndClose(socket, refusal.code, headersOf(refusal), Buffer.from(refusal.message), context);
+}
+
+function headersOf({ status }: StatusError): HeaderLine[] {
+  const retryAfter = status.details?.retryAfterSeconds;
+  return [
+    ["Content-Type", "text/plain; charset=utf-8"],
+    ["X-Content-Type-Options", "nosniff"],
+    ...(retryAfter === undefined ? [] : [["Retry-After", String(retryAfter)] as const]),
+  ];
+}

@@ -1,0 +1,77 @@
+import { constants } from "node:http2";
+import type { Duplex } from "node:stream";
+import { type StatusError, statusBody } from "../api/status.ts";
+import type { HeaderLine, HeaderList } from "../http/header-list.ts";
+import { http2ResponseHeaders } from "../http/http2-headers.ts";
+import { isHttp2Stream } from "../net/http2-stream.ts";
+import { finishAndLinger, type LingerTimes } from "../net/linger.ts";
+import type { SessionClock } from "../net/session-clock.ts";
+import { statusHeaders } from "./write-status.ts";
+
+/** gorilla's dialler keeps this much of a refusal's body; a longer Status cannot be decoded and is shown raw. */
+export const MAX_UPGRADE_STATUS_BYTES = 1_024;
+
+const REASON_PHRASES: Readonly<Record<number, string>> = {
+  101: "Switching Protocols",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  422: "Unprocessable Entity",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+export interface AnswerContext {
+  readonly clock: SessionClock;
+  readonly lingerTimes: LingerTimes;
+}
+
+/** The head of a response on a socket that Node's HTTP server has let go. Lines stay in the given order and case. */
+export function encodeResponseHead(status: number, headers: HeaderList, statusMessage?: string): string {
+  const phrase = statusMessage ?? REASON_PHRASES[status] ?? "Unknown";
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join("")}\r\n`;
+}
+
+/** Refuses an upgrade with a Status that kubectl decodes, and closes: a refused connection is never used again. */
+export function refuseUpgrade(socket: Duplex, error: StatusError, context: AnswerContext): void {
+  const body = Buffer.from(statusBody(error.status, MAX_UPGRADE_STATUS_BYTES));
+  answerAndClose(socket, error.code, statusHeaders(error.status), body, context);
+}
+
+/** Answers an upgrade with a whole body and closes the connection, or the HTTP/2 stream, once the client has had the chance to read it. */
+export function answerAndClose(
+  socket: Duplex,
+  status: number,
+  headers: HeaderList,
+  body: Uint8Array,
+  context: AnswerContext,
+): void {
+  if (!socket.writable) return;
+  const lines: HeaderLine[] = [
+    ...headers,
+    ["Content-Length", String(body.byteLength)],
+    ["Connection", "close"],
+    ["Date", new Date().toUTCString()],
+  ];
+  if (isHttp2Stream(socket)) {
+    socket.respond(http2ResponseHeaders(status, lines));
+    socket.end(body);
+    // What the client still sends is not wanted (RFC 9113 section 8.1).
+    socket.close(constants.NGHTTP2_NO_ERROR);
+    return;
+  }
+  const head = encodeResponseHead(status, lines);
+  socket.cork();
+  socket.write(head);
+  socket.write(body);
+  socket.uncork();
+  finishAndLinger(socket, context.lingerTimes, context.clock);
+}

@@ -1,0 +1,69 @@
+import type { Duplex } from "node:stream";
+import type { AuditLog } from "../access/audit/audit-log.ts";
+import { AuditTrail } from "../access/audit/audit-trail.ts";
+import type { UserInfo } from "../access/authn/authenticator.ts";
+import type { Attributes } from "../access/authz/authorizer.ts";
+import { switchedStatusOf } from "../http/answer-switched.ts";
+import { headerValue } from "../http/header-list.ts";
+import type { HttpDownstream } from "../http/http-downstream.ts";
+import type { StreamingRequest } from "../sessions/streaming-request.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
+
+/** What audit must know of a listener's requests. */
+export interface AuditedRoutes {
+  /** What an authorizer would be asked about this request. */
+  attributesOf(user: UserInfo, incoming: IncomingStreaming): Attributes;
+  /** The answer's head and its end are events of their own. */
+  isLongRunning(url: URL): boolean;
+}
+
+/** The record of one request, begun before anything is decided. */
+export function auditTrailOf(
+  incoming: IncomingStreaming,
+  audit: AuditLog,
+  routes: AuditedRoutes,
+): AuditTrail {
+  const { target, url, headers, remoteAddress, sourceAddresses } = incoming;
+  const request = {
+    requestUri: target,
+    sourceAddresses: sourceAddresses ?? [remoteAddress],
+    userAgent: headerValue(headers, "user-agent") ?? "",
+    isLongRunning: routes.isLongRunning(url),
+  };
+  return new AuditTrail(audit, request, (user) => routes.attributesOf(user, incoming));
+}
+
+/** A plain request is over when its answer is out, or its client has left. */
+export function completeWithResponse(trail: AuditTrail, downstream: HttpDownstream): void {
+  downstream.onClose(() => trail.complete({ code: downstream.status }));
+}
+
+/** An upgrade that went to the API server is over when the connection, or the HTTP/2 stream, is. */
+export function completeWithSocket(trail: AuditTrail, socket: Duplex): void {
+  const answer = { code: switchedStatusOf(socket) };
+  trail.started(answer);
+  if (socket.destroyed) trail.complete(answer);
+  else socket.once("close", () => trail.complete(answer));
+}
+
+/** nginx's code for a client that did not wait for its answer. */
+export const CLIENT_LEFT = { status: "Failure", message: "the client left", code: 499 } as const;
+
+const OPTIONS_KINDS = {
+  exec: "PodExecOptions",
+  attach: "PodAttachOptions",
+  portforward: "PodPortForwardOptions",
+};
+
+/** The options of a streaming request as the object that Kubernetes decodes them into. */
+export function requestedOptions(request: StreamingRequest): object {
+  const { subresource, container, command, streams, ports } = request;
+  const kind = { kind: OPTIONS_KINDS[subresource], apiVersion: "v1" };
+  if (subresource === "portforward") return { ...kind, ...(ports.length > 0 && { ports }) };
+  return {
+    ...kind,
+    ...streams,
+    ...(container !== undefined && { container }),
+    ...(command.length > 0 && { command }),
+  };
+}

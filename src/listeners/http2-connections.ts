@@ -1,0 +1,145 @@
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Limits } from "../config/limits.ts";
+import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
+import { contain, containEvents } from "../observability/faults.ts";
+import { settlesWithin } from "./settles-within.ts";
+
+/** One stream's request as it came. */
+export interface Http2Request {
+  readonly stream: ServerHttp2Stream;
+  readonly pseudo: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  /** The connection that it is a stream of. */
+  readonly socket: Socket;
+}
+
+export interface Http2Handlers {
+  /** Anything but CONNECT. */
+  onRequest(request: Http2Request): void;
+  /** Extended CONNECT (RFC 8441), and plain CONNECT, which has no `:protocol`. */
+  onConnect(request: Http2Request): void;
+}
+
+export type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderBytes" | "socketBufferBytes">;
+
+/** A connection without an open stream is closed after this long, as kube-apiserver closes its own. */
+export const HTTP2_IDLE_MS = 90_000;
+
+/** Of one connection, over all its streams: room for a few that send at full speed while others stand still. */
+const CONNECTION_WINDOW_BYTES = 1024 * 1024;
+
+/** Frames that a peer may get wrong, or streams that it may have refused, before its connection ends. */
+const MAX_INVALID_FRAMES = 10;
+const MAX_REJECTED_STREAMS = 100;
+
+/**
+ * The HTTP/2 connections of a listener, each with the bounds that stand against floods: streams at a time, header bytes and lines,
+ * frames that are wrong (docs/limits.md). Rapid resets (CVE-2023-44487) and CONTINUATION floods (CVE-2024-27983) are stopped by nghttp2.
+ */
+export class Http2Connections {
+  readonly #server: Http2Server;
+  readonly #idleMs: number;
+  /** How many streams each has open. */
+  readonly #sessions = new Map<ServerHttp2Session, number>();
+  #isDraining = false;
+
+  constructor(limits: Http2Limits, handlers: Http2Handlers, idleMs: number = HTTP2_IDLE_MS) {
+    this.#idleMs = idleMs;
+    this.#server = createServer({
+      settings: {
+        enableConnectProtocol: true,
+        maxConcurrentStreams: limits.maxHttp2Streams,
+        maxHeaderListSize: limits.maxRequestHeaderBytes,
+        // What one stream's peer may send that nobody reads: the same as on a connection of its own.
+        initialWindowSize: limits.socketBufferBytes,
+      },
+      // Bounded by bytes here, each pair counting 32 and more: past these node:http2 resets, past `maxRequestHeaders` we answer.
+      maxHeaderListPairs: limits.maxRequestHeaderBytes,
+      maxSendHeaderBlockLength: MAX_SENT_HEADER_BLOCK_BYTES,
+      maxSessionInvalidFrames: MAX_INVALID_FRAMES,
+      maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
+    });
+    this.#server.on("session", (session) => this.#opened(session));
+    // A peer that breaks off, or breaks the protocol: its session is over, and 'close' follows.
+    this.#server.on("sessionError", () => {});
+    const onStream = (
+      stream: ServerHttp2Stream,
+      pseudo: IncomingHttpHeaders,
+      _flags: number,
+      rawHeaders: readonly string[],
+    ): void => {
+      // Where its connection is ended for what the peer did, every open stream says so, answered or not: unheard, it would end the process.
+      stream.on("error", () => {});
+      const { session } = stream;
+      if (session?.socket === undefined) return;
+      const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };
+      const abort = (): void => stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      containEvents(stream, "listener", abort);
+      contain(
+        "listener",
+        () => (pseudo[":method"] === "CONNECT" ? handlers.onConnect(request) : handlers.onRequest(request)),
+        abort,
+      );
+      // What it came for is answered; the next is for another connection.
+      if (this.#isDraining && !session.closed) session.close();
+    };
+    this.#server.on("stream", onStream);
+  }
+
+  /** A connection whose peer is known to speak HTTP/2. */
+  accept(socket: Duplex): void {
+    this.#server.emit("connection", socket);
+    // The client has closed: as Go's server and nginx take it. Node would keep the connection, and its streams their backends'.
+    socket.once("end", () => socket.destroy());
+  }
+
+  /**
+   * GOAWAY to all: streams that are open go on, and no connection takes more than it has. It names the last stream that is served, so that a
+   * client sends what comes behind elsewhere; after a first one without that name node:http2 would drop streams without a word.
+   */
+  drain(): void {
+    this.#isDraining = true;
+    for (const session of this.#sessions.keys()) session.close();
+  }
+
+  /** Resolves when the connections without an open stream have sent what they had to, or after `timeoutMs`. To be called after `drain`. */
+  async flushed(timeoutMs: number): Promise<void> {
+    const ending = [...this.#sessions].filter(([, openStreams]) => openStreams === 0);
+    const ended = ending.map(([session]) => new Promise<void>((resolve) => session.once("close", resolve)));
+    await settlesWithin(Promise.all(ended), timeoutMs);
+  }
+
+  #opened(session: ServerHttp2Session): void {
+    this.#sessions.set(session, 0);
+    session.once("close", () => this.#sessions.delete(session));
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    let timer: NodeJS.Timeout | undefined;
+    const idle = (): void => {
+      timer = setTimeout(() => session.close(), this.#idleMs).unref();
+    };
+    idle();
+    session.on("stream", (stream: ServerHttp2Stream) => {
+      clearTimeout(timer);
+      this.#sessions.set(session, this.#openStreamsOf(session) + 1);
+      stream.once("close", () => {
+        const openStreams = this.#openStreamsOf(session) - 1;
+        if (this.#sessions.has(session)) this.#sessions.set(session, openStreams);
+        if (openStreams === 0 && !session.closed) idle();
+      });
+    });
+    session.once("close", () => clearTimeout(timer));
+  }
+
+  #openStreamsOf(session: ServerHttp2Session): number {
+    return this.#sessions.get(session) ?? 0;
+  }
+}

@@ -1,0 +1,41 @@
+import type { Duplex } from "node:stream";
+import type { AuditTrail } from "../access/audit/audit-trail.ts";
+import type { PeerCertificates } from "../access/authn/authenticator.ts";
+import type { HeaderList } from "../http/header-list.ts";
+
+/** What a request begins with, whichever version of HTTP brought it; a WebSocket on an HTTP/2 stream is told as the upgrade that it is. */
+export interface RequestHead {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: HeaderList;
+  /** Its connection. */
+  readonly socket: Duplex;
+}
+
+/** What was learned of a request before it was refused. */
+export interface RequestNotes {
+  /** The name of the user it is for, once that is known. */
+  user?: string;
+  /** Its refusal has its line in the log. */
+  isLogged?: boolean;
+}
+
+/** A request as it came from the wire, whichever event of the HTTP server brought it. */
+export interface IncomingStreaming {
+  readonly method: string;
+  readonly url: URL;
+  /** As it came, for whom it is forwarded to. */
+  readonly target: string;
+  readonly headers: HeaderList;
+  readonly peer?: PeerCertificates | undefined;
+  /** Of the connection. */
+  readonly remoteAddress: string;
+  /** The client's own address first, then those of the proxies that are trusted to tell it. */
+  readonly sourceAddresses?: readonly string[];
+  /** The connection is that of a proxy of ours. */
+  readonly isPeerTrusted?: boolean;
+  /** What the log says of a refusal. */
+  readonly notes?: RequestNotes | undefined;
+  /** The audit record of this request; absent when nothing is recorded. */
+  readonly trail?: AuditTrail | undefined;
+}

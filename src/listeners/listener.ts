@@ -1,0 +1,295 @@
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import type { AuditTrail } from "../access/audit/audit-trail.ts";
+import { genericError, internalError, StatusError, tooManyRequests } from "../api/status.ts";
+import { UNREAD_BODY_LINGER_MS } from "../http/forward-options.ts";
+import { headerListOf } from "../http/header-list.ts";
+import type { HttpDownstream } from "../http/http-downstream.ts";
+import { Http1Downstream } from "../http/http1-downstream.ts";
+import { Http1Turns, http1OptionsOf } from "../http/http1-turns.ts";
+import { Http2Downstream } from "../http/http2-downstream.ts";
+import { abortSocket } from "../net/abort-socket.ts";
+import { UpstreamError } from "../net/upstream-error.ts";
+import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
+import { HandshakeRefusal } from "../sessions/client-handshake.ts";
+import type { ListenerContext } from "../sessions/context.ts";
+import { PendingClient } from "../sessions/pending-client.ts";
+import type { AnswerContext } from "./answer.ts";
+import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
+import { capConnections } from "./connection-cap.ts";
+import { Http2Connections } from "./http2-connections.ts";
+import type { IncomingStreaming, RequestHead } from "./incoming-request.ts";
+import { peerCertificatesOf } from "./peer-certificates.ts";
+import { PlainRequests } from "./plain-requests.ts";
+import { requireOneSpelling } from "./request-path.ts";
+import { type ServingTls, tlsOptionsOf } from "./serving-tls.ts";
+import { webSocketRequestOf } from "./websocket-stream.ts";
+
+/** What a listener serves. Whatever is refused is thrown as a StatusError, and written in the listener's own words. */
+export interface ListenerRoutes extends AuditedRoutes {
+  handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
+  handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
+  refuse(downstream: HttpDownstream, refusal: StatusError): void;
+  refuseUpgrade(socket: Duplex, refusal: StatusError, context: AnswerContext): void;
+}
+
+export interface ListenerOptions {
+  /** Absent: plain HTTP. */
+  readonly tls?: ServingTls | undefined;
+  /** HTTP/2 is offered to TLS clients, and spoken with those that choose it. */
+  readonly http2?: boolean | undefined;
+}
+
+/** A server and what it does with requests, which may as well have come to another one (the front door). */
+export interface Listener {
+  /** For connections. Not yet listening. */
+  readonly server: Server;
+  readonly plainRequests: PlainRequests;
+  /** Answers a plain request that came on `socket`. Never rejects. */
+  answerRequest(downstream: HttpDownstream, socket: Duplex): Promise<void>;
+  /** Answers a request for an upgrade: on its connection, with `early` bytes of it read, or on an HTTP/2 stream. Never rejects. */
+  answerUpgrade(request: RequestHead, client: Duplex, early: Buffer): Promise<void>;
+  /** No connection takes another request than those that it has. */
+  drain(): void;
+  /** Resolves when what is queued of HTTP/2 answers has left, or after `timeoutMs`. To be called after `drain`. */
+  flushed(timeoutMs: number): Promise<void>;
+}
+
+/** As kube-apiserver says it. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** A listener with every bound that clients meet before they are known. Not yet listening. */
+export function createListener(
+  gateway: ListenerContext,
+  routes: ListenerRoutes,
+  options: ListenerOptions,
+): Listener {
+  const { limits, timeouts } = gateway;
+  const httpOptions = http1OptionsOf(limits, timeouts);
+  const server =
+    options.tls === undefined
+      ? createHttpServer(httpOptions)
+      : createHttpsServer({
+          ...httpOptions,
+          ...tlsOptionsOf(options.tls, timeouts.handshakeMs, options.http2),
+        });
+  server.maxHeadersCount = 0;
+  capConnections(server, {
+    maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
+    isExempt: (address) => gateway.edge.isTrustedProxy(address),
+    onRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
+  });
+
+  const plainRequests = new PlainRequests(limits.maxConcurrentRequests, () => server.close());
+  const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
+    answerRequest: async (downstream, socket) => {
+      const abort = (): void => downstream.abort();
+      try {
+        downstream.contain("request", abort);
+        if (plainRequests.add(downstream)) return await answerRequest(downstream, socket, gateway, routes);
+        // kube-apiserver's words.
+        const refusal = tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
+        await refuse(downstream, refusal, routes);
+      } catch (error) {
+        settleFault("request", error, abort);
+      }
+    },
+    answerUpgrade: async (request, client, early) => {
+      const abort = (): void => abortSocket(client);
+      try {
+        containEvents(client, "request", abort);
+        await answerUpgrade(request, client, early, gateway, routes);
+      } catch (error) {
+        settleFault("request", error, abort);
+      }
+    },
+  };
+  const turns = new Http1Turns();
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    const begin = (): void =>
+      void listener.answerRequest(new Http1Downstream(request, response), request.socket);
+    contain("listener", begin, () => response.destroy());
+  };
+  server.on("request", (request, response) => turns.take(request, response, serve));
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (turns.isBusy(socket)) {
+      socket.destroy();
+      return;
+    }
+    const { method = "GET", url: target = "/" } = request;
+    const headers = headerListOf(request.rawHeaders);
+    const begin = (): void => void listener.answerUpgrade({ method, target, headers, socket }, socket, head);
+    contain("listener", begin, () => socket.destroy());
+  });
+  const http2 = options.tls !== undefined && options.http2 === true ? http2For(gateway, listener) : undefined;
+  if (http2 !== undefined) serveByAlpn(server, http2);
+  return {
+    ...listener,
+    server,
+    plainRequests,
+    drain: () => {
+      plainRequests.drain();
+      http2?.drain();
+    },
+    flushed: async (timeoutMs) => await http2?.flushed(timeoutMs),
+  };
+}
+
+function http2For(
+  { limits }: ListenerContext,
+  { answerRequest, answerUpgrade }: Pick<Listener, "answerRequest" | "answerUpgrade">,
+): Http2Connections {
+  // Who is not known may not ask again and again on one connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
+  const leaveUnknown = async (stream: ServerHttp2Stream, answered: Promise<void>): Promise<void> => {
+    const { session } = stream;
+    await answered;
+    if (stream.sentHeaders?.[":status"] === 401 && session?.closed === false) session.close();
+  };
+  return new Http2Connections(limits, {
+    onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
+      const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
+      // As Node does by itself for HTTP/1.1.
+      if (pseudo.expect === "100-continue") downstream.sendContinue();
+      void leaveUnknown(stream, answerRequest(downstream, socket));
+    },
+    onConnect: (request) => {
+      const webSocket = webSocketRequestOf(request);
+      if (webSocket === undefined) return;
+      void leaveUnknown(request.stream, answerUpgrade(webSocket, request.stream, Buffer.alloc(0)));
+    },
+  });
+}
+
+/** Node's HTTPS server takes every connection for HTTP/1.1; those that chose HTTP/2 go past it. */
+function serveByAlpn(server: Server, http2: Http2Connections): void {
+  const serveHttp1 = server.listeners("secureConnection") as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners("secureConnection");
+  server.on("secureConnection", (socket: TLSSocket) => {
+    if (socket.alpnProtocol === "h2") http2.accept(socket);
+    else for (const serve of serveHttp1) serve.call(server, socket);
+  });
+}
+
+async function answerRequest(
+  downstream: HttpDownstream,
+  socket: Duplex,
+  gateway: ListenerContext,
+  routes: ListenerRoutes,
+): Promise<void> {
+  let trail: AuditTrail | undefined;
+  let incoming: IncomingStreaming | undefined;
+  try {
+    const { method, target, headers } = downstream;
+    incoming = incomingOf({ method, target, headers, socket }, gateway, routes);
+    trail = incoming.trail;
+    if (trail !== undefined) completeWithResponse(trail, downstream);
+    await routes.handleRequest(incoming, downstream);
+  } catch (error) {
+    const refusal = statusErrorOf(error);
+    logRefusal(incoming, refusal, gateway);
+    trail?.complete(refusal.status);
+    await refuse(downstream, refusal, routes);
+  }
+}
+
+async function refuse(
+  downstream: HttpDownstream,
+  refusal: StatusError,
+  routes: Pick<ListenerRoutes, "refuse">,
+): Promise<void> {
+  routes.refuse(downstream, refusal);
+  if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
+}
+
+async function answerUpgrade(
+  request: RequestHead,
+  socket: Duplex,
+  early: Buffer,
+  gateway: ListenerContext,
+  routes: ListenerRoutes,
+): Promise<void> {
+  const client = new PendingClient(socket, early);
+  const answerContext = { clock: gateway.clock, lingerTimes: gateway.timeouts };
+  let trail: AuditTrail | undefined;
+  let incoming: IncomingStreaming | undefined;
+  try {
+    incoming = incomingOf(request, gateway, routes);
+    trail = incoming.trail;
+    requireAllowedOrigin(incoming, gateway);
+    await routes.handleUpgrade(incoming, client);
+  } catch (error) {
+    client.release();
+    if (error instanceof UpstreamError && error.code === "aborted") {
+      trail?.complete(CLIENT_LEFT);
+      socket.destroy();
+    } else if (error instanceof HandshakeRefusal) {
+      trail?.complete({ code: error.status });
+      error.writeTo(socket, answerContext);
+    } else {
+      const refusal = statusErrorOf(error);
+      logRefusal(incoming, refusal, gateway);
+      trail?.complete(refusal.status);
+      routes.refuseUpgrade(socket, refusal, answerContext);
+    }
+  }
+}
+
+const MAX_LOGGED_PATH = 256;
+
+/** A request that may not be made has one line: a session's is written where it is counted. Not the query, which may hold a token. */
+function logRefusal(
+  incoming: IncomingStreaming | undefined,
+  { code, message: reason }: StatusError,
+  { logger }: ListenerContext,
+): void {
+  if (incoming === undefined || incoming.notes?.isLogged === true || (code !== 401 && code !== 403)) return;
+  const { method, url, remoteAddress, notes } = incoming;
+  const path = url.pathname.slice(0, MAX_LOGGED_PATH);
+  logger.info({ method, path, remoteAddress, user: notes?.user, code, reason }, "request refused");
+}
+
+/** An error that is no answer is a fault of ours: logged whole, answered without details. */
+function statusErrorOf(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  reportFault("request", error);
+  return internalError("the gateway failed to handle the request");
+}
+
+/** Throws StatusError 403 for web pages that may not open sessions with what their browser adds. */
+function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: ListenerContext): void {
+  const refusal = edge.originRefusal(incoming);
+  if (refusal === undefined) return;
+  metrics.access.connectionRefused("origin");
+  throw refusal;
+}
+
+function incomingOf(
+  { method, target, headers, socket }: RequestHead,
+  { edge, audit, limits }: ListenerContext,
+  routes: ListenerRoutes,
+): IncomingStreaming {
+  requireOneSpelling(target);
+  if (headers.length > limits.maxRequestHeaders) throw genericError(431, "too many header lines");
+  const { remoteAddress = "" } = socket as Socket;
+  const incoming = {
+    method,
+    target,
+    url: new URL(`http://gateway${target}`),
+    headers,
+    peer: peerCertificatesOf(socket),
+    remoteAddress,
+    sourceAddresses: edge.sourceAddressesOf(headers, remoteAddress),
+    isPeerTrusted: edge.isTrustedProxy(remoteAddress),
+    notes: {},
+  };
+  return audit === undefined ? incoming : { ...incoming, trail: auditTrailOf(incoming, audit, routes) };
+}

@@ -1,0 +1,52 @@
+import { requestAttributes } from "../access/authz/request-attributes.ts";
+import { badRequest } from "../api/status.ts";
+import type { HttpDownstream } from "../http/http-downstream.ts";
+import { handleStreaming } from "../legs/api-server/handle-streaming.ts";
+import { prepareStreaming } from "../legs/api-server/prepare-streaming.ts";
+import type { GatewayContext } from "../sessions/context.ts";
+import type { PendingClient } from "../sessions/pending-client.ts";
+import { matchStreamingPath } from "../sessions/streaming-request.ts";
+import { refuseUpgrade } from "./answer.ts";
+import { completeWithSocket } from "./audit-request.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
+import { createListener, type Listener, type ListenerOptions } from "./listener.ts";
+import { writeStatus } from "./write-status.ts";
+
+/** What is not a streaming subresource: answered from manifests, or forwarded to an API server. */
+export interface OtherRequests {
+  handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
+  handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
+}
+
+/** The listener of the API-server leg. Not yet listening. */
+export function createApiServer(
+  gateway: GatewayContext,
+  other: OtherRequests,
+  options: ListenerOptions,
+): Listener {
+  return createListener(
+    gateway,
+    {
+      async handleRequest(incoming, downstream) {
+        const path = matchStreamingPath(incoming.url.pathname);
+        if (path === undefined) return await other.handleRequest(incoming, downstream);
+        // Refused for whatever is wrong first, and at last for not being an upgrade: Kubernetes takes `Connection: x-upgrade` for
+        // one, the HTTP parser does not.
+        await prepareStreaming(path, incoming, gateway);
+        throw badRequest("Upgrade request required");
+      },
+      async handleUpgrade(incoming, client) {
+        const path = matchStreamingPath(incoming.url.pathname);
+        if (path !== undefined) return await handleStreaming(path, incoming, client, gateway);
+        await other.handleUpgrade(incoming, client);
+        if (incoming.trail !== undefined) completeWithSocket(incoming.trail, client.socket);
+      },
+      refuse: (downstream, { status }) => writeStatus(downstream, status),
+      refuseUpgrade,
+      attributesOf: (user, { method, url }) =>
+        requestAttributes(user, { method, path: url.pathname, query: url.searchParams }),
+      isLongRunning: (url) => matchStreamingPath(url.pathname) !== undefined,
+    },
+    options,
+  );
+}

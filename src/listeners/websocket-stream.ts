@@ -1,0 +1,36 @@
+import { randomBytes } from "node:crypto";
+import { headerListOf, withoutHeaders } from "../http/header-list.ts";
+import { upgradeHeaders, withoutHopByHop } from "../http/hop-by-hop.ts";
+import { http1Lines } from "../http/http2-headers.ts";
+import type { Http2Request } from "./http2-connections.ts";
+import type { RequestHead } from "./incoming-request.ts";
+
+export const NOT_IMPLEMENTED = 501;
+
+/**
+ * A WebSocket on an HTTP/2 stream (extended CONNECT, RFC 8441) as the upgrade that it would be over HTTP/1.1; everything behind it sees
+ * no difference. Undefined for what else CONNECT may ask for, which has been answered then: plain CONNECT would make a forward
+ * proxy of this gateway.
+ */
+export function webSocketRequestOf({
+  stream,
+  pseudo,
+  rawHeaders,
+  socket,
+}: Http2Request): RequestHead | undefined {
+  stream.on("error", () => {});
+  // A reset without an error reads like a half-close, and for as long as nobody reads like nothing at all. It is the end of both ways.
+  stream.once("aborted", () => setImmediate(() => stream.destroy()));
+  if (pseudo[":protocol"] !== "websocket") {
+    stream.respond({ ":status": NOT_IMPLEMENTED, "content-type": "text/plain; charset=utf-8" });
+    stream.end("only websocket is served by extended CONNECT\n");
+    return undefined;
+  }
+  const lines = http1Lines(headerListOf(rawHeaders), pseudo[":authority"]);
+  const headers = [
+    ...upgradeHeaders(withoutHeaders(withoutHopByHop(lines), ["sec-websocket-key"]), "websocket"),
+    // HTTP/2 has no key: the stream itself proves that the client meant a WebSocket (RFC 8441 section 5). Nodes ask for one.
+    ["Sec-WebSocket-Key", randomBytes(16).toString("base64")] as const,
+  ];
+  return { method: "GET", target: pseudo[":path"] ?? "", headers, socket };
+}

@@ -1,0 +1,19 @@
+import { STATUS_CODES } from "node:http";
+import type { HeaderLine, HeaderList } from "../http/header-list.ts";
+import type { HttpDownstream } from "../http/http-downstream.ts";
+
+/** A whole answer of our own, with its length and the date. */
+export function writeAnswer(
+  downstream: HttpDownstream,
+  status: number,
+  headers: HeaderList,
+  body: Uint8Array,
+): void {
+  const lines: HeaderLine[] = [
+    ...headers,
+    ["Content-Length", String(body.byteLength)],
+    ["Date", new Date().toUTCString()],
+  ];
+  const hasBody = downstream.method !== "HEAD" && body.byteLength > 0;
+  downstream.respondWhole(status, STATUS_CODES[status] ?? "", lines, hasBody ? [body] : [], []);
+}

@@ -1,0 +1,95 @@
+import type { NodeCircuit } from "../config/node-streaming.ts";
+
+export type CircuitState = "closed" | "open" | "half-open";
+
+/** Whether a node may be dialled now. A `trial` is the one dial that finds out whether a dead node is back. */
+export type Admission =
+  | { readonly kind: "dial" }
+  | { readonly kind: "trial" }
+  | { readonly kind: "refused"; readonly reason: string; readonly retryInMs: number };
+
+/**
+ * Keeps clients from waiting, one after the other, for a node that does not answer. Times are milliseconds of one monotonic clock.
+ *
+ *   closed -- `failures` dials fail in a row, or a probe says dead --> open
+ *   open -- the pause is over --> half-open: one trial, everybody else is refused at once
+ *   half-open -- the trial reached the node --> closed;  it did not --> open, for twice as long
+ */
+export class CircuitBreaker {
+  readonly #settings: NodeCircuit;
+  #failures = 0;
+  #reason = "";
+  /** 0 while the circuit is closed. */
+  #pauseMs = 0;
+  #openUntilMs = 0;
+  #isTrialRunning = false;
+
+  constructor(settings: NodeCircuit) {
+    this.#settings = settings;
+  }
+
+  admit(nowMs: number): Admission {
+    if (this.#pauseMs === 0) return { kind: "dial" };
+    if (nowMs >= this.#openUntilMs && !this.#isTrialRunning) {
+      this.#isTrialRunning = true;
+      return { kind: "trial" };
+    }
+    return {
+      kind: "refused",
+      reason: this.#reason,
+      retryInMs: Math.max(0, this.#openUntilMs - nowMs),
+    };
+  }
+
+  /** The node answered something, or a probe says that it is there. */
+  succeeded(): void {
+    this.#failures = 0;
+    this.#pauseMs = 0;
+    this.#isTrialRunning = false;
+  }
+
+  /** A dial failed. Dials that began before the circuit opened do not make the pause longer. */
+  failed(nowMs: number, reason: string, wasTrial: boolean): void {
+    this.#reason = reason;
+    this.#failures += 1;
+    if (wasTrial) this.#isTrialRunning = false;
+    const opensNow = this.#pauseMs === 0 && this.#failures >= this.#settings.failures;
+    if (opensNow || wasTrial) this.#open(nowMs);
+  }
+
+  /** A trial ended without a verdict: the client left. */
+  abandoned(): void {
+    this.#isTrialRunning = false;
+  }
+
+  /** A probe says that the node is dead; it has thresholds of its own. */
+  declaredDead(nowMs: number, reason: string): void {
+    this.#reason = reason;
+    this.#failures = Math.max(this.#failures, this.#settings.failures);
+    if (!this.#isTrialRunning) this.#open(nowMs);
+  }
+
+  state(nowMs: number): CircuitState {
+    if (this.#pauseMs === 0) return "closed";
+    return nowMs >= this.#openUntilMs ? "half-open" : "open";
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Why the last dial failed; "" when none did. */
+  get reason(): string {
+    return this.#reason;
+  }
+
+  retryInMs(nowMs: number): number {
+    return this.#pauseMs === 0 ? 0 : Math.max(0, this.#openUntilMs - nowMs);
+  }
+
+  #open(nowMs: number): void {
+    const { retryMs, maxRetryMs } = this.#settings;
+    this.#pauseMs = this.#pauseMs === 0 ? retryMs : Math.min(this.#pauseMs * 2, maxRetryMs);
+    this.#openUntilMs = nowMs + this.#pauseMs;
+  }
+}

@@ -1,0 +1,63 @@
+import type { Node } from "../api/objects.ts";
+import { StatusError } from "../api/status.ts";
+import { type LocateOptions, type NodeEndpoint, nodeEndpointOf } from "../cluster/locate.ts";
+import type { NodeStreaming } from "../config/node-streaming.ts";
+import { joinHostPort } from "../net/go-dial-error.ts";
+import type { KnownNodes, LearnedNode } from "./known-nodes.ts";
+import type { NodeCapability } from "./node-capability.ts";
+import { declaresWebSocket, modeOf } from "./streaming-mode.ts";
+
+/** All that decides how sessions reach a node, as `/debug/nodes` and `sluice explain node/NAME` show it. */
+export interface DescribedNode {
+  readonly name: string;
+  /** host:port as dialled; absent where the node can not be reached. */
+  readonly address?: string;
+  /** Why not. */
+  readonly problem?: string;
+  readonly declaredFeatures: readonly string[];
+  /** Who set `capability.mode`. */
+  readonly modeSource: string;
+  readonly capability: NodeCapability;
+  /** Absent: no session has asked for the node lately, and no probe has spoken of it. */
+  readonly learned?: LearnedNode;
+}
+
+export interface DescribeOptions {
+  readonly locate: LocateOptions;
+  readonly streaming: NodeStreaming;
+  /** Absent: only what is configured and declared. */
+  readonly known?: Pick<KnownNodes, "capabilityOf" | "learnedOf"> | undefined;
+}
+
+export function describeNode(node: Node, { locate, streaming, known }: DescribeOptions): DescribedNode {
+  const place = placeOf(node, locate);
+  const endpoint = "endpoint" in place ? place.endpoint : withoutAddress(node);
+  const { mode, source } = modeOf(endpoint, streaming);
+  const learned = known?.learnedOf(endpoint);
+  const declared = { declaresWebSocket: declaresWebSocket(endpoint), mode, avoidedPaths: [] };
+  return {
+    name: endpoint.name,
+    ...("endpoint" in place
+      ? { address: joinHostPort(place.endpoint.host, place.endpoint.port) }
+      : { problem: place.problem }),
+    declaredFeatures: endpoint.declaredFeatures,
+    modeSource: source,
+    capability: known?.capabilityOf(endpoint) ?? declared,
+    ...(learned && { learned }),
+  };
+}
+
+function placeOf(node: Node, locate: LocateOptions): { endpoint: NodeEndpoint } | { problem: string } {
+  try {
+    return { endpoint: nodeEndpointOf(node, locate) };
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return { problem: error.message };
+  }
+}
+
+function withoutAddress({ metadata, spec, status, ...rest }: Node): NodeEndpoint {
+  const anywhere = [{ type: "InternalIP", address: "" }];
+  const node = { ...rest, metadata, ...(spec && { spec }), status: { ...status, addresses: anywhere } };
+  return nodeEndpointOf(node, { preferredAddressTypes: ["InternalIP"], defaultKubeletPort: 0 });
+}

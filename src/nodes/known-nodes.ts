@@ -1,0 +1,215 @@
+import { nodeUnreachable, type StatusError } from "../api/status.ts";
+import type { NodeEndpoint } from "../cluster/locate.ts";
+import type { NodeCircuit, NodeStreaming } from "../config/node-streaming.ts";
+import type { NodeMetrics } from "../observability/node-metrics.ts";
+import { CircuitBreaker, type CircuitState } from "./circuit-breaker.ts";
+import {
+  type NodeCapability,
+  type PathFailure,
+  WEBSOCKET_PATHS,
+  type WebSocketPath,
+} from "./node-capability.ts";
+import { PathMemory } from "./path-memory.ts";
+import { declaresWebSocket, modeOf } from "./streaming-mode.ts";
+
+export interface KnownNodesOptions {
+  readonly streaming: NodeStreaming;
+  readonly circuit: NodeCircuit;
+  /** Past it the node that was not asked for longest is forgotten. */
+  readonly maxNodes: number;
+  /** A node that nobody asked for this long is forgotten. */
+  readonly forgetAfterMs: number;
+  readonly clock: { now(): number };
+  readonly metrics: NodeMetrics;
+}
+
+/** One dial of a node, whose outcome must be told, once; later calls do nothing. */
+export interface DialTicket {
+  /** The node answered, whatever it said. */
+  answered(): void;
+  /** It could not be reached, or said nothing. `reason` is shown to later clients: it must hold no secret. */
+  failed(reason: string): void;
+  /** Nothing was learned: the client left, or we did not dial. */
+  abandoned(): void;
+}
+
+/** What was learned of one node. */
+export interface LearnedNode {
+  readonly circuit: {
+    readonly state: CircuitState;
+    readonly failures: number;
+    readonly reason: string;
+    readonly retryInMs: number;
+  };
+  readonly paths: Readonly<Record<WebSocketPath, LearnedPath>>;
+}
+
+export interface LearnedPath {
+  readonly successes: number;
+  readonly failures: number;
+  readonly lastFailure: PathFailure | undefined;
+  /** 0: the path is taken. */
+  readonly retryInMs: number;
+}
+
+/**
+ * What nodes were seen to do, beside what they declare: which WebSocket paths worked and failed, and whether they can be reached at
+ * all. Kept per node and incarnation (a restarted kubelet, another runtime or address is a new node), bounded in number and time.
+ */
+export class KnownNodes {
+  readonly #options: KnownNodesOptions;
+  /** In order of their last use, the longest unused first. */
+  readonly #nodes = new Map<string, KnownNode>();
+
+  constructor(options: KnownNodesOptions) {
+    this.#options = options;
+    options.metrics.observe(() => this.#counts());
+  }
+
+  capabilityOf(node: NodeEndpoint): NodeCapability {
+    const nowMs = this.#options.clock.now();
+    const known = this.#nodes.get(node.name);
+    const paths = known?.incarnation === node.incarnation ? known.paths : undefined;
+    return {
+      declaresWebSocket: declaresWebSocket(node),
+      mode: modeOf(node, this.#options.streaming).mode,
+      avoidedPaths: WEBSOCKET_PATHS.filter((path) => paths?.[path].isAvoided(nowMs) === true),
+    };
+  }
+
+  /** Leave to dial the node, or a StatusError 503 thrown at once that says why not. */
+  admit(node: NodeEndpoint): DialTicket {
+    const { clock, metrics } = this.#options;
+    const known = this.#touch(node);
+    const admission = known.breaker.admit(clock.now());
+    if (admission.kind === "refused") {
+      metrics.dialRefused();
+      throw unreachable(node.name, known.breaker.failures, admission.reason, admission.retryInMs);
+    }
+    let isOpen = true;
+    const once = (settle: () => void) => () => {
+      if (isOpen) settle();
+      isOpen = false;
+    };
+    return {
+      answered: once(() => known.breaker.succeeded()),
+      failed: (reason) =>
+        once(() => {
+          metrics.dialFailed();
+          known.breaker.failed(clock.now(), reason, admission.kind === "trial");
+        })(),
+      abandoned: once(() => {
+        if (admission.kind === "trial") known.breaker.abandoned();
+      }),
+    };
+  }
+
+  recordSuccess(node: NodeEndpoint, path: WebSocketPath): void {
+    this.#touch(node).paths[path].succeeded();
+    this.#options.metrics.pathSucceeded(path);
+  }
+
+  recordFailure(node: NodeEndpoint, path: WebSocketPath, how: PathFailure): void {
+    this.#touch(node).paths[path].failed(this.#options.clock.now(), how);
+    this.#options.metrics.pathFailed(path, how);
+  }
+
+  /** What whoever probes nodes found. A dead node is refused without a dial until it is found alive, or a trial reaches it. */
+  reportProbe(name: string, isHealthy: boolean, reason: string): void {
+    const known = this.#nodes.get(name) ?? this.#add(name, undefined);
+    if (isHealthy) known.breaker.succeeded();
+    else known.breaker.declaredDead(this.#options.clock.now(), reason);
+  }
+
+  /** Undefined for a node of which nothing was learned. */
+  learnedOf({ name, incarnation }: Pick<NodeEndpoint, "name" | "incarnation">): LearnedNode | undefined {
+    this.#forgetUnused();
+    const known = this.#nodes.get(name);
+    if (known === undefined || (known.incarnation ?? incarnation) !== incarnation) return undefined;
+    const nowMs = this.#options.clock.now();
+    const { breaker, paths } = known;
+    const learnedPath = (path: PathMemory): LearnedPath => ({
+      successes: path.successes,
+      failures: path.failures,
+      lastFailure: path.lastFailure,
+      retryInMs: path.retryInMs(nowMs),
+    });
+    return {
+      circuit: {
+        state: breaker.state(nowMs),
+        failures: breaker.failures,
+        reason: breaker.reason,
+        retryInMs: breaker.retryInMs(nowMs),
+      },
+      paths: { command: learnedPath(paths.command), tunnel: learnedPath(paths.tunnel) },
+    };
+  }
+
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  #touch({ name, incarnation }: NodeEndpoint): KnownNode {
+    const found = this.#nodes.get(name);
+    // A probe may have spoken of a node whose incarnation it does not know.
+    const isSame = found !== undefined && (found.incarnation ?? incarnation) === incarnation;
+    if (!isSame) return this.#add(name, incarnation);
+    found.incarnation = incarnation;
+    found.usedMs = this.#options.clock.now();
+    this.#nodes.delete(name);
+    this.#nodes.set(name, found);
+    return found;
+  }
+
+  #add(name: string, incarnation: string | undefined): KnownNode {
+    this.#forgetUnused();
+    const { streaming, circuit, maxNodes, clock } = this.#options;
+    const known: KnownNode = {
+      incarnation,
+      usedMs: clock.now(),
+      breaker: new CircuitBreaker(circuit),
+      paths: { command: new PathMemory(streaming), tunnel: new PathMemory(streaming) },
+    };
+    this.#nodes.delete(name);
+    this.#nodes.set(name, known);
+    if (this.#nodes.size > maxNodes) this.#nodes.delete(this.#nodes.keys().next().value ?? "");
+    return known;
+  }
+
+  #forgetUnused(): void {
+    const oldestMs = this.#options.clock.now() - this.#options.forgetAfterMs;
+    for (const [name, { usedMs }] of this.#nodes) {
+      if (usedMs >= oldestMs) return;
+      this.#nodes.delete(name);
+    }
+  }
+
+  #counts() {
+    this.#forgetUnused();
+    const nowMs = this.#options.clock.now();
+    const nodes = [...this.#nodes.values()];
+    const avoiding = (path: WebSocketPath) =>
+      nodes.filter(({ paths }) => paths[path].isAvoided(nowMs)).length;
+    return {
+      remembered: nodes.length,
+      dead: nodes.filter(({ breaker }) => breaker.state(nowMs) !== "closed").length,
+      avoided: { command: avoiding("command"), tunnel: avoiding("tunnel") },
+    };
+  }
+}
+
+interface KnownNode {
+  incarnation: string | undefined;
+  usedMs: number;
+  readonly breaker: CircuitBreaker;
+  readonly paths: Readonly<Record<WebSocketPath, PathMemory>>;
+}
+
+function unreachable(name: string, failures: number, reason: string, retryInMs: number): StatusError {
+  const seconds = Math.max(1, Math.ceil(retryInMs / 1_000));
+  const times = failures === 1 ? "once" : `${failures} times in a row`;
+  return nodeUnreachable(
+    `error dialing backend: node ${JSON.stringify(name)} failed ${times} and is not dialled for ${seconds}s: ${reason}`,
+    seconds,
+  );
+}

@@ -1,0 +1,28 @@
+import type { NodeEndpoint } from "../cluster/locate.ts";
+import {
+  isStreamingMode,
+  type NodeStreaming,
+  STREAMING_ANNOTATION,
+  type StreamingMode,
+} from "../config/node-streaming.ts";
+import { EXTEND_WEBSOCKETS_TO_KUBELET } from "./node-capability.ts";
+
+/** A node's mode, and who said so. */
+export interface ChosenMode {
+  readonly mode: StreamingMode;
+  readonly source: string;
+}
+
+/** The configuration's word about this node, then the node's annotation, then the configuration's word about all. */
+export function modeOf({ name, streaming }: NodeEndpoint, { mode, nodes }: NodeStreaming): ChosenMode {
+  const configured = nodes.get(name);
+  if (configured !== undefined) return { mode: configured, source: "configuration of this node" };
+  if (isStreamingMode(streaming)) return { mode: streaming, source: `annotation ${STREAMING_ANNOTATION}` };
+  // A wrong annotation must not take a node's sessions away.
+  const ignored = streaming === undefined ? "" : `, annotation ${STREAMING_ANNOTATION} has no known value`;
+  return { mode, source: `configuration of all nodes${ignored}` };
+}
+
+export function declaresWebSocket({ declaredFeatures }: NodeEndpoint): boolean {
+  return declaredFeatures.includes(EXTEND_WEBSOCKETS_TO_KUBELET);
+}

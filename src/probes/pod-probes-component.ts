@@ -1,0 +1,113 @@
+import type { Pod, PodStatus } from "../api/objects.ts";
+import { SERVICE_NAME_LABEL } from "../api/service-objects.ts";
+import type { ClusterStore } from "../cluster/cluster-store.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { EventRecorder } from "../kubernetes/event-recorder.ts";
+import { commandsIn, endContainer } from "../legs/kubelet/container-probes.ts";
+import type { CriRuntime } from "../legs/kubelet/cri-runtime.ts";
+import { PodStatuses } from "../legs/kubelet/pod-statuses.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import { withPodReadiness } from "./pods/endpoint-readiness.ts";
+import { PodProbes } from "./pods/pod-probes.ts";
+import type { RunProbe } from "./run-probe.ts";
+import type { ProbeState } from "./worker/probe-state.ts";
+import type { TimerWheel } from "./worker/timer-wheel.ts";
+
+/** MAJOR.MINOR in `User-Agent: kube-probe/MAJOR.MINOR`. */
+export const USER_AGENT_VERSION = "1.36";
+
+/** The node leg: where its containers are. */
+export interface ProbedNode {
+  readonly nodeName: string;
+  readonly runtime: CriRuntime;
+}
+
+export interface PodProbeParts {
+  /** Its pods are probed when `podProbes` names it: containers by the runtime's word, exec and restarts by the runtime. */
+  readonly node?: ProbedNode | undefined;
+  readonly store: ClusterStore;
+  /** Writes to a live cluster, whose controllers see to the endpoints; absent: the store is all there is. */
+  readonly publishStatus?: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
+  /** Where Events about containers go, whole; absent: only the log has them, summed up. */
+  readonly events?: Pick<EventRecorder, "record"> | undefined;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** Another process has probed before: what it found of pods, as their statuses have it, counts until there are verdicts. */
+  readonly isSuccessor?: boolean;
+}
+
+export interface BuiltPodProbes {
+  /** For `/debug/probes`. */
+  list(): readonly ProbeState[];
+  stop(): void;
+}
+
+/** Probes the containers of the pods on the nodes that `podProbes` names. */
+export function probePods(
+  { podProbes, featureGates }: GatewayConfiguration,
+  { store, metrics, logger, node, publishStatus, events, isSuccessor }: PodProbeParts,
+  wheel: TimerWheel,
+  runProbe: RunProbe,
+): BuiltPodProbes {
+  const ours = new Set(podProbes.nodeNames);
+  const runtime = node !== undefined && ours.has(node.nodeName) ? node.runtime : undefined;
+  const pods = new PodProbes({
+    pods: store,
+    isOurs: ({ spec }) => ours.has(spec.nodeName ?? ""),
+    publish: publishStatus ?? ((pod, status) => publishToStore(store, pod, status)),
+    restart: runtime && ((request) => endContainer(runtime, request)),
+    runCommand: runtime && ((containerId) => commandsIn(runtime, containerId)),
+    wheel,
+    runProbe,
+    gates: {
+      H2CContainerProbe: featureGates.isEnabled("H2CContainerProbe"),
+      GRPCContainerProbeTLS: featureGates.isEnabled("GRPCContainerProbeTLS"),
+    },
+    userAgentVersion: USER_AGENT_VERSION,
+    series: (labels) => metrics.probes.series(labels),
+    // The whole text quotes bodies and outputs, which no log may hold.
+    onEvent: (pod, container, event) => {
+      const { namespace, name } = pod.metadata;
+      const { reason, cause, summary } = event;
+      logger.warn({ namespace, pod: name, container, reason, cause }, summary);
+      void events?.record(pod, container, event);
+    },
+    onProblem: (what, error) => logger.error({ error }, what),
+  });
+  const statuses =
+    runtime &&
+    new PodStatuses({
+      runtime,
+      onStatus: ({ namespace, name, status }) => {
+        const uid = store.getPod(namespace, name)?.metadata.uid;
+        if (uid !== undefined) pods.reportStatus(uid, status);
+      },
+      onProblem: (error) => logger.error({ error }, "the runtime could not be asked about its containers"),
+    });
+  pods.start(isSuccessor);
+  statuses?.start();
+  return {
+    list: () => pods.list(),
+    stop: () => {
+      statuses?.stop();
+      pods.stop();
+    },
+  };
+}
+
+/** Conditions of the pod, and of its addresses in EndpointSlices: what decides who gets traffic. */
+export function publishToStore(store: ClusterStore, pod: Pod, status: PodStatus): void {
+  const { resourceVersion: _, ...metadata } = pod.metadata;
+  const { namespace = "" } = metadata;
+  store.upsert({ ...pod, metadata, status });
+  const isReady = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+  for (const slice of store.list("EndpointSlice", namespace)) {
+    const service = store.get("Service", namespace, slice.metadata.labels?.[SERVICE_NAME_LABEL] ?? "");
+    const publishesNotReady = service?.spec?.publishNotReadyAddresses === true;
+    const judged = withPodReadiness(slice, { ...pod, status }, isReady, publishesNotReady);
+    if (judged === slice) continue;
+    const { resourceVersion: __, ...sliceMetadata } = judged.metadata;
+    store.upsert({ ...judged, metadata: sliceMetadata });
+  }
+}

@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Pod, PodStatus } from "../api/objects.ts";
+import type { ClusterStore } from "../cluster/cluster-store.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { KnownNodes } from "../nodes/known-nodes.ts";
+import { type BuiltProbes, buildProbes, type ProbeParts } from "./component.ts";
+import { publishToStore } from "./pod-probes-component.ts";
+import { isLasting, keyOfFinding, type ProbeFinding } from "./probe-update.ts";
+
+export interface SharedProbes extends BuiltProbes {
+  /** What the process that probes for all has found. */
+  learn(findings: readonly ProbeFinding[]): void;
+  /** This process probes for all from now on. After another one (`isSuccessor`) what that one found counts until there are verdicts. */
+  begin(isSuccessor: boolean): Promise<void>;
+}
+
+/** Probes of one of several processes: another one's findings until it is this one's turn, its own from then on, told to the others. */
+export function buildSharedProbes(
+  configuration: GatewayConfiguration,
+  parts: ProbeParts,
+  share: (findings: readonly ProbeFinding[]) => void,
+): SharedProbes {
+  const { store, nodes, publishStatus, logger } = parts;
+  const learned = new LearnedFindings(store, nodes);
+  const stops: (() => void)[] = [() => learned.stop()];
+  let own: BuiltProbes | undefined;
+  let isStopped = false;
+  return {
+    isGatewayHealthy: (name) => own?.isGatewayHealthy(name) ?? !learned.isDead("gateway", name),
+    listProbes: () => own?.listProbes() ?? [],
+    learn: (findings) => learned.learn(findings),
+    begin: async (isSuccessor) => {
+      if (isStopped) return;
+      logger.info({ isSuccessor }, "this process probes for all");
+      learned.stop();
+      own = await buildProbes(configuration, {
+        ...parts,
+        isSuccessor,
+        share,
+        wasHealthy: (kind, name) => !learned.isDead(kind, name),
+      });
+      stops.push(own.stop);
+      // A live cluster tells everybody by itself.
+      if (publishStatus === undefined) {
+        const ours = new Set(configuration.podProbes.nodeNames);
+        const isOurs = ({ spec }: Pod): boolean => ours.has(spec.nodeName ?? "");
+        stops.push(sharePodStatuses(store, isOurs, learned.pods, share));
+      }
+      if (isStopped) for (const stop of stops) stop();
+    },
+    stop: () => {
+      isStopped = true;
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+type PodFinding = Extract<ProbeFinding, { readonly kind: "pod" }>;
+
+/** What another process has found, in the store and the nodes of this one. */
+class LearnedFindings {
+  readonly #store: ClusterStore;
+  readonly #nodes: Pick<KnownNodes, "reportProbe">;
+  readonly #pods = new Map<string, PodFinding>();
+  readonly #dead = new Set<string>();
+  readonly #unsubscribe: () => void;
+
+  constructor(store: ClusterStore, nodes: Pick<KnownNodes, "reportProbe">) {
+    this.#store = store;
+    this.#nodes = nodes;
+    // Manifests that are read again bring statuses of their own.
+    this.#unsubscribe = store.subscribe(({ object }) => {
+      if (object.kind !== "Pod") return;
+      const { namespace = "", name } = object.metadata;
+      const known = this.#pods.get(keyOfFinding({ kind: "pod", namespace, name, status: undefined }));
+      // A listener of the store's does not change it.
+      if (known !== undefined && !isDeepStrictEqual(known.status, object.status)) {
+        queueMicrotask(() => this.#applyAgain(known));
+      }
+    });
+  }
+
+  learn(findings: readonly ProbeFinding[]): void {
+    for (const finding of findings) {
+      const key = keyOfFinding(finding);
+      if (finding.kind === "pod") {
+        if (isLasting(finding)) this.#pods.set(key, finding);
+        else this.#pods.delete(key);
+        this.#apply(finding);
+        continue;
+      }
+      if (isLasting(finding)) this.#dead.add(key);
+      else this.#dead.delete(key);
+      if (finding.kind === "node") this.#nodes.reportProbe(finding.name, finding.isHealthy, finding.reason);
+    }
+  }
+
+  isDead(kind: "node" | "gateway", name: string): boolean {
+    return this.#dead.has(`${kind}/${name}`);
+  }
+
+  get pods(): readonly PodFinding[] {
+    return [...this.#pods.values()];
+  }
+
+  /** Nothing is written any more; what was learned stays known. */
+  stop(): void {
+    this.#unsubscribe();
+  }
+
+  #applyAgain(finding: PodFinding): void {
+    if (this.#pods.get(keyOfFinding(finding)) === finding) this.#apply(finding);
+  }
+
+  #apply({ namespace, name, status }: PodFinding): void {
+    const pod = this.#store.getPod(namespace, name);
+    if (pod === undefined || status === undefined) return;
+    publishToStore(this.#store, pod, status);
+  }
+}
+
+/** Tells what the store says of our pods: all at first, then what has changed in a turn of the event loop. */
+function sharePodStatuses(
+  store: ClusterStore,
+  isOurs: (pod: Pod) => boolean,
+  known: readonly PodFinding[],
+  share: (findings: readonly ProbeFinding[]) => void,
+): () => void {
+  const told = new Map<string, PodStatus>();
+  const changed = new Map<string, Omit<PodFinding, "status">>();
+  const tell = (): void => {
+    const findings: PodFinding[] = [];
+    for (const pod of changed.values()) {
+      const found = store.getPod(pod.namespace, pod.name);
+      const status = found !== undefined && isOurs(found) ? found.status : undefined;
+      const finding = { ...pod, status };
+      const key = keyOfFinding(finding);
+      if (isDeepStrictEqual(status, told.get(key))) continue;
+      if (status === undefined) told.delete(key);
+      else told.set(key, status);
+      findings.push(finding);
+    }
+    changed.clear();
+    if (findings.length > 0) share(findings);
+  };
+  const heard = (pod: Omit<PodFinding, "status">): void => {
+    // What probes make of a change is in the store before that.
+    if (changed.size === 0) setImmediate(tell);
+    changed.set(keyOfFinding({ ...pod, status: undefined }), pod);
+  };
+  const heardOf = ({ metadata: { namespace = "", name } }: Pod): void =>
+    heard({ kind: "pod", namespace, name });
+  for (const { status, ...pod } of known) {
+    if (status !== undefined) told.set(keyOfFinding({ ...pod, status }), status);
+    heard(pod);
+  }
+  for (const pod of store.listPods()) if (isOurs(pod)) heardOf(pod);
+  return store.subscribe(({ object }) => {
+    if (object.kind === "Pod" && isOurs(object)) heardOf(object);
+  });
+}

@@ -1,0 +1,143 @@
+import type { ProbeHandler } from "../api/probe-objects.ts";
+import type { ClusterStore } from "../cluster/cluster-store.ts";
+import { nodeEndpointOf } from "../cluster/locate.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { UpstreamProbe } from "../config/upstream-probes.ts";
+import { endpointOfUrl } from "../net/endpoint-of-url.ts";
+import type { KnownNodes } from "../nodes/known-nodes.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { KubeletOptions } from "../sessions/context.ts";
+import { USER_AGENT_VERSION } from "./pod-probes-component.ts";
+import { errored } from "./probe-result.ts";
+import type { ProbeFinding } from "./probe-update.ts";
+import type { RunProbe } from "./run-probe.ts";
+import { UpstreamProbes, type UpstreamTarget } from "./upstream/upstream-probes.ts";
+import type { TimerWheel } from "./worker/timer-wheel.ts";
+
+export interface UpstreamProbeParts {
+  readonly store: ClusterStore;
+  readonly nodes: Pick<KnownNodes, "reportProbe">;
+  readonly kubelet: KubeletOptions;
+  readonly logger: Logger;
+  /** What another process found of nodes and gateways; absent: all are alive. */
+  readonly wasHealthy?: ((kind: "node" | "gateway", name: string) => boolean) | undefined;
+  /** Tells what is found of nodes and gateways to other processes. */
+  readonly share?: ((findings: readonly ProbeFinding[]) => void) | undefined;
+}
+
+/** Every node of the cluster, as nodes come and go; verdicts go to the circuit breaker. */
+export function probeNodes(
+  probe: UpstreamProbe,
+  { store, nodes, kubelet, logger, wasHealthy, share }: UpstreamProbeParts,
+  wheel: TimerWheel,
+  runProbe: RunProbe,
+): () => void {
+  const probes = new UpstreamProbes({
+    timing: timingOf(probe),
+    wheel,
+    wasHealthy: wasHealthy && ((name) => wasHealthy("node", name)),
+    report: (name, isHealthy, reason) => {
+      nodes.reportProbe(name, isHealthy, reason);
+      share?.([{ kind: "node", name, isHealthy, reason }]);
+      logger.warn({ node: name, isHealthy, reason }, isHealthy ? "a node is back" : "a node is found dead");
+    },
+  });
+  const refresh = (): void => {
+    probes.setTargets(
+      store.listNodes().map(
+        (node): UpstreamTarget => ({
+          name: node.metadata.name,
+          attempt: async (timeoutMs, signal) => {
+            try {
+              const endpoint = await kubelet.endpointOf(nodeEndpointOf(node, kubelet));
+              return await run(runProbe, probe, endpoint, timeoutMs, signal);
+            } catch (error) {
+              // A name or an address that is not to be dialled says nothing about the node.
+              return errored(error instanceof Error ? error.message : String(error));
+            }
+          },
+        }),
+      ),
+    );
+  };
+  const unsubscribe = store.subscribe(({ type, object }) => {
+    if (object.kind !== "Node") return;
+    refresh();
+    // Nobody probes it any more, and nobody is to believe that it is dead when it comes again.
+    if (type === "DELETED")
+      share?.([{ kind: "node", name: object.metadata.name, isHealthy: true, reason: "" }]);
+  });
+  refresh();
+  return () => {
+    unsubscribe();
+    probes.stop();
+  };
+}
+
+/** The upstreams of streaming gateways. */
+export async function probeGateways(
+  probe: UpstreamProbe,
+  { listeners }: GatewayConfiguration,
+  { logger, wasHealthy, share }: UpstreamProbeParts,
+  wheel: TimerWheel,
+  runProbe: RunProbe,
+): Promise<UpstreamProbes> {
+  const targets: UpstreamTarget[] = [];
+  for (const { name, upstream } of listeners.ingress?.streamingGateways ?? []) {
+    if (upstream === undefined) continue;
+    const endpoint = await endpointOfUrl(upstream.url, upstream);
+    targets.push({ name, attempt: (timeoutMs, signal) => run(runProbe, probe, endpoint, timeoutMs, signal) });
+  }
+  const probes = new UpstreamProbes({
+    timing: timingOf(probe),
+    wheel,
+    wasHealthy: wasHealthy && ((name) => wasHealthy("gateway", name)),
+    report: (gateway, isHealthy, reason) => {
+      share?.([{ kind: "gateway", name: gateway, isHealthy, reason }]);
+      logger.warn(
+        { gateway, isHealthy, reason },
+        isHealthy ? "a gateway is back" : "a gateway is found dead",
+      );
+    },
+  });
+  probes.setTargets(targets);
+  return probes;
+}
+
+function run(
+  runProbe: RunProbe,
+  probe: UpstreamProbe,
+  { host, port }: { readonly host: string; readonly port: number },
+  timeoutMs: number,
+  signal: AbortSignal,
+) {
+  return runProbe(
+    handlerOf(probe, port),
+    { host, containerPorts: [] },
+    {
+      timeoutMs,
+      signal,
+      userAgentVersion: USER_AGENT_VERSION,
+      // Whoever writes a configuration file asks for what it says.
+      gates: { H2CContainerProbe: true, GRPCContainerProbeTLS: true },
+    },
+  );
+}
+
+function handlerOf({ handler }: UpstreamProbe, usualPort: number): ProbeHandler {
+  const port = handler.port ?? usualPort;
+  switch (handler.type) {
+    case "tcpSocket":
+      return { tcpSocket: { port } };
+    case "grpc":
+      return { grpc: { port, service: handler.service, mode: handler.mode } };
+    case "httpGet": {
+      const { path, scheme, protocol } = handler;
+      return { httpGet: { port, path, scheme, protocol } };
+    }
+  }
+}
+
+function timingOf({ handler: _, ...timing }: UpstreamProbe) {
+  return { initialDelaySeconds: 0, ...timing };
+}

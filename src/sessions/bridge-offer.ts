@@ -1,0 +1,73 @@
+import {
+  LEGACY_SUBPROTOCOLS,
+  PORT_FORWARD_PROTOCOL,
+  parsePortsQuery,
+  tunnelOffers,
+  tunnelSubprotocolOf,
+} from "../../protocols/portforward/index.ts";
+import { CRI_WEBSOCKET_VERSIONS, SPDY_VERSIONS } from "../../protocols/remotecommand/index.ts";
+import { type HeaderList, headerValues } from "../http/header-list.ts";
+import type { StreamingRequest, Subresource } from "./streaming-request.ts";
+
+/** What a client whose protocol ends at a bridge gets to speak, or the refusal in the words of Kubernetes' own servers. */
+export type BridgedProtocol =
+  | { readonly ok: true; readonly protocol: string }
+  | {
+      readonly ok: false;
+      readonly status: number;
+      readonly headers: HeaderList;
+      readonly body: string;
+    };
+
+/** What we offer, as a client, to an upstream that only passes WebSocket. */
+export function upstreamProtocolOf(subresource: Subresource): string {
+  return subresource === "portforward" ? tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL) : "v5.channel.k8s.io";
+}
+
+/** The first of the client's offers that is known; "" is a WebSocket without a subprotocol, which is the oldest form. */
+export function bridgedProtocolOf({ subresource, offer, headers, ports }: StreamingRequest): BridgedProtocol {
+  const isPortForward = subresource === "portforward";
+  if (offer.transport === "spdy") {
+    const accepted = isPortForward ? [PORT_FORWARD_PROTOCOL] : SPDY_VERSIONS;
+    return spdyProtocolOf(offer.protocols, accepted, headers);
+  }
+  const offered = offer.transport === "websocket" ? offer.protocols : [];
+  const tunnels = tunnelOffers(offered).map(({ subprotocol }) => subprotocol);
+  if (isPortForward && tunnels.length === 0) {
+    // The query as a kubelet would get it.
+    const parsed = parsePortsQuery(ports.length === 0 ? [] : [ports.join(",")]);
+    if (!parsed.ok) return { ok: false, status: 400, headers: [], body: `${parsed.reason}\n` };
+  }
+  if (offered.length === 0) return { ok: true, protocol: "" };
+  const known: readonly string[] = isPortForward
+    ? [...tunnels, ...LEGACY_SUBPROTOCOLS]
+    : CRI_WEBSOCKET_VERSIONS;
+  const protocol = offered.find((name) => known.includes(name));
+  // golang.org/x/net/websocket answers so, without a word.
+  return protocol === undefined ? { ok: false, status: 403, headers: [], body: "" } : { ok: true, protocol };
+}
+
+/** k8s.io/streaming's negotiation. */
+function spdyProtocolOf(
+  offered: readonly string[],
+  accepted: readonly string[],
+  headers: HeaderList,
+): BridgedProtocol {
+  const refused = (status: number, problem: string, lines: HeaderList = []): BridgedProtocol => {
+    return { ok: false, status, headers: lines, body: `unable to upgrade: ${problem}\n` };
+  };
+  if (offered.length === 0) {
+    const values = headerValues(headers, "x-stream-protocol-version");
+    const count = new Set(headers.map(([name]) => name.toLowerCase())).size;
+    const problem =
+      values.length === 0
+        ? `does not exist in request with ${count} headers`
+        : `contains [${values.join(" ")}], but no valid protocols`;
+    return refused(400, `header X-Stream-Protocol-Version ${problem}`);
+  }
+  const protocol = offered.find((name) => accepted.includes(name));
+  if (protocol !== undefined) return { ok: true, protocol };
+  const names = `client supports [${offered.join(" ")}], server accepts [${accepted.join(" ")}]`;
+  const lines = accepted.map((name) => ["X-Accepted-Stream-Protocol-Versions", name] as const);
+  return refused(403, `unable to negotiate protocol: ${names}`, lines);
+}

@@ -1,0 +1,105 @@
+import type { Duplex } from "node:stream";
+import {
+  CHANNEL,
+  ChannelDemux,
+  lastWordOf,
+  type RemoteCommandSpec,
+  specOf,
+} from "../../../../protocols/remotecommand/index.ts";
+import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import { sendChannelMessage } from "../channel-message.ts";
+import type { SessionContext } from "../session.ts";
+import { clientEnd, WebSocketConnection } from "../websocket-connection.ts";
+import type {
+  CommandClient,
+  CommandClientHandler,
+  CommandClientOptions,
+  OutputStream,
+} from "./command-client.ts";
+
+const CLOSE_NORMAL = 1000;
+const NOTHING: Uint8Array = new Uint8Array(0);
+
+/**
+ * An exec or attach over one of the WebSocket protocols before v5, of which we are the server. They have no end of stdin: it ends with
+ * the connection (kubernetes/kubernetes#89899).
+ */
+export class ChannelCommandClient implements CommandClient {
+  readonly socket: Duplex;
+  readonly isReady = true;
+  readonly isSpdy = false;
+  readonly #handler: CommandClientHandler;
+  readonly #options: CommandClientOptions;
+  readonly #spec: RemoteCommandSpec;
+  readonly #webSocket: WebSocketConnection;
+
+  constructor(
+    socket: Duplex,
+    handler: CommandClientHandler,
+    options: CommandClientOptions & { readonly webSocketLimits: WebSocketLimits },
+    { clock, lingerTimes, timeouts }: SessionContext,
+  ) {
+    this.socket = socket;
+    this.#handler = handler;
+    this.#options = options;
+    this.#spec = specOf(options.version);
+    const demux = new ChannelDemux(this.#spec, {
+      onChannelData: (channel, part) => this.#received(channel, part),
+      onChannelClose: () => {},
+    });
+    this.#webSocket = new WebSocketConnection(
+      socket,
+      {
+        onMessage: (part, isFirst, isLast) => demux.push(part, isFirst, isLast),
+        onEnd: (end) => handler.onEnd(clientEnd(end)),
+      },
+      {
+        role: "server",
+        limits: options.webSocketLimits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.webSocketPingMs,
+        pongIntervalMs: timeouts.unsolicitedPongMs,
+      },
+    );
+  }
+
+  /** The first message names the first output channel and carries nothing: it tells the client that the channels are open. */
+  start(): void {
+    const { stdout, stderr } = this.#options.requested;
+    const first = stdout ? CHANNEL.STDOUT : stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
+    sendChannelMessage(this.#webSocket, this.#spec, first, NOTHING);
+    this.#handler.onReady();
+  }
+
+  receive(chunk: Uint8Array): void {
+    this.#webSocket.receive(chunk);
+  }
+
+  tick(nowMs: number): void {
+    this.#webSocket.tick(nowMs);
+  }
+
+  sendOutput(stream: OutputStream, part: Uint8Array): void {
+    const channel = stream === "stdout" ? CHANNEL.STDOUT : CHANNEL.STDERR;
+    sendChannelMessage(this.#webSocket, this.#spec, channel, part);
+  }
+
+  finish(status: Uint8Array): void {
+    const word = lastWordOf(this.#options.version, status);
+    if (word.byteLength > 0) sendChannelMessage(this.#webSocket, this.#spec, CHANNEL.ERROR, word);
+    this.leave();
+  }
+
+  leave(): void {
+    this.#webSocket.close(CLOSE_NORMAL, "");
+  }
+
+  /** Channels that only the server writes, unknown ones and those not asked for are dropped, as wsstream drops them. */
+  #received(channel: number, part: Uint8Array): void {
+    const { stdin, tty } = this.#options.requested;
+    if (part.byteLength === 0) return;
+    if (channel === CHANNEL.STDIN && stdin) this.#handler.onInput(part);
+    else if (channel === CHANNEL.RESIZE && tty) this.#handler.onResize(part);
+  }
+}

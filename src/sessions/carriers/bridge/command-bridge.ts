@@ -1,0 +1,156 @@
+import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import { feed } from "../../../net/feed.ts";
+import type { Leg } from "../../../net/leg.ts";
+import { type Conclusion, failedBy } from "../command-result.ts";
+import { OverdueEnd } from "../overdue-end.ts";
+import { reportEnd } from "../report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { SessionLimits, terminalWarning } from "../session-limits.ts";
+import type { CommandClient, CommandClientHandler } from "./command-client.ts";
+import { V5Upstream } from "./v5-upstream.ts";
+
+export interface CommandBridgeOptions {
+  readonly webSocketLimits: WebSocketLimits;
+  /** Whether stdout is a terminal's, where a warning may be written. */
+  readonly hasTerminal: boolean;
+  /** The client's end of the session, on `downstream`'s socket. */
+  clientOf(handler: CommandClientHandler): CommandClient;
+}
+
+/**
+ * Carries one exec or attach of a client that does not speak WebSocket v5 over an upstream that speaks nothing else.
+ *
+ * Both upgrades are done when it starts, and the command runs: its output is left in the upstream's socket until the client has opened
+ * its streams. The end is the upstream's word, in the client's words; an upstream that ends without one becomes a failure that says so,
+ * never silence, which clients take for exit code 0.
+ */
+export class CommandBridge implements StreamingSession {
+  readonly #context: SessionContext;
+  readonly #client: CommandClient;
+  readonly #upstream: V5Upstream;
+  readonly traffic: Traffic;
+  readonly #limits: SessionLimits;
+  readonly #overdueEnd = new OverdueEnd();
+  readonly #startedMs: number;
+  readonly #hasTerminal: boolean;
+  readonly #upstreamLeg: Leg;
+  #early: Conclusion | undefined;
+  #isOver = false;
+
+  constructor(downstream: Leg, upstream: Leg, options: CommandBridgeOptions, context: SessionContext) {
+    this.#context = context;
+    this.#upstreamLeg = upstream;
+    this.#hasTerminal = options.hasTerminal;
+    this.#startedMs = context.clock.now();
+    this.traffic = new Traffic(this.#startedMs);
+    this.#limits = new SessionLimits(this.#startedMs, context.timeouts);
+    this.#client = options.clientOf({
+      onReady: () => this.#clientIsReady(),
+      onInput: (part) => {
+        this.traffic.upstreamBytes += part.byteLength;
+        this.#upstream.sendInput(part);
+      },
+      onInputEnd: () => this.#upstream.endInput(),
+      onResize: (part) => this.#upstream.resize(part),
+      onEnd: (end) => this.#clientEnded(end),
+    });
+    this.#upstream = new V5Upstream(
+      upstream,
+      {
+        onOutput: (stream, part) => {
+          this.traffic.downstreamBytes += part.byteLength;
+          this.#client.sendOutput(stream, part);
+        },
+        onStatus: () => this.#overdueEnd.statusCame(context.clock.now()),
+        onEnd: (conclusion) => this.#upstreamEnded(conclusion),
+      },
+      options.webSocketLimits,
+      context,
+    );
+    context.clock.add(this);
+    feed(
+      downstream.socket,
+      upstream.socket,
+      (chunk) => this.#client.receive(chunk),
+      context.bandwidth?.direction(),
+    );
+    this.#client.start();
+    upstream.socket.cork();
+    if (downstream.head.byteLength > 0) this.#client.receive(downstream.head);
+    upstream.socket.uncork();
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    this.#client.tick(nowMs);
+    this.#upstream.tick(nowMs);
+    const { streamCreationMs } = this.#context.timeouts;
+    if (!this.#client.isReady && nowMs - this.#startedMs >= streamCreationMs) {
+      this.#fail(faultOf("client", "stream-creation-timeout", "the client did not open its streams in time"));
+    } else if (
+      this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#upstreamLeg.socket.isPaused())
+    ) {
+      this.#conclude(this.#upstream.conclude());
+    } else {
+      const due = this.#limits.check(nowMs, this.traffic);
+      if (due?.type === "end") this.end(due.cause, due.message);
+      else if (due?.type === "warn" && this.#hasTerminal && this.#client.isReady) {
+        this.#client.sendOutput("stdout", terminalWarning(due.message));
+      }
+    }
+  }
+
+  end(cause: CauseOfOurs, message: string): void {
+    this.#fail(endOf(cause, message));
+  }
+
+  #clientIsReady(): void {
+    if (this.#isOver) return;
+    if (this.#early !== undefined) {
+      this.#conclude(this.#early);
+      return;
+    }
+    const { socket, head } = this.#upstreamLeg;
+    const downstream = this.#client.socket;
+    feed(socket, downstream, (chunk) => this.#upstream.receive(chunk), this.#context.bandwidth?.direction());
+    if (head.byteLength === 0) return;
+    downstream.cork();
+    this.#upstream.receive(head);
+    downstream.uncork();
+  }
+
+  /** Output is not read before the client can take it, but a broken connection is noticed at once. */
+  #upstreamEnded(conclusion: Conclusion): void {
+    if (this.#isOver) return;
+    if (this.#client.isReady) this.#conclude(conclusion);
+    else this.#early = conclusion;
+  }
+
+  /** What was accepted is still delivered: stdin ends after it. */
+  #clientEnded(end: SessionEnd): void {
+    if (this.#isOver) return;
+    this.#over(end);
+    this.#upstream.leave();
+    this.#client.leave();
+  }
+
+  #fail(end: SessionEnd): void {
+    if (this.#isOver) return;
+    this.#conclude(failedBy(end));
+    this.#upstream.leave();
+  }
+
+  /** All output is passed on: now the status, then the end. */
+  #conclude({ end, status }: Conclusion): void {
+    this.#over(end);
+    this.#client.finish(status);
+  }
+
+  #over(end: SessionEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#context.clock.delete(this);
+    reportEnd(end, this.#client.socket, this.traffic, this.#context, this.#client.isSpdy);
+  }
+}

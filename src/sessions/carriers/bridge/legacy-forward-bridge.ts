@@ -1,0 +1,210 @@
+import {
+  dataChannelOf,
+  encodePortPrefix,
+  errorChannelOf,
+  streamHeaders,
+} from "../../../../protocols/portforward/index.ts";
+import { ProtocolError } from "../../../../protocols/protocol-error.ts";
+import { ChannelDemux, type ChannelFraming } from "../../../../protocols/remotecommand/index.ts";
+import { RST, type SpdyLimits, SpdySession } from "../../../../protocols/spdy/index.ts";
+import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import { feed } from "../../../net/feed.ts";
+import type { Leg } from "../../../net/leg.ts";
+import { sendChannelMessage } from "../channel-message.ts";
+import { reportEnd } from "../report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { SessionLimits } from "../session-limits.ts";
+import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
+import { ForwardedPort } from "./forwarded-port.ts";
+
+const CLOSE_NORMAL = 1000;
+const CLOSE_GOING_AWAY = 1001;
+const CLOSE_INTERNAL_ERROR = 1011;
+
+export interface LegacyForwardOptions {
+  /** In the order of the request: port i has the channels 2i (data) and 2i + 1 (errors). */
+  readonly ports: readonly number[];
+  readonly isBase64: boolean;
+  readonly webSocketLimits: WebSocketLimits;
+  readonly spdyLimits: SpdyLimits;
+}
+
+/**
+ * Carries a port-forward of WebSocket clients before the tunnel, two channels for each port, as pairs of SPDY streams inside of a tunnel,
+ * whose client we are. Every port is one connection, opened at once; it can not be half-closed by the client, and the WebSocket ends
+ * when all connections have.
+ */
+export class LegacyForwardBridge implements StreamingSession {
+  readonly #context: SessionContext;
+  readonly #framing: ChannelFraming;
+  readonly #client: WebSocketConnection;
+  readonly #tunnel: WebSocketConnection;
+  readonly #spdy: SpdySession;
+  readonly #ports: readonly ForwardedPort[];
+  readonly traffic: Traffic;
+  readonly #limits: SessionLimits;
+  readonly #startedMs: number;
+  #unsent: Uint8Array[] = [];
+  #isOver = false;
+
+  constructor(downstream: Leg, upstream: Leg, options: LegacyForwardOptions, context: SessionContext) {
+    const { clock, lingerTimes, timeouts } = context;
+    this.#context = context;
+    this.#framing = { isBase64: options.isBase64, hasClose: false };
+    this.#startedMs = clock.now();
+    this.traffic = new Traffic(this.#startedMs);
+    this.#limits = new SessionLimits(this.#startedMs, timeouts);
+    const demux = new ChannelDemux(this.#framing, {
+      onChannelData: (channel, part) => this.#fromClient(channel, part),
+      onChannelClose: () => {},
+    });
+    const common = { limits: options.webSocketLimits, lingerTimes, clock };
+    const pingIntervalMs = timeouts.webSocketPingMs;
+    this.#client = new WebSocketConnection(
+      downstream.socket,
+      {
+        onMessage: (part, isFirst, isLast) => demux.push(part, isFirst, isLast),
+        onEnd: (end) => this.#clientEnded(end),
+      },
+      { ...common, role: "server", pingIntervalMs, pongIntervalMs: timeouts.unsolicitedPongMs },
+    );
+    this.#tunnel = new WebSocketConnection(
+      upstream.socket,
+      {
+        onMessage: (part, _isFirst, _isLast, isText) => this.#fromUpstream(part, isText),
+        onEnd: (end) => this.#upstreamEnded(end),
+      },
+      { ...common, role: "client", pingIntervalMs, pongIntervalMs: Number.POSITIVE_INFINITY },
+    );
+    this.#spdy = new SpdySession(
+      "client",
+      { send: (bytes) => this.#unsent.push(bytes), onStream: () => RST.REFUSED_STREAM },
+      options.spdyLimits,
+    );
+    feed(
+      upstream.socket,
+      downstream.socket,
+      (chunk) => this.#tunnel.receive(chunk),
+      context.bandwidth?.direction(),
+    );
+    feed(
+      downstream.socket,
+      upstream.socket,
+      (chunk) => this.#client.receive(chunk),
+      context.bandwidth?.direction(),
+    );
+    clock.add(this);
+    downstream.socket.cork();
+    this.#ports = options.ports.map((port, index) => this.#open(port, index));
+    this.#flush();
+    if (upstream.head.byteLength > 0) this.#tunnel.receive(upstream.head);
+    if (downstream.head.byteLength > 0) this.#client.receive(downstream.head);
+    downstream.socket.uncork();
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    this.#client.tick(nowMs);
+    this.#tunnel.tick(nowMs);
+    const hasTimeToOpen = nowMs - this.#startedMs < this.#context.timeouts.streamCreationMs;
+    for (const port of this.#ports) port.tick(nowMs, hasTimeToOpen);
+    this.#flush();
+    this.#endIfAllOver();
+    if (this.#isOver) return;
+    const due = this.#limits.check(nowMs, this.traffic);
+    // A warning has no place among bytes of which nothing is known.
+    if (due?.type === "end") this.end(due.cause, due.message);
+  }
+
+  end(cause: CauseOfOurs, message: string): void {
+    this.#breakOff(endOf(cause, message), CLOSE_GOING_AWAY);
+  }
+
+  #open(port: number, index: number): ForwardedPort {
+    const send = (channel: number, payload: Uint8Array): void =>
+      sendChannelMessage(this.#client, this.#framing, channel, payload);
+    const dataChannel = dataChannelOf(index);
+    const errorChannel = errorChannelOf(index);
+    send(dataChannel, encodePortPrefix(port));
+    send(errorChannel, encodePortPrefix(port));
+    const forwarded = new ForwardedPort(port, {
+      sendData: (part) => {
+        this.traffic.downstreamBytes += part.byteLength;
+        send(dataChannel, part);
+      },
+      sendError: (text) => send(errorChannel, text),
+      now: () => this.#context.clock.now(),
+    });
+    const headers = (streamType: "error" | "data") =>
+      streamHeaders({ streamType, port, requestId: String(index) });
+    const error = this.#spdy.openStream(headers("error"), forwarded.errorHandler);
+    error.finish();
+    forwarded.attach(this.#spdy.openStream(headers("data"), forwarded.dataHandler));
+    return forwarded;
+  }
+
+  /** Odd channels carry errors to the client; nothing is read from them, nor from channels of no port. */
+  #fromClient(channel: number, part: Uint8Array): void {
+    const port = channel % 2 === 0 ? this.#ports[channel / 2] : undefined;
+    if (port === undefined || part.byteLength === 0 || this.#isOver) return;
+    this.traffic.upstreamBytes += part.byteLength;
+    port.write(part);
+    this.#flush();
+  }
+
+  #fromUpstream(part: Uint8Array, isText: boolean): void {
+    if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
+    if (this.#isOver) return;
+    this.#spdy.receive(part);
+    this.#flush();
+    this.#endIfAllOver();
+    if (this.#spdy.isOver)
+      this.#breakOff(endOf("upstream-lost", "the node ended the session"), CLOSE_INTERNAL_ERROR);
+  }
+
+  /** Frames that one read caused leave in one message: a copy, which is masked. */
+  #flush(): void {
+    if (this.#unsent.length === 0) return;
+    const parts = this.#unsent;
+    this.#unsent = [];
+    this.#tunnel.sendMessage(undefined, Buffer.concat(parts));
+  }
+
+  #endIfAllOver(): void {
+    if (this.#isOver || this.#ports.some(({ isOver }) => !isOver)) return;
+    this.#over(endOf("completed", "all connections ended"));
+    this.#client.close(CLOSE_NORMAL, "");
+    this.#tunnel.close(CLOSE_NORMAL, "");
+  }
+
+  /** What was accepted is still delivered, and ends there. */
+  #clientEnded(end: WebSocketEnd): void {
+    if (this.#isOver) return;
+    this.#over(clientEnd(end));
+    for (const port of this.#ports) port.finish();
+    this.#flush();
+    this.#tunnel.close(CLOSE_NORMAL, "");
+  }
+
+  #upstreamEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
+    const end = isProtocolError
+      ? faultOf("node", "protocol-error", `the node broke the protocol: ${reason}`)
+      : endOf("upstream-lost", isClean ? `the node closed the tunnel with ${code}` : reason);
+    this.#breakOff(end, CLOSE_INTERNAL_ERROR);
+  }
+
+  #breakOff(end: SessionEnd, closeCode: number): void {
+    if (this.#isOver) return;
+    for (const port of this.#ports) port.fail(end.message);
+    this.#over(end);
+    this.#client.close(closeCode, end.message.slice(0, 100));
+    this.#tunnel.close(CLOSE_GOING_AWAY, "");
+  }
+
+  #over(end: SessionEnd): void {
+    this.#isOver = true;
+    this.#context.clock.delete(this);
+    reportEnd(end, this.#client.socket, this.traffic, this.#context);
+  }
+}

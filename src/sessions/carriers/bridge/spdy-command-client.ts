@@ -1,0 +1,115 @@
+import type { Duplex } from "node:stream";
+import { lastWordOf, type StreamType, spdyStreamTypes } from "../../../../protocols/remotecommand/index.ts";
+import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../../protocols/spdy/index.ts";
+import type { SessionContext } from "../session.ts";
+import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { SpdyConnection, type SpdyConnectionEnd } from "../spdy-connection.ts";
+import type {
+  CommandClient,
+  CommandClientHandler,
+  CommandClientOptions,
+  OutputStream,
+} from "./command-client.ts";
+
+/**
+ * An exec or attach over SPDY/3.1, v1 to v4, of which we are the server. Nothing is sent before the client has opened its streams: Go's
+ * client loses what arrives together with the 101.
+ */
+export class SpdyCommandClient implements CommandClient {
+  readonly socket: Duplex;
+  readonly isSpdy = true;
+  readonly #handler: CommandClientHandler;
+  readonly #options: CommandClientOptions;
+  readonly #connection: SpdyConnection;
+  readonly #expected: readonly StreamType[];
+  readonly #streams = new Map<StreamType, SpdyStream>();
+
+  constructor(
+    socket: Duplex,
+    handler: CommandClientHandler,
+    options: CommandClientOptions & { readonly spdyLimits: SpdyLimits; readonly maxQueuedBytes: number },
+    { clock, lingerTimes, timeouts }: SessionContext,
+  ) {
+    this.socket = socket;
+    this.#handler = handler;
+    this.#options = options;
+    this.#expected = spdyStreamTypes(options.requested, options.version);
+    this.#connection = new SpdyConnection(
+      socket,
+      { onStream: (stream) => this.#opened(stream), onEnd: (end) => handler.onEnd(endOfClient(end)) },
+      {
+        role: "server",
+        limits: options.spdyLimits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.spdyPingMs,
+        maxQueuedBytes: options.maxQueuedBytes,
+      },
+    );
+  }
+
+  get isReady(): boolean {
+    return this.#streams.size === this.#expected.length;
+  }
+
+  start(): void {}
+
+  receive(chunk: Uint8Array): void {
+    this.socket.cork();
+    this.#connection.receive(chunk);
+    this.socket.uncork();
+  }
+
+  tick(nowMs: number): void {
+    if (this.isReady) this.#connection.tick(nowMs);
+  }
+
+  sendOutput(stream: OutputStream, part: Uint8Array): void {
+    this.#streams.get(stream)?.write(part);
+  }
+
+  finish(status: Uint8Array): void {
+    this.socket.cork();
+    this.#streams.get("stdout")?.finish();
+    this.#streams.get("stderr")?.finish();
+    const error = this.#streams.get("error");
+    error?.write(lastWordOf(this.#options.version, status));
+    error?.finish();
+    // Clients read these to their end, too.
+    this.#streams.get("stdin")?.finish();
+    this.#streams.get("resize")?.finish();
+    this.#connection.finish();
+    this.socket.uncork();
+  }
+
+  leave(): void {
+    this.#connection.leave();
+  }
+
+  /** What was not asked for is answered and dropped, as runtimes do it: clients wait for the answer. */
+  #opened(stream: SpdyStream): SpdyStreamHandler {
+    const type = this.#expected.find((name) => name === stream.headers.get("streamtype"));
+    if (type === undefined || this.#streams.has(type)) return IGNORED;
+    this.#streams.set(type, stream);
+    if (this.isReady) this.#handler.onReady();
+    if (type === "stdin") {
+      return {
+        onData: (part, fin) => {
+          if (part.byteLength > 0) this.#handler.onInput(part);
+          if (fin) this.#handler.onInputEnd();
+        },
+        onEnd: ({ type: how }) => how === "reset" && this.#handler.onInputEnd(),
+      };
+    }
+    if (type !== "resize") return IGNORED;
+    return { onData: (part) => part.byteLength > 0 && this.#handler.onResize(part), onEnd: () => {} };
+  }
+}
+
+function endOfClient({ isProtocolError, reason }: SpdyConnectionEnd): SessionEnd {
+  if (isProtocolError)
+    return faultOf("client", "protocol-error", `the client sent malformed SPDY: ${reason}`);
+  return endOf("client-gone", reason);
+}
+
+const IGNORED: SpdyStreamHandler = { onData: () => {}, onEnd: () => {} };

@@ -1,0 +1,146 @@
+import type { Duplex } from "node:stream";
+import { ProtocolError } from "../../../../protocols/protocol-error.ts";
+import { FrameWalker } from "../../../../protocols/spdy/index.ts";
+import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import { abortSocket } from "../../../net/abort-socket.ts";
+import { feed } from "../../../net/feed.ts";
+import type { Leg } from "../../../net/leg.ts";
+import { finishAndLinger } from "../../../net/linger.ts";
+import type { PortGuard } from "../port-guard.ts";
+import { reportEnd } from "../report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { SessionLimits } from "../session-limits.ts";
+import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
+
+const CLOSE_NORMAL = 1000;
+const CLOSE_GOING_AWAY = 1001;
+const LEFT = "the client ended the session";
+
+/**
+ * Carries one port-forward: bare SPDY/3.1 downstream, the same bytes in binary WebSocket messages upstream (the tunnel's other way round).
+ *
+ * What one read brings leaves as one message. A client that ends its connection ends the tunnel: SPDY servers take it for the end of
+ * everything, and a tunnel has no word for half of it. A side that breaks breaks the other as well.
+ */
+export class TunnelBridge implements StreamingSession {
+  readonly #context: SessionContext;
+  readonly #downstream: Duplex;
+  readonly #webSocket: WebSocketConnection;
+  readonly traffic: Traffic;
+  readonly #limits: SessionLimits;
+  readonly #portGuard: PortGuard | undefined;
+  readonly #clientFrames = new FrameWalker(() => {
+    this.#clientLeaves = true;
+  });
+  #clientLeaves = false;
+  #isOver = false;
+
+  constructor(
+    downstream: Leg,
+    upstream: Leg,
+    limits: WebSocketLimits,
+    context: SessionContext,
+    portGuard?: PortGuard,
+  ) {
+    const { clock, lingerTimes, timeouts } = context;
+    this.#context = context;
+    this.#portGuard = portGuard;
+    const socket = downstream.socket;
+    this.#downstream = socket;
+    this.traffic = new Traffic(clock.now());
+    this.#limits = new SessionLimits(clock.now(), timeouts);
+    this.#webSocket = new WebSocketConnection(
+      upstream.socket,
+      {
+        onMessage: (part, _isFirst, _isLast, isText) => this.#fromUpstream(part, isText),
+        onEnd: (end) => this.#upstreamEnded(end),
+      },
+      {
+        role: "client",
+        limits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.webSocketPingMs,
+        pongIntervalMs: Number.POSITIVE_INFINITY,
+      },
+    );
+    feed(upstream.socket, socket, (chunk) => this.#webSocket.receive(chunk), context.bandwidth?.direction());
+    feed(socket, upstream.socket, (chunk) => this.#fromClient(chunk), context.bandwidth?.direction());
+    socket.on("end", () => this.#clientGone("the client ended its connection"));
+    socket.on("error", (error: Error) => this.#clientGone(error.message));
+    socket.on("close", () => this.#clientGone("the client's connection closed"));
+    clock.add(this);
+    if (upstream.head.byteLength > 0) this.#webSocket.receive(upstream.head);
+    if (downstream.head.byteLength > 0) this.#fromClient(downstream.head);
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    this.#webSocket.tick(nowMs);
+    const due = this.#limits.check(nowMs, this.traffic);
+    // A warning has no place among bytes of which nothing is known.
+    if (due?.type === "end") this.end(due.cause, due.message);
+  }
+
+  end(cause: CauseOfOurs, message: string): void {
+    this.#breakOff(endOf(cause, message));
+  }
+
+  #fromUpstream(part: Uint8Array, isText: boolean): void {
+    if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
+    if (part.byteLength === 0 || this.#isOver) return;
+    this.traffic.downstreamBytes += part.byteLength;
+    if (this.#downstream.writable) this.#downstream.write(part);
+  }
+
+  #fromClient(chunk: Uint8Array): void {
+    if (this.#isOver) return;
+    const end = this.#portGuard?.inspect(chunk);
+    if (end !== undefined) {
+      this.#breakOff(end);
+      return;
+    }
+    this.traffic.upstreamBytes += chunk.byteLength;
+    this.#clientFrames.push(chunk);
+    this.#webSocket.sendMessage(undefined, chunk);
+  }
+
+  /** Close 1000 is the upstream's proper end; after anything else the client must not take what it has for all. */
+  #upstreamEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
+    if (isClean && code === CLOSE_NORMAL) {
+      this.#over(
+        this.#clientLeaves ? endOf("client-gone", LEFT) : endOf("completed", "the node ended the connection"),
+      );
+      finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
+      return;
+    }
+    if (isProtocolError) {
+      this.#over(faultOf("node", "protocol-error", `the node sent malformed WebSocket: ${reason}`));
+    } else {
+      this.#over(endOf("upstream-lost", isClean ? `the node closed the tunnel with ${code}` : reason));
+    }
+    abortSocket(this.#downstream);
+  }
+
+  #clientGone(reason: string): void {
+    if (this.#isOver) return;
+    this.#over(endOf("client-gone", reason));
+    this.#webSocket.close(CLOSE_NORMAL, "");
+    finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
+  }
+
+  #breakOff(end: SessionEnd): void {
+    if (this.#isOver) return;
+    this.#over(end);
+    this.#webSocket.close(CLOSE_GOING_AWAY, "");
+    abortSocket(this.#downstream);
+  }
+
+  #over(end: SessionEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#context.clock.delete(this);
+    reportEnd(end, this.#downstream, this.traffic, this.#context);
+  }
+}

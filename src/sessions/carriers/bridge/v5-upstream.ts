@@ -1,0 +1,121 @@
+import { ProtocolError } from "../../../../protocols/protocol-error.ts";
+import { CHANNEL, ChannelDemux } from "../../../../protocols/remotecommand/index.ts";
+import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import type { Leg } from "../../../net/leg.ts";
+import { CommandResult, type Conclusion, failedBy } from "../command-result.ts";
+import type { SessionContext } from "../session.ts";
+import { faultOf } from "../session-end.ts";
+import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
+import type { OutputStream } from "./command-client.ts";
+
+const CLOSE_NORMAL = 1000;
+
+export interface V5UpstreamHandler {
+  /** Never empty. */
+  onOutput(stream: OutputStream, part: Uint8Array): void;
+  /** A whole Status has come; the end should follow. */
+  onStatus(): void;
+  /** The upstream has ended, in whatever way, once. Never after `leave`. */
+  onEnd(conclusion: Conclusion): void;
+}
+
+/** The upstream's end of an exec or attach over WebSocket `v5.channel.k8s.io`, of which we are the client. */
+export class V5Upstream {
+  readonly #webSocket: WebSocketConnection;
+  readonly #handler: V5UpstreamHandler;
+  readonly #result = new CommandResult("v5.channel.k8s.io");
+  #hasEndedInput = false;
+
+  constructor(
+    { socket }: Leg,
+    handler: V5UpstreamHandler,
+    limits: WebSocketLimits,
+    { clock, lingerTimes, timeouts }: SessionContext,
+  ) {
+    this.#handler = handler;
+    // A server's 255 means nothing to a client: it is a channel that nobody knows.
+    const demux = new ChannelDemux(
+      { isBase64: false, hasClose: false },
+      { onChannelData: (channel, part) => this.#received(channel, part), onChannelClose: () => {} },
+    );
+    this.#webSocket = new WebSocketConnection(
+      socket,
+      {
+        onMessage: (part, isFirst, isLast, isText) => {
+          checkMessage(part, isFirst && isLast, isText);
+          demux.push(part, isFirst, isLast);
+        },
+        onEnd: (end) => handler.onEnd(this.#concludedBy(end)),
+      },
+      {
+        role: "client",
+        limits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.webSocketPingMs,
+        pongIntervalMs: Number.POSITIVE_INFINITY,
+      },
+    );
+  }
+
+  receive(chunk: Uint8Array): void {
+    this.#webSocket.receive(chunk);
+  }
+
+  tick(nowMs: number): void {
+    this.#webSocket.tick(nowMs);
+  }
+
+  /** The part is masked where it lies. */
+  sendInput(part: Uint8Array): void {
+    if (!this.#hasEndedInput) this.#webSocket.sendMessage(CHANNEL.STDIN, part);
+  }
+
+  endInput(): void {
+    if (this.#hasEndedInput) return;
+    this.#hasEndedInput = true;
+    this.#webSocket.sendMessage(CHANNEL.CLOSE, Uint8Array.of(CHANNEL.STDIN));
+  }
+
+  /** A piece of the JSON values of the resize stream. */
+  resize(part: Uint8Array): void {
+    this.#webSocket.sendMessage(CHANNEL.RESIZE, part);
+  }
+
+  /** What the upstream has said so far decides; nothing more is awaited of it. */
+  conclude(): Conclusion {
+    this.#webSocket.close(CLOSE_NORMAL, "");
+    return this.#result.conclude();
+  }
+
+  /** Whoever it was done for is gone, or may not go on: the command's input ends, and so does the session. */
+  leave(): void {
+    this.endInput();
+    this.#webSocket.close(CLOSE_NORMAL, "");
+  }
+
+  #received(channel: number, part: Uint8Array): void {
+    if (part.byteLength === 0) return;
+    if (channel === CHANNEL.STDOUT) this.#handler.onOutput("stdout", part);
+    else if (channel === CHANNEL.STDERR) this.#handler.onOutput("stderr", part);
+    else if (channel === CHANNEL.ERROR) {
+      this.#result.receive(part);
+      if (this.#result.isComplete) this.#handler.onStatus();
+    }
+  }
+
+  /** A status is the last word of the session, so it counts however the connection ended behind it. */
+  #concludedBy({ isClean, isProtocolError, code, reason }: WebSocketEnd): Conclusion {
+    if (isProtocolError && !this.#result.isComplete)
+      return failedBy(faultOf("node", "protocol-error", `the node sent malformed WebSocket: ${reason}`));
+    if (!isClean) return this.#result.conclude(`the node's connection was lost: ${reason}`);
+    if (code === CLOSE_NORMAL) return this.#result.conclude();
+    return this.#result.conclude(`the node closed the session with ${code} and without a status`);
+  }
+}
+
+/** Refuses what client-go, too, refuses of a server. */
+function checkMessage(part: Uint8Array, isWhole: boolean, isText: boolean): void {
+  if (isText) throw new ProtocolError("malformed-message", "a text message");
+  if (isWhole && part.byteLength === 0) throw new ProtocolError("malformed-message", "an empty message");
+}

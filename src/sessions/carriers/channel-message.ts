@@ -1,0 +1,15 @@
+import { channelByte, encodeBase64, type RemoteCommandSpec } from "../../../protocols/remotecommand/index.ts";
+import { OPCODE } from "../../../protocols/websocket/index.ts";
+import type { WebSocketConnection } from "./websocket-connection.ts";
+
+/** Sends one message for a channel: binary, or text where the subprotocol is a base64 one. */
+export function sendChannelMessage(
+  webSocket: WebSocketConnection,
+  framing: Pick<RemoteCommandSpec, "isBase64">,
+  channel: number,
+  payload: Uint8Array,
+): void {
+  const prefix = channelByte(channel, framing);
+  if (framing.isBase64) webSocket.sendMessage(prefix, encodeBase64(payload), OPCODE.TEXT);
+  else webSocket.sendMessage(prefix, payload);
+}

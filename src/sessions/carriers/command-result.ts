@@ -1,0 +1,124 @@
+import {
+  encodeStatus,
+  exitCodeStatus,
+  internalErrorStatus,
+  outcomeOf,
+  type RemoteCommandVersion,
+  specOf,
+  successStatus,
+} from "../../../protocols/remotecommand/index.ts";
+import { endOf, type SessionEnd } from "./session-end.ts";
+
+/** A runtime's status is a few hundred bytes; the command line in it may be long. */
+export const MAX_STATUS_BYTES: number = 64 * 1024;
+/** A Status comes in one piece, or a few: whatever comes in more is looked at when it has ended, or each piece would be parsed with all before it. */
+const MAX_LOOKS = 16;
+
+export interface Conclusion {
+  /** Status JSON for the client's error channel. */
+  readonly status: Uint8Array;
+  readonly end: SessionEnd;
+}
+
+/**
+ * Collects what the upstream says on its error stream and turns it into the Status that a v4/v5 client expects.
+ *
+ * A v4 Status is passed on byte for byte. Kubernetes' translator parses it and wraps failures once more
+ * ("Internal error occurred: Internal error occurred: ..."); clients read the same exit code either way.
+ */
+export class CommandResult {
+  readonly #version: RemoteCommandVersion;
+  readonly #parts: Uint8Array[] = [];
+  #byteLength = 0;
+  #isOversized = false;
+  #isOrderly = false;
+  #looks = 0;
+
+  constructor(version: RemoteCommandVersion) {
+    this.#version = version;
+  }
+
+  /** Copies the part: it may wait long for the last output, and must not hold the chunk it came in. */
+  receive(part: Uint8Array): void {
+    if (this.#byteLength + part.byteLength > MAX_STATUS_BYTES) {
+      this.#isOversized = true;
+      return;
+    }
+    this.#parts.push(new Uint8Array(part));
+    this.#byteLength += part.byteLength;
+  }
+
+  /** True when a whole Status has arrived; text versions cannot tell. */
+  get isComplete(): boolean {
+    if (this.#byteLength === 0 || this.#isText || this.#looks === MAX_LOOKS) return false;
+    this.#looks += 1;
+    const outcome = outcomeOf(this.#version, this.#bytes());
+    // Half a Status is a failure without one: the other half may be on its way.
+    return outcome.type === "failure" ? outcome.status !== undefined : outcome.type !== "missing";
+  }
+
+  /** `isOrderly`: the upstream ended the error stream itself, by FIN or RST, rather than the connection. */
+  end(isOrderly: boolean): void {
+    this.#isOrderly = isOrderly;
+  }
+
+  /** `unsaid`: how the upstream ended, where it did so without a status. */
+  conclude(unsaid: string = "the node ended the session without a status"): Conclusion {
+    if (this.#isOversized)
+      return failedBy(endOf("upstream-failed", "the node sent a status that is too large"));
+    const bytes = this.#bytes();
+    // Up to v3 success is an empty error stream; only its orderly end tells it from a node that died.
+    if (this.#isText && bytes.byteLength === 0 && this.#isOrderly)
+      return completed(encodeStatus(successStatus()));
+    const outcome = outcomeOf(this.#version, bytes);
+    switch (outcome.type) {
+      case "success":
+        if (!this.#isText) return completed(bytes);
+        return failedBy(endOf("upstream-lost", unsaid));
+      case "exit":
+        return completed(
+          this.#isText
+            ? encodeStatus(exitCodeStatus(outcome.code, `command terminated with exit code ${outcome.code}`))
+            : bytes,
+        );
+      case "failure": {
+        const isStatus = !this.#isText && outcome.status !== undefined;
+        // What is no Status is told as one: clients show nothing else well.
+        const status = isStatus ? bytes : encodeStatus(internalErrorStatus(outcome.message));
+        return {
+          status,
+          end: {
+            ...endOf("upstream-failed", "the node reported a failure"),
+            code: outcome.status?.code ?? 500,
+          },
+        };
+      }
+      default:
+        return failedBy(endOf("upstream-lost", unsaid));
+    }
+  }
+
+  get #isText(): boolean {
+    return !specOf(this.#version).hasStatusJson;
+  }
+
+  #bytes(): Uint8Array {
+    if (this.#parts.length === 1) return this.#parts[0] as Uint8Array;
+    const all = new Uint8Array(this.#byteLength);
+    let offset = 0;
+    for (const part of this.#parts) {
+      all.set(part, offset);
+      offset += part.byteLength;
+    }
+    return all;
+  }
+}
+
+function completed(status: Uint8Array): Conclusion {
+  return { status, end: endOf("completed", "the command ended") };
+}
+
+/** A session that ends without the upstream's word: by us, or because a leg failed. */
+export function failedBy(end: SessionEnd): Conclusion {
+  return { status: encodeStatus(internalErrorStatus(end.message)), end };
+}

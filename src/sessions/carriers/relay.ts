@@ -1,0 +1,211 @@
+import type { Duplex } from "node:stream";
+import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import { abortSocket } from "../../net/abort-socket.ts";
+import { feed } from "../../net/feed.ts";
+import type { Leg } from "../../net/leg.ts";
+import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
+import type { EndObserver } from "./end-observer.ts";
+import type { FirstWordWatch } from "./first-word.ts";
+import type { PortGuard } from "./port-guard.ts";
+import { reportEnd } from "./report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
+import { SessionLimits } from "./session-limits.ts";
+import type { RelayGuard } from "./status-guard.ts";
+
+/** What reads along. */
+export interface RelayGuards {
+  /** Knows from the frames how the session ends. Absent: the node's FIN completes it. */
+  readonly ends?: EndObserver | undefined;
+  /** Has the last word towards a client whose upstream said none. */
+  readonly status?: RelayGuard | undefined;
+  /** Lets no port through that policy forbids. */
+  readonly ports?: PortGuard | undefined;
+  /** Wants to know how the upstream begins. */
+  readonly firstWord?: Pick<FirstWordWatch, "see"> | undefined;
+}
+
+/**
+ * Carries bytes both ways untouched: pass-through, once both upgrades are done.
+ *
+ * A client that half-closes has no more input, and the node goes on; a node that ends has said all, and the client gets
+ * all of it. The reference closes both sockets when either direction ends and so cuts the tail of the other. A side that breaks (reset, error) breaks the other as well: an end must never look better than it was.
+ * Where a guard is given, it has the last word towards a client whose upstream said none.
+ */
+export class Relay implements StreamingSession {
+  readonly #context: SessionContext;
+  readonly #downstream: Duplex;
+  readonly #upstream: Duplex;
+  readonly traffic: Traffic;
+  readonly #limits: SessionLimits;
+  readonly #ends: EndObserver | undefined;
+  readonly #guard: RelayGuard | undefined;
+  readonly #portGuard: PortGuard | undefined;
+  #firstWord: RelayGuards["firstWord"];
+  #downstreamEndedMs: number | undefined;
+  #isOver = false;
+
+  constructor(downstream: Leg, upstream: Leg, context: SessionContext, guards: RelayGuards = {}) {
+    this.#context = context;
+    this.#ends = guards.ends;
+    this.#guard = guards.status;
+    this.#portGuard = guards.ports;
+    this.#firstWord = guards.firstWord;
+    this.#downstream = downstream.socket;
+    this.#upstream = upstream.socket;
+    const startedMs = context.clock.now();
+    this.traffic = new Traffic(startedMs);
+    this.#limits = new SessionLimits(startedMs, context.timeouts);
+    feed(
+      this.#upstream,
+      this.#downstream,
+      (chunk) => this.#toDownstream(chunk),
+      context.bandwidth?.direction(),
+    );
+    feed(
+      this.#downstream,
+      this.#upstream,
+      (chunk) => this.#toUpstream(chunk),
+      context.bandwidth?.direction(),
+    );
+    this.#upstream.on("end", () => this.#upstreamEnded());
+    this.#downstream.on("end", () => this.#downstreamEnded());
+    this.#upstream.on("error", (error: Error) => this.#upstreamBroke(error.message));
+    this.#downstream.on("error", (error: Error) => this.#clientBroke(error.message));
+    this.#upstream.on("close", () => this.#upstreamBroke("the node's connection closed"));
+    this.#downstream.on("close", () => this.#clientBroke("the client's connection closed"));
+    context.clock.add(this);
+    if (upstream.head.byteLength > 0) this.#toDownstream(upstream.head);
+    if (downstream.head.byteLength > 0) this.#toUpstream(downstream.head);
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    if (this.#isAbandoned(nowMs)) {
+      this.#clientBroke("the client ended its connection, and the node says nothing more");
+      return;
+    }
+    const due = this.#limits.check(nowMs, this.traffic);
+    // A warning has no place among bytes of which nothing is known.
+    if (due?.type === "end") this.end(due.cause, due.message);
+  }
+
+  end(cause: CauseOfOurs, message: string): void {
+    this.#cut(endOf(cause, message));
+  }
+
+  #toDownstream(chunk: Uint8Array): void {
+    this.traffic.downstreamBytes += chunk.byteLength;
+    if (this.#firstWord?.see(chunk) === true) this.#firstWord = undefined;
+    this.#ends?.fromUpstream(chunk);
+    if (this.#guard === undefined) {
+      this.#passDownstream(chunk);
+      return;
+    }
+    try {
+      this.#guard.passOn(chunk, this.#passDownstream);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#cut(faultOf("node", "protocol-error", `the node sent malformed SPDY: ${error.message}`));
+    }
+  }
+
+  readonly #passDownstream = (bytes: Uint8Array): void => {
+    if (this.#downstream.writable) this.#downstream.write(bytes);
+  };
+
+  #toUpstream(chunk: Uint8Array): void {
+    if (this.#isOver && this.#portGuard !== undefined) return;
+    const end = this.#portGuard?.inspect(chunk);
+    if (end !== undefined) {
+      this.#cut(end);
+      return;
+    }
+    this.traffic.upstreamBytes += chunk.byteLength;
+    this.#ends?.fromDownstream(chunk);
+    if (this.#upstream.writable) this.#upstream.write(chunk);
+  }
+
+  /** The node has said all it had to say, which ends a streaming session: the client gets all of it, then our FIN. */
+  #upstreamEnded(): void {
+    if (this.#isOver) return;
+    const end = this.#nodeEnd("the node ended the connection");
+    if (this.#guard !== undefined && !this.#guard.hasStatus) {
+      this.#cut(end, "the node ended the session without a status");
+    } else {
+      this.#over(end);
+      this.#lingerBoth();
+    }
+  }
+
+  #upstreamBroke(how: string): void {
+    if (this.#isOver) return;
+    const end = this.#ends?.nodeEnd(how) ?? endOf("upstream-lost", how);
+    this.#cut(end, how);
+  }
+
+  #nodeEnd(how: string): SessionEnd {
+    if (this.#ends !== undefined) return this.#ends.nodeEnd(how);
+    return endOf(this.#downstreamEndedMs === undefined ? "completed" : "client-gone", how);
+  }
+
+  /** The client has no more input; the node may still have output. */
+  #downstreamEnded(): void {
+    if (this.#isOver) return;
+    this.#downstreamEndedMs = this.#context.clock.now();
+    this.#ends?.clientLeft("the client ended its connection");
+    if (this.#upstream.writable) this.#upstream.end();
+  }
+
+  /** A killed client's kernel sends FIN, too: nobody waits for a node that then is silent, or sessions of the dead add up. */
+  #isAbandoned(nowMs: number): boolean {
+    if (this.#downstreamEndedMs === undefined) return false;
+    const silentMs = Math.min(nowMs - this.#downstreamEndedMs, this.traffic.idleForMs(nowMs));
+    return silentMs >= this.#context.lingerTimes.lingerIdleMs;
+  }
+
+  /** A client that has its result goes as it likes. */
+  #clientBroke(how: string): void {
+    if (this.#isOver) return;
+    const hasAll = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
+    const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;
+    this.#over(end ?? endOf("client-gone", how), hasAll);
+    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+    this.#downstream.destroy();
+  }
+
+  /** The node broke, or the session may not go on. `message`: for the client, where it can be told. */
+  #cut(end: SessionEnd, message: string = end.message): void {
+    if (this.#isOver) return;
+    this.#over(end);
+    const lastWord = this.#guard?.lastWord(message);
+    if (lastWord !== undefined) {
+      this.#passDownstream(lastWord);
+      this.#lingerBoth();
+    } else if (this.#guard?.hasStatus || this.#ends?.hasResult) {
+      // The status is on its way already; breaking the connection now would take it back.
+      this.#lingerBoth();
+    } else {
+      this.#upstream.destroy();
+      abortSocket(this.#downstream);
+    }
+  }
+
+  #lingerBoth(): void {
+    finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
+    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+  }
+
+  /** `hasAll`: the client took everything before it left. */
+  #over(end: SessionEnd, hasAll = false): void {
+    this.#isOver = true;
+    this.#context.clock.delete(this);
+    reportEnd(
+      end,
+      hasAll ? undefined : this.#downstream,
+      this.traffic,
+      this.#context,
+      this.#guard !== undefined,
+    );
+  }
+}

@@ -1,0 +1,267 @@
+import {
+  CHANNEL,
+  ChannelDemux,
+  type RemoteCommandVersion,
+  type RequestedStreams,
+  type StreamType,
+  spdyStreamTypes,
+  specOf,
+} from "../../../protocols/remotecommand/index.ts";
+import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protocols/spdy/index.ts";
+import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
+import { feed } from "../../net/feed.ts";
+import type { Leg } from "../../net/leg.ts";
+import { CommandResult, type Conclusion, failedBy } from "./command-result.ts";
+import { OverdueEnd } from "./overdue-end.ts";
+import { reportEnd } from "./report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
+import { SessionLimits, terminalWarning } from "./session-limits.ts";
+import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
+import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
+
+const CLOSE_NORMAL = 1000;
+const NOTHING: Uint8Array = new Uint8Array(0);
+
+export interface TranslatorOptions {
+  readonly requested: RequestedStreams;
+  /** What the upstream chose; its error stream speaks text up to v3 and Status JSON from v4. */
+  readonly upstreamVersion: RemoteCommandVersion;
+  readonly webSocketLimits: WebSocketLimits;
+  readonly spdyLimits: SpdyLimits;
+  readonly maxQueuedBytes: number;
+}
+
+/**
+ * Carries one exec or attach: `v5.channel.k8s.io` over WebSocket downstream, SPDY/3.1 streams upstream (KEP-4006).
+ *
+ * Both upgrades are done when it starts. Payload goes from one framing into the other in the parts in which it is
+ * read. The end is the upstream's word: its status is passed on as it came, after all output, then Close 1000; an
+ * upstream that ends without one becomes a Failure that says so, never silence, which clients take for exit code 0.
+ */
+export class Translator implements StreamingSession {
+  readonly #context: SessionContext;
+  readonly #options: TranslatorOptions;
+  readonly #webSocket: WebSocketConnection;
+  readonly #spdy: SpdyConnection;
+  readonly traffic: Traffic;
+  readonly #limits: SessionLimits;
+  readonly #result: CommandResult;
+  readonly #startedMs: number;
+  readonly #overdueEnd = new OverdueEnd();
+  #stdin: SpdyStream | undefined;
+  #resize: SpdyStream | undefined;
+  #unrepliedStreams = 0;
+  #runningOutputs = 0;
+  #isOver = false;
+
+  constructor(downstream: Leg, upstream: Leg, options: TranslatorOptions, context: SessionContext) {
+    const { clock, lingerTimes, timeouts } = context;
+    this.#context = context;
+    this.#options = options;
+    this.#startedMs = clock.now();
+    this.traffic = new Traffic(this.#startedMs);
+    this.#limits = new SessionLimits(this.#startedMs, timeouts);
+    this.#result = new CommandResult(options.upstreamVersion);
+    const demux = new ChannelDemux(specOf("v5.channel.k8s.io"), {
+      onChannelData: (channel, part) => this.#fromClient(channel, part),
+      onChannelClose: (channel) => this.#channelClosed(channel),
+    });
+    this.#webSocket = new WebSocketConnection(
+      downstream.socket,
+      {
+        onMessage: (part, isFirst, isLast) => demux.push(part, isFirst, isLast),
+        onEnd: (end) => this.#clientEnded(end),
+      },
+      {
+        role: "server",
+        limits: options.webSocketLimits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.webSocketPingMs,
+        pongIntervalMs: timeouts.unsolicitedPongMs,
+      },
+    );
+    this.#spdy = new SpdyConnection(
+      upstream.socket,
+      { onEnd: (end) => this.#upstreamEnded(end) },
+      {
+        role: "client",
+        limits: options.spdyLimits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.spdyPingMs,
+        maxQueuedBytes: options.maxQueuedBytes,
+      },
+    );
+    this.#start(downstream, upstream);
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    this.#webSocket.tick(nowMs);
+    this.#spdy.tick(nowMs);
+    const { timeouts } = this.#context;
+    if (this.#unrepliedStreams > 0 && nowMs - this.#startedMs >= timeouts.streamCreationMs) {
+      this.#fail(faultOf("node", "stream-creation-timeout", "the node did not accept the streams in time"));
+    } else if (this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#spdy.socket.isPaused())) {
+      this.#finish();
+    } else {
+      const due = this.#limits.check(nowMs, this.traffic);
+      if (due?.type === "end") this.end(due.cause, due.message);
+      else if (due?.type === "warn") this.#warn(due.message);
+    }
+  }
+
+  end(cause: CauseOfOurs, message: string): void {
+    this.#fail(endOf(cause, message));
+  }
+
+  #start(downstream: Leg, upstream: Leg): void {
+    const { requested, upstreamVersion } = this.#options;
+    feed(
+      upstream.socket,
+      downstream.socket,
+      (chunk) => this.#spdy.receive(chunk),
+      this.#context.bandwidth?.direction(),
+    );
+    feed(
+      downstream.socket,
+      upstream.socket,
+      (chunk) => this.#webSocket.receive(chunk),
+      this.#context.bandwidth?.direction(),
+    );
+
+    this.#context.clock.add(this);
+    // The first message names the first output channel and carries nothing (wsstream does it, and clients wait for it).
+    downstream.socket.cork();
+    const first = requested.stdout ? CHANNEL.STDOUT : requested.stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
+    this.#webSocket.sendMessage(first, NOTHING);
+    upstream.socket.cork();
+    for (const type of spdyStreamTypes(requested, upstreamVersion)) this.#open(type);
+    if (upstream.head.byteLength > 0) this.#spdy.receive(upstream.head);
+    if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
+    upstream.socket.uncork();
+    downstream.socket.uncork();
+  }
+
+  #open(type: StreamType): void {
+    this.#unrepliedStreams += 1;
+    const stream = this.#spdy.openStream([["streamtype", type]], this.#handlerOf(type));
+    if (type === "stdin") this.#stdin = stream;
+    else if (type === "resize") this.#resize = stream;
+    else this.#runningOutputs += 1;
+  }
+
+  #handlerOf(type: StreamType): SpdyStreamHandler {
+    const onReply = (): void => {
+      this.#unrepliedStreams -= 1;
+    };
+    if (type === "stdout") return this.#outputHandler(CHANNEL.STDOUT, onReply);
+    if (type === "stderr") return this.#outputHandler(CHANNEL.STDERR, onReply);
+    if (type === "error") {
+      return {
+        onReply,
+        onData: (part, fin) => {
+          this.#result.receive(part);
+          if (this.#result.isComplete) this.#overdueEnd.statusCame(this.#context.clock.now());
+          if (fin) this.#errorStreamEnded(true);
+        },
+        // RST after the status is how Kubernetes' servers end the error stream.
+        onEnd: (end) => this.#errorStreamEnded(end.type === "reset"),
+      };
+    }
+    // What the upstream says on stdin or resize means nothing; their end comes with the process's.
+    return { onReply, onData: () => {}, onEnd: () => {} };
+  }
+
+  #outputHandler(channel: number, onReply: () => void): SpdyStreamHandler {
+    return {
+      onReply,
+      onData: (part, fin) => {
+        // Never an empty message: client-go fails on one (reference client: "read stream id: EOF").
+        if (part.byteLength > 0) {
+          this.traffic.downstreamBytes += part.byteLength;
+          this.#webSocket.sendMessage(channel, part);
+        }
+        if (fin) this.#outputEnded();
+      },
+      onEnd: () => this.#outputEnded(),
+    };
+  }
+
+  /** Channels that only the server writes, unknown ones and those not asked for are dropped, as wsstream drops them. */
+  #fromClient(channel: number, part: Uint8Array): void {
+    if (part.byteLength === 0) return;
+    if (channel === CHANNEL.STDIN) {
+      this.traffic.upstreamBytes += part.byteLength;
+      this.#stdin?.write(part);
+    } else if (channel === CHANNEL.RESIZE) {
+      // Without a TTY there is no resize stream; the reference hangs on the second size then.
+      this.#resize?.write(part);
+    }
+  }
+
+  #channelClosed(channel: number): void {
+    if (channel === CHANNEL.STDIN) this.#stdin?.finish();
+    else if (channel === CHANNEL.RESIZE) this.#resize?.finish();
+  }
+
+  #errorStreamEnded(isOrderly: boolean): void {
+    this.#result.end(isOrderly);
+    this.#outputEnded();
+  }
+
+  #outputEnded(): void {
+    this.#runningOutputs -= 1;
+    if (this.#runningOutputs === 0) this.#finish();
+  }
+
+  #upstreamEnded(end: SpdyConnectionEnd): void {
+    if (this.#isOver) return;
+    if (end.isProtocolError) {
+      this.#fail(faultOf("node", "protocol-error", `the node sent malformed SPDY: ${end.reason}`));
+    } else {
+      this.#finish();
+    }
+  }
+
+  #clientEnded(end: WebSocketEnd): void {
+    // What was accepted is still delivered: stdin ends after it, and the connection lingers until the node closes.
+    this.#stdin?.finish();
+    this.#over(clientEnd(end));
+    this.#spdy.leave();
+  }
+
+  /** On a line of its own, to whoever sits at a terminal; output that is no terminal's stays as the command wrote it. */
+  #warn(message: string): void {
+    const { tty, stdout } = this.#options.requested;
+    if (!tty || !stdout) return;
+    this.#webSocket.sendMessage(CHANNEL.STDOUT, terminalWarning(message));
+  }
+
+  /** All output is passed on: now the status, then Close. */
+  #finish(): void {
+    if (!this.#isOver) this.#conclude(this.#result.conclude());
+  }
+
+  #fail(end: SessionEnd): void {
+    if (!this.#isOver) this.#conclude(failedBy(end));
+  }
+
+  #conclude({ status, end }: Conclusion): void {
+    this.#over(end);
+    this.#webSocket.sendMessage(CHANNEL.ERROR, status);
+    this.#webSocket.close(CLOSE_NORMAL, "");
+    // Cut by us, the command must not run on: see leave().
+    if (end.cause === "completed") this.#spdy.finish();
+    else this.#spdy.leave();
+  }
+
+  #over(end: SessionEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#context.clock.delete(this);
+    reportEnd(end, this.#webSocket.socket, this.traffic, this.#context);
+  }
+}

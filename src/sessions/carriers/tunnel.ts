@@ -1,0 +1,144 @@
+import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
+import { feed } from "../../net/feed.ts";
+import type { Leg } from "../../net/leg.ts";
+import { finishAndLinger } from "../../net/linger.ts";
+import { ForwardEndObserver } from "./end-observer.ts";
+import type { PortGuard } from "./port-guard.ts";
+import { reportEnd } from "./report-end.ts";
+import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
+import { SessionLimits } from "./session-limits.ts";
+import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
+
+const ENDED = "the node ended the connection";
+const CLOSE_NORMAL = 1000;
+const CLOSE_GOING_AWAY = 1001;
+const CLOSE_UNSUPPORTED_DATA = 1003;
+const CLOSE_POLICY_VIOLATION = 1008;
+const CLOSE_INTERNAL_ERROR = 1011;
+
+/**
+ * Carries one port-forward: SPDY/3.1 inside binary WebSocket messages downstream, the same SPDY bytes upstream.
+ *
+ * The bytes are one continuous stream: message boundaries mean nothing, and what one read brings leaves as one
+ * message, however many tiny writes the peer made of it. SPDY itself is looked at only where policy decides by port; its PINGs keep the upstream
+ * leg alive (client-go sends one every 10 s).
+ */
+export class Tunnel implements StreamingSession {
+  readonly #context: SessionContext;
+  readonly #upstream: Leg["socket"];
+  readonly #webSocket: WebSocketConnection;
+  readonly traffic: Traffic;
+  readonly #limits: SessionLimits;
+  readonly #portGuard: PortGuard | undefined;
+  readonly #ends = new ForwardEndObserver();
+  #isOver = false;
+
+  constructor(
+    downstream: Leg,
+    upstream: Leg,
+    limits: WebSocketLimits,
+    context: SessionContext,
+    portGuard?: PortGuard,
+  ) {
+    const { clock, lingerTimes, timeouts } = context;
+    this.#context = context;
+    this.#portGuard = portGuard;
+    this.#upstream = upstream.socket;
+    this.traffic = new Traffic(clock.now());
+    this.#limits = new SessionLimits(clock.now(), timeouts);
+    this.#webSocket = new WebSocketConnection(
+      downstream.socket,
+      {
+        onMessage: (part, _isFirst, _isLast, isText) => this.#fromClient(part, isText),
+        onEnd: (end) => this.#clientEnded(end),
+      },
+      {
+        role: "server",
+        limits,
+        lingerTimes,
+        clock,
+        pingIntervalMs: timeouts.webSocketPingMs,
+        pongIntervalMs: timeouts.unsolicitedPongMs,
+      },
+    );
+    feed(
+      upstream.socket,
+      downstream.socket,
+      (chunk) => this.#fromUpstream(chunk),
+      context.bandwidth?.direction(),
+    );
+    feed(
+      downstream.socket,
+      upstream.socket,
+      (chunk) => this.#webSocket.receive(chunk),
+      context.bandwidth?.direction(),
+    );
+    upstream.socket.on("end", () => this.#upstreamEnded(CLOSE_NORMAL, this.#ends.nodeEnd(ENDED)));
+    upstream.socket.on("error", (error: Error) => this.#upstreamBroke(error.message));
+    upstream.socket.on("close", () => this.#upstreamBroke("the node's connection closed"));
+    clock.add(this);
+    if (upstream.head.byteLength > 0) this.#fromUpstream(upstream.head);
+    if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    this.#webSocket.tick(nowMs);
+    const due = this.#limits.check(nowMs, this.traffic);
+    // A warning has no place among bytes of which nothing is known.
+    if (due?.type === "end") this.end(due.cause, due.message);
+  }
+
+  end(cause: CauseOfOurs, message: string): void {
+    const closeCode = cause === "internal-error" ? CLOSE_INTERNAL_ERROR : CLOSE_GOING_AWAY;
+    this.#upstreamEnded(closeCode, endOf(cause, message));
+  }
+
+  #fromUpstream(chunk: Uint8Array): void {
+    this.traffic.downstreamBytes += chunk.byteLength;
+    this.#ends.fromUpstream(chunk);
+    this.#webSocket.sendMessage(undefined, chunk);
+  }
+
+  #fromClient(part: Uint8Array, isText: boolean): void {
+    if (isText) {
+      const message = "the client sent a text message into a tunnel";
+      this.#upstreamEnded(CLOSE_UNSUPPORTED_DATA, faultOf("client", "protocol-error", message));
+      return;
+    }
+    if (part.byteLength === 0) return;
+    const end = this.#portGuard?.inspect(part);
+    if (end !== undefined) {
+      this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
+      return;
+    }
+    this.traffic.upstreamBytes += part.byteLength;
+    this.#ends.fromDownstream(part);
+    if (this.#upstream.writable) this.#upstream.write(part);
+  }
+
+  #upstreamBroke(message: string): void {
+    this.#upstreamEnded(CLOSE_INTERNAL_ERROR, this.#ends.nodeEnd(message));
+  }
+
+  /** Everything the upstream sent is written already; the close code says whether that was all. */
+  #upstreamEnded(closeCode: number, end: SessionEnd): void {
+    if (this.#isOver) return;
+    this.#over(end);
+    this.#webSocket.close(closeCode, closeCode === CLOSE_NORMAL ? "" : end.message.slice(0, 100));
+    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+  }
+
+  #clientEnded(end: WebSocketEnd): void {
+    this.#over(clientEnd(end));
+    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+  }
+
+  #over(end: SessionEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#context.clock.delete(this);
+    reportEnd(end, this.#webSocket.socket, this.traffic, this.#context);
+  }
+}

@@ -1,0 +1,218 @@
+import type { Duplex } from "node:stream";
+import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import {
+  applyMask,
+  closeCodeOf,
+  encodeClose,
+  encodeControlFrame,
+  MAX_FRAME_HEADER_BYTES,
+  OPCODE,
+  WebSocketFrameDecoder,
+  type WebSocketLimits,
+  type WebSocketRole,
+  writeFrameHeader,
+  writeMaskedFrameHeader,
+} from "../../../protocols/websocket/index.ts";
+import { headerSlab } from "../../net/header-slab.ts";
+import { finishAndLinger, type LingerTimes } from "../../net/linger.ts";
+import { nextMaskKey } from "../../net/mask-keys.ts";
+import type { SessionClock } from "../../net/session-clock.ts";
+import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
+
+const CLOSE_NO_STATUS = 1005;
+const CLOSE_ABNORMAL = 1006;
+const NOTHING: Uint8Array = new Uint8Array(0);
+
+/** How a WebSocket ended. `isClean`: the peer sent a Close frame; otherwise the connection broke, or we did not understand it. */
+export interface WebSocketEnd {
+  readonly isClean: boolean;
+  readonly isProtocolError: boolean;
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** What it means for a session that its client's WebSocket ended so. */
+export function clientEnd({ isClean, isProtocolError, code, reason }: WebSocketEnd): SessionEnd {
+  if (isProtocolError)
+    return faultOf("client", "protocol-error", `the client sent malformed WebSocket: ${reason}`);
+  return endOf("client-gone", isClean ? `the client closed with ${code}` : reason);
+}
+
+export interface WebSocketConnectionHandler {
+  onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
+  /** The peer ended or broke the connection, once. Never called after our own `close`. */
+  onEnd(end: WebSocketEnd): void;
+}
+
+export interface WebSocketConnectionOptions {
+  /** Ours. A client masks what it sends. */
+  readonly role: WebSocketRole;
+  readonly limits: WebSocketLimits;
+  readonly lingerTimes: LingerTimes;
+  readonly clock: SessionClock;
+  /** PING the peer when it was not pinged for this long, in milliseconds. Keeps load balancers' idle timers away. */
+  readonly pingIntervalMs: number;
+  /**
+   * Send an unsolicited PONG when none was sent for this long, in milliseconds. client-go moves its 61 s read deadline
+   * only when a PONG arrives, so a session whose reading is held up by backpressure would die without them.
+   */
+  readonly pongIntervalMs: number;
+}
+
+/**
+ * One end of a WebSocket (RFC 6455) over a socket whose upgrade is done.
+ *
+ * Messages are relayed by parts, never assembled. Sending never waits: whoever writes watches the socket's
+ * `writableNeedDrain`. Control frames we owe are bounded: while the peer does not read, only the newest PING is
+ * remembered (section 5.5.3 allows answering only that one).
+ */
+export class WebSocketConnection {
+  readonly #socket: Duplex;
+  readonly #handler: WebSocketConnectionHandler;
+  readonly #options: WebSocketConnectionOptions;
+  readonly #decoder: WebSocketFrameDecoder;
+  #owedPong: Uint8Array | undefined;
+  #lastPingMs: number;
+  #lastPongMs: number;
+  #isOver = false;
+
+  constructor(socket: Duplex, handler: WebSocketConnectionHandler, options: WebSocketConnectionOptions) {
+    this.#socket = socket;
+    this.#handler = handler;
+    this.#options = options;
+    this.#lastPingMs = this.#lastPongMs = options.clock.now();
+    this.#decoder = new WebSocketFrameDecoder(
+      options.role,
+      {
+        onMessage: (part, isFirst, isLast, isText) => {
+          if (!this.#isOver) handler.onMessage(part, isFirst, isLast, isText);
+        },
+        onPing: (payload) => this.#answerPing(payload),
+        onPong: () => {},
+        onClose: (code, reason) => this.#closedByPeer(code, reason),
+      },
+      options.limits,
+    );
+    socket.on("drain", () => this.#flushPong());
+    const peer = options.role === "server" ? "client" : "node";
+    socket.on("end", () => this.#broken(`the ${peer} ended the connection without a Close frame`));
+    socket.on("error", (error: Error) => this.#broken(error.message));
+    socket.on("close", () => this.#broken("the connection closed"));
+  }
+
+  get socket(): Duplex {
+    return this.#socket;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Decodes a chunk read from the socket. The chunk is unmasked in place. A protocol error ends the connection. */
+  receive(chunk: Uint8Array): void {
+    if (this.#isOver) return;
+    try {
+      this.#decoder.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      const code = closeCodeOf(error);
+      this.#end({ isClean: false, isProtocolError: true, code, reason: error.message });
+      this.#sendCloseAndLinger(code, error.message);
+    }
+  }
+
+  /**
+   * Sends one message as a single frame: `prefix` (a channel byte, absent in tunnels) and `payload`. A client masks the payload where it
+   * lies: it is the connection's from here on.
+   */
+  sendMessage(prefix: number | undefined, payload: Uint8Array, opcode: number = OPCODE.BINARY): void {
+    if (this.#isOver || !this.#socket.writable) return;
+    const prefixBytes = prefix === undefined ? 0 : 1;
+    const header = headerSlab.take(MAX_FRAME_HEADER_BYTES + 1);
+    const length = payload.byteLength + prefixBytes;
+    let headerBytes: number;
+    if (this.#options.role === "server") {
+      headerBytes = writeFrameHeader(header, 0, opcode, length, true);
+      if (prefix !== undefined) header[headerBytes++] = prefix;
+    } else {
+      const maskKey = nextMaskKey();
+      headerBytes = writeMaskedFrameHeader(header, 0, opcode, length, true, maskKey);
+      if (prefix !== undefined) header[headerBytes++] = prefix ^ (maskKey >>> 24);
+      applyMask(payload, maskKey, prefixBytes);
+    }
+    this.#socket.write(header.subarray(0, headerBytes));
+    if (payload.byteLength > 0) this.#socket.write(payload);
+  }
+
+  /** Heartbeats, to be called about once a second. They do not depend on whether data moves. */
+  tick(nowMs: number): void {
+    if (this.#isOver || this.#socket.writableNeedDrain) return;
+    // Servers close right behind their last word. While it waits here, a PING could meet the closed socket and cost it (see linger.ts).
+    if (this.#options.role === "client" && this.#socket.isPaused()) return;
+    if (nowMs - this.#lastPingMs >= this.#options.pingIntervalMs) {
+      this.#lastPingMs = nowMs;
+      this.#sendControl(OPCODE.PING, NOTHING);
+    }
+    if (nowMs - this.#lastPongMs >= this.#options.pongIntervalMs) this.#sendPong(NOTHING);
+  }
+
+  /** Sends Close after everything sent so far, then lets the peer read all of it (see linger.ts). */
+  close(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sendCloseAndLinger(code, reason);
+  }
+
+  /** Breaks the connection without a Close frame: the peer must not take what it has for complete. */
+  abort(): void {
+    this.#isOver = true;
+    this.#socket.destroy();
+  }
+
+  #answerPing(payload: Uint8Array): void {
+    if (this.#isOver) return;
+    if (this.#socket.writableNeedDrain) this.#owedPong = new Uint8Array(payload);
+    else this.#sendPong(payload);
+  }
+
+  #flushPong(): void {
+    const payload = this.#owedPong;
+    this.#owedPong = undefined;
+    if (payload !== undefined && !this.#isOver) this.#sendPong(payload);
+  }
+
+  #sendPong(payload: Uint8Array): void {
+    this.#lastPongMs = this.#options.clock.now();
+    this.#sendControl(OPCODE.PONG, payload);
+  }
+
+  #sendControl(opcode: number, payload: Uint8Array): void {
+    if (this.#socket.writable) this.#socket.write(encodeControlFrame(opcode, payload, this.#maskKey()));
+  }
+
+  #maskKey(): number | undefined {
+    return this.#options.role === "client" ? nextMaskKey() : undefined;
+  }
+
+  #closedByPeer(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#end({ isClean: true, isProtocolError: false, code, reason });
+    this.#sendCloseAndLinger(code === CLOSE_NO_STATUS ? 1000 : code, "");
+  }
+
+  #broken(reason: string): void {
+    if (this.#isOver) return;
+    this.#end({ isClean: false, isProtocolError: false, code: CLOSE_ABNORMAL, reason });
+    this.#socket.destroy();
+  }
+
+  #end(end: WebSocketEnd): void {
+    this.#isOver = true;
+    this.#handler.onEnd(end);
+  }
+
+  #sendCloseAndLinger(code: number, reason: string): void {
+    if (this.#socket.writable) this.#socket.write(encodeClose(code, reason, this.#maskKey()));
+    finishAndLinger(this.#socket, this.#options.lingerTimes, this.#options.clock);
+  }
+}

@@ -1,0 +1,75 @@
+import { tunnelOffers } from "../../protocols/portforward/index.ts";
+import { isRemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
+import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
+import type { Limits } from "../config/limits.ts";
+import type { Leg } from "../net/leg.ts";
+import { ChannelCommandClient } from "./carriers/bridge/channel-command-client.ts";
+import { CommandBridge } from "./carriers/bridge/command-bridge.ts";
+import type { CommandClient, CommandClientHandler } from "./carriers/bridge/command-client.ts";
+import { LegacyForwardBridge } from "./carriers/bridge/legacy-forward-bridge.ts";
+import { SpdyCommandClient } from "./carriers/bridge/spdy-command-client.ts";
+import { TunnelBridge } from "./carriers/bridge/tunnel-bridge.ts";
+import type { PortGuard } from "./carriers/port-guard.ts";
+import { Relay } from "./carriers/relay.ts";
+import type { SessionContext, StreamingSession } from "./carriers/session.ts";
+import { WebSocketEndObserver } from "./carriers/websocket-end-observer.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
+
+/** A client whose protocol ends here, and what decides how it is carried on. */
+export interface BridgedSession {
+  readonly request: StreamingRequest;
+  /** What was agreed with the client; "" for a WebSocket without a subprotocol. */
+  readonly protocol: string;
+  readonly webSocketLimits: WebSocketLimits;
+  readonly ports: PortGuard | undefined;
+}
+
+/** Carries the session over an upstream that switched to WebSocket v5, or to the tunnel. */
+export function startBridge(
+  session: BridgedSession,
+  downstream: Leg,
+  upstream: Leg,
+  context: SessionContext,
+  limits: Limits,
+): StreamingSession {
+  const { request, protocol, webSocketLimits, ports } = session;
+  const isSpdy = request.offer.transport === "spdy";
+  if (request.subresource !== "portforward") {
+    const { tty, stdout } = request.streams;
+    return new CommandBridge(
+      downstream,
+      upstream,
+      {
+        webSocketLimits,
+        hasTerminal: tty && stdout,
+        clientOf: (handler) => commandClient(session, downstream, handler, context, limits),
+      },
+      context,
+    );
+  }
+  if (isSpdy) return new TunnelBridge(downstream, upstream, webSocketLimits, context, ports);
+  // Only the name of the tunnel differs, and both handshakes are done: the frames are the same.
+  if (tunnelOffers([protocol]).length > 0) {
+    return new Relay(downstream, upstream, context, { ends: new WebSocketEndObserver("tunnel") });
+  }
+  const isBase64 = protocol === "v4.base64.channel.k8s.io";
+  const options = { ports: request.ports, isBase64, webSocketLimits, spdyLimits: limits.spdy };
+  return new LegacyForwardBridge(downstream, upstream, options, context);
+}
+
+function commandClient(
+  { request, protocol, webSocketLimits }: BridgedSession,
+  { socket }: Leg,
+  handler: CommandClientHandler,
+  context: SessionContext,
+  limits: Limits,
+): CommandClient {
+  // Without a subprotocol the channels are those of v1.
+  const version = isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io";
+  const options = { version, requested: request.streams };
+  if (request.offer.transport !== "spdy") {
+    return new ChannelCommandClient(socket, handler, { ...options, webSocketLimits }, context);
+  }
+  const { spdy: spdyLimits, stalledPeerBufferBytes: maxQueuedBytes } = limits;
+  return new SpdyCommandClient(socket, handler, { ...options, spdyLimits, maxQueuedBytes }, context);
+}

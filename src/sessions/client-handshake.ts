@@ -1,0 +1,76 @@
+import type { Duplex } from "node:stream";
+import { checkServerHandshake } from "../../protocols/websocket/index.ts";
+import { flatHeaders, type HeaderList } from "../http/header-list.ts";
+import { acceptValueOf } from "../http/websocket-request.ts";
+import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
+import { type AnswerContext, answerAndClose } from "../listeners/answer.ts";
+import { bridgedProtocolOf } from "./bridge-offer.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
+
+/** A client whose upgrade request can be answered with a 101. */
+export interface ClientHandshake {
+  /** What a client that is bridged speaks from here on; "" for a WebSocket without a subprotocol. */
+  readonly protocol: string;
+  /** The lines of the 101 that chooses this protocol. Only for clients whose protocol ends here. */
+  switchTo(protocol: string): HeaderList;
+}
+
+/** The upgrade request itself is wrong. Answered in plain text, as Go's servers answer it. */
+export class HandshakeRefusal extends Error {
+  override readonly name = "HandshakeRefusal";
+  readonly status: number;
+  readonly #headers: HeaderList;
+
+  constructor(status: number, headers: HeaderList, body: string) {
+    super(body);
+    this.status = status;
+    this.#headers = headers;
+  }
+
+  writeTo(socket: Duplex, context: AnswerContext): void {
+    const headers = [...this.#headers, ["Content-Type", "text/plain; charset=utf-8"] as const];
+    answerAndClose(socket, this.status, headers, Buffer.from(this.message), context);
+  }
+}
+
+/**
+ * Checks the client's upgrade where the gateway itself answers it; a request that is passed through is judged by the node.
+ * Throws HandshakeRefusal.
+ */
+export function checkClientHandshake({ plan, request }: PreparedStreaming): ClientHandshake {
+  if (plan.kind === "pass-through") return { protocol: "", switchTo: unanswerable };
+  const protocol = plan.kind === "bridge" ? bridgedProtocol(request) : "";
+  if (request.offer.transport === "spdy") return { protocol, switchTo: switchToSpdy };
+  const handshake = checkServerHandshake({
+    method: request.method,
+    rawHeaders: flatHeaders(request.headers),
+  });
+  if (!handshake.ok) throw new HandshakeRefusal(handshake.status, handshake.headers, handshake.body);
+  return {
+    protocol,
+    switchTo: (subprotocol) => [
+      ["Upgrade", "websocket"],
+      ["Connection", "Upgrade"],
+      ["Sec-WebSocket-Accept", acceptValueOf(handshake.key)],
+      ...(subprotocol === "" ? [] : [["Sec-WebSocket-Protocol", subprotocol] as const]),
+    ],
+  };
+}
+
+function bridgedProtocol(request: StreamingRequest): string {
+  const bridged = bridgedProtocolOf(request);
+  if (bridged.ok) return bridged.protocol;
+  throw new HandshakeRefusal(bridged.status, bridged.headers, bridged.body);
+}
+
+function switchToSpdy(protocol: string): HeaderList {
+  return [
+    ["Connection", "Upgrade"],
+    ["Upgrade", "SPDY/3.1"],
+    ["X-Stream-Protocol-Version", protocol],
+  ];
+}
+
+function unanswerable(): never {
+  throw new Error("a request that is passed through is answered by the node");
+}

@@ -1,0 +1,34 @@
+import { type HeaderList, headerValues, listElements } from "../http/header-list.ts";
+
+/** What the client would like to switch to. `unsupported`: it asks for an upgrade that no streaming route speaks. */
+export type ClientOffer =
+  | { readonly transport: "websocket"; readonly protocols: readonly string[] }
+  | { readonly transport: "spdy"; readonly protocols: readonly string[] }
+  | { readonly transport: "unsupported"; readonly upgrade: string }
+  | { readonly transport: "none" };
+
+/**
+ * Reads the offer from the request's headers, by Kubernetes' rules: an upgrade is wanted when any Connection line
+ * contains "upgrade"; it is a WebSocket when Upgrade equals "websocket", SPDY when it contains "spdy/3.1", in any case.
+ *
+ * Only these two are let through (kubernetes/kubernetes#72112): anything else, `h2c` or a list above all, would reach
+ * the node as a protocol that nobody here understands.
+ */
+export function clientOfferOf(headers: HeaderList): ClientOffer {
+  const wantsUpgrade = headerValues(headers, "connection").some((value) =>
+    value.toLowerCase().includes("upgrade"),
+  );
+  if (!wantsUpgrade) return { transport: "none" };
+  const upgrade = headerValues(headers, "upgrade").join(", ");
+  const wanted = upgrade.toLowerCase().trim();
+  if (wanted === "websocket") {
+    return {
+      transport: "websocket",
+      protocols: listElements(headerValues(headers, "sec-websocket-protocol")),
+    };
+  }
+  if (wanted === "spdy/3.1") {
+    return { transport: "spdy", protocols: listElements(headerValues(headers, "x-stream-protocol-version")) };
+  }
+  return { transport: "unsupported", upgrade };
+}

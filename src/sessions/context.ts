@@ -1,0 +1,98 @@
+import type { Socket } from "node:net";
+import type { AuditLog } from "../access/audit/audit-log.ts";
+import type { Authenticator } from "../access/authn/authenticator.ts";
+import type { Authorizer } from "../access/authz/authorizer.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { NodeEndpoint } from "../cluster/locate.ts";
+import type { FeatureGates } from "../config/feature-gates.ts";
+import type { Limits } from "../config/limits.ts";
+import type { PolicyRule, SessionPolicy } from "../config/policy.ts";
+import type { Timeouts } from "../config/timeouts.ts";
+import type { EdgeRules } from "../listeners/edge-rules.ts";
+import type { Bandwidth } from "../net/bandwidth.ts";
+import type { DialOptions, UpstreamEndpoint } from "../net/dial.ts";
+import type { SessionClock } from "../net/session-clock.ts";
+import type { KnownNodes } from "../nodes/known-nodes.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { ListenerMetrics } from "../observability/metrics.ts";
+import type { ResumableSessions } from "./resumption/resumable-sessions.ts";
+import type { Sessions } from "./sessions.ts";
+
+/** All that a request's steps need, put together once by app.ts. */
+export interface GatewayContext {
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  /** Absent: whoever is authorised may stream. */
+  readonly policy?: GatewayPolicy | undefined;
+  /** Absent: nothing is recorded. */
+  readonly audit?: AuditLog | undefined;
+  readonly cluster: Cluster;
+  /**
+   * Brings a pod and its node into the cluster that may exist though no watch has told of them; undefined where nothing is missing.
+   * Rejects with StatusError when nobody can tell. Absent: what the cluster does not know does not exist.
+   */
+  readonly lookUp?: ((namespace: string, pod: string) => Promise<void> | undefined) | undefined;
+  readonly edge: EdgeRules;
+  readonly gates: FeatureGates;
+  readonly limits: Limits;
+  readonly timeouts: Timeouts;
+  readonly kubelet: KubeletOptions;
+  /** What nodes were seen to do. */
+  readonly nodes: KnownNodes;
+  readonly clock: SessionClock;
+  /** Absent: sessions are as fast as both of their sides. */
+  readonly bandwidth?: Bandwidth | undefined;
+  readonly sessions: Sessions;
+  /** Absent: no session outlives its connection. */
+  readonly resumable?: ResumableSessions | undefined;
+  readonly metrics: ListenerMetrics;
+  readonly logger: Logger;
+}
+
+/** What a listener needs, whatever it serves. */
+export type ListenerContext = Pick<
+  GatewayContext,
+  "audit" | "clock" | "edge" | "limits" | "logger" | "metrics" | "timeouts"
+>;
+
+/** What runs a session that was decided on, whoever decided. */
+export type SessionRunContext = Pick<
+  GatewayContext,
+  | "bandwidth"
+  | "clock"
+  | "limits"
+  | "logger"
+  | "metrics"
+  | "nodes"
+  | "policy"
+  | "resumable"
+  | "sessions"
+  | "timeouts"
+>;
+
+/** The configured rules, and the counts that its limits are about. */
+export interface GatewayPolicy {
+  /** Replaced when the configuration is read again; a session keeps what it was let in by. */
+  rules: readonly PolicyRule[];
+  readonly quotas: Quotas;
+}
+
+/** Places of sessions, counted in this process or with those of others. */
+export interface Quotas {
+  /** Takes a place or throws StatusError 429. The result gives it back. */
+  take(user: string, namespace: string): (() => void) | Promise<() => void>;
+  /** Absent where they are counted for several processes, elsewhere. */
+  replaceLimits?(limits: SessionPolicy["limits"]): void;
+}
+
+export interface KubeletOptions {
+  readonly preferredAddressTypes: readonly string[];
+  readonly defaultKubeletPort: number;
+  /**
+   * Where to dial a node whose address and port are known: the address checked, the TLS added that kubelets are spoken to with.
+   * Rejects when the address is refused or can not be found.
+   */
+  endpointOf(node: NodeEndpoint): UpstreamEndpoint | Promise<UpstreamEndpoint>;
+  /** How it is dialled, where that is not directly; as `dial`. */
+  readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
+}

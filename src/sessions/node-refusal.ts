@@ -1,0 +1,49 @@
+import { genericError, StatusError, statusOfBody } from "../api/status.ts";
+import { copyRefusal } from "../http/copy-refusal.ts";
+import type { RefusedUpgrade } from "../http/upgrade-request.ts";
+import type { PendingClient } from "./pending-client.ts";
+import type { Plan } from "./plan.ts";
+
+/**
+ * Gives a node's refusal (400 or more) to the client. What passes through, or is tunnelled, gets the node's own answer;
+ * what would have been translated or bridged gets a Status, because the client asked an API server and not a kubelet: client-go
+ * shows a Status' message and anything else raw.
+ */
+export async function passRefusalOn(
+  refused: RefusedUpgrade,
+  plan: Plan,
+  client: PendingClient,
+  maxBodyBytes: number,
+): Promise<void> {
+  if (plan.kind === "translate" || plan.kind === "bridge") throw await refusalErrorOf(refused, maxBodyBytes);
+  const { socket } = client.release();
+  await copyRefusal(refused, socket);
+}
+
+/** The refusal as the Status that it holds, or that holds its text. */
+export async function refusalErrorOf(refused: RefusedUpgrade, maxBodyBytes: number): Promise<StatusError> {
+  return statusErrorOf(refused.status, await textOf(refused, maxBodyBytes));
+}
+
+function statusErrorOf(code: number, text: string): StatusError {
+  const status = statusOfBody(text);
+  if (status !== undefined && status.code >= 400) return new StatusError(status);
+  return genericError(code, text.trim() || `the node refused the session with status code ${code}`);
+}
+
+/** The beginning of the body; a body that breaks off tells what it told. */
+async function textOf({ body }: RefusedUpgrade, maxBodyBytes: number): Promise<string> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const part of body as AsyncIterable<Buffer>) {
+      parts.push(part);
+      length += part.byteLength;
+      if (length >= maxBodyBytes) break;
+    }
+  } catch {
+    // The status line has said what matters.
+  }
+  body.destroy();
+  return Buffer.concat(parts).subarray(0, maxBodyBytes).toString("utf8");
+}

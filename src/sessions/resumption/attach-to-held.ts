@@ -1,0 +1,57 @@
+import {
+  encodeResumed,
+  RESUME_HEADER,
+  RESUME_PROTOCOL,
+  type Resumption,
+} from "../../../protocols/resume/index.ts";
+import { checkServerHandshake } from "../../../protocols/websocket/index.ts";
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { resourceExpired } from "../../api/status.ts";
+import { answerSwitched, switchedStatusOf } from "../../http/answer-switched.ts";
+import { flatHeaders, type HeaderLine } from "../../http/header-list.ts";
+import { acceptValueOf } from "../../http/websocket-request.ts";
+import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import { withReusedReads } from "../../net/accepted-socket.ts";
+import { HandshakeRefusal } from "../client-handshake.ts";
+import type { GatewayContext } from "../context.ts";
+import type { PendingClient } from "../pending-client.ts";
+
+type ResumedRequest = Pick<IncomingStreaming, "method" | "headers" | "url" | "trail">;
+
+/**
+ * Goes on with a session that this process holds. A connection that the session seems to have is let go: of two, the client knows of the
+ * newer one.
+ * Throws StatusError (see `ResumableSessions.claim`) and HandshakeRefusal.
+ */
+export function attachToHeld(
+  resumption: Resumption,
+  user: UserInfo,
+  { method, headers, url, trail }: ResumedRequest,
+  client: PendingClient,
+  { resumable }: Pick<GatewayContext, "resumable">,
+): void {
+  const key = webSocketKeyOf({ method, headers });
+  if (resumable === undefined) throw resourceExpired("sessions are not resumed here");
+  const socket = resumable.claim(resumption, user, url.pathname);
+  // From here on nothing of the old connection counts, so that the answer is still true when the client has it.
+  socket.detach();
+  const lines: HeaderLine[] = [
+    ["Upgrade", "websocket"],
+    ["Connection", "Upgrade"],
+    ["Sec-WebSocket-Accept", acceptValueOf(key)],
+    ["Sec-WebSocket-Protocol", RESUME_PROTOCOL],
+    [RESUME_HEADER, encodeResumed(socket.received)],
+  ];
+  const leg = withReusedReads(client.release());
+  answerSwitched(leg.socket, lines);
+  socket.attach(leg, resumption.received);
+  resumable.resumed(user, url.pathname);
+  trail?.complete({ code: switchedStatusOf(leg.socket) });
+}
+
+/** Throws HandshakeRefusal for what is no WebSocket request. */
+export function webSocketKeyOf({ method, headers }: Pick<IncomingStreaming, "method" | "headers">): string {
+  const handshake = checkServerHandshake({ method, rawHeaders: flatHeaders(headers) });
+  if (!handshake.ok) throw new HandshakeRefusal(handshake.status, handshake.headers, handshake.body);
+  return handshake.key;
+}

@@ -1,0 +1,52 @@
+import { createServer, type Server } from "node:http";
+import type { Duplex } from "node:stream";
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { badRequest, internalError, StatusError } from "../../api/status.ts";
+import { type HeaderLine, headerListOf, headerValue } from "../../http/header-list.ts";
+import { refuseUpgrade } from "../../listeners/answer.ts";
+import type { GatewayContext } from "../context.ts";
+import { PendingClient } from "../pending-client.ts";
+import { attachToHeld } from "./attach-to-held.ts";
+import { resumptionIn } from "./resumable-sessions.ts";
+
+/** Base64url of the user as JSON. */
+const CALLER_HEADER = "Sluice-Caller";
+/** Of a request between processes: a user may be in many groups. */
+const MAX_HEAD_BYTES = 1024 * 1024;
+
+/** Tells a holder for whom its session goes on. */
+export function callerLine(user: UserInfo): HeaderLine {
+  return [CALLER_HEADER, Buffer.from(JSON.stringify(user)).toString("base64url")];
+}
+
+/**
+ * Takes resumptions from the other processes of this gateway, which have authenticated and authorised them. To listen on a socket that
+ * only they can reach; the proof is checked as if the client had come here itself. Not yet listening.
+ */
+export function createHolderServer(
+  gateway: Pick<GatewayContext, "resumable" | "clock" | "timeouts" | "logger">,
+): Server {
+  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES });
+  server.on("request", (_request, response) => response.writeHead(404).end());
+  server.on("upgrade", (request, socket: Duplex, early: Buffer) => {
+    const client = new PendingClient(socket, early);
+    const { method = "", url: target = "/" } = request;
+    const headers = headerListOf(request.rawHeaders);
+    try {
+      const resumption = resumptionIn(headers);
+      const caller = headerValue(headers, CALLER_HEADER);
+      if (resumption === undefined || caller === undefined) throw badRequest("this is no resumption");
+      const user = JSON.parse(Buffer.from(caller, "base64url").toString()) as UserInfo;
+      const url = new URL(`http://holder${target}`);
+      attachToHeld(resumption, user, { method, headers, url }, client, gateway);
+    } catch (error) {
+      client.release();
+      if (!(error instanceof StatusError))
+        gateway.logger.error({ error }, "a resumption failed unexpectedly");
+      const refusal =
+        error instanceof StatusError ? error : internalError("the session could not be resumed");
+      refuseUpgrade(socket, refusal, { clock: gateway.clock, lingerTimes: gateway.timeouts });
+    }
+  });
+  return server;
+}

@@ -1,0 +1,263 @@
+import { Duplex } from "node:stream";
+import { ABORT, ByteQueue, ResumeSession } from "../../../protocols/resume/index.ts";
+import { poisonFreed } from "../../net/freed-memory.ts";
+import type { Leg } from "../../net/leg.ts";
+import { ResumeConnection, type ResumeConnectionOptions } from "./resume-connection.ts";
+
+const READ_AHEAD_BYTES = 16 * 1024;
+
+export interface ResumableSocketOptions extends ResumeConnectionOptions {
+  /** What may be on its way unacknowledged, and so be held here, in either direction. */
+  readonly windowBytes: number;
+  /** How long it waits for its next connection, in milliseconds. */
+  readonly windowMs: number;
+  /** The connection is gone; `attach` brings the next one. */
+  onDetached?(reason: string): void;
+  /** It was destroyed, for whatever reason. */
+  onOver?(end: ResumableEnd): void;
+}
+
+/**
+ * - "completed": both sides had said that they were done, and both knew;
+ * - "ended": our side destroyed it, or the peer did;
+ * - "expired": no connection came within the window;
+ * - "protocol-error": the peer broke the protocol.
+ */
+export type ResumableEnd = "completed" | "ended" | "expired" | "protocol-error";
+
+/**
+ * A byte stream between two Sluices that outlives its connections (protocols/resume). To whoever reads and writes it, it is a socket:
+ * it is slow while no connection is there, it half-closes, and what breaks it for good destroys it with an error.
+ *
+ * Everything that was written is held until the peer has it. Input that nobody reads yet is held, too, up to the window; so the
+ * connection itself is always read, and silence on it means that it is dead.
+ */
+export class ResumableSocket extends Duplex {
+  readonly #options: ResumableSocketOptions;
+  readonly #session: ResumeSession;
+  readonly #held = new ByteQueue(false);
+  #connection: ResumeConnection | undefined;
+  #wantsMore = false;
+  #hasEnded = false;
+  #hasPushedEnd = false;
+  #unwritten: Uint8Array[] = [];
+  #whenWritten: (() => void) | undefined;
+  #whenFinished: (() => void) | undefined;
+  #detachedMs: number;
+  #isUnreferenced = false;
+  #end: ResumableEnd = "ended";
+
+  constructor(options: ResumableSocketOptions) {
+    // Small: what was received and not read is better kept in the window, where small pieces are put together.
+    super({ readableHighWaterMark: READ_AHEAD_BYTES });
+    this.#options = options;
+    this.#detachedMs = options.clock.now();
+    this.#session = new ResumeSession(options.windowBytes, {
+      send: (header, payload) => this.#connection?.send(header, payload),
+      onData: (part) => this.#received(part),
+      onEnd: () => {
+        this.#hasEnded = true;
+        this.#deliver();
+      },
+      onRoom: () => this.#writeOn(),
+      onFinished: () => this.#finished(),
+      onAbort: (_code, reason) => this.#fail("ended", reason),
+      onFreed: (memory) => poisonFreed(memory),
+    });
+    // Whoever uses it listens as well; nobody need.
+    this.on("error", () => {});
+    options.clock.add(this);
+  }
+
+  /** What a resumption tells the peer. It does not move while no connection is there. */
+  get received(): number {
+    return this.#session.received;
+  }
+
+  /** No connection is there; one may come. */
+  get isAway(): boolean {
+    const { isOver, isComplete } = this.#session;
+    return this.#connection === undefined && !this.destroyed && !isOver && !isComplete;
+  }
+
+  /** The process need not live for it: see `unref`. */
+  get isUnreferenced(): boolean {
+    return this.#isUnreferenced;
+  }
+
+  /** Written, and not yet known to be with the peer: `writableLength` counts only what there was no room for. */
+  get undeliveredBytes(): number {
+    return this.#session.unacknowledgedBytes;
+  }
+
+  /** All that it holds, in both directions. */
+  get heldBytes(): number {
+    return this.#held.byteLength + this.#session.unacknowledgedBytes;
+  }
+
+  /** False: that peer lacks what is gone, or claims what never was. */
+  canAttach(peerReceived: number): boolean {
+    return !this.destroyed && this.#session.canAttach(peerReceived);
+  }
+
+  /** Goes on with a connection whose peer has received so much; one that seemed alive is let go. Only where `canAttach` says so. */
+  attach(leg: Leg, peerReceived: number): void {
+    this.detach();
+    const connection = new ResumeConnection(
+      leg,
+      {
+        onMessage: (part, isFirst, isLast) => this.#session.receive(part, isFirst, isLast),
+        onGone: (reason, isFinal) => this.#lost(connection, reason, isFinal),
+      },
+      this.#options,
+    );
+    this.#connection = connection;
+    if (this.#isUnreferenced) connection.unref();
+    connection.cork();
+    this.#session.attach(peerReceived);
+    connection.uncork();
+    connection.start();
+  }
+
+  /** Lets go of the connection, so that nothing of it comes any more: what was received stands still. */
+  detach(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#session.detach();
+    if (connection !== undefined) this.#detachedMs = this.#options.clock.now();
+    connection?.abandon();
+  }
+
+  tick(nowMs: number): void {
+    this.#connection?.tick(nowMs);
+    this.#session.tick();
+    if (this.#held.byteLength === 0) this.#held.trim();
+    if (this.isAway && nowMs - this.#detachedMs >= this.#options.windowMs) {
+      this.expire("the connection was lost and not resumed in time");
+    }
+  }
+
+  /** No connection will come any more. */
+  expire(reason: string): void {
+    this.#fail("expired", reason);
+  }
+
+  /** As a socket's: the process need not live for it. */
+  unref(): this {
+    this.#isUnreferenced = true;
+    this.#connection?.unref();
+    return this;
+  }
+
+  override _read(): void {
+    this.#wantsMore = true;
+    this.#deliver();
+  }
+
+  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: () => void): void {
+    this.#whenWritten = done;
+    this.#unwritten.push(chunk);
+    this.#writeOn();
+  }
+
+  override _writev(chunks: { chunk: Uint8Array }[], done: () => void): void {
+    this.#whenWritten = done;
+    for (const { chunk } of chunks) this.#unwritten.push(chunk);
+    this.#writeOn();
+  }
+
+  override _final(done: () => void): void {
+    this.#whenFinished = done;
+    if (this.#session.isOver) this.#finished();
+    else this.#session.finish();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    const { clock, onOver } = this.#options;
+    clock.delete(this);
+    if (this.#session.isComplete) this.#end = "completed";
+    else this.#session.abort(ABORT.ENDED, "the session was ended");
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#session.detach();
+    connection?.close();
+    this.#held.clear();
+    this.#unwritten = [];
+    done(error);
+    onOver?.(this.#end);
+  }
+
+  /** Mostly passed on at once; what nobody takes is copied, so that small pieces do not hold the large chunks they came in. */
+  #received(part: Uint8Array): void {
+    if (this.destroyed) return;
+    if (this.#wantsMore && this.#held.byteLength === 0 && this.readableLength === 0) {
+      this.#wantsMore = this.push(part);
+      this.#session.consumed(part.byteLength);
+    } else {
+      this.#held.append(part);
+      this.#deliver();
+    }
+  }
+
+  #deliver(): void {
+    while (this.#wantsMore && !this.destroyed) {
+      const part = this.#held.shift();
+      if (part === undefined) break;
+      this.#wantsMore = this.push(part);
+      this.#session.consumed(part.byteLength);
+    }
+    if (!this.#hasEnded || this.#hasPushedEnd || this.#held.byteLength > 0 || this.destroyed) return;
+    this.#hasPushedEnd = true;
+    this.push(null);
+  }
+
+  #writeOn(): void {
+    const connection = this.#connection;
+    connection?.cork();
+    while (this.#unwritten.length > 0) {
+      const chunk = this.#unwritten[0] as Uint8Array;
+      const taken = this.#session.write(chunk);
+      if (taken < chunk.byteLength) {
+        this.#unwritten[0] = chunk.subarray(taken);
+        break;
+      }
+      this.#unwritten.shift();
+    }
+    connection?.uncork();
+    if (this.#unwritten.length > 0) return;
+    const done = this.#whenWritten;
+    this.#whenWritten = undefined;
+    done?.();
+  }
+
+  #finished(): void {
+    const done = this.#whenFinished;
+    this.#whenFinished = undefined;
+    done?.();
+  }
+
+  #lost(connection: ResumeConnection, reason: string, isFinal: boolean): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#session.detach();
+    this.#detachedMs = this.#options.clock.now();
+    // Nothing is owed any more: whatever has not been read here yet can be.
+    if (this.#session.isComplete) return;
+    if (isFinal) this.#fail(this.#session.isOver ? "protocol-error" : "ended", reason);
+    else this.#options.onDetached?.(reason);
+  }
+
+  #fail(end: ResumableEnd, reason: string): void {
+    if (this.destroyed || this.#session.isComplete) return;
+    this.#end = end;
+    if (!this.#hasEnded) {
+      this.destroy(new Error(reason));
+      return;
+    }
+    // All that the peer had to say is here, and can still be read; it takes nothing any more.
+    this.#session.abort(ABORT.ENDED, reason);
+    this.detach();
+    this.#writeOn();
+    this.#finished();
+  }
+}

@@ -1,0 +1,234 @@
+import type { Duplex } from "node:stream";
+import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import {
+  applyMask,
+  closeCodeOf,
+  encodeClose,
+  encodeControlFrame,
+  MAX_FRAME_HEADER_BYTES,
+  NO_CLOSE_CODE,
+  OPCODE,
+  WebSocketFrameDecoder,
+  writeFrameHeader,
+  writeMaskedFrameHeader,
+} from "../../../protocols/websocket/index.ts";
+import { headerSlab } from "../../net/header-slab.ts";
+import type { Leg } from "../../net/leg.ts";
+import { finishAndLinger, type LingerTimes } from "../../net/linger.ts";
+import { nextMaskKey } from "../../net/mask-keys.ts";
+import type { SessionClock } from "../../net/session-clock.ts";
+
+const CLOSE_NORMAL = 1000;
+const CLOSE_UNSUPPORTED_DATA = 1003;
+const NOTHING: Uint8Array = new Uint8Array(0);
+/** Frames of ours carry 64 KiB; what is larger was put together by somebody in between. */
+const LIMITS = { maxFrameBytes: 1024 * 1024, maxMessageBytes: 4 * 1024 * 1024, maxFragments: 1024 };
+
+export interface ResumeConnectionHandler {
+  onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean): void;
+  /** The connection is of no use any more, once; never after `close` or `abandon`. `isFinal`: another one would not help either. */
+  onGone(reason: string, isFinal: boolean): void;
+}
+
+export interface ResumeConnectionOptions {
+  /** Our side: a client masks what it sends. */
+  readonly role: "client" | "server";
+  readonly clock: SessionClock;
+  readonly lingerTimes: LingerTimes;
+  /** A PING this often, in milliseconds. Both sides send them, so that both hear something. */
+  readonly pingIntervalMs: number;
+  /** A peer of which nothing was heard for this long is gone, in milliseconds. Nothing that we do keeps it from being heard. */
+  readonly silenceMs: number;
+}
+
+/** One of the connections of a resumable session: a WebSocket whose binary messages are resume frames. It is always read. */
+export class ResumeConnection {
+  readonly #socket: Duplex;
+  readonly #head: Uint8Array;
+  readonly #handler: ResumeConnectionHandler;
+  readonly #options: ResumeConnectionOptions;
+  readonly #decoder: WebSocketFrameDecoder;
+  #owedPong: Uint8Array | undefined;
+  #hasHeard = false;
+  #lastHeardMs: number;
+  #lastPingMs: number;
+  #isOver = false;
+
+  constructor({ socket, head }: Leg, handler: ResumeConnectionHandler, options: ResumeConnectionOptions) {
+    this.#socket = socket;
+    this.#head = head;
+    this.#handler = handler;
+    this.#options = options;
+    this.#lastHeardMs = this.#lastPingMs = options.clock.now();
+    this.#decoder = new WebSocketFrameDecoder(
+      options.role,
+      {
+        onMessage: (part, isFirst, isLast, isText) => this.#message(part, isFirst, isLast, isText),
+        onPing: (payload) => this.#answerPing(payload),
+        onPong: () => {},
+        onClose: (code, reason) => this.#closedByPeer(code, reason),
+      },
+      LIMITS,
+    );
+  }
+
+  /** Starts reading; nothing is delivered before. */
+  start(): void {
+    const socket = this.#socket;
+    socket.on("data", this.#receive);
+    socket.on("drain", this.#drained);
+    socket.on("end", this.#ended);
+    socket.on("error", this.#failed);
+    socket.on("close", this.#closed);
+    if (this.#head.byteLength > 0) this.#receive(this.#head);
+    if (!this.#isOver) socket.resume();
+  }
+
+  /** Sends one message. The header is copied, the payload is not. */
+  send(header: Uint8Array, payload: Uint8Array = NOTHING): void {
+    if (this.#isOver || !this.#socket.writable) return;
+    if (this.#options.role === "client") this.#sendMasked(header, payload);
+    else this.#sendPlain(header, payload);
+  }
+
+  /** All that is sent until `uncork` leaves together. */
+  cork(): void {
+    this.#socket.cork();
+  }
+
+  uncork(): void {
+    this.#socket.uncork();
+  }
+
+  tick(nowMs: number): void {
+    if (this.#isOver) return;
+    if (this.#hasHeard) this.#lastHeardMs = nowMs;
+    this.#hasHeard = false;
+    if (nowMs - this.#lastHeardMs >= this.#options.silenceMs) {
+      this.#gone("nothing was heard of the peer for too long", false);
+      return;
+    }
+    // A peer that is being sent data hears of us as it is.
+    if (nowMs - this.#lastPingMs < this.#options.pingIntervalMs || this.#socket.writableNeedDrain) return;
+    this.#lastPingMs = nowMs;
+    this.#sendControl(OPCODE.PING, NOTHING);
+  }
+
+  /** Says Close 1000, after all that was sent: nobody will come back. */
+  close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#closeWith(CLOSE_NORMAL, "");
+  }
+
+  /** Lets go of the connection at once: another one is in its place. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#release();
+    this.#socket.destroy();
+  }
+
+  /** The process need not live for this connection. */
+  unref(): void {
+    (this.#socket as { unref?: () => void }).unref?.();
+  }
+
+  #sendPlain(header: Uint8Array, payload: Uint8Array): void {
+    const start = headerSlab.take(MAX_FRAME_HEADER_BYTES + header.byteLength);
+    const at = writeFrameHeader(start, 0, OPCODE.BINARY, header.byteLength + payload.byteLength, true);
+    start.set(header, at);
+    this.#socket.write(start.subarray(0, at + header.byteLength));
+    if (payload.byteLength > 0) this.#socket.write(payload);
+  }
+
+  #sendMasked(header: Uint8Array, payload: Uint8Array): void {
+    const bytes = header.byteLength + payload.byteLength;
+    const frame = Buffer.allocUnsafe(MAX_FRAME_HEADER_BYTES + bytes);
+    const maskKey = nextMaskKey();
+    const start = writeMaskedFrameHeader(frame, 0, OPCODE.BINARY, bytes, true, maskKey);
+    frame.set(header, start);
+    frame.set(payload, start + header.byteLength);
+    applyMask(frame.subarray(start, start + bytes), maskKey, 0);
+    this.#socket.write(frame.subarray(0, start + bytes));
+  }
+
+  readonly #receive = (chunk: Uint8Array): void => {
+    if (this.#isOver) return;
+    this.#hasHeard = true;
+    this.#socket.cork();
+    try {
+      this.#decoder.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      if (this.#isOver) return;
+      this.#isOver = true;
+      this.#closeWith(closeCodeOf(error), error.message);
+      this.#handler.onGone(error.message, true);
+    } finally {
+      this.#socket.uncork();
+    }
+  };
+
+  readonly #drained = (): void => {
+    const payload = this.#owedPong;
+    this.#owedPong = undefined;
+    if (payload !== undefined) this.#sendControl(OPCODE.PONG, payload);
+  };
+
+  readonly #ended = (): void => this.#gone("the peer ended the connection without a Close frame", false);
+  readonly #failed = (error: Error): void => this.#gone(error.message, false);
+  readonly #closed = (): void => this.#gone("the connection closed", false);
+
+  #message(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void {
+    if (this.#isOver) return;
+    if (!isText) {
+      this.#handler.onMessage(part, isFirst, isLast);
+      return;
+    }
+    this.#isOver = true;
+    this.#closeWith(CLOSE_UNSUPPORTED_DATA, "only binary messages are expected");
+    this.#handler.onGone("the peer sent a text message", true);
+  }
+
+  /** While the peer does not read, only its newest PING is remembered (RFC 6455 section 5.5.3). */
+  #answerPing(payload: Uint8Array): void {
+    if (this.#socket.writableNeedDrain) this.#owedPong = new Uint8Array(payload);
+    else this.#sendControl(OPCODE.PONG, payload);
+  }
+
+  #sendControl(opcode: number, payload: Uint8Array): void {
+    if (this.#isOver || !this.#socket.writable) return;
+    const maskKey = this.#options.role === "client" ? nextMaskKey() : undefined;
+    this.#socket.write(encodeControlFrame(opcode, payload, maskKey));
+  }
+
+  /** Only 1000 is a peer's own last word: proxies that restart say 1001 and 1012 in its place. */
+  #closedByPeer(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#closeWith(code === NO_CLOSE_CODE ? CLOSE_NORMAL : code, "");
+    this.#handler.onGone(`the peer closed with ${code} ${reason}`.trim(), code === CLOSE_NORMAL);
+  }
+
+  #gone(reason: string, isFinal: boolean): void {
+    if (this.#isOver) return;
+    this.abandon();
+    this.#handler.onGone(reason, isFinal);
+  }
+
+  #closeWith(code: number, reason: string): void {
+    this.#release();
+    const maskKey = this.#options.role === "client" ? nextMaskKey() : undefined;
+    if (this.#socket.writable) this.#socket.write(encodeClose(code, reason, maskKey));
+    finishAndLinger(this.#socket, this.#options.lingerTimes, this.#options.clock);
+    if (this.#options.role === "client") this.unref();
+  }
+
+  #release(): void {
+    const socket = this.#socket;
+    socket.off("data", this.#receive).off("drain", this.#drained);
+    socket.off("end", this.#ended).off("error", this.#failed).off("close", this.#closed);
+    // Without a listener a late ECONNRESET would end the process.
+    socket.on("error", () => {});
+  }
+}

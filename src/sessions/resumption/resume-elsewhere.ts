@@ -1,0 +1,104 @@
+import { connect, type Socket } from "node:net";
+import {
+  encodeResumption,
+  RESUME_HEADER,
+  RESUME_PROTOCOL,
+  type Resumption,
+} from "../../../protocols/resume/index.ts";
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { serviceUnavailable } from "../../api/status.ts";
+import { answerSwitched, switchedStatusOf } from "../../http/answer-switched.ts";
+import { isSwitchedTo, requestUpgrade, type SwitchedUpgrade } from "../../http/upgrade-request.ts";
+import { webSocketRequestLines } from "../../http/websocket-request.ts";
+import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import { withReusedReads } from "../../net/accepted-socket.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import { Relay } from "../carriers/relay.ts";
+import type { GatewayContext } from "../context.ts";
+import { refusalErrorOf } from "../node-refusal.ts";
+import type { PendingClient } from "../pending-client.ts";
+import { callerLine } from "./holder-server.ts";
+import type { ResumableSessions } from "./resumable-sessions.ts";
+
+/** What passing a resumption on needs of the gateway. */
+export type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessions" | "timeouts"> & {
+  readonly resumable: ResumableSessions;
+};
+
+/**
+ * Goes on with a session that another process of this gateway holds: asks that process for it, in the name of the user who has been
+ * authenticated here, and carries bytes between it and the client, whose connection may be encrypted and can not be handed over. To
+ * the holder this is the session's connection.
+ *
+ * `key`: the client's Sec-WebSocket-Key. Throws StatusError: the holder's, 410 where it is gone, 503 where it does not answer; and
+ * UpstreamError "aborted" when the client left meanwhile.
+ */
+export async function resumeElsewhere(
+  socketPath: string,
+  resumption: Resumption,
+  key: string,
+  user: UserInfo,
+  { url, trail }: IncomingStreaming,
+  client: PendingClient,
+  gateway: ElsewhereContext,
+): Promise<void> {
+  const { clock, limits, sessions, timeouts, resumable } = gateway;
+  let response: SwitchedUpgrade;
+  try {
+    const answer = await requestUpgrade({
+      endpoint: { host: "holder", port: 0 },
+      method: "GET",
+      path: url.pathname,
+      headers: [
+        ["Connection", "Upgrade"],
+        ["Upgrade", "websocket"],
+        ...webSocketRequestLines({ key, protocols: [RESUME_PROTOCOL] }),
+        [RESUME_HEADER, encodeResumption(resumption)],
+        callerLine(user),
+      ],
+      signal: client.signal,
+      connect: () => connectTo(socketPath),
+      responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+    });
+    if (answer.kind === "refused") throw await refusalErrorOf(answer, limits.maxRefusalBodyBytes);
+    response = answer;
+  } catch (error) {
+    if (isGone(error)) throw resumable.unknown(user, url.pathname);
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    throw serviceUnavailable("the process that holds the session does not answer");
+  }
+  if (!isSwitchedTo(response, "websocket")) {
+    response.socket.destroy();
+    throw serviceUnavailable("the process that holds the session does not answer");
+  }
+  const downstream = withReusedReads(client.release());
+  answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);
+  let relay: Relay | undefined;
+  relay = new Relay(downstream, response, {
+    clock,
+    lingerTimes: timeouts,
+    // The session's limits are its holder's.
+    timeouts: { ...timeouts, idleMs: Number.POSITIVE_INFINITY },
+    onOver: () => sessions.deleteUnlisted(relay),
+  });
+  sessions.addUnlisted(relay);
+  trail?.complete({ code: switchedStatusOf(downstream.socket) });
+}
+
+/** A process that ended takes its socket along, one that was killed leaves a file that nobody answers at. */
+function isGone(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return code === "ENOENT" || code === "ECONNREFUSED";
+}
+
+/** Rejects with the system's own error. */
+function connectTo(socketPath: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path: socketPath, allowHalfOpen: true });
+    socket.once("error", reject);
+    socket.once("connect", () => {
+      socket.off("error", reject).on("error", () => {});
+      resolve(socket);
+    });
+  });
+}

@@ -1,0 +1,29 @@
+import type { Resumption } from "../../../protocols/resume/index.ts";
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import type { GatewayContext } from "../context.ts";
+import type { PendingClient } from "../pending-client.ts";
+import { attachToHeld, webSocketKeyOf } from "./attach-to-held.ts";
+import { resumeElsewhere } from "./resume-elsewhere.ts";
+
+/**
+ * Goes on with a session over the connection of this request, whose user has been authenticated and may open sessions at this path. Where
+ * another process of this gateway holds it, that one is asked (resume-elsewhere.ts).
+ *
+ * Throws StatusError (see `ResumableSessions.claim` and `resumeElsewhere`) and HandshakeRefusal.
+ */
+export async function resumeSession(
+  resumption: Resumption,
+  user: UserInfo,
+  incoming: IncomingStreaming,
+  client: PendingClient,
+  gateway: Pick<GatewayContext, "resumable" | "clock" | "limits" | "sessions" | "timeouts">,
+): Promise<void> {
+  const { resumable } = gateway;
+  const elsewhere = resumable?.holder?.otherSocketPathOf(resumption.session);
+  if (resumable === undefined || elsewhere === undefined) {
+    return attachToHeld(resumption, user, incoming, client, gateway);
+  }
+  const key = webSocketKeyOf(incoming);
+  return resumeElsewhere(elsewhere, resumption, key, user, incoming, client, { ...gateway, resumable });
+}

@@ -1,0 +1,145 @@
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type Agreement,
+  encodeOffer,
+  encodeResumption,
+  parseAgreement,
+  parseResumed,
+  RESUME_HEADER,
+} from "../../../protocols/resume/index.ts";
+import { type HeaderLine, type HeaderList, headerValue } from "../../http/header-list.ts";
+import type { Leg } from "../../net/leg.ts";
+import type { SessionClock } from "../../net/session-clock.ts";
+import { ResumableSocket } from "./resumable-socket.ts";
+import { proofOf } from "./resume-proof.ts";
+
+/** What this side has memory for, in each direction. */
+export const OFFERED_WINDOW_BYTES: number = 1024 * 1024;
+/** A server may not make us hold more than this, nor wait longer. */
+const MAX_WINDOW_SECONDS = 24 * 3_600;
+const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 5_000 };
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 5_000;
+
+/** Both sides send a PING this often, and give a connection up that was silent for so long, in milliseconds. */
+export const RESUME_HEARTBEAT = { pingIntervalMs: 5_000, silenceMs: 15_000 } as const;
+
+/** A WebSocket upgrade's answer. */
+export interface AnsweredUpgrade extends Leg {
+  readonly responseHeaders: HeaderList;
+}
+
+export interface ResumingClientOptions {
+  readonly clock: SessionClock;
+  /** The same upgrade once more, with this line, and `RESUME_PROTOCOL` as the only subprotocol. */
+  redial(line: HeaderLine, signal: AbortSignal): Promise<AnsweredUpgrade>;
+  /** Whether it is no use to try again after this. */
+  isFinal(error: unknown): boolean;
+  /** Says what happens, for whoever wants to know. */
+  note?(text: string): void;
+  /** The same for those that count. */
+  onChange?(event: "lost" | "resumed"): void;
+  readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
+}
+
+/** The line that offers a server to make the session resumable. */
+export function offerLine(windowBytes: number = OFFERED_WINDOW_BYTES): HeaderLine {
+  return [RESUME_HEADER, encodeOffer({ windowBytes })];
+}
+
+/** Answers to a resumption that another try will not change: the session is gone, or another's, or not understood. */
+const FINAL_STATUSES: readonly number[] = [400, 403, 405, 409, 410];
+
+export function isFinalStatus(status: number): boolean {
+  return FINAL_STATUSES.includes(status);
+}
+
+/** What the server agreed to; undefined where it makes no sense, or is more than was offered. */
+export function agreementOf(
+  responseHeaders: HeaderList,
+  offeredProtocols: readonly string[],
+  offeredWindowBytes: number = OFFERED_WINDOW_BYTES,
+): Agreement | undefined {
+  const agreement = parseAgreement(headerValue(responseHeaders, RESUME_HEADER) ?? "");
+  if (agreement === undefined || !offeredProtocols.includes(agreement.protocol)) return undefined;
+  const { windowBytes, windowSeconds } = agreement;
+  const isFit = windowBytes >= 1 && windowBytes <= offeredWindowBytes && windowSeconds <= MAX_WINDOW_SECONDS;
+  return isFit ? agreement : undefined;
+}
+
+/**
+ * The client's end of a session that the server agreed to resume: gives a socket that goes on over new connections for as long as the
+ * server holds the session, and is destroyed with an error when that is over.
+ *
+ * A resumption is an upgrade that only a Sluice accepts: it offers no protocol that another server would start a second command for.
+ */
+export function resumingSocket(
+  first: Leg,
+  agreement: Agreement,
+  options: ResumingClientOptions,
+): ResumableSocket {
+  const { clock, heartbeat = RESUME_HEARTBEAT, note = () => {} } = options;
+  const ended = new AbortController();
+  const socket = new ResumableSocket({
+    role: "client",
+    clock,
+    lingerTimes: LINGER_TIMES,
+    ...heartbeat,
+    windowBytes: agreement.windowBytes,
+    windowMs: agreement.windowSeconds * 1_000,
+    onDetached: (reason) => {
+      options.onChange?.("lost");
+      note(`connection lost (${reason}), resuming the session`);
+      void resume(socket, reason);
+    },
+    onOver: () => ended.abort(),
+  });
+  let attempt = 0;
+  let isResuming = false;
+
+  const tryOnce = async (): Promise<void> => {
+    attempt += 1;
+    const { session, key } = agreement;
+    const claim = { session, attempt, received: socket.received };
+    const value = encodeResumption({ ...claim, proof: proofOf(key, claim) });
+    const answered = await options.redial([RESUME_HEADER, value], ended.signal);
+    const received = parseResumed(headerValue(answered.responseHeaders, RESUME_HEADER) ?? "");
+    if (received === undefined || !socket.canAttach(received)) {
+      answered.socket.destroy();
+      throw new ResumptionError("the server's answer does not fit the session");
+    }
+    socket.attach(answered, received);
+    options.onChange?.("resumed");
+    note("session resumed");
+  };
+
+  async function resume(lost: ResumableSocket, reason: string): Promise<void> {
+    if (isResuming) return;
+    isResuming = true;
+    let delayMs = 0;
+    while (lost.isAway && !lost.isUnreferenced) {
+      try {
+        if (delayMs > 0)
+          await delay(delayMs * (0.5 + Math.random() / 2), undefined, { signal: ended.signal });
+        await tryOnce();
+      } catch (error) {
+        if (!lost.isAway) break;
+        const message = error instanceof Error ? error.message : String(error);
+        note(`the session is not resumed yet: ${message}`);
+        if (error instanceof ResumptionError || options.isFinal(error)) {
+          lost.expire(`${reason}; the session could not be resumed: ${message}`);
+        }
+        delayMs = Math.min(MAX_DELAY_MS, Math.max(FIRST_DELAY_MS, delayMs * 2));
+      }
+    }
+    isResuming = false;
+  }
+
+  socket.attach(first, 0);
+  return socket;
+}
+
+/** The server agreed to resume, and its answer contradicts what this side knows. */
+class ResumptionError extends Error {
+  override readonly name = "ResumptionError";
+}

@@ -1,0 +1,61 @@
+import type { Listener } from "../listeners/listener.ts";
+import { settlesWithin } from "../listeners/settles-within.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { GatewayContext } from "./context.ts";
+
+/** After the end of the grace period, what is still queued towards clients has this long to leave. */
+const FLUSH_MS = 2_000;
+/** While sessions drain, those whose client is away are ended so often: a client that is alive comes back at once. */
+const AWAY_MS = 2_000;
+const MESSAGE = "the gateway is shutting down";
+
+/**
+ * Lets running sessions finish within the grace period, while new ones are refused with 503, then ends the rest: each
+ * client gets a failure in its own protocol, never a success. A resumable session whose client is away is not waited for. Sessions that are over may still be sending what is queued
+ * for a slow client (linger.ts); they have what is left of the grace period, and FLUSH_MS at least. Plain requests are answered all
+ * the while; when the last session is over no more are taken, and those in flight have what is left of the grace period.
+ */
+export async function drainGateway(
+  {
+    sessions,
+    resumable,
+    timeouts,
+    clock,
+    logger,
+  }: Pick<GatewayContext, "sessions" | "resumable" | "timeouts" | "clock" | "logger">,
+  listener: Pick<Listener, "plainRequests" | "drain" | "flushed">,
+): Promise<void> {
+  const startedMs = clock.now();
+  listener.drain();
+  const emptied = sessions.drain();
+  if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
+  const timer = setInterval(() => resumable?.endAway(MESSAGE), AWAY_MS);
+  if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
+    logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
+    sessions.endAll(MESSAGE);
+    // Whoever would come back to one finds nobody here.
+    resumable?.endAway(MESSAGE);
+  }
+  const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);
+  const finished = finishRequests(listener, Math.max(0, leftMs), logger);
+  // Sessions that are over may hold their last bytes for a client that comes back; `timer` ends that, too.
+  await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs));
+  clearInterval(timer);
+  await finished;
+}
+
+/** Waits for the plain requests that are in flight, and for what is queued of their answers; what is left of them is logged, and is the caller's to cut. */
+export async function finishRequests(
+  { plainRequests, flushed }: Pick<Listener, "plainRequests" | "flushed">,
+  timeoutMs: number,
+  logger: Logger,
+): Promise<void> {
+  await plainRequests.finish(timeoutMs);
+  if (plainRequests.inFlight > 0) {
+    logger.warn(
+      { requests: plainRequests.inFlight },
+      "the grace period is over, cutting the remaining requests",
+    );
+  }
+  await flushed(FLUSH_MS);
+}
