@@ -12,7 +12,7 @@ import {
   TunnelDialer,
   WebSocketExecutor,
 } from "../../src/client/index.ts";
-import { Collected, inputOf } from "../client/websocket-server.ts";
+import { Collected, inputOf } from "../support/client/websocket-server.ts";
 import { KubernetesPeers } from "../support/kubernetes-peers.ts";
 import { describeReal } from "../support/real-parts.ts";
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSelfSignedCertificate } from "../../src/fake-node/index.ts";
+import { listenRaw } from "../support/http/loopback.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import { describeReal, kubectlSample } from "../support/real-parts.ts";
 import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
-import { listenRaw } from "../upstream/loopback.ts";
 
 describeReal("kubectl", "kubectl and a node that is gone", () => {
   let gateway: TestGateway;

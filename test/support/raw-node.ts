@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { FrameEncoder } from "../../protocols/spdy/index.ts";
-import { afterHead, listenRaw } from "../upstream/loopback.ts";
+import { afterHead, listenRaw } from "./http/loopback.ts";
 import { frameRecorder, type SeenFrame } from "./scripted-spdy-peer.ts";
 
 /** A node of which the test writes every byte. It reads and records SPDY frames, and answers none of them by itself. */

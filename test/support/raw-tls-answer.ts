@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { createServer } from "node:tls";
-import { afterHead } from "../upstream/loopback.ts";
+import { afterHead } from "./http/loopback.ts";
 import type { TestCertificate } from "./test-certificates.ts";
 
 export interface RawTlsServer {

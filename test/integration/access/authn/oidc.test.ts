@@ -1,0 +1,209 @@
+import { createHmac, createPublicKey } from "node:crypto";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Attempt } from "../../../../src/access/authn/authenticator.ts";
+import { userOfClaims } from "../../../../src/access/authn/oidc-claims.ts";
+import { DISCOVERY_COOLDOWN_MS, OidcKeySet } from "../../../../src/access/authn/oidc-key-set.ts";
+import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
+import { defaultOidc } from "../../../../src/config/authentication.ts";
+import { getJson } from "../../../../src/http/get-json.ts";
+import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
+
+type Key = Awaited<ReturnType<typeof generateKeyPair>>;
+
+describe("tokens of an OpenID Connect issuer", () => {
+  let server: Server;
+  let certificate: TestCertificate;
+  let issuer: string;
+  let first: Key;
+  let second: Key;
+  let stranger: Key;
+  let published: object[];
+  let asked: string[];
+  let answerStatus: number;
+
+  beforeAll(async () => {
+    certificate = await issueCertificate({ commonName: "issuer" }, undefined, { addresses: ["127.0.0.1"] });
+    [first, second, stranger] = (await Promise.all(
+      [1, 2, 3].map(() => generateKeyPair("RS256", { extractable: true })),
+    )) as [Key, Key, Key];
+    server = createServer(certificate, (request, response) => {
+      asked.push(request.url ?? "");
+      response.statusCode = answerStatus;
+      if (answerStatus !== 200) response.setHeader("Location", `${issuer}/elsewhere`);
+      const isDiscovery = request.url === "/.well-known/openid-configuration";
+      response.end(
+        JSON.stringify(isDiscovery ? { issuer, jwks_uri: `${issuer}/keys` } : { keys: published }),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    issuer = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+
+  beforeEach(async () => {
+    asked = [];
+    answerStatus = 200;
+    published = [{ ...(await exportJWK(first.publicKey)), kid: "one", alg: "RS256", use: "sig" }];
+  });
+
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+  const tokensOf = (options: Partial<Parameters<typeof userOfClaims>[1]> = {}, nowMs?: () => number) =>
+    new OidcTokens(
+      { ...defaultOidc, issuerUrl: issuer, audiences: ["sluice"], groupsClaim: "groups", ...options },
+      new OidcKeySet(issuer, (url) => getJson(url, { ca: certificate.cert, timeoutMs: 5_000 }), nowMs),
+    );
+
+  const sign = (claims: JWTPayload = {}, { privateKey }: Key = first, header = {}) =>
+    new SignJWT({ iss: issuer, aud: "sluice", sub: "jane", groups: ["dev"], exp: seconds(60), ...claims })
+      .setProtectedHeader({ alg: "RS256", kid: "one", ...header })
+      .sign(privateKey);
+
+  const seconds = (fromNow: number) => Math.floor(Date.now() / 1_000) + fromNow;
+
+  it("are their subject, with the issuer in front, and the groups of their claim", async () => {
+    expect(await tokensOf().attemptToken(await sign())).toEqual({
+      type: "known",
+      user: { name: `${issuer}#jane`, uid: "", groups: ["dev"], extra: {} },
+    });
+  });
+
+  it("are good when they name no key and one of several fits", async () => {
+    const { kid, ...one } = published[0] as { kid: string };
+    published = [{ ...(await exportJWK(second.publicKey)), alg: "RS256" }, one];
+    const attempt = await tokensOf().attemptToken(await sign({}, first, { kid: undefined }));
+    expect(attempt.type).toBe("known");
+    const wrong = await tokensOf().attemptToken(await sign({}, stranger, { kid: undefined }));
+    expect(wrong).toEqual({ type: "invalid", fault: "token-signature-wrong" });
+  });
+
+  it("are verified with keys that were published later, after the cool-down only", async () => {
+    const tokens = tokensOf();
+    expect((await tokens.attemptToken(await sign())).type).toBe("known");
+    published.push({ ...(await exportJWK(second.publicKey)), kid: "two", alg: "RS256" });
+    const token = await sign({}, second, { kid: "two" });
+    for (let times = 0; times < 5; times += 1) {
+      expect(await tokens.attemptToken(token)).toEqual({ type: "invalid", fault: "token-key-unknown" });
+    }
+    // A fresh set stands for one whose cool-down is over: jose reads the wall clock.
+    expect((await tokensOf().attemptToken(token)).type).toBe("known");
+    expect(asked.filter((path) => path === "/keys")).toHaveLength(2);
+  });
+
+  const wrong: readonly [string, () => Promise<string>, Attempt][] = [
+    ["expired", () => sign({ exp: seconds(-60) }), invalid("token-expired")],
+    ["without an expiry", () => sign({ exp: undefined as never }), invalid("token-claims-wrong")],
+    ["not valid yet", () => sign({ nbf: seconds(60) }), invalid("token-not-yet-valid")],
+    ["for somebody else", () => sign({ aud: "other" }), invalid("token-audience-wrong")],
+    ["of another key with the same id", () => sign({}, stranger), invalid("token-signature-wrong")],
+    ["of an unknown key", () => sign({}, stranger, { kid: "nope" }), invalid("token-key-unknown")],
+    ["without a subject", () => sign({ sub: undefined as never }), invalid("token-claims-wrong")],
+    ["with groups that are no list", () => sign({ groups: { a: 1 } }), invalid("token-claims-wrong")],
+    ["with alg none", async () => unsigned({ alg: "none" }, ""), invalid("token-algorithm-not-allowed")],
+    [
+      "signed with the public key as a shared secret",
+      async () => {
+        const secret = createPublicKey({ key: await exportJWK(first.publicKey), format: "jwk" });
+        const pem = secret.export({ type: "spki", format: "pem" });
+        const input = unsigned({ alg: "HS256", kid: "one" }, "").slice(0, -1);
+        return `${input}.${createHmac("sha256", pem).update(input).digest("base64url")}`;
+      },
+      invalid("token-algorithm-not-allowed"),
+    ],
+    [
+      "with an unknown critical header",
+      () =>
+        sign({}, first, { crit: ["x"], x: 1 }).catch(() =>
+          unsigned({ alg: "RS256", crit: ["x"], x: 1 }, "AA"),
+        ),
+      invalid("token-malformed"),
+    ],
+    [
+      "with a changed payload",
+      async () => withPayload(await sign(), { sub: "root" }),
+      invalid("token-signature-wrong"),
+    ],
+    ["that is no JSON", async () => "e30.bm8.AA", invalid("token-malformed")],
+    ["of another issuer", () => sign({ iss: "https://other" }), { type: "none" }],
+    ["that is no JWT", async () => "opaque", { type: "none" }],
+  ];
+
+  it.each(wrong)("a token %s is not taken", async (_, make, expected) => {
+    expect(await tokensOf().attemptToken(await make())).toEqual(expected);
+  });
+
+  it("a clock that is a little off does no harm", async () => {
+    expect((await tokensOf().attemptToken(await sign({ exp: seconds(-5), nbf: seconds(5) }))).type).toBe(
+      "known",
+    );
+  });
+
+  it("an issuer that is down or redirects is not followed, and not asked again and again", async () => {
+    answerStatus = 302;
+    let nowMs = 0;
+    const tokens = tokensOf({}, () => nowMs);
+    const token = await sign();
+    const attempts = await Promise.all([1, 2, 3].map(() => tokens.attemptToken(token)));
+    expect(attempts).toEqual(attempts.map(() => invalid("authority-unreachable")));
+    expect(await tokens.attemptToken(token)).toEqual(invalid("authority-unreachable"));
+    expect(asked).toEqual(["/.well-known/openid-configuration"]);
+    answerStatus = 200;
+    nowMs = DISCOVERY_COOLDOWN_MS;
+    expect((await tokens.attemptToken(token)).type).toBe("known");
+  });
+
+  it("an issuer with a certificate of nobody we know is not believed", async () => {
+    const keySet = new OidcKeySet(issuer, (url) => getJson(url, { timeoutMs: 5_000 }));
+    const tokens = new OidcTokens({ ...defaultOidc, issuerUrl: issuer, audiences: ["sluice"] }, keySet);
+    expect(await tokens.attemptToken(await sign())).toEqual(invalid("authority-unreachable"));
+  });
+
+  function unsigned(header: object, signature: string): string {
+    const claims = { iss: issuer, aud: "sluice", sub: "root", exp: seconds(60) };
+    return `${base64url(header)}.${base64url(claims)}.${signature}`;
+  }
+
+  function withPayload(token: string, claims: object): string {
+    const [header, , signature] = token.split(".");
+    return `${header}.${base64url({ iss: issuer, aud: "sluice", exp: seconds(60), ...claims })}.${signature}`;
+  }
+});
+
+describe("claims", () => {
+  const options = { ...defaultOidc, issuerUrl: "https://i" };
+  it.each(["false", "true", null, 1, 0, [], {}])("email_verified %j confirms no address", (verified) => {
+    const claims = { email: "a@b", email_verified: verified };
+    expect(userOfClaims(claims, { ...options, usernameClaim: "email" })).toBeUndefined();
+  });
+
+  it.each([
+    [{ email: "a@b", email_verified: true }, { usernameClaim: "email" }, "a@b"],
+    [{ email: "a@b" }, { usernameClaim: "email" }, "a@b"],
+    [{ email: "a@b", email_verified: false }, { usernameClaim: "email" }, undefined],
+    [{ sub: "x" }, { usernamePrefix: "-" }, "x"],
+    [{ sub: "x" }, { usernamePrefix: "oidc:" }, "oidc:x"],
+    [{ sub: "x" }, { requiredClaims: { hd: "corp" } }, undefined],
+    [{ sub: "x", hd: "corp" }, { requiredClaims: { hd: "corp" } }, "https://i#x"],
+    [{}, { usernameClaim: "constructor" }, undefined],
+  ])("%j with %j is %s", (claims, changes, name) => {
+    expect(userOfClaims(claims, { ...options, ...changes })?.name).toBe(name);
+  });
+
+  it("a group may stand alone and gets its prefix", () => {
+    const user = userOfClaims(
+      { sub: "x", g: "dev" },
+      { ...options, groupsClaim: "g", groupsPrefix: "oidc:" },
+    );
+    expect(user?.groups).toEqual(["oidc:dev"]);
+  });
+});
+
+function invalid(fault: string): Attempt {
+  return { type: "invalid", fault } as Attempt;
+}
+
+function base64url(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}

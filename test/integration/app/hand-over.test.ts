@@ -1,0 +1,124 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HandOver, MAX_WAITING_CONNECTIONS, type Recipient } from "../../../src/app/runtime/hand-over.ts";
+import { createLogger } from "../../../src/observability/logger.ts";
+
+class FakeWorker implements Recipient {
+  isTaking = true;
+  sessions = 0;
+  /** Connections that it got, or that are on their way. */
+  readonly taken: { id: number; socket: Socket; onLost: () => void }[] = [];
+
+  take(_name: string, id: number, socket: Socket, onLost: () => void): void {
+    this.taken.push({ id, socket, onLost });
+  }
+}
+
+let server: Server;
+let workers: FakeWorker[];
+let refused: number;
+let handOver: HandOver;
+const clients: Socket[] = [];
+
+beforeEach(async () => {
+  workers = [new FakeWorker(), new FakeWorker()];
+  refused = 0;
+  server = createServer({ pauseOnConnect: true });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  handOver = new HandOver({
+    recipients: () => workers,
+    maxConnectionsPerAddress: 4,
+    networkOf: (address) => address,
+    onRefused: () => {
+      refused += 1;
+    },
+    logger: createLogger({ level: "silent" }),
+  });
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
+  for (const { taken } of workers) for (const { socket } of taken) socket.destroy();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+async function accept(name = "apiServer"): Promise<Socket> {
+  const accepted = once(server, "connection") as Promise<[Socket]>;
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  client.on("error", () => {});
+  clients.push(client);
+  const [socket] = await accepted;
+  handOver.accept(name, socket);
+  return socket;
+}
+
+const counts = () => workers.map(({ taken }) => taken.length);
+
+describe("a connection goes to the worker with the least to do", () => {
+  it("by sessions and open connections; of equals to the one that waited the longest", async () => {
+    for (let times = 0; times < 2; times += 1) await accept();
+    expect(counts()).toEqual([1, 1]);
+    const [first, second] = workers as [FakeWorker, FakeWorker];
+    first.sessions = 5;
+    await accept();
+    expect(counts()).toEqual([1, 2]);
+    first.sessions = 0;
+    handOver.closed(second.taken.map(({ id }) => id));
+    await accept();
+    expect(counts()).toEqual([1, 3]);
+  });
+
+  it("and not to one that does not serve", async () => {
+    (workers[0] as FakeWorker).isTaking = false;
+    for (let times = 0; times < 3; times += 1) await accept();
+    expect(counts()).toEqual([0, 3]);
+  });
+
+  it("one that could not be handed over goes to another", async () => {
+    await accept();
+    const [lost] = (workers[0] as FakeWorker).taken;
+    (workers[0] as FakeWorker).isTaking = false;
+    lost?.onLost();
+    await expect.poll(counts).toEqual([1, 1]);
+    expect((workers[1] as FakeWorker).taken[0]?.socket).toBe(lost?.socket);
+  });
+
+  it("those on their way to one that died go to another, those that it had do not", async () => {
+    const [first] = workers as [FakeWorker, FakeWorker];
+    (workers[1] as FakeWorker).isTaking = false;
+    for (let times = 0; times < 2; times += 1) await accept();
+    handOver.received(first.taken[0]?.id ?? 0);
+    (workers[1] as FakeWorker).isTaking = true;
+    first.isTaking = false;
+    handOver.forget(first);
+    await expect.poll(counts).toEqual([2, 1]);
+    expect((workers[1] as FakeWorker).taken[0]?.socket).toBe(first.taken[1]?.socket);
+    expect(handOver.openOf(first)).toBe(0);
+    // Our copies: the dead worker's, which is its own, and the one that is now on its way to the other.
+    expect(first.taken.map(({ socket }) => socket.destroyed)).toEqual([true, false]);
+  });
+});
+
+describe("an address", () => {
+  it("has so many connections of one listener over all workers, and no more", async () => {
+    for (let times = 0; times < 4; times += 1) await accept();
+    expect((await accept()).destroyed).toBe(true);
+    expect([refused, ...counts()]).toEqual([1, 2, 2]);
+    expect((await accept("ingress.http")).destroyed).toBe(false);
+    handOver.closed([1]);
+    expect((await accept()).destroyed).toBe(false);
+    expect(refused).toBe(1);
+  });
+});
+
+describe("waiting for a worker", () => {
+  it("connections are kept until one serves, up to a bound", async () => {
+    for (const worker of workers) worker.isTaking = false;
+    const socket = await accept();
+    (workers[1] as FakeWorker).isTaking = true;
+    handOver.resume();
+    expect((workers[1] as FakeWorker).taken.map((taken) => taken.socket)).toEqual([socket]);
+    expect(MAX_WAITING_CONNECTIONS).toBe(1_024);
+  });
+});

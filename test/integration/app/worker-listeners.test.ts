@@ -1,0 +1,155 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { get } from "node:http";
+import { connect as connectTcp } from "node:net";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { connect, type TLSSocket } from "node:tls";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { endExec, SUCCESS } from "../../support/scripted-kubelet.ts";
+import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
+import { WorkerGateway } from "../../support/worker-gateway.ts";
+
+let gateway: WorkerGateway;
+const sockets: TLSSocket[] = [];
+/** Three processes start for each test, on machines that are busy with other tests. */
+vi.setConfig({ testTimeout: 90_000 });
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await gateway.stop();
+});
+
+const startWithTls = async (certificate: TestCertificate): Promise<void> => {
+  gateway = await WorkerGateway.start({
+    files: { "tls.crt": certificate.cert, "tls.key": certificate.key },
+    more: {
+      listeners: {
+        apiServer: { port: 0, tls: { certFile: "tls.crt", keyFile: "tls.key" } },
+        admin: { port: 0 },
+      },
+    },
+  });
+};
+
+interface Handshake {
+  /** To be resumed; TLS 1.3 sends it after the handshake. */
+  readonly session: Promise<Buffer>;
+  readonly isReused: boolean;
+  readonly fingerprint: string;
+}
+
+/** Stays open, so that the next connection goes to the other worker. */
+async function handshake(
+  session?: Buffer,
+  port = Number(gateway.authority.split(":")[1]),
+): Promise<Handshake> {
+  const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...(session && { session }) });
+  sockets.push(socket);
+  socket.resume();
+  const next = new Promise<Buffer>((resolve) => socket.once("session", resolve));
+  await once(socket, "secureConnect");
+  return {
+    session: next,
+    isReused: socket.isSessionReused(),
+    fingerprint: socket.getPeerX509Certificate()?.fingerprint256 ?? "",
+  };
+}
+
+describe("listeners of two workers", () => {
+  it("resume each other's TLS sessions", async () => {
+    await startWithTls(await issueCertificate({ commonName: "gateway" }));
+    const { session, isReused } = await handshake();
+    expect(isReused).toBe(false);
+    const ticket = await session;
+    for (let times = 0; times < 4; times += 1) expect((await handshake(ticket)).isReused).toBe(true);
+  });
+
+  it("and those of the ingress listener", async () => {
+    gateway = await WorkerGateway.start({
+      more: {
+        listeners: { apiServer: { port: 0 }, admin: { port: 0 }, ingress: { httpPort: 0, httpsPort: 0 } },
+      },
+    });
+    const { port } = gateway.listener("ingress.https");
+    const ticket = await (await handshake(undefined, port)).session;
+    for (let times = 0; times < 4; times += 1) expect((await handshake(ticket, port)).isReused).toBe(true);
+  });
+
+  it("both take a new certificate when its files change", async () => {
+    const [before, after] = [
+      await issueCertificate({ commonName: "before" }),
+      await issueCertificate({ commonName: "after" }),
+    ];
+    await startWithTls(before);
+    const old = (await handshake()).fingerprint;
+    gateway.write("tls.crt", after.cert);
+    gateway.write("tls.key", after.key);
+    await expect
+      .poll(async () => {
+        const found = [await handshake(), await handshake()];
+        for (const socket of sockets.splice(0)) socket.destroy();
+        return found.every(({ fingerprint }) => fingerprint !== old);
+      })
+      .toBe(true);
+  });
+
+  it("answer a client that has ended its side already", async () => {
+    gateway = await WorkerGateway.start({});
+    const [host, port] = gateway.authority.split(":");
+    for (let times = 0; times < 4; times += 1) {
+      const socket = connectTcp(Number(port), host);
+      socket.end("GET /version HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n");
+      expect(await text(socket)).toContain('"gitVersion"');
+    }
+  });
+
+  it("let an address have so many connections together, and no more", async () => {
+    gateway = await WorkerGateway.start({ more: { limits: { maxConnectionsPerAddress: 3 } } });
+    const [host, port] = gateway.authority.split(":");
+    const open = Array.from({ length: 3 }, () => connectTcp(Number(port), host));
+    await Promise.all(open.map((socket) => once(socket, "connect")));
+    await expect.poll(version).toBe("refused");
+    expect(await gateway.metric("sluice_workers_connections_refused_total")).toBeGreaterThan(0);
+    for (const socket of open) socket.destroy();
+    await expect.poll(version).toBe(200);
+  });
+});
+
+/** The status of an answer on a connection of its own, `refused` when it is closed without one. */
+function version(): Promise<number | undefined | string> {
+  return new Promise((resolve) => {
+    const request = get(
+      `http://${gateway.authority}/version`,
+      { agent: false, timeout: 2_000 },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      },
+    );
+    request.on("timeout", () => request.destroy(new Error("no answer")));
+    request.on("error", ({ message }) => resolve(message === "no answer" ? message : "refused"));
+  });
+}
+
+describe("the audit log of two workers", () => {
+  it("is one file with every event, whoever carried the session", async () => {
+    gateway = await WorkerGateway.start({
+      script: {
+        onStream: (name, _stream, session) => {
+          if (name === "stdout") endExec(session, SUCCESS);
+        },
+      },
+      more: { audit: { log: { path: "audit.log" } } },
+    });
+    const file = path.join(path.dirname(gateway.write("unused", "")), "audit.log");
+    const clients = Array.from({ length: 10 }, () => gateway.exec("stdout=true"));
+    for (const { done } of clients) expect((await done).status).toBe(SUCCESS);
+    const events = () =>
+      readFileSync(file, "utf8")
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as { auditID: string; stage: string });
+    await expect.poll(() => events().length).toBe(30);
+    expect(new Set(events().map(({ auditID }) => auditID)).size).toBe(10);
+  });
+});

@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { runCommandLine } from "../../../src/cli/command-line.ts";
+import { builtProgram } from "../../support/built-program.ts";
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+async function sluice(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+  let [stdout, stderr] = ["", ""];
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    stdout += String(text);
+    return true;
+  });
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    stderr += String(text);
+    return true;
+  });
+  return { exitCode: await runCommandLine(args), stdout, stderr };
+}
+
+describe("sluice", () => {
+  it.each(["version", "--version"])("%s: says which one it is, and on which Node", async (name) => {
+    const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+    const stdout = `sluice ${version}, Node ${process.version}\n`;
+    expect(await sluice(name)).toEqual({ exitCode: 0, stdout, stderr: "" });
+  });
+
+  it("names its commands, and ends with 2 where none was given or it is none", async () => {
+    const { stdout } = await sluice("--help");
+    expect(stdout).toMatch(/^usage: sluice COMMAND \[flags\]\n/);
+    expect(await sluice()).toEqual({ exitCode: 2, stdout, stderr: "" });
+    const stderr = `sluice: unknown command "toString"\n\n${stdout}`;
+    expect(await sluice("toString")).toEqual({ exitCode: 2, stdout: "", stderr });
+  });
+
+  it.each([
+    "serve",
+    "demo",
+    "probe",
+    "exec",
+    "attach",
+    "port-forward",
+    "cp",
+    "agent",
+    "explain",
+    "check-config",
+    "load",
+    "standin",
+  ])("%s: has --help, and refuses what it does not know with 2", async (name) => {
+    const help = await sluice(name, "--help");
+    expect(help).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(help.stdout).toMatch(new RegExp(`^usage: sluice ${name} `));
+    const refused = await sluice(name, "--no-such-flag");
+    expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(refused.stderr).toMatch(new RegExp(`^sluice ${name}: Unknown option '--no-such-flag'`));
+    expect(await sluice(name, "-h")).toEqual(help);
+  });
+
+  it("says in one line what the system refused, and ends with 1", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    try {
+      const args = [builtProgram(), "standin", "--name", "node", "--port", `${port}`];
+      const { status, stderr } = await new Promise<{ status: unknown; stderr: string }>((resolve) => {
+        execFile(process.execPath, args, (error, _stdout, stderr) =>
+          resolve({ status: error?.code, stderr }),
+        );
+      });
+      const problem = `listen EADDRINUSE: address already in use 127.0.0.1:${port}`;
+      expect([status, stderr]).toEqual([1, `sluice standin: ${problem}\n`]);
+    } finally {
+      taken.close();
+    }
+  });
+});

@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import { GatewayFiles } from "../../support/gateway-files.ts";
+import { collect } from "../../support/kubectl.ts";
+import { Sluice } from "../../support/sluice.ts";
+
+let files: GatewayFiles;
+beforeEach(async () => {
+  files = new GatewayFiles();
+  await files.write({ nodes: [], pods: [], kubeletAuthority: "" });
+});
+afterEach(() => files.remove());
+
+/** Starts it with the configuration as `change` makes it, until it has said what `isReady` waits for; gives what it said. */
+async function serve(
+  change: (configuration: Record<string, unknown>) => void,
+  isReady: (said: { stdout: string; stderr: string }) => boolean,
+): Promise<{ stdout: string; stderr: string; exitCode: number | null }> {
+  const configuration = JSON.parse(readFileSync(files.configurationFile, "utf8"));
+  change(configuration);
+  writeFileSync(files.configurationFile, JSON.stringify(configuration));
+  const child = new Sluice({}).start(["serve", "--config", files.configurationFile]);
+  const closed = once(child, "close");
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const said = () => ({ stdout: stdout(), stderr: stderr() });
+  try {
+    await eventually("it says so", () => child.exitCode !== null || isReady(said()));
+    return { ...said(), exitCode: child.exitCode };
+  } finally {
+    child.kill("SIGTERM");
+    await closed;
+  }
+}
+
+describe("sluice serve", () => {
+  it.each(["1", "2"])("with %s workers, says where it listens where the log does not", async (workers) => {
+    const { stdout, stderr } = await serve(
+      (configuration) => {
+        configuration.logging = { level: "warn" };
+        configuration.workers = Number(workers);
+      },
+      (said) => said.stdout.includes("admin "),
+    );
+    expect(stdout).toMatch(/^apiServer https?:\/\/127\.0\.0\.1:[1-9]\d*$/m);
+    expect(stdout).toMatch(/^admin http:\/\/127\.0\.0\.1:[1-9]\d*$/m);
+    expect(stderr).toBe("");
+  });
+
+  it("leaves that to the log where the log says it", async () => {
+    const { stdout } = await serve(
+      (configuration) => {
+        configuration.logging = { level: "info" };
+      },
+      (said) => said.stderr.includes("the gateway is ready"),
+    );
+    expect(stdout).toBe("");
+  });
+
+  it.each([
+    [false, "every request is answered with 401"],
+    [true, "every request is system:anonymous"],
+  ])("warns where no authentication is configured (anonymous: %s)", async (enabled, words) => {
+    const { stderr } = await serve(
+      (configuration) => {
+        configuration.logging = { level: "warn" };
+        configuration.authentication = { anonymous: { enabled } };
+      },
+      (said) => said.stdout.includes("admin "),
+    );
+    expect(stderr).toContain(`no authentication is configured: ${words}`);
+  });
+
+  it("ends with 2 at the line of a field whose file is missing or does not fit", async () => {
+    const change = (configuration: Record<string, unknown>) => {
+      configuration.authentication = { tokenAuthFile: "/nowhere/tokens.csv" };
+      const { apiServer } = configuration.listeners as { apiServer: { tls: { keyFile: string } } };
+      writeFileSync(apiServer.tls.keyFile, "no key");
+    };
+    const { stderr, exitCode } = await serve(change, () => false);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(
+      "gateway.json:1: authentication.tokenAuthFile: ENOENT: no such file or directory",
+    );
+    expect(stderr).toContain("gateway.json:1: listeners.apiServer.tls.keyFile: ");
+    expect(stderr).not.toContain("    at ");
+  });
+});

@@ -1,0 +1,308 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { buffer, text } from "node:stream/consumers";
+import { afterEach, describe, expect, it } from "vitest";
+import type { ForwardedStream } from "../../../src/client/forwarded-stream.ts";
+import { parsePortArgument } from "../../../src/client/port-argument.ts";
+import {
+  MAX_STREAM_BUFFER_BYTES,
+  type PortForwardConnection,
+  STREAM_STALL_TIMEOUT_MS,
+} from "../../../src/client/port-forward-connection.ts";
+import { FallbackDialer, SpdyDialer, TunnelDialer } from "../../../src/client/port-forward-dialers.ts";
+import { PortForwarder } from "../../../src/client/port-forwarder.ts";
+import { Target } from "../../../src/client/target.ts";
+import { openSocketCount, until } from "../../support/http/loopback.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { type KubeletScript, type KubeletSession, ScriptedKubelet } from "../../support/scripted-kubelet.ts";
+import { startTunnelServer } from "./tunnel-server.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+  await until(() => openSocketCount() === 0, "all sockets are closed");
+});
+
+const targetOf = (port: number) => new Target({ url: `http://127.0.0.1:${port}`, proxy: "none" });
+
+/** A pod whose ports say back what they hear. */
+const echoing: KubeletScript = {
+  protocol: "portforward.k8s.io",
+  onData: (name, part, fin, session) => {
+    if (!name.startsWith("data")) return;
+    session.streams.get(name)?.write(Buffer.from(part));
+    if (!fin) return;
+    session.streams.get(name)?.finish();
+    session.streams.get(name.replace("data", "error"))?.finish();
+  },
+};
+
+async function startKubelet(script: KubeletScript = echoing) {
+  const kubelet = new ScriptedKubelet({ protocol: "portforward.k8s.io", ...script });
+  const port = await kubelet.listen();
+  closing.push(() => kubelet.close());
+  return { kubelet, target: targetOf(port) };
+}
+
+async function dialed(script?: KubeletScript, times?: { clock: ManualClock }) {
+  const { kubelet, target } = await startKubelet(script);
+  const connection = await new SpdyDialer(target, "/portforward", { times }).dial();
+  closing.push(async () => connection.close());
+  return { kubelet, connection };
+}
+
+async function forwarding(openStream: (port: number) => Promise<ForwardedStream>, errors: string[] = []) {
+  const forwarder = new PortForwarder({
+    addresses: ["127.0.0.1"],
+    ports: [{ local: 0, remote: 80 }],
+    openStream,
+    onError: (_port, error) => errors.push(error.message),
+  });
+  const [listening] = await forwarder.start();
+  closing.push(() => forwarder.close());
+  return listening?.local ?? 0;
+}
+
+async function local(port: number): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  closing.push(async () => socket.destroy());
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  return socket;
+}
+
+/** The other side ended it, in whatever way. */
+function gone(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once("close", resolve).once("end", resolve).resume();
+  });
+}
+
+async function echoThrough(connection: PortForwardConnection, bytes: Buffer): Promise<Buffer> {
+  const stream = connection.openStream(80);
+  stream.end(bytes);
+  return buffer(stream);
+}
+
+describe("port-forward sessions", () => {
+  it("TestHandleConnection: the error stream first, the same request id, data both ways, streams removed", async () => {
+    const { kubelet, connection } = await dialed();
+    expect((await echoThrough(connection, Buffer.from("hello"))).toString()).toBe("hello");
+    await echoThrough(connection, Buffer.from("again"));
+    const [session] = kubelet.sessions as [KubeletSession];
+    expect([...session.streams.values()].map(({ headers }) => Object.fromEntries(headers))).toEqual(
+      ["0", "1"].flatMap((requestid) => [
+        { streamtype: "error", port: "80", requestid },
+        { streamtype: "data", port: "80", requestid },
+      ]),
+    );
+    await until(() => connection.openStreams === 0, "the streams are removed");
+  });
+
+  it("carries 4 MiB both ways on several streams at once, bare and in a tunnel", async () => {
+    const bare = await dialed();
+    const tunnel = await startTunnelServer(echoing);
+    closing.push(tunnel.close);
+    const tunneled = await new TunnelDialer(targetOf(tunnel.port), "/portforward").dial();
+    closing.push(async () => tunneled.close());
+    for (const connection of [bare.connection, tunneled]) {
+      const all = await Promise.all(
+        [1, 2, 3].map(async () => {
+          const bytes = randomBytes(4 * 1024 * 1024);
+          return (await echoThrough(connection, bytes)).equals(bytes);
+        }),
+      );
+      expect(all).toEqual([true, true, true]);
+    }
+  });
+
+  it("TestTunnelingConnection_ReadWriteClose: either side's Close 1000 is the end, any other code a failure", async () => {
+    for (const code of [1000, 1011]) {
+      const tunnel = await startTunnelServer(echoing);
+      closing.push(tunnel.close);
+      const connection = await new TunnelDialer(targetOf(tunnel.port), "/portforward").dial();
+      await until(() => tunnel.sessions.length === 1, "the session is there");
+      tunnel.sessions[0]?.close(code, "why");
+      const error = await connection.ended;
+      expect(error?.message).toContain(code === 1000 ? "the connection ended" : "websocket: close 1011: why");
+    }
+    const tunnel = await startTunnelServer(echoing);
+    closing.push(tunnel.close);
+    const connection = await new TunnelDialer(targetOf(tunnel.port), "/portforward").dial();
+    connection.close();
+    expect(await connection.ended).toBeUndefined();
+    await until(() => tunnel.closeCodes.length === 1, "the server saw the Close");
+    expect(tunnel.closeCodes).toEqual([1000]);
+  });
+
+  it("TestHandleConnectionSendsRemoteError: the text fails that connection, and only that", async () => {
+    const { connection } = await dialed({
+      onStream: (name, stream) => {
+        if (name !== "error0") return;
+        stream.write(Buffer.from("error forwarding port 80 to pod x, uid : connection refused\u001b[2J"));
+        stream.reset();
+      },
+      onData: echoing.onData as NonNullable<KubeletScript["onData"]>,
+    });
+    await expect(text(connection.openStream(80))).rejects.toMatchObject({
+      code: "remote-failure",
+      message: "error forwarding port 80 to pod x, uid : connection refused[2J",
+    });
+    expect((await echoThrough(connection, Buffer.from("still there"))).toString()).toBe("still there");
+  });
+
+  it("TestWaitForConnectionExitsOnStreamConnClosed: every stream fails, and the session says so", async () => {
+    const { kubelet, connection } = await dialed();
+    const stream = connection.openStream(80);
+    const failed = once(stream, "error");
+    await until(() => kubelet.sessions[0]?.streams.size === 2, "the streams are there");
+    kubelet.sessions[0]?.socket.destroy();
+    expect((await failed)[0]).toMatchObject({ message: "lost connection to pod" });
+    expect((await connection.ended)?.message).toContain("lost connection to pod");
+    expect(() => connection.openStream(80)).toThrow("lost connection to pod");
+  });
+
+  it("an answer of another protocol is refused", async () => {
+    for (const protocol of ["", "v4.channel.k8s.io"]) {
+      const { target } = await startKubelet({ protocol });
+      await expect(new SpdyDialer(target, "/portforward").dial()).rejects.toMatchObject({
+        leg: "handshake",
+        message: `unable to negotiate protocol: client supports "portforward.k8s.io", server returned "${protocol}"`,
+      });
+    }
+  });
+
+  it("TestFallbackDialer: after a refusal, not after a lost connection", async () => {
+    const { target } = await startKubelet({
+      ...echoing,
+      refuse: ({ method }) => (method === "GET" ? "HTTP/1.1 400 Bad Request\r\n\r\n" : undefined),
+    });
+    const spdy = new SpdyDialer(target, "/portforward");
+    const connection = await new FallbackDialer(new TunnelDialer(target, "/portforward"), spdy).dial();
+    closing.push(async () => connection.close());
+    expect(connection.transport).toBe("spdy");
+    const nobody = new TunnelDialer(targetOf(1), "/portforward");
+    await expect(new FallbackDialer(nobody, spdy).dial()).rejects.toMatchObject({ leg: "tcp" });
+  });
+
+  it("one local side that does not read holds the others up for so long and no longer", async () => {
+    const clock = new ManualClock();
+    const { kubelet, connection } = await dialed(echoing, { clock });
+    const stalled = connection.openStream(80);
+    const failed = once(stalled, "error");
+    await until(() => kubelet.sessions[0]?.streams.has("data0") === true, "the stream is there");
+    kubelet.sessions[0]?.streams.get("data0")?.write(randomBytes(3 * MAX_STREAM_BUFFER_BYTES));
+    await until(() => stalled.readableLength >= MAX_STREAM_BUFFER_BYTES, "its buffer is full");
+    // Alone, it may take as long as it likes.
+    for (let hour = 0; hour < 3; hour += 1) clock.advance(3_600_000);
+    expect(stalled.destroyed).toBe(false);
+    const other = echoThrough(connection, Buffer.from("waiting"));
+    clock.advance(STREAM_STALL_TIMEOUT_MS);
+    expect((await failed)[0]).toMatchObject({ message: "the local connection does not read" });
+    expect((await other).toString()).toBe("waiting");
+  });
+});
+
+describe("PortForwarder", () => {
+  it("joins local connections with streams, half-close included", async () => {
+    const { connection } = await dialed();
+    const port = await forwarding(async (remote) => connection.openStream(remote));
+    const socket = await local(port);
+    socket.end("half-closed");
+    expect(await text(socket)).toBe("half-closed");
+  });
+
+  it("TestForwardPortsReturnsErrorWhenConnectionIsLost: a lost session, or no session, does not end the forward", async () => {
+    const first = await dialed();
+    const second = await dialed();
+    const errors: string[] = [];
+    let connection: PortForwardConnection | undefined = first.connection;
+    const port = await forwarding(async (remote) => {
+      if (connection === undefined) throw new Error("no pod is ready");
+      return connection.openStream(remote);
+    }, errors);
+    const lost = await local(port);
+    const reset = gone(lost);
+    lost.write("x");
+    await until(() => first.kubelet.sessions[0]?.streams.size === 2, "the streams are there");
+    first.kubelet.sessions[0]?.socket.destroy();
+    await reset;
+    connection = undefined;
+    await gone(connect({ port, host: "127.0.0.1" }).on("error", () => {}));
+    connection = second.connection;
+    const socket = await local(port);
+    socket.end("after the replacement");
+    expect(await text(socket)).toBe("after the replacement");
+    expect(errors).toEqual(["lost connection to pod", "no pod is ready"]);
+  });
+
+  it("TestGetListener, TestGetPortsReturnsDynamicallyAssignedLocalPort: any free port, the same on every address", async () => {
+    const openStream = () => Promise.reject(new Error("unused"));
+    const forwarder = new PortForwarder({ ports: [{ local: 0, remote: 80 }], openStream });
+    const listening = await forwarder.start();
+    closing.push(() => forwarder.close());
+    expect(listening[0]).toMatchObject({ address: "127.0.0.1", remote: 80 });
+    expect(new Set(listening.map(({ local }) => local)).size).toBe(1);
+
+    const taken = { ports: [{ local: listening[0]?.local ?? 0, remote: 80 }], openStream };
+    await expect(new PortForwarder({ ...taken, addresses: ["127.0.0.1"] }).start()).rejects.toThrow(
+      /^unable to listen on port \d+: Listeners failed to create with the following errors: \[unable to create listener: Error listen EADDRINUSE/,
+    );
+    await expect(new PortForwarder({ ...taken, addresses: ["web"] }).start()).rejects.toThrow(
+      "web is not a valid IP",
+    );
+  });
+
+  it("TestForwardPortsReturnsNilWhenStopChanIsClosed: closing ends the listener and its connections", async () => {
+    const { connection } = await dialed();
+    const forwarder = new PortForwarder({
+      addresses: ["127.0.0.1"],
+      ports: [{ local: 0, remote: 80 }],
+      openStream: async (remote) => connection.openStream(remote),
+    });
+    const [listening] = await forwarder.start();
+    const socket = await local(listening?.local ?? 0);
+    const closed = gone(socket);
+    await forwarder.close();
+    await closed;
+  });
+
+  it("one connection more than allowed is closed, and the others go on", async () => {
+    const { connection } = await dialed();
+    const forwarder = new PortForwarder({
+      addresses: ["127.0.0.1"],
+      ports: [{ local: 0, remote: 80 }],
+      openStream: async (remote) => connection.openStream(remote),
+      maxConnections: 2,
+    });
+    const [listening] = await forwarder.start();
+    closing.push(() => forwarder.close());
+    const port = listening?.local ?? 0;
+    const [first] = [await local(port), await local(port)];
+    await gone(connect({ port, host: "127.0.0.1" }).on("error", () => {}));
+    first?.end("still there");
+    expect(await text(first as Socket)).toBe("still there");
+  });
+
+  it.each([
+    ["80", 80, 80],
+    ["8080:80", 8080, 80],
+    [":80", 0, 80],
+    ["0:80", 0, 80],
+  ])("TestParsePortsAndNew: %s", (argument, localPort, remote) => {
+    expect(parsePortArgument(argument)).toEqual({ local: localPort, remote });
+  });
+
+  it.each([
+    ["", "invalid port format ''"],
+    ["1:2:3", "invalid port format '1:2:3'"],
+    ["a:80", `error parsing local port 'a': strconv.ParseUint: parsing "a": invalid syntax`],
+    ["80:", `error parsing remote port '': strconv.ParseUint: parsing "": invalid syntax`],
+    ["80:65536", `error parsing remote port '65536': strconv.ParseUint: parsing "65536": value out of range`],
+    ["80:0", "remote port must be > 0"],
+    ["-1", `error parsing local port '-1': strconv.ParseUint: parsing "-1": invalid syntax`],
+  ])("TestParsePortsAndNew: %j is refused", (argument, message) => {
+    expect(() => parsePortArgument(argument)).toThrow(message);
+  });
+});

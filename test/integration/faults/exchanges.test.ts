@@ -1,0 +1,145 @@
+import type { EventEmitter } from "node:events";
+import { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2Stream } from "node:http2";
+import { Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { HttpExchange } from "../../../src/http/http-exchange.ts";
+import { Http1Downstream } from "../../../src/http/http1-downstream.ts";
+import { Http2Downstream } from "../../../src/http/http2-downstream.ts";
+import { onFault } from "../../../src/observability/faults.ts";
+import { type AnsweredClient, http1Client, http2Client } from "../../support/answered.ts";
+import { FaultInjection } from "../../support/fault-injection.ts";
+import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
+import { type ScriptedBackend, startScriptedBackend } from "../../support/scripted-backend.ts";
+
+const HOSTS = { "http/1.1": "one.test", h2c: "two.test" } as const;
+type Version = keyof typeof HOSTS;
+type Client = "h1" | "h2";
+
+const rows: string[] = [];
+const faults: string[] = [];
+let injection: FaultInjection;
+let stopObserving: () => void;
+let door: FrontDoor;
+let backends: Record<Version, ScriptedBackend>;
+let clients: Record<Client, AnsweredClient>;
+
+beforeAll(async () => {
+  injection = new FaultInjection();
+  stopObserving = onFault((where) => void faults.push(where));
+  backends = {
+    "http/1.1": await startScriptedBackend("http/1.1"),
+    h2c: await startScriptedBackend("h2c"),
+  };
+  for (const one of Object.values(backends)) {
+    const interims = [{ status: 103, lines: [] }];
+    const trailers = [["x-last", "1"]] as const;
+    one.answer = { interims, status: 200, lines: [], body: "body", framing: "chunked", trailers };
+  }
+  const rule = (host: string, service: string) => ({
+    host,
+    http: { paths: [{ path: "/", pathType: "Prefix", backend: backend(service) }] },
+  });
+  door = await FrontDoor.start([
+    ...serviceObjects("one", [backends["http/1.1"]]),
+    ...serviceObjects("two", [backends.h2c], { appProtocol: "kubernetes.io/h2c" }),
+    ingressObject("both", { rules: [rule("one.test", "one"), rule("two.test", "two")] }),
+  ]);
+  await door.serves(1);
+  clients = { h1: http1Client(door.httpPort), h2: http2Client(`http://127.0.0.1:${door.httpPort}`) };
+});
+afterAll(async () => {
+  injection.restore();
+  stopObserving();
+  clients.h2.close();
+  await door.stop();
+  await Promise.all(Object.values(backends).map((one) => one.stop()));
+});
+
+/** At its 'close' a stream has no session any more. */
+const backendStreams = new WeakSet<EventEmitter>();
+const http2PortOf = (stream: Http2Stream): number | undefined => stream.session?.socket?.remotePort;
+
+/** Emitters of the gateway alone: this process has the clients and the backends, too. */
+const EMITTERS: Readonly<Record<string, (emitter: EventEmitter) => boolean>> = {
+  "backend's socket": (emitter) =>
+    emitter instanceof Socket && emitter.remotePort === backends["http/1.1"].port,
+  "backend's stream": (emitter) => {
+    if (emitter.constructor.name !== "ClientHttp2Stream") return false;
+    if (http2PortOf(emitter as Http2Stream) === backends.h2c.port) backendStreams.add(emitter);
+    return backendStreams.has(emitter);
+  },
+  "client's stream": (emitter) => emitter.constructor.name === "ServerHttp2Stream",
+  "client's request": (emitter) => emitter instanceof IncomingMessage,
+  "client's response": (emitter) => emitter instanceof ServerResponse,
+};
+
+/** Which events each emitter has in an exchange of these two versions. */
+const EVENTS: readonly (readonly [Version, Client, emitter: string, event: string])[] = [
+  ...(["h1", "h2"] as const).flatMap((client) => [
+    ["http/1.1", client, "backend's socket", "data"] as const,
+    ...["response", "data", "end", "trailers", "close"].map(
+      (event) => ["h2c", client, "backend's stream", event] as const,
+    ),
+  ]),
+  ...(["http/1.1", "h2c"] as const).flatMap((version) => [
+    [version, "h2", "client's stream", "wantTrailers"] as const,
+    [version, "h2", "client's stream", "close"] as const,
+    [version, "h1", "client's response", "close"] as const,
+  ]),
+];
+
+const METHODS = ["start", "onInterim", "onHead", "onBody", "onEnd", "onRead"] as const;
+
+async function endedByFault(version: Version, client: Client, isThrown: () => boolean): Promise<string> {
+  const host = HOSTS[version];
+  faults.length = 0;
+  const { status, isWhole } = await clients[client].get(host);
+  await expect.poll(() => faults.length).toBeGreaterThan(0);
+  expect(isThrown()).toBe(true);
+  expect(faults.filter((where) => where === "process")).toEqual([]);
+  for (const next of ["h1", "h2"] as const) {
+    expect(await clients[next].get(host)).toMatchObject({ status: 200, body: "body", isWhole: true });
+  }
+  if (status === 0) return "no answer: cut";
+  return `${status}, ${isWhole ? "whole" : "cut"}`;
+}
+
+describe("an exception in an exchange ends that exchange alone", () => {
+  it.each(EVENTS)("%s backend, %s client, %s '%s'", async (version, client, emitter, event) => {
+    const isMeant = EMITTERS[emitter] as (emitter: EventEmitter) => boolean;
+    injection.arm((source, name) => isMeant(source) && name === event);
+    const seen = await endedByFault(version, client, () => !injection.isArmed);
+    rows.push(`| ${version} | ${client} | ${emitter} \`${event}\` | ${seen} |`);
+  });
+
+  it.each(
+    (["h1", "h2"] as const).flatMap((client) => METHODS.map((method) => [client, method] as const)),
+  )("http/1.1 backend, %s client, forwarder's %s", async (client, method) => {
+    const spy = vi.spyOn(HttpExchange.prototype, method).mockImplementationOnce(() => {
+      throw new Error(`injected into ${method}`);
+    });
+    const seen = await endedByFault("http/1.1", client, () => spy.mock.calls.length > 0);
+    spy.mockRestore();
+    rows.push(`| http/1.1 | ${client} | forwarder's \`${method}\` | ${seen} |`);
+  });
+
+  it.each([
+    ["h1", Http1Downstream],
+    ["h2", Http2Downstream],
+  ] as const)("%s client, before its request has an owner", async (client, downstream) => {
+    const contain = vi.spyOn(downstream.prototype, "contain").mockImplementationOnce(() => {
+      throw new Error("injected into the listener");
+    });
+    const seen = await endedByFault("http/1.1", client, () => contain.mock.calls.length > 0);
+    contain.mockRestore();
+    rows.push(`| http/1.1 | ${client} | listener | ${seen} |`);
+  });
+
+  it("the table is documented", async () => {
+    const head = ["| backend | client | an exception in | what the client saw |", "|---|---|---|---|"];
+    await expect([...head, ...rows, ""].join("\n")).toMatchFileSnapshot(
+      "../../../docs/faults-of-exchanges.md",
+    );
+  });
+});

@@ -1,0 +1,59 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { ForwardOptions } from "../../../src/http/forward-options.ts";
+import { forwardExchange } from "../../../src/http/http-forwarder.ts";
+import { HttpUpstream } from "../../../src/http/http-upstream.ts";
+import { Http1Downstream } from "../../../src/http/http1-downstream.ts";
+import type { UpstreamError } from "../../../src/net/upstream-error.ts";
+import { closeServer, listen, openClient, readToEnd } from "../../support/http/loopback.ts";
+
+/** A server that forwards everything to one upstream: what the gateway's listeners do with plain HTTP. */
+export interface Forwarder {
+  readonly port: number;
+  readonly upstream: HttpUpstream;
+  readonly errors: UpstreamError[];
+  close(): Promise<void>;
+}
+
+export async function startForwarder(
+  upstreamPort: number,
+  options: Partial<ForwardOptions> = {},
+): Promise<Forwarder> {
+  const upstream =
+    options.upstream ?? new HttpUpstream({ endpoint: { host: "127.0.0.1", port: upstreamPort } });
+  const errors: UpstreamError[] = [];
+  const respondError = (error: UpstreamError, response: ServerResponse): void => {
+    errors.push(error);
+    const body = `${error.code}: ${error.message}`;
+    response.writeHead(502, { connection: "close", "content-length": body.length }).end(body);
+  };
+  const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+    void forwardExchange(new Http1Downstream(request, response), {
+      ...options,
+      upstream,
+      expectsContinue,
+      respondError: (error) => respondError(error, response),
+    });
+  };
+  const sockets = new Set<Socket>();
+  const server = createServer((request, response) => forward(request, response, false));
+  server.on("checkContinue", (request, response) => forward(request, response, true));
+  server.on("connection", (socket) => sockets.add(socket));
+  const port = await listen(server);
+  return {
+    port,
+    upstream,
+    errors,
+    close: async () => {
+      upstream.close();
+      await closeServer(server, sockets);
+    },
+  };
+}
+
+/** Sends raw bytes on a connection of its own and reads to its end. */
+export async function exchange(port: number, text: string): Promise<{ text: string; isClean: boolean }> {
+  const socket = await openClient(port);
+  socket.write(Buffer.from(text, "latin1"));
+  return readToEnd(socket);
+}

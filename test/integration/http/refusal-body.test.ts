@@ -1,0 +1,88 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { RefusalBody } from "../../../src/http/refusal-body.ts";
+import { type BodyFraming, createBodyDecoder } from "../../../src/http/response-body.ts";
+import { dial } from "../../../src/net/dial.ts";
+import { listenRaw, openSocketCount, type RawUpstream, until } from "../../support/http/loopback.ts";
+
+let upstream: RawUpstream | undefined;
+
+afterEach(async () => {
+  await upstream?.close();
+  await until(() => openSocketCount() === 0, "all sockets closed");
+});
+
+async function bodyFrom(
+  onConnection: (socket: Socket) => void,
+  framing: BodyFraming,
+  deadlineMs?: number,
+): Promise<RefusalBody> {
+  upstream = await listenRaw(onConnection);
+  const socket = await dial({ host: "127.0.0.1", port: upstream.port });
+  return new RefusalBody(socket, Buffer.alloc(0), framing, deadlineMs);
+}
+
+describe("RefusalBody", () => {
+  it("gives up at its deadline, whoever reads it", async () => {
+    const body = await bodyFrom((socket) => socket.write("ab"), { type: "length", bytes: 3 }, 50);
+    await expect(body.toArray()).rejects.toMatchObject({ code: "truncated-body", message: "i/o timeout" });
+  });
+
+  it("ends where the connection ends when nothing else says so", async () => {
+    const body = await bodyFrom((socket) => socket.end("abc"), { type: "until-close" });
+    expect(Buffer.concat(await body.toArray()).toString()).toBe("abc");
+  });
+
+  it("is truncated when the connection is reset, even without a length", async () => {
+    const body = await bodyFrom((socket) => socket.write("abc"), { type: "until-close" });
+    body.once("data", () => upstream?.sockets[0]?.resetAndDestroy());
+    await new Promise((resolve) => body.once("close", resolve));
+    expect(body.errored).toMatchObject({ code: "truncated-body" });
+  });
+
+  it("delivers a large body whole to a slow reader", async () => {
+    const content = randomBytes(4 * 1024 * 1024);
+    const body = await bodyFrom((socket) => socket.end(content), { type: "length", bytes: content.length });
+    const digest = createHash("sha256");
+    for await (const part of body) {
+      digest.update(part as Buffer);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(digest.digest("hex")).toBe(createHash("sha256").update(content).digest("hex"));
+  });
+});
+
+describe("chunked bodies", () => {
+  const wire = Buffer.from("3\r\nabc\r\n0002;name=value\nde\n0\r\nT: 1\r\n\r\nnot ours");
+  const decode = (parts: readonly Buffer[]): { text: string; isComplete: boolean } => {
+    const decoder = createBodyDecoder({ type: "chunked" });
+    let text = "";
+    for (const part of parts) {
+      decoder.push(part, (bytes) => {
+        text += bytes.toString();
+      });
+    }
+    return { text, isComplete: decoder.isComplete };
+  };
+
+  it("decode alike wherever they are split", () => {
+    for (let at = 0; at <= wire.length; at++) {
+      const parts = [wire.subarray(0, at), wire.subarray(at)];
+      expect(decode(parts), `split at ${at}`).toEqual({ text: "abcde", isComplete: true });
+    }
+  });
+
+  it.each([
+    "x\r\n",
+    "-1\r\n",
+    " 3\r\nabc",
+    "3\r\nabcd\r\n",
+    `${"0".repeat(9000)}`,
+    `0\r\n${"A: b\r\n".repeat(101)}`,
+  ])("refuse %j", (text) => {
+    expect(() => decode([Buffer.from(text)])).toThrow(
+      expect.objectContaining({ code: "malformed-response" }),
+    );
+  });
+});

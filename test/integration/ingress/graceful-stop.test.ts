@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
+import { HeldBackend, WHOLE_BODY } from "../../support/held-backend.ts";
+import { http1Requests, http2Requests } from "../../support/requests-in-flight.ts";
+
+const REQUESTS = 24;
+
+async function start(gracePeriod: string): Promise<{ door: FrontDoor; pods: HeldBackend }> {
+  const pods = new HeldBackend();
+  onTestFinished(() => pods.close());
+  const door = await FrontDoor.start(
+    [
+      ...serviceObjects("app", [{ port: await pods.listen() }]),
+      ingressObject("all", { defaultBackend: backend("app") }),
+    ],
+    {},
+    { timeouts: { shutdownGracePeriod: gracePeriod } },
+  );
+  onTestFinished(() => door.stop());
+  return { door, pods };
+}
+
+it("requests in flight are answered whole within the grace period, behind a GOAWAY on HTTP/2", async () => {
+  const { door, pods } = await start("20s");
+  const { httpPort } = door;
+  const http1 = http1Requests(httpPort, REQUESTS);
+  const http2 = await http2Requests(httpPort, REQUESTS);
+  const goaways = http2.sessions.map((session) => once(session, "goaway"));
+  const idle = connect(httpPort, "127.0.0.1");
+  await expect.poll(() => pods.held.length).toBe(2 * REQUESTS);
+  const stopped = door.gateway.shutDown();
+  await Promise.all(goaways);
+  await expect.poll(() => fetch(`http://127.0.0.1:${httpPort}`).catch(() => "refused")).toBe("refused");
+  expect(pods.held.length).toBe(2 * REQUESTS);
+  pods.release();
+  const outcomes = await Promise.all([...http1, ...http2.outcomes]);
+  expect(outcomes).toEqual(Array(2 * REQUESTS).fill([200, WHOLE_BODY]));
+  await stopped;
+  idle.destroy();
+});
+
+it("a kept connection takes no further request: the one that is answered last is closed behind it", async () => {
+  const { door, pods } = await start("20s");
+  const client = connect(door.httpPort, "127.0.0.1").on("error", () => {});
+  client.write("GET /begun HTTP/1.1\r\nHost: a\r\n\r\n");
+  const [first] = (await once(client, "data")) as [Buffer];
+  const stopped = door.gateway.shutDown();
+  let received = first.toString();
+  client.on("data", (part: Buffer) => {
+    received += part.toString();
+  });
+  pods.release();
+  await once(client, "close");
+  expect(received).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n0\r\n\r\n$/);
+  await stopped;
+});
+
+it("requests are cut when the grace period is over, and counted in the log", async () => {
+  const { door, pods } = await start("300ms");
+  const http1 = http1Requests(door.httpPort, 4);
+  const http2 = await http2Requests(door.httpPort, 4);
+  await expect.poll(() => pods.held.length).toBe(8);
+  await door.gateway.shutDown();
+  for (const outcome of await Promise.all([...http1, ...http2.outcomes])) {
+    expect(outcome).not.toEqual([200, WHOLE_BODY]);
+  }
+  const cut = door.logged.find((line) => line.includes("cutting the remaining requests"));
+  expect(JSON.parse(cut ?? "{}")).toMatchObject({ requests: 8 });
+});

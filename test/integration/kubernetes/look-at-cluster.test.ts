@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, it } from "vitest";
+import { parseConfiguration } from "../../../src/config/configuration.ts";
+import { lookAtCluster } from "../../../src/kubernetes/component.ts";
+import { TestApiServer } from "../../support/api-server/test-api-server.ts";
+import { pod } from "./live.ts";
+
+it("asks a live API for what a command is about, and for nothing else", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "sluice-look-"));
+  const server = await TestApiServer.start();
+  server.apply(pod("web"));
+  server.apply({ apiVersion: "v1", kind: "Node", metadata: { name: "n" } });
+  const configuration = parseConfiguration(
+    JSON.stringify({
+      apiVersion: "sluice.dev/v1alpha1",
+      kind: "GatewayConfiguration",
+      cluster: { kubeconfig: await server.writeKubeconfig(path.join(folder, "kubeconfig")) },
+    }),
+    "gateway.json",
+  );
+  const ofPod = await lookAtCluster(configuration, (live) => live.lookUp("default", "web"));
+  const ofNode = await lookAtCluster(configuration, (live) => live.lookUpNode("n"));
+  expect([ofPod.listPods().length, ofPod.listNodes().length, ofNode.listNodes().length]).toEqual([1, 1, 1]);
+  expect(server.requests.map(({ path: asked }) => asked)).toEqual([
+    "/api/v1/namespaces/default/pods/web",
+    "/api/v1/nodes/n",
+    "/api/v1/nodes/n",
+  ]);
+  await server.stop();
+  await expect(lookAtCluster(configuration, (live) => live.lookUpNode("n"))).rejects.toMatchObject({
+    code: 503,
+  });
+  await rm(folder, { recursive: true });
+});

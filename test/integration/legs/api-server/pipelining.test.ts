@@ -1,0 +1,144 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { MAX_PIPELINED_REQUESTS } from "../../../../src/http/http1-turns.ts";
+import { backend, FrontDoor, ingressObject, serviceObjects } from "../../../support/front-door.ts";
+import { ask, connectHttp2 } from "../../../support/http2-client.ts";
+import { untilStill } from "../../../support/still.ts";
+
+interface Held {
+  readonly url: string | undefined;
+  readonly response: ServerResponse;
+}
+
+/** A server that holds its responses, and a gateway that forwards to it from its API listener and its front door. */
+async function start(limits: object = {}) {
+  const held: Held[] = [];
+  const upstream = createServer((request, response) => {
+    held.push({ url: request.url, response });
+    request.resume();
+  }).listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  const { port } = upstream.address() as AddressInfo;
+  const door = await FrontDoor.start(
+    [...serviceObjects("app", [{ port }]), ingressObject("all", { defaultBackend: backend("app") })],
+    {},
+    {
+      limits,
+      upstreamAPIServer: { url: `http://127.0.0.1:${port}` },
+      timeouts: { shutdownGracePeriod: "0s" },
+    },
+  );
+  onTestFinished(async () => {
+    await door.stop();
+    upstream.close();
+    upstream.closeAllConnections();
+  });
+  const portOf = (listener: string): number =>
+    listener === "front door" ? door.httpPort : Number(new URL(door.gateway.apiServerUrl).port);
+  return { held, door, portOf };
+}
+
+function client(port: number) {
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  const seen = { text: "", isClosed: false };
+  socket.setEncoding("latin1").on("data", (part: string) => {
+    seen.text += part;
+  });
+  socket.once("close", () => {
+    seen.isClosed = true;
+  });
+  return { socket, seen };
+}
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+
+describe.each(["API listener", "front door"])("requests that are pipelined to the %s", (listener) => {
+  it("are served one at a time, in order, bodies included", async () => {
+    const { held, portOf } = await start();
+    const { socket, seen } = client(portOf(listener));
+    socket.write(
+      `${get("/0")}${get("/1")}POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody${get("/3")}`,
+    );
+    for (let index = 0; index < 4; index++) {
+      await expect.poll(() => held.length).toBe(index + 1);
+      await untilStill("requests at the upstream", () => held.length);
+      const { url, response } = held[index] as Held;
+      expect(url).toBe(`/${index}`);
+      response.end(`answer ${index}`);
+    }
+    await expect
+      .poll(() => seen.text.match(/answer \d/g))
+      .toEqual(["answer 0", "answer 1", "answer 2", "answer 3"]);
+    socket.write(get("/4"));
+    await expect.poll(() => held.length).toBe(5);
+  });
+
+  it("are so many at most: the connection ends behind the last that is answered", async () => {
+    const { held, portOf } = await start();
+    const { socket, seen } = client(portOf(listener));
+    socket.write(get("/").repeat(2_000));
+    const most = MAX_PIPELINED_REQUESTS + 1;
+    for (let index = 0; index < most; index++) {
+      await expect.poll(() => held.length).toBe(index + 1);
+      held[index]?.response.end("answer");
+    }
+    await expect.poll(() => seen.isClosed).toBe(true);
+    expect(held.length).toBe(most);
+    expect(seen.text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(most);
+    expect(seen.text).toMatch(/Connection: close[\s\S]{0,200}$/i);
+  });
+
+  it("do not bring an upgrade between the bytes of an answer", async () => {
+    const { held, portOf } = await start();
+    const { socket, seen } = client(portOf(listener));
+    const upgrade = "GET /u HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    socket.write(get("/0") + upgrade);
+    await expect.poll(() => seen.isClosed).toBe(true);
+    expect([held.length <= 1, seen.text]).toEqual([true, ""]);
+  });
+});
+
+it("pipelined questions to the admin listener are answered in order", async () => {
+  const { door } = await start();
+  const { socket, seen } = client(Number(new URL(door.gateway.adminUrl).port));
+  socket.write(`${get("/metrics")}${get("/livez")}${get("/nowhere")}`);
+  await expect
+    .poll(() => seen.text.match(/HTTP\/1\.1 \d+/g))
+    .toEqual(["HTTP/1.1 200", "HTTP/1.1 200", "HTTP/1.1 404"]);
+});
+
+describe("requests in flight at a listener", () => {
+  it("are so many and no more at the API listener: 429 with Retry-After; watches do not count", async () => {
+    const { held, portOf } = await start({ maxConcurrentRequests: 2 });
+    const port = portOf("API listener");
+    const answers = ["/api/v1/pods?watch=true", "/a", "/b"].map((path) =>
+      fetch(`http://127.0.0.1:${port}${path}`),
+    );
+    await expect.poll(() => held.length).toBe(3);
+    const refused = await fetch(`http://127.0.0.1:${port}/c`);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(await refused.json()).toMatchObject({ reason: "TooManyRequests" });
+    for (const { response } of held) response.end();
+    await Promise.all(answers.map(async (answer) => (await answer).text()));
+    const next = fetch(`http://127.0.0.1:${port}/d`);
+    await expect.poll(() => held.length).toBe(4);
+    held[3]?.response.end();
+    expect((await next).status).toBe(200);
+  });
+
+  it("are so many and no more at the front door, over all connections and streams: 503", async () => {
+    const { held, portOf } = await start({ maxConcurrentIngressRequests: 3 });
+    const port = portOf("front door");
+    const session = await connectHttp2(`http://127.0.0.1:${port}`);
+    onTestFinished(() => session.destroy());
+    const answers = [1, 2, 3].map(() => ask(session, "/", { ":authority": "a" }));
+    await expect.poll(() => held.length).toBe(3);
+    expect((await ask(session, "/", { ":authority": "a" })).status).toBe(503);
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(503);
+    for (const { response } of held) response.end();
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+});

@@ -1,0 +1,224 @@
+import { createHash, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { PassThrough, Readable, Writable } from "node:stream";
+import { afterEach, describe, expect, it } from "vitest";
+import { type RunningGateway, startGateway } from "../../../../src/app/app.ts";
+import {
+  type Executor,
+  execPath,
+  SpdyExecutor,
+  Target,
+  TunnelDialer,
+  WebSocketExecutor,
+} from "../../../../src/client/index.ts";
+import { parseConfiguration } from "../../../../src/config/configuration.ts";
+import { createLogger } from "../../../../src/observability/logger.ts";
+import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../../support/fault-proxy.ts";
+import { PLAIN_TOKEN, PlainGatewayFiles } from "../../../support/plain-gateway.ts";
+import { RuntimeNode } from "../../../support/runtime-node.ts";
+import { endExec, type KubeletScript, SUCCESS } from "../../../support/scripted-kubelet.ts";
+import { parseMetrics } from "../../../support/taken-path.ts";
+
+const MIB = 1024 * 1024;
+const COMMAND = execPath({ namespace: "default", pod: "web", container: "main" }, ["cat"]);
+const NO_CUTS = { cutAfterBytes: Number.POSITIVE_INFINITY, maxCuts: 0 };
+
+const stops: (() => Promise<unknown> | unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+/** A runtime that sends back what it gets: stdin as stdout, and the bytes of forwarded connections. */
+const echo: KubeletScript = {
+  onData: (name, part, fin, session) => {
+    const to = name === "stdin" ? "stdout" : name.startsWith("data") ? name : undefined;
+    if (to === undefined) return;
+    if (part.byteLength > 0) session.streams.get(to)?.write(Uint8Array.from(part));
+    if (fin && name === "stdin") endExec(session, SUCCESS);
+    if (fin && name !== "stdin") session.streams.get(to)?.finish();
+  },
+};
+
+interface Edge {
+  readonly gateway: RunningGateway;
+  readonly node: RuntimeNode;
+  readonly proxy: FaultProxy;
+  readonly logged: string[];
+  readonly target: Target;
+}
+
+/** A gateway for clients before a kubelet listener of ours, which has nothing but a network that loses connections between them. */
+async function start(cuts: FaultProxyOptions, { streaming = "auto", resumption = {} } = {}): Promise<Edge> {
+  const node = await RuntimeNode.start({
+    streaming: echo,
+    listener: { authentication: { anonymous: { enabled: true } }, authorization: { mode: ["AlwaysAllow"] } },
+  });
+  const proxy = await startFaultProxy(Number(node.authority.split(":")[1]), cuts);
+  const files = new PlainGatewayFiles({
+    kubeletPort: proxy.port,
+    declaredFeatures: ["ExtendWebSocketsToKubelet"],
+    timeouts: { shutdownGracePeriod: "0s" },
+    more: {
+      resumption,
+      kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"], streaming: { mode: streaming } },
+    },
+  });
+  const file = files.configurationFile;
+  const logged: string[] = [];
+  const logger = createLogger({ level: "debug", destination: { write: (line) => void logged.push(line) } });
+  const gateway = await startGateway(parseConfiguration(readFileSync(file, "utf8"), file), logger);
+  stops.push(
+    () => files.remove(),
+    () => node.stop(),
+    () => proxy.close(),
+    () => gateway.shutDown(),
+  );
+  const target = new Target({
+    url: gateway.apiServerUrl,
+    proxy: "none",
+    headers: () => [["Authorization", `Bearer ${PLAIN_TOKEN}`]],
+  });
+  return { gateway, node, proxy, logged, target };
+}
+
+async function metric({ gateway }: Edge, name: string): Promise<number | undefined> {
+  return parseMetrics(await (await fetch(new URL("/metrics", gateway.adminUrl))).text()).get(name);
+}
+
+async function isWhole(executor: Executor, input: Buffer): Promise<boolean> {
+  const hash = createHash("sha256");
+  const stdout = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      hash.update(chunk);
+      done();
+    },
+  });
+  const chunks = Array.from({ length: Math.ceil(input.byteLength / 50_000) }, (_, index) =>
+    input.subarray(index * 50_000, (index + 1) * 50_000),
+  );
+  const { exitCode } = await executor.stream({ stdin: Readable.from(chunks), stdout });
+  return exitCode === 0 && hash.digest("hex") === createHash("sha256").update(input).digest("hex");
+}
+
+function running({ target }: Edge) {
+  const stdin = new PassThrough();
+  const output: Buffer[] = [];
+  const stdout = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      output.push(Buffer.from(chunk));
+      done();
+    },
+  });
+  const ended = new WebSocketExecutor(target, COMMAND).stream({ stdin, stdout });
+  ended.catch(() => {});
+  return { stdin, ended, shown: () => Buffer.concat(output).toString() };
+}
+
+describe("a gateway before a node that is a Sluice, over connections that are cut 50 times", () => {
+  it.each([
+    ["WebSocket v5 passed through", "auto", (target: Target) => new WebSocketExecutor(target, COMMAND)],
+    ["SPDY bridged", "websocket-only", (target: Target) => new SpdyExecutor(target, COMMAND)],
+  ])("brings every byte of %s once, to clients that know nothing of it", async (_name, streaming, executorOf) => {
+    const edge = await start({ cutAfterBytes: 300_000, maxCuts: 50 }, { streaming });
+    expect(await isWhole(executorOf(edge.target), randomBytes(10 * MIB))).toBe(true);
+    expect(edge.proxy.cuts).toBe(50);
+    expect(
+      await metric(edge, 'sluice_node_session_connections_total{event="resumed"}'),
+    ).toBeGreaterThanOrEqual(50);
+    await expect.poll(() => metric(edge, "sluice_resumable_node_sessions")).toBe(0);
+    expect(edge.node.runtime.callsOf("Exec")).toHaveLength(1);
+  });
+
+  it("and of a port-forward", async () => {
+    const edge = await start({ cutAfterBytes: 300_000, maxCuts: 50 });
+    const path = "/api/v1/namespaces/default/pods/web/portforward";
+    const connection = await new TunnelDialer(edge.target, path).dial();
+    stops.push(() => connection.close());
+    const echoed = async (input: Buffer): Promise<boolean> => {
+      const stream = connection.openStream(80);
+      const output: Buffer[] = [];
+      stream.on("data", (part: Buffer) => output.push(Buffer.from(part)));
+      const ended = new Promise((resolve, reject) => stream.once("end", resolve).once("error", reject));
+      Readable.from([input]).pipe(stream);
+      await ended;
+      return Buffer.concat(output).equals(input);
+    };
+    const inputs = Array.from({ length: 6 }, () => randomBytes(2 * MIB));
+    expect(await Promise.all(inputs.map(echoed))).toEqual(inputs.map(() => true));
+    expect(edge.proxy.cuts).toBe(50);
+    expect(edge.node.runtime.callsOf("PortForward")).toHaveLength(1);
+  });
+});
+
+describe("a session with a node that is a Sluice", () => {
+  it("waits for a node that can not be reached for a while", async () => {
+    const edge = await start(NO_CUTS);
+    const { stdin, shown, ended } = running(edge);
+    stdin.write("before ");
+    await expect.poll(shown).toBe("before ");
+    edge.proxy.isRefusing = true;
+    edge.proxy.cutAll();
+    stdin.write("meanwhile ");
+    await expect.poll(() => metric(edge, 'sluice_node_session_connections_total{event="lost"}')).toBe(1);
+    edge.proxy.isRefusing = false;
+    stdin.end("after");
+    expect((await ended).exitCode).toBe(0);
+    expect(shown()).toBe("before meanwhile after");
+  });
+
+  it("ends with a failure when the node was started again, and no success is made up", async () => {
+    const edge = await start(NO_CUTS);
+    const { stdin, shown, ended } = running(edge);
+    stdin.write("before");
+    await expect.poll(shown).toBe("before");
+    const other = await RuntimeNode.start({
+      streaming: echo,
+      listener: {
+        authentication: { anonymous: { enabled: true } },
+        authorization: { mode: ["AlwaysAllow"] },
+      },
+    });
+    stops.push(() => other.stop());
+    edge.proxy.targetPort = Number(other.authority.split(":")[1]);
+    edge.proxy.cutAll();
+    await expect(ended).rejects.toThrow();
+    expect(other.runtime.callsOf("Exec")).toHaveLength(0);
+    await expect.poll(() => edge.gateway.sessions()).toEqual([]);
+    stdin.destroy();
+  });
+
+  it("is as any other where there is no more room, and where resumption is off", async () => {
+    const edge = await start(NO_CUTS, { resumption: { maxSessions: 1 } });
+    const first = running(edge);
+    first.stdin.write("1");
+    await expect.poll(first.shown).toBe("1");
+    const second = running(edge);
+    second.stdin.write("2");
+    await expect.poll(second.shown).toBe("2");
+    expect(await metric(edge, "sluice_resumable_node_sessions")).toBe(1);
+    first.stdin.end();
+    await first.ended;
+    await expect.poll(() => metric(edge, "sluice_resumable_node_sessions")).toBe(0);
+    second.stdin.end();
+    expect((await second.ended).exitCode).toBe(0);
+
+    const off = await start(NO_CUTS, { resumption: { enabled: false } });
+    const third = running(off);
+    third.stdin.end("3");
+    expect((await third.ended).exitCode).toBe(0);
+    expect(await metric(off, "sluice_resumable_node_sessions")).toBe(0);
+  });
+
+  it("does not hold up a shutdown while its node is away", async () => {
+    const edge = await start(NO_CUTS);
+    const { stdin, shown, ended } = running(edge);
+    stdin.write("before");
+    await expect.poll(shown).toBe("before");
+    edge.proxy.isRefusing = true;
+    edge.proxy.cutAll();
+    await edge.gateway.shutDown();
+    await expect(ended).rejects.toThrow();
+    stops.pop();
+    stdin.destroy();
+  });
+});

@@ -1,0 +1,85 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { defaultLimits } from "../../../src/config/limits.ts";
+import { Http2Connections } from "../../../src/listeners/http2-connections.ts";
+import { closeServer, listen } from "../../support/http/loopback.ts";
+import { ask, connectHttp2 } from "../../support/http2-client.ts";
+import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
+
+async function serve(connections: Http2Connections): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    connections.accept(socket);
+  });
+  onTestFinished(() => closeServer(server, sockets));
+  return listen(server);
+}
+
+it("a connection without a stream is closed when it has been idle, one with a silent stream is not", async () => {
+  const connections = new Http2Connections(
+    defaultLimits,
+    {
+      onRequest: ({ stream, pseudo }) => {
+        stream.respond({ ":status": 200 });
+        if (pseudo[":path"] === "/") stream.end("done");
+      },
+      onConnect: () => {},
+    },
+    1_000,
+  );
+  const port = await serve(connections);
+  const waiting = await connectHttp2(`http://127.0.0.1:${port}`);
+  const stream = waiting.request({ ":path": "/watch" });
+  await once(stream, "response");
+  const idle = await connectHttp2(`http://127.0.0.1:${port}`);
+  const closed = once(idle, "close");
+  expect((await ask(idle, "/")).body).toBe("done");
+  // The other has been silent for longer.
+  await closed;
+  expect(waiting.closed).toBe(false);
+  stream.close();
+  await once(waiting, "close");
+});
+
+const HEADERS = 1;
+const SETTINGS = 4;
+const END_HEADERS = 4;
+const END_STREAM_AND_HEADERS = 5;
+const GET = { ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "x" };
+
+/** A client of bare frames, of a server that answers nothing. `isOver` once the server has closed the connection. */
+async function bareClient() {
+  const connections = new Http2Connections(defaultLimits, { onRequest: () => {}, onConnect: () => {} });
+  const port = await serve(connections);
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {}).resume();
+  let isOver = false;
+  const over = new Promise<void>((resolve) => {
+    socket.once("close", () => {
+      isOver = true;
+      resolve();
+    });
+  });
+  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frameOf(SETTINGS, 0, 0)]));
+  let sent = 0;
+  const send = (flags: number, headers: Record<string, string>): Promise<void> =>
+    new Promise((resolve) => {
+      sent += 1;
+      socket.write(frameOf(HEADERS, flags, 2 * sent - 1, headerBlockOf(headers)), () => resolve());
+    });
+  return { send, over, isOver: () => isOver };
+}
+
+it.each([
+  // Uppercase names are malformed (RFC 9113 section 8.2): each costs its stream, and too many the connection.
+  ["frames that are wrong", END_STREAM_AND_HEADERS, { ...GET, Upper: "case" }, 10],
+  ["streams past the ones at a time", END_HEADERS, GET, defaultLimits.maxHttp2Streams + 100],
+])("a connection of too many %s is closed", async (_what, flags, headers, allowed) => {
+  const client = await bareClient();
+  for (let sent = 0; sent < allowed; sent += 1) await client.send(flags, headers);
+  expect(client.isOver()).toBe(false);
+  for (let more = 0; more < 20 && !client.isOver(); more += 1) await client.send(flags, headers);
+  await client.over;
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import {
+  MAX_REVIEWS_IN_FLIGHT,
+  MAX_WAITING_REVIEWS,
+  type TokenReviewOptions,
+  TokenReviews,
+} from "../../../../src/access/authn/token-review.ts";
+
+const TOKEN = "review-me-secret";
+const KNOWN = {
+  status: 201,
+  body: {
+    status: {
+      authenticated: true,
+      audiences: ["sluice"],
+      user: { username: "sa", uid: "1", groups: ["g"], extra: { scopes: ["a"] } },
+    },
+  },
+};
+const UNKNOWN = { status: 201, body: { status: { authenticated: false, error: "no" } } };
+
+function reviews(
+  answer: () => Promise<{ status: number; body: unknown }>,
+  changes: Partial<TokenReviewOptions> = {},
+) {
+  const asked: unknown[] = [];
+  const failures: string[] = [];
+  const clock = { nowMs: 0 };
+  const tokens = new TokenReviews(
+    (review) => {
+      asked.push(review);
+      return answer();
+    },
+    {
+      version: "v1",
+      audiences: ["sluice"],
+      cacheTtlMs: 100,
+      failureCacheTtlMs: 10,
+      maxCachedTokens: 2,
+      nowMs: () => clock.nowMs,
+      onFailure: ({ message }) => failures.push(message),
+      ...changes,
+    },
+  );
+  return { tokens, asked, failures, clock };
+}
+
+describe("a TokenReview", () => {
+  it("tells the user, and asks as Kubernetes has it", async () => {
+    const { tokens, asked } = reviews(async () => KNOWN);
+    expect(await tokens.attemptToken(TOKEN)).toEqual({
+      type: "known",
+      user: { name: "sa", uid: "1", groups: ["g"], extra: { scopes: ["a"] } },
+    });
+    expect(asked).toEqual([
+      {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenReview",
+        spec: { token: TOKEN, audiences: ["sluice"] },
+      },
+    ]);
+  });
+
+  it("is asked in v1beta1 where that is said", async () => {
+    const { tokens, asked } = reviews(async () => KNOWN, { version: "v1beta1" });
+    await tokens.attemptToken(TOKEN);
+    expect(asked).toMatchObject([{ apiVersion: "authentication.k8s.io/v1beta1" }]);
+  });
+
+  it("is asked once for any number of requests at a time", async () => {
+    const { tokens, asked } = reviews(async () => KNOWN);
+    await Promise.all(Array.from({ length: 50 }, () => tokens.attemptToken(TOKEN)));
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    ["a known token", KNOWN, 100],
+    ["an unknown token", UNKNOWN, 10],
+  ])("is remembered for its time: %s", async (_, answer, ttlMs) => {
+    const { tokens, asked, clock } = reviews(async () => answer);
+    await tokens.attemptToken(TOKEN);
+    clock.nowMs = ttlMs - 1;
+    await tokens.attemptToken(TOKEN);
+    expect(asked).toHaveLength(1);
+    clock.nowMs = ttlMs;
+    await tokens.attemptToken(TOKEN);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("never answers for another token", async () => {
+    const { tokens, asked } = reviews(async () => KNOWN);
+    await tokens.attemptToken("one");
+    await tokens.attemptToken("two");
+    await tokens.attemptToken("three");
+    await tokens.attemptToken("one");
+    expect(asked).toHaveLength(4);
+  });
+
+  it.each([
+    ["no answer", () => Promise.reject(new Error("connection refused"))],
+    ["an error", async () => ({ status: 500, body: {} })],
+    ["no JSON", async () => ({ status: 201, body: undefined })],
+    ["no status", async () => ({ status: 201, body: {} })],
+    ["no name", async () => ({ status: 201, body: { status: { authenticated: true, user: {} } } })],
+  ])("that is %s lets nobody in, is told, and is asked again", async (_, answer) => {
+    const { tokens, asked, failures } = reviews(answer);
+    const unreachable = { type: "invalid", fault: "authority-unreachable" };
+    expect(await tokens.attemptToken(TOKEN)).toEqual(unreachable);
+    expect(await tokens.attemptToken(TOKEN)).toEqual(unreachable);
+    expect(asked).toHaveLength(2);
+    expect(failures).toHaveLength(2);
+    expect(failures.join()).not.toContain(TOKEN);
+  });
+
+  it.each([
+    ["for another audience", { ...KNOWN.body.status, audiences: ["api"] }],
+    ["of an API server that knows no audiences", { ...KNOWN.body.status, audiences: undefined }],
+    ["with authenticated as a text", { ...KNOWN.body.status, authenticated: "true" }],
+  ])("%s lets nobody in", async (_, status) => {
+    const { tokens } = reviews(async () => ({ status: 201, body: { status } }));
+    expect(await tokens.attemptToken(TOKEN)).toEqual({ type: "none" });
+  });
+});
+
+describe("many tokens at once", () => {
+  it("are reviewed so many at a time, equal ones once, the rest in their order and within a bound", async () => {
+    const answers: (() => void)[] = [];
+    const { tokens, asked } = reviews(() => new Promise((resolve) => answers.push(() => resolve(UNKNOWN))));
+    const most = MAX_REVIEWS_IN_FLIGHT + MAX_WAITING_REVIEWS;
+    const attempts = Array.from({ length: most }, (_, index) => tokens.attemptToken(`token-${index}`));
+    // Equal ones take no place.
+    attempts.push(tokens.attemptToken("token-0"), tokens.attemptToken(`token-${most - 1}`));
+    await expect(tokens.attemptToken("one-more")).rejects.toMatchObject({ status: { code: 429 } });
+    let inFlight = 0;
+    for (let answered = 0; answered < most; answered++) {
+      await expect.poll(() => answers.length, { interval: 1 }).toBeGreaterThan(answered);
+      inFlight = Math.max(inFlight, asked.length - answered);
+      answers[answered]?.();
+    }
+    expect(new Set((await Promise.all(attempts)).map(({ type }) => type))).toEqual(new Set(["none"]));
+    expect([inFlight, asked.length]).toEqual([MAX_REVIEWS_IN_FLIGHT, most]);
+    const order = asked.map((review) => (review as { spec: { token: string } }).spec.token);
+    expect(order).toEqual(Array.from({ length: most }, (_, index) => `token-${index}`));
+  });
+});

@@ -1,0 +1,195 @@
+import { describe, expect, it } from "vitest";
+import { WebhookAuthorizer } from "../../../../../src/access/authz/webhook/webhook-authorizer.ts";
+import { asked, user } from "../../../../support/rbac-objects.ts";
+
+interface Review {
+  spec: Record<string, unknown>;
+}
+
+/** A webhook whose answers and clock the test holds. */
+function start(options: { maxCachedDecisions?: number; version?: "v1beta1" } = {}) {
+  const reviews: Review[] = [];
+  const failures: string[] = [];
+  const state = {
+    nowMs: 0,
+    answer: async (_: Review): Promise<{ status: number; body: unknown }> => allowed(true),
+  };
+  const authorizer = new WebhookAuthorizer(
+    async (review) => {
+      reviews.push(review as Review);
+      return state.answer(review as Review);
+    },
+    {
+      version: options.version ?? "v1",
+      authorizedTtlMs: 300_000,
+      unauthorizedTtlMs: 30_000,
+      maxCachedDecisions: options.maxCachedDecisions ?? 100,
+      nowMs: () => state.nowMs,
+      onFailure: ({ message }) => failures.push(message),
+    },
+  );
+  return { reviews, failures, state, authorizer };
+}
+
+const allowed = (isAllowed: boolean, more: object = {}, status = 201) => ({
+  status,
+  body: { status: { allowed: isAllowed, ...more } },
+});
+const alice = asked({
+  user: { name: "alice", uid: "u1", groups: ["dev"], extra: { scope: ["a", "b"] } },
+  verb: "create",
+  namespace: "ns",
+  subresource: "exec",
+  name: "web",
+});
+
+describe("the authorization webhook", () => {
+  it("is sent groups as `group` in v1beta1", async () => {
+    const { authorizer, reviews } = start({ version: "v1beta1" });
+    await authorizer.authorize(alice);
+    expect(reviews).toMatchObject([{ apiVersion: "authorization.k8s.io/v1beta1", spec: { group: ["dev"] } }]);
+    expect(reviews[0]?.spec).not.toHaveProperty("groups");
+  });
+
+  it("is sent a SubjectAccessReview as kube-apiserver sends it", async () => {
+    const { authorizer, reviews } = start();
+    await authorizer.authorize(alice);
+    await authorizer.authorize(asked({ isResourceRequest: false, verb: "get", path: "/x" }));
+    expect(reviews).toEqual([
+      {
+        kind: "SubjectAccessReview",
+        apiVersion: "authorization.k8s.io/v1",
+        spec: {
+          user: "alice",
+          uid: "u1",
+          groups: ["dev"],
+          extra: { scope: ["a", "b"] },
+          resourceAttributes: {
+            namespace: "ns",
+            verb: "create",
+            version: "v1",
+            resource: "pods",
+            subresource: "exec",
+            name: "web",
+          },
+        },
+      },
+      {
+        kind: "SubjectAccessReview",
+        apiVersion: "authorization.k8s.io/v1",
+        spec: { user: "nobody", nonResourceAttributes: { path: "/x", verb: "get" } },
+      },
+    ]);
+  });
+
+  it.each([
+    [allowed(true, { reason: "because" }), { decision: "allow", reason: "because" }],
+    [allowed(false, { reason: "not yet" }), { decision: "no-opinion", reason: "not yet" }],
+    [allowed(false, { denied: true, reason: "never" }), { decision: "deny", reason: "never" }],
+    [allowed(true, { denied: false }, 200), { decision: "allow", reason: "" }],
+  ])("answer %j", async (answer, decision) => {
+    const { authorizer, state } = start();
+    state.answer = async () => answer;
+    expect(await authorizer.authorize(alice)).toEqual(decision);
+  });
+
+  it.each([
+    ["both", allowed(true, { denied: true }), /both allow and deny/],
+    ["a string", { status: 201, body: { status: { allowed: "true" } } }, /no status.allowed/],
+    ["no JSON", { status: 200, body: undefined }, /no status.allowed/],
+    ["null", { status: 200, body: null }, /no status.allowed/],
+    ["403 that allows", allowed(true, {}, 403), /answered with 403/],
+    ["500", { status: 500, body: undefined }, /answered with 500/],
+    ["a redirect", { status: 302, body: undefined }, /answered with 302/],
+  ])("what cannot be believed allows nobody and is not kept: %s", async (_, answer, failure) => {
+    const { authorizer, state, failures, reviews } = start();
+    state.answer = async () => answer;
+    const reason = "the authorization webhook gave no answer";
+    expect(await authorizer.authorize(alice)).toEqual({ decision: "no-opinion", reason, error: reason });
+    expect(failures).toEqual([expect.stringMatching(failure)]);
+    state.answer = async () => allowed(true);
+    expect((await authorizer.authorize(alice)).decision).toBe("allow");
+    expect(reviews).toHaveLength(2);
+  });
+
+  it("keeps allowed 5 m and not allowed 30 s, by a clock", async () => {
+    const { authorizer, state, reviews } = start();
+    const bob = { ...alice, user: user("bob") };
+    state.answer = async ({ spec }) => allowed(spec.user === "alice");
+    const ask = async () => {
+      const before = reviews.length;
+      await authorizer.authorize(alice);
+      const alices = reviews.length - before;
+      await authorizer.authorize(bob);
+      return [alices, reviews.length - before - alices];
+    };
+    expect(await ask()).toEqual([1, 1]);
+    state.nowMs = 29_999;
+    expect(await ask()).toEqual([0, 0]);
+    state.nowMs = 30_000;
+    expect(await ask()).toEqual([0, 1]);
+    state.nowMs = 299_999;
+    expect(await ask()).toEqual([0, 1]);
+    state.nowMs = 300_000;
+    expect(await ask()).toEqual([1, 0]);
+  });
+
+  it("a storm of equal questions is one review; another user's is another", async () => {
+    const { authorizer, state, reviews } = start();
+    const gate: { open: () => void } = { open: () => {} };
+    const isOpen = new Promise<void>((resolve) => {
+      gate.open = resolve;
+    });
+    state.answer = async ({ spec }) => {
+      await isOpen;
+      return allowed(spec.user === "alice");
+    };
+    const storm = Array.from({ length: 1_000 }, (_, index) =>
+      authorizer.authorize(index % 2 === 0 ? { ...alice } : { ...alice, user: user("bob") }),
+    );
+    expect(authorizer.reviewsInFlight).toBe(2);
+    gate.open();
+    const decisions = await Promise.all(storm);
+    expect(reviews).toHaveLength(2);
+    expect(decisions.filter(({ decision }) => decision === "allow")).toHaveLength(500);
+    expect(authorizer.reviewsInFlight).toBe(0);
+  });
+
+  it("a storm on a webhook that is down fails once, for all, and closed", async () => {
+    const { authorizer, state, reviews, failures } = start();
+    state.answer = async () => {
+      throw new Error("connect ECONNREFUSED");
+    };
+    const decisions = await Promise.all(Array.from({ length: 100 }, () => authorizer.authorize(alice)));
+    expect(new Set(decisions.map(({ decision }) => decision))).toEqual(new Set(["no-opinion"]));
+    expect([reviews.length, failures]).toEqual([1, ["connect ECONNREFUSED"]]);
+  });
+
+  it("the cache is bounded; the least recently used answer goes", async () => {
+    const { authorizer, reviews } = start({ maxCachedDecisions: 2 });
+    const as = (name: string) => authorizer.authorize({ ...alice, user: user(name) });
+    for (const name of ["a", "b", "a", "c", "a", "b"]) await as(name);
+    expect(reviews.map(({ spec }) => spec.user)).toEqual(["a", "b", "c", "b"]);
+  });
+
+  it("overlong attributes are asked about every time", async () => {
+    const { authorizer, reviews } = start();
+    const long = { ...alice, name: "x".repeat(10_000) };
+    await authorizer.authorize(long);
+    await authorizer.authorize(long);
+    expect(reviews).toHaveLength(2);
+  });
+
+  it("a user's differences are all part of the question", async () => {
+    const { authorizer, reviews } = start();
+    for (const difference of [{ uid: "u2" }, { groups: ["ops"] }, { extra: {} }, { name: "alicia" }]) {
+      await authorizer.authorize(alice);
+      await authorizer.authorize({ ...alice, user: { ...alice.user, ...difference } });
+    }
+    expect(reviews).toHaveLength(5);
+  });
+
+  it("cannot list rules, and says so", async () => {
+    expect(await start().authorizer.rulesFor()).toMatchObject({ incomplete: true });
+  });
+});

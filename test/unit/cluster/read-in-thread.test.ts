@@ -1,0 +1,77 @@
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
+import { parseManifests } from "../../../src/cluster/manifests.ts";
+import { readInThread } from "../../../src/cluster/read-in-thread.ts";
+import { ConfigurationError } from "../../../src/config/configuration-error.ts";
+import { FeatureGates } from "../../../src/config/feature-gates.ts";
+
+/** Threads run what is compiled: Node does not read TypeScript everywhere. */
+const program = pathToFileURL(path.resolve("dist/src/cluster/manifest-thread.js"));
+const gates = FeatureGates.defaults;
+
+const service = (index: number) => `- apiVersion: v1
+  kind: Service
+  metadata: { name: service-${index}, namespace: default }
+  spec: { ports: [{ port: 80 }] }
+`;
+const list = (count: number, more = "") => [
+  {
+    name: "list.yaml",
+    text: `apiVersion: v1\nkind: List\nitems:\n${Array.from({ length: count }, (_, index) => service(index)).join("")}${more}`,
+  },
+];
+
+const h2cPod = [
+  {
+    name: "pod.yaml",
+    text: `apiVersion: v1
+kind: Pod
+metadata: { name: a }
+spec:
+  containers:
+    - { name: main, image: i, readinessProbe: { httpGet: { port: 80, protocol: HTTP2 } } }
+`,
+  },
+];
+
+describe("manifests that a thread reads", () => {
+  it("are what they are without one, and come in many turns", async () => {
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const objects = await readInThread(list(1_050), gates, program);
+    isOver = true;
+    expect(objects).toEqual(parseManifests(list(1_050)));
+    expect(turns).toBeGreaterThan(11);
+  });
+
+  it("are told with all of their problems when they are wrong", async () => {
+    const wrong = list(200, "- { apiVersion: v1, kind: Service, metadata: { name: A_ } }\n- 7\n");
+    const problems = await readInThread(wrong, gates, program).catch((error: unknown) => error);
+    expect(problems).toBeInstanceOf(ConfigurationError);
+    expect(() => parseManifests(wrong)).toThrow((problems as Error).message);
+    expect((problems as ConfigurationError).problems.length).toBeGreaterThan(1);
+  });
+
+  it("are read by the gates that are on", async () => {
+    for (const each of [gates, FeatureGates.parse({ H2CContainerProbe: true })]) {
+      expect(await readInThread(h2cPod, each, program)).toEqual(parseManifests(h2cPod, each));
+    }
+  });
+
+  it.each([
+    ["that is not there", "missing.js"],
+    ["that fails", "data:text/javascript,throw new Error('broken')"],
+    ["that ends without a word", "data:text/javascript,"],
+  ])("are not what is wrong with a thread %s", async (_what, place) => {
+    const broken = place.startsWith("data:") ? new URL(place) : pathToFileURL(path.resolve(place));
+    const error = await readInThread(list(1), gates, broken).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(ConfigurationError);
+  });
+});

@@ -1,0 +1,105 @@
+import { resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { defaultConfiguration, parseConfiguration } from "../../../src/config/configuration.ts";
+import { type FlagValues, KUBE_APISERVER_FLAGS, mergeFlags } from "../../../src/config/flags.ts";
+
+const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
+
+describe("kube-apiserver's flags", () => {
+  it("change nothing when none is given", () => {
+    const { featureGates: gatesBefore, ...before } = defaultConfiguration();
+    const { featureGates: gatesAfter, ...after } = mergeFlags(defaultConfiguration(), {});
+    expect(after).toEqual(before);
+    expect(gatesAfter.toString()).toBe(gatesBefore.toString());
+  });
+
+  it("stand above the file, each of them", () => {
+    const flags = {
+      "feature-gates": "PortForwardWebsockets=true",
+      "token-auth-file": "tokens.csv",
+      "tls-cert-file": "/tls.crt",
+      "tls-private-key-file": "/tls.key",
+      "kubelet-certificate-authority": "ca.crt",
+      "kubelet-client-certificate": "/client.crt",
+      "kubelet-client-key": "/client.key",
+      "kubelet-preferred-address-types": "InternalIP, Hostname",
+      "authorization-mode": "AlwaysAllow",
+      "secure-port": "8443",
+      "bind-address": "0.0.0.0",
+    } satisfies FlagValues;
+    expect(KUBE_APISERVER_FLAGS).toEqual(expect.arrayContaining(Object.keys(flags)));
+    const file = parseConfiguration(
+      `${HEADER}featureGates: {AllBeta: false}\nlogging: {level: warn}\n`,
+      "f.yaml",
+    );
+    const merged = mergeFlags(file, flags);
+    expect(merged).toMatchObject({
+      listeners: {
+        apiServer: { address: "0.0.0.0", port: 8443, tls: { certFile: "/tls.crt", keyFile: "/tls.key" } },
+        admin: file.listeners.admin,
+      },
+      authentication: { tokenAuthFile: resolve("tokens.csv") },
+      authorization: { modes: ["AlwaysAllow"], webhook: undefined },
+      kubelet: {
+        certificateAuthorityFile: resolve("ca.crt"),
+        insecureSkipTLSVerify: false,
+        clientCertificateFile: "/client.crt",
+        clientKeyFile: "/client.key",
+        preferredAddressTypes: ["InternalIP", "Hostname"],
+      },
+      logging: { level: "warn" },
+    });
+    expect(merged.featureGates.isEnabled("PortForwardWebsockets")).toBe(true);
+    expect(merged.featureGates.isEnabled("NodeDeclaredFeatures")).toBe(false);
+  });
+
+  it("complete a pair whose other half is in the file", () => {
+    const file = parseConfiguration(
+      `${HEADER}listeners: {apiServer: {tls: {certFile: /a.crt, keyFile: /a.key}}}\n`,
+      "f.yaml",
+    );
+    expect(mergeFlags(file, { "tls-cert-file": "/b.crt" }).listeners.apiServer.tls).toEqual({
+      certFile: "/b.crt",
+      keyFile: "/a.key",
+    });
+  });
+
+  const refused: { flags: FlagValues; problems: string[] }[] = [
+    {
+      flags: { "feature-gates": "Nope=true" },
+      problems: ["--feature-gates: unrecognized feature gate: Nope"],
+    },
+    {
+      flags: { "feature-gates": "NodeDeclaredFeatures=false" },
+      problems: [
+        "--feature-gates: ExtendWebSocketsToKubelet is enabled, but depends on features that are disabled: [NodeDeclaredFeatures]",
+      ],
+    },
+    { flags: { "tls-cert-file": "a" }, problems: ["--tls-cert-file: needs --tls-private-key-file too"] },
+    {
+      flags: { "kubelet-client-key": "a" },
+      problems: ["--kubelet-client-key: needs --kubelet-client-certificate too"],
+    },
+    { flags: { "token-auth-file": "" }, problems: ["--token-auth-file: must not be empty"] },
+    {
+      flags: { "secure-port": "x", "bind-address": "a b", "authorization-mode": "Node,ABAC" },
+      problems: [
+        '--bind-address: must be an IP address or a host name without port, got "a b"',
+        '--secure-port: must be a port between 0 (any free one) and 65535, got "x"',
+        '--authorization-mode: "Node" is not supported; valid: AlwaysAllow, AlwaysDeny, RBAC, Webhook',
+        '--authorization-mode: "ABAC" is not supported; did you mean "RBAC"?',
+      ],
+    },
+    {
+      flags: { "kubelet-preferred-address-types": "InternalIp" },
+      problems: [
+        '--kubelet-preferred-address-types: "InternalIp" is not supported; did you mean "InternalIP"?',
+      ],
+    },
+  ];
+  it.each(refused)("are refused: $flags", ({ flags, problems }) => {
+    expect(() => mergeFlags(defaultConfiguration(), flags)).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", message: problems.join("\n") }),
+    );
+  });
+});

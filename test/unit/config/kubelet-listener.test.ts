@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parseConfiguration } from "../../../src/config/configuration.ts";
+import { ConfigurationError } from "../../../src/config/configuration-error.ts";
+
+const parse = (kubelet: object) =>
+  parseConfiguration(
+    JSON.stringify({
+      apiVersion: "sluice.dev/v1alpha1",
+      kind: "GatewayConfiguration",
+      listeners: { kubelet },
+    }),
+    "/etc/sluice/node.json",
+  ).listeners.kubelet;
+
+const problemsOf = (kubelet: object): string[] => {
+  try {
+    parse(kubelet);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems.map(({ path, message }) => `${path}: ${message}`);
+  }
+};
+
+const runtime = { nodeName: "worker-1" };
+
+describe("listeners.kubelet", () => {
+  it("is absent unless it is given: most gateways are no nodes", () => {
+    const text = '{"apiVersion": "sluice.dev/v1alpha1", "kind": "GatewayConfiguration"}';
+    expect(parseConfiguration(text, "gateway.json").listeners.kubelet).toBeUndefined();
+  });
+
+  it("needs a node's name; everything else has a default", () => {
+    expect(parse({ runtime })).toMatchObject({
+      address: "127.0.0.1",
+      port: 10_250,
+      tls: undefined,
+      authentication: undefined,
+      authorization: undefined,
+      requireCreateForUpgrades: true,
+      runtime: { endpoint: "unix:///run/containerd/containerd.sock", nodeName: "worker-1" },
+    });
+  });
+
+  it("may have its own callers and permissions", () => {
+    const listener = parse({
+      runtime,
+      authentication: { clientCAFile: "ca.crt" },
+      authorization: { mode: ["RBAC"] },
+      requireCreateForUpgrades: false,
+    });
+    expect(listener?.authentication?.clientCAFile).toBe("/etc/sluice/ca.crt");
+    expect(listener?.authorization?.modes).toEqual(["RBAC"]);
+    expect(listener?.requireCreateForUpgrades).toBe(false);
+  });
+
+  it.each([
+    ["no name", {}, "listeners.kubelet.runtime.nodeName: is required"],
+    ["an empty name", { runtime: { nodeName: "" } }, "listeners.kubelet.runtime.nodeName: must not be empty"],
+    [
+      "a name that no Node has",
+      { runtime: { nodeName: "Worker_1" } },
+      "listeners.kubelet.runtime.nodeName: must be the name of a Node",
+    ],
+    [
+      "another transport",
+      { runtime: { ...runtime, endpoint: "tcp://127.0.0.1:1" } },
+      "listeners.kubelet.runtime.endpoint: must be a unix socket",
+    ],
+    [
+      "a relative socket",
+      { runtime: { ...runtime, endpoint: "unix://cri.sock" } },
+      "listeners.kubelet.runtime.endpoint: must be a unix socket",
+    ],
+    ["an unknown field", { runtime, requireCreate: true }, "listeners.kubelet.requireCreate: unknown field"],
+    [
+      "an unknown field of the runtime",
+      { runtime: { ...runtime, socket: "x" } },
+      "listeners.kubelet.runtime.socket: unknown field",
+    ],
+    [
+      "half of a certificate",
+      { runtime, tls: { certFile: "a" } },
+      "listeners.kubelet.tls.keyFile: is required",
+    ],
+  ])("refuses %s", (_name, kubelet, problem) => {
+    expect(problemsOf(kubelet)).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it("is shown by the example of a node", () => {
+    const file = "deploy/examples/node.yaml";
+    const { kubelet } = parseConfiguration(readFileSync(file, "utf8"), file).listeners;
+    expect(kubelet).toMatchObject({
+      port: 10_250,
+      requireCreateForUpgrades: true,
+      runtime: { nodeName: "worker-1" },
+      authorization: { modes: ["Webhook"] },
+    });
+  });
+});

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseConfiguration } from "../../../src/config/configuration.ts";
+import { mergeFlags } from "../../../src/config/flags.ts";
+import { checkNamedFiles } from "../../../src/config/named-files.ts";
+import { issueCertificate } from "../../support/test-certificates.ts";
+
+let folder = "";
+const place = (name: string) => path.join(folder, name);
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(os.tmpdir(), "sluice-named-files-"));
+  for (const name of ["a", "b"]) {
+    const { cert, key } = await issueCertificate({ commonName: name });
+    writeFileSync(place(`${name}.crt`), cert);
+    writeFileSync(place(`${name}.key`), key);
+  }
+  writeFileSync(place("empty"), "\n");
+  writeFileSync(place("broken.crt"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+  writeFileSync(place("policy.yaml"), "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Loud}]\n");
+  writeFileSync(
+    place("webhook.yaml"),
+    `current-context: x
+contexts: [{name: x, context: {cluster: x}}]
+clusters:
+  - name: x
+    cluster: {server: "https://a", certificate-authority: a.key}
+`,
+  );
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** What is wrong with a configuration's files, by line. */
+async function problemsOf(yaml: string, flags = {}): Promise<string> {
+  const text = `apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n${yaml}`;
+  const { namedFiles } = mergeFlags(parseConfiguration(text, place("gateway.yaml")), flags);
+  return checkNamedFiles(namedFiles).then(
+    () => "",
+    (error: Error) => error.message.replaceAll(folder, ""),
+  );
+}
+
+const tls = (certFile: string, keyFile: string) =>
+  `listeners:\n  apiServer:\n    tls:\n      certFile: ${certFile}\n      keyFile: ${keyFile}\n`;
+
+describe("files that a configuration names", () => {
+  it("accepts a certificate with its key, and authorities", async () => {
+    expect(await problemsOf(`${tls("a.crt", "a.key")}authentication: {clientCAFile: b.crt}\n`)).toBe("");
+  });
+
+  it.each([
+    ["missing.crt", "a.key", "certFile", "ENOENT: no such file or directory, open '/missing.crt'"],
+    ["a.crt", "b.key", "keyFile", "the key in /b.key does not belong to the certificate in /a.crt"],
+    ["a.key", "a.key", "certFile", "/a.key has no certificate in PEM"],
+    ["empty", "a.key", "certFile", "/empty is empty"],
+  ])("names field and line of %s with %s", async (certFile, keyFile, field, message) => {
+    const line = field === "certFile" ? 6 : 7;
+    expect(await problemsOf(tls(certFile, keyFile))).toBe(
+      `/gateway.yaml:${line}: listeners.apiServer.tls.${field}: ${message}`,
+    );
+  });
+
+  it("names what OpenSSL cannot read, without its content", async () => {
+    const problems = await problemsOf(tls("broken.crt", "a.crt"));
+    expect(problems).toContain(
+      "/gateway.yaml:6: listeners.apiServer.tls.certFile: certificate 1 of /broken.crt cannot be read: ",
+    );
+    expect(problems).toContain("/gateway.yaml:7: listeners.apiServer.tls.keyFile: /a.crt has no private key");
+    expect(problems).not.toContain("AAAA");
+  });
+
+  it("reads the files that a named file names, at the lines of that file", async () => {
+    const files = "audit: {policyFile: policy.yaml, webhook: {kubeconfigFile: webhook.yaml}}\n";
+    const problems = await problemsOf(files);
+    expect(problems).toContain("/policy.yaml:3: rules[0].level: ");
+    expect(problems).toContain(
+      "/webhook.yaml:5: clusters[0].cluster.certificate-authority: /a.key has no certificate in PEM",
+    );
+  });
+
+  it("compares the file's key with the certificate of a flag", async () => {
+    expect(await problemsOf(tls("a.crt", "a.key"), { "tls-cert-file": place("b.crt") })).toBe(
+      "--tls-cert-file: the key in /a.key does not belong to the certificate in /b.crt",
+    );
+  });
+
+  it("reads what a flag names, and not what it replaces", async () => {
+    expect(
+      await problemsOf(tls("missing.crt", "missing.key"), {
+        "tls-cert-file": place("a.crt"),
+        "tls-private-key-file": place("b.key"),
+      }),
+    ).toBe("--tls-private-key-file: the key in /b.key does not belong to the certificate in /a.crt");
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { ConfigurationError } from "../../../src/config/configuration-error.ts";
+import { MAX_YAML_CHARACTERS, parseYamlDocuments } from "../../../src/config/yaml-documents.ts";
+
+describe("parseYamlDocuments", () => {
+  it("reads several documents and leaves empty ones out", () => {
+    const documents = parseYamlDocuments("# nothing\n---\n---\na: 1\n---\nb: [x]\n---\n", "f.yaml");
+    expect(documents.map((document) => document.value)).toEqual([{ a: 1 }, { b: ["x"] }]);
+    expect(parseYamlDocuments("", "f.yaml")).toEqual([]);
+  });
+
+  it("knows the line of a field, or of the nearest field around it", () => {
+    const [, second] = parseYamlDocuments(
+      "a: 1\n---\nlisteners:\n  admin:\n    port: 1\n  list:\n  - x\n  - y: 2\n",
+      "f.yaml",
+    );
+    expect(second?.lineOf(["listeners", "admin", "port"])).toBe(5);
+    expect(second?.lineOf(["listeners", "admin", "address"])).toBe(4);
+    expect(second?.lineOf(["listeners", "list", 1, "y"])).toBe(8);
+    expect(second?.lineOf(["listeners", "list", 9])).toBe(6);
+    expect(second?.lineOf([])).toBe(3);
+    expect(second?.lineOf(["nothing", "here"])).toBe(3);
+  });
+
+  it("follows aliases and merges", () => {
+    const [document] = parseYamlDocuments(
+      "base: &base {a: [1, 2]}\nx: *base\ny:\n  <<: *base\n  b: 3\n",
+      "f.yaml",
+    );
+    expect(document?.value).toEqual({ base: { a: [1, 2] }, x: { a: [1, 2] }, y: { a: [1, 2], b: 3 } });
+    expect(document?.lineOf(["x", "a", 0])).toBe(1);
+  });
+
+  it("keeps __proto__ a plain key", () => {
+    const value = parseYamlDocuments("__proto__: {polluted: true}\n", "f.yaml")[0]?.value as object;
+    expect(Object.keys(value)).toEqual(["__proto__"]);
+    expect("polluted" in value).toBe(false);
+  });
+
+  const bomb = ["a: &a [x,x,x,x,x,x,x,x,x,x]"];
+  for (const [name, before] of ["ba", "cb", "dc", "ed", "fe", "gf"].map((pair) => [pair[0], pair[1]])) {
+    bomb.push(`${name}: &${name} [${Array(10).fill(`*${before}`).join(",")}]`);
+  }
+  const refused: { name: string; text: string; problems: string[] }[] = [
+    {
+      name: "every syntax error and duplicate key at once",
+      text: "a: 1\na: 2\n---\nb: {\n",
+      problems: [
+        "f.yaml:2:1: Map keys must be unique",
+        "f.yaml:5:1: Flow map in block collection must be sufficiently indented and end with a }",
+      ],
+    },
+    {
+      name: "a tag that nobody resolves",
+      text: "a: !secret x\n",
+      problems: ["f.yaml:1:4: Unresolved tag: !secret"],
+    },
+    {
+      name: "a map as a key",
+      text: "? {a: 1}\n: 2\n",
+      problems: ["f.yaml:1:3: a map key must be a plain value"],
+    },
+    {
+      name: "an alias without an anchor",
+      text: "a: 1\nb: *nope\n",
+      problems: ["f.yaml:2:4: no anchor &nope stands before this alias"],
+    },
+    {
+      name: "an alias inside itself",
+      text: "a: &x\n  b: *x\n",
+      problems: ["f.yaml:2:6: the alias *x stands inside its own anchor"],
+    },
+    {
+      name: "an alias bomb",
+      text: bomb.join("\n"),
+      problems: ["f.yaml:1:1: Excessive alias count indicates a resource exhaustion attack"],
+    },
+    {
+      name: "100,000 brackets",
+      text: "[".repeat(100_000),
+      problems: ["f.yaml:1:101: nested more than 100 levels deep"],
+    },
+    {
+      name: "5,000 nested lists",
+      text: "- ".repeat(5_000),
+      problems: ["f.yaml:1:201: nested more than 100 levels deep"],
+    },
+    { name: "tabs", text: "\ta: 1", problems: ["f.yaml:1:1: Tabs are not allowed as indentation"] },
+    {
+      name: "a program",
+      text: "\u007fELF\u0002\u0001\u0001\u0000\u0000: [",
+      problems: ["f.yaml: the file is no text: it has NUL bytes"],
+    },
+    {
+      name: "a file past the bound",
+      text: " ".repeat(MAX_YAML_CHARACTERS + 1),
+      problems: ["f.yaml: the file has 16777217 characters, at most 16777216 are read"],
+    },
+  ];
+  it.each(refused)("refuses $name", ({ text, problems }) => {
+    expect(messageOf(() => parseYamlDocuments(text, "f.yaml"))).toBe(problems.join("\n"));
+  });
+});
+
+function messageOf(action: () => unknown): string {
+  try {
+    action();
+  } catch (reason) {
+    return reason instanceof ConfigurationError ? reason.message : `another kind of error: ${String(reason)}`;
+  }
+  return "nothing was thrown";
+}

@@ -1,0 +1,188 @@
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
+import { locate } from "../../../src/cluster/locate.ts";
+import { parseManifests } from "../../../src/cluster/manifests.ts";
+import { defaultConfiguration, parseConfiguration } from "../../../src/config/configuration.ts";
+import { parseDuration } from "../../../src/config/duration.ts";
+import { defaultLimits } from "../../../src/config/limits.ts";
+import { parseQuantity } from "../../../src/config/quantity.ts";
+import { defaultTimeouts } from "../../../src/config/timeouts.ts";
+import { parseYamlDocuments } from "../../../src/config/yaml-documents.ts";
+
+const root = new URL("../../../", import.meta.url);
+
+describe("deploy/examples/gateway.yaml", () => {
+  const { value } = documentOf("deploy/examples/gateway.yaml");
+  const configuration = configurationOf("deploy/examples/gateway.yaml");
+  const defaults = defaultConfiguration();
+
+  it("shows the defaults", () => {
+    expect(configuration.limits).toEqual(defaults.limits);
+    expect(configuration.timeouts).toEqual(defaults.timeouts);
+    expect(configuration.logging).toEqual(defaults.logging);
+    expect(configuration.authorization).toEqual(defaults.authorization);
+    expect(configuration.featureGates.toString()).toBe(defaults.featureGates.toString());
+    expect(configuration.listeners.admin).toEqual(defaults.listeners.admin);
+    expect(configuration.listeners.apiServer).toMatchObject({ address: "127.0.0.1", port: 6443 });
+    expect(configuration.kubelet).toMatchObject({ scheme: "https", port: defaults.kubelet.port });
+    expect(configuration.kubelet.preferredAddressTypes).toEqual(defaults.kubelet.preferredAddressTypes);
+  });
+
+  it("names manifests that are beside it and valid", () => {
+    const files = configuration.cluster.manifests;
+    expect(files).toEqual([fileURLToPath(new URL("deploy/examples/cluster.yaml", root))]);
+    const objects = parseManifests(files.map((name) => ({ name, text: readFileSync(name, "utf8") })));
+    expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+      "Node worker-1",
+      "Pod web",
+      "Namespace default",
+    ]);
+  });
+
+  it("leaves no field out", () => {
+    const shown = value as Record<string, Record<string, object>>;
+    const { namedFiles: _, ...sections } = configuration;
+    expect(Object.keys(shown)).toEqual(["apiVersion", "kind", ...Object.keys(sections)]);
+    expect(Object.keys(shown.limits ?? {})).toEqual(Object.keys(defaults.limits));
+    expect(Object.keys(shown.limits?.spdy ?? {})).toEqual(Object.keys(defaults.limits.spdy));
+    expect(Object.keys(shown.timeouts ?? {}).map((name) => `${name}Ms`)).toEqual(
+      Object.keys(defaults.timeouts),
+    );
+    expect(Object.keys(shown.kubelet ?? {})).toEqual(Object.keys(defaults.kubelet));
+  });
+});
+
+describe("deploy/examples/rbac.yaml", () => {
+  it("is what an API server takes", () => {
+    const name = "deploy/examples/rbac.yaml";
+    const objects = parseManifests([{ name, text: textOf(name) }]);
+    expect(objects.map(({ kind }) => kind)).toContain("ClusterRoleBinding");
+  });
+});
+
+describe("docs/limits.md", () => {
+  const text = textOf("docs/limits.md");
+  const { spdy, ...limits } = defaultLimits;
+  const rows = [
+    ...Object.entries(limits).map(([name, value]) => ({
+      name: `limits.${name}`,
+      value,
+      read: parseQuantity,
+    })),
+    ...Object.entries(spdy).map(([name, value]) => ({
+      name: `limits.spdy.${name}`,
+      value,
+      read: parseQuantity,
+    })),
+    ...Object.entries(defaultTimeouts).map(([name, value]: [string, number]) => ({
+      name: `timeouts.${name.replace(/Ms$/, "")}`,
+      value,
+      read: parseDuration,
+    })),
+  ];
+  it.each(rows)("has $name with its default", ({ name, value, read }) => {
+    const [, documented = ""] = new RegExp(`^\\| \`${name}\` \\| (\\S+) \\|`, "m").exec(text) ?? [];
+    expect(read(documented)).toBe(value);
+  });
+
+  it("names tests that exist", () => {
+    const files = [...text.matchAll(/`(test\/\S+?\.test\.ts)`/g)].map(([, file]) => file ?? "");
+    expect(files.length).toBeGreaterThan(10);
+    expect(files.filter((file) => !existsSync(new URL(file, root)))).toEqual([]);
+  });
+});
+
+describe("docker-compose.yml", () => {
+  const compose = documentOf("docker-compose.yml").value as {
+    services: Record<
+      string,
+      { command?: string[]; configs?: { source: string }[]; networks?: string[]; ports?: string[] }
+    >;
+    configs: Record<string, { file: string }>;
+  };
+  const configuration = configurationOf("deploy/docker/config.yaml");
+
+  it("mounts files that exist", () => {
+    const used = Object.values(compose.services).flatMap(({ configs }) =>
+      (configs ?? []).map(({ source }) => source),
+    );
+    expect([...new Set(used)].sort()).toEqual(Object.keys(compose.configs).sort());
+    for (const { file } of Object.values(compose.configs)) {
+      expect(textOf(file)).not.toBe("");
+    }
+  });
+
+  it("makes its credentials at the first start: none is in the repository", () => {
+    const folder = "/var/lib/sluice";
+    expect(configuration.authentication.tokenAuthFile).toBe(`${folder}/tokens.csv`);
+    expect(textOf("deploy/examples/nginx.conf")).toContain(`ssl_certificate_key ${folder}/tls.key;`);
+    const script = textOf("deploy/docker/make-credentials.mjs");
+    for (const file of ["tls.crt", "tls.key", "tokens.csv", "kubeconfig"]) {
+      expect(script).toContain(`join(folder, "${file}")`);
+    }
+    const [, module] = /from "\.\/dist\/(\S+)\.js"/.exec(script) ?? [];
+    expect(textOf(`${module}.ts`)).toContain("export async function createSelfSignedCertificate(");
+  });
+
+  it("publishes on loopback only, and nodes not at all", () => {
+    const published = Object.values(compose.services).flatMap(({ ports }) => ports ?? []);
+    expect(published.filter((port) => !port.startsWith("127.0.0.1:"))).toEqual([]);
+    for (const name of ["node-spdy", "node-ws"]) {
+      expect(compose.services[name]).toMatchObject({ networks: ["nodes"] });
+      expect(compose.services[name]?.ports).toBeUndefined();
+    }
+  });
+
+  it("leads the gateway to each node, at the port that it listens on", () => {
+    const store = new ClusterStore();
+    store.replaceAll(
+      parseManifests([{ name: "cluster.yaml", text: textOf("deploy/docker/cluster.yaml") }]),
+      new Date(0),
+    );
+    const { kubelet, listeners } = configuration;
+    const options = {
+      preferredAddressTypes: kubelet.preferredAddressTypes,
+      defaultKubeletPort: kubelet.port,
+    };
+    for (const [pod, service, features] of [
+      ["web", "node-spdy", []],
+      ["web-ws", "node-ws", ["ExtendWebSocketsToKubelet"]],
+    ] as const) {
+      const { node } = locate(store, { subresource: "exec", namespace: "default", pod }, options);
+      expect(node).toMatchObject({ name: service, host: service, port: 10_250, declaredFeatures: features });
+      const command = compose.services[service]?.command ?? [];
+      const flags = [
+        "--name",
+        service,
+        "--address",
+        "0.0.0.0",
+        "--port",
+        String(node.port),
+        "--pod",
+        `default/${pod}`,
+      ];
+      expect(command.slice(0, 9)).toEqual(["standin", ...flags]);
+      expect(command.includes("--declare-websockets")).toBe(features.length > 0);
+    }
+    expect(textOf("deploy/examples/nginx.conf")).toContain(`server gateway:${listeners.apiServer.port};`);
+    expect(textOf("deploy/docker/prometheus.yml")).toContain(`"gateway:${listeners.admin.port}"`);
+  });
+});
+
+function textOf(path: string): string {
+  return readFileSync(new URL(path, root), "utf8");
+}
+
+function documentOf(path: string) {
+  const [document] = parseYamlDocuments(textOf(path), path);
+  if (document === undefined) {
+    throw new Error(`${path} is empty`);
+  }
+  return document;
+}
+
+function configurationOf(path: string) {
+  return parseConfiguration(textOf(path), fileURLToPath(new URL(path, root)));
+}

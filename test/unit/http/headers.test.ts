@@ -1,0 +1,179 @@
+import { describe, expect, it } from "vitest";
+import { withForwardedFor, withForwardedOrigin } from "../../../src/http/forwarded-headers.ts";
+import {
+  type HeaderList,
+  headerTokens,
+  isHeaderValue,
+  trimWhitespace,
+  withHeader,
+  withoutHeaders,
+} from "../../../src/http/header-list.ts";
+import { trailersToForward, upgradeHeaders, withoutHopByHop } from "../../../src/http/hop-by-hop.ts";
+
+describe("header lists", () => {
+  const headers: HeaderList = [
+    ["A", "1"],
+    ["b", "2"],
+    ["a", "3, 4"],
+  ];
+
+  it("replaces all lines of a name by one, where the first stood", () => {
+    expect(withHeader(headers, "a", "x")).toEqual([
+      ["a", "x"],
+      ["b", "2"],
+    ]);
+    expect(withHeader(headers, "C", "x")).toEqual([...headers, ["C", "x"]]);
+  });
+
+  it("removes whatever the case, and reads lists over several lines", () => {
+    expect(withoutHeaders(headers, ["a"])).toEqual([["b", "2"]]);
+    expect(
+      headerTokens(
+        [
+          ["X", "A , ,b"],
+          ["x", "\tC"],
+        ],
+        "x",
+      ),
+    ).toEqual(["a", "b", "c"]);
+  });
+
+  it("trims spaces and tabs only", () => {
+    expect(trimWhitespace(" \ta\xa0 ")).toBe("a\xa0");
+  });
+
+  it.each(["a\r\nb", "a\nb", "a\0", "\x7f", "\u0100"])("refuses the value %j", (value) => {
+    expect(isHeaderValue(value)).toBe(false);
+  });
+});
+
+describe("hop-by-hop lines", () => {
+  it("go, with all that Connection names in whatever spelling", () => {
+    expect(
+      withoutHopByHop([
+        ["connection", " X-User ,x-FOO"],
+        ["Connection", "close\t,Host"],
+        ["X-User", "root"],
+        ["X-Foo", "1"],
+        ["Host", "h"],
+        ["Proxy-Connection", "x"],
+        ["Transfer-Encoding", "chunked"],
+        ["Upgrade", "h2c"],
+        ["X-Keep", "1"],
+      ]),
+    ).toEqual([
+      ["Host", "h"],
+      ["X-Keep", "1"],
+    ]);
+  });
+
+  it("keep the message's end: Content-Length can not be named away", () => {
+    expect(
+      withoutHopByHop([
+        ["Connection", "content-length"],
+        ["Content-Length", "3"],
+      ]),
+    ).toEqual([["Content-Length", "3"]]);
+  });
+
+  it("are rebuilt for an upgrade", () => {
+    expect(
+      upgradeHeaders(
+        [
+          ["Connection", "keep-alive, Upgrade, X-A"],
+          ["X-A", "1"],
+          ["TE", "trailers"],
+          ["UPGRADE", "websocket"],
+        ],
+        "websocket",
+      ),
+    ).toEqual([
+      ["Connection", "Upgrade"],
+      ["Upgrade", "websocket"],
+    ]);
+  });
+
+  it("and framing or credentials never pass as trailers", () => {
+    expect(
+      trailersToForward([
+        ["Content-Length", "1"],
+        ["authorization", "x"],
+        ["grpc-status", "0"],
+      ]),
+    ).toEqual([["grpc-status", "0"]]);
+  });
+});
+
+describe("forwarded headers", () => {
+  const sent: HeaderList = [
+    ["x-forwarded-for", "1.1.1.1"],
+    ["X-Forwarded-For", "2.2.2.2"],
+    ["Forwarded", "for=3.3.3.3"],
+    ["X-Forwarded-Proto", "gopher"],
+  ];
+
+  it("appends the peer to what a trusted peer says", () => {
+    expect(
+      withForwardedFor(sent.slice(0, 2), { peerAddress: "::ffff:9.9.9.9", isPeerTrusted: true }),
+    ).toEqual([["X-Forwarded-For", "1.1.1.1, 2.2.2.2, 9.9.9.9"]]);
+    expect(
+      withForwardedOrigin(sent, {
+        peerAddress: "9.9.9.9",
+        isPeerTrusted: true,
+        protocol: "https",
+        host: "h",
+      }),
+    ).toEqual([
+      ["X-Forwarded-For", "1.1.1.1, 2.2.2.2, 9.9.9.9"],
+      ["Forwarded", "for=3.3.3.3"],
+      ["X-Forwarded-Proto", "gopher"],
+      ["X-Forwarded-Host", "h"],
+    ]);
+  });
+
+  it.each([
+    "X-Forwarded-For",
+    "x_forwarded_for",
+    "X-Forwarded-Prefix",
+    "X-Forwarded-Ssl",
+    "X-Forwarded-Scheme",
+    "X-FORWARDED-server",
+    "Forwarded",
+    "X-Real-IP",
+    "x_real_ip",
+    "True-Client-IP",
+    "True_Client-IP",
+    "X-Original-URL",
+    "x_original_url",
+    "X-Rewrite-URL",
+    "CF-Connecting-IP",
+  ])("drops a stranger's %s, and keeps a proxy's", (name) => {
+    const options = { peerAddress: "10.0.0.1", protocol: "https", host: "h" } as const;
+    const claims: [string, string][] = [
+      [name, "6.6.6.6"],
+      ["X-Kept", "1"],
+    ];
+    const of = (isPeerTrusted: boolean) => withForwardedOrigin(claims, { ...options, isPeerTrusted });
+    expect(of(false)).toContainEqual(["X-Kept", "1"]);
+    expect(JSON.stringify(of(false))).not.toContain("6.6.6.6");
+    expect(JSON.stringify(of(true))).toContain("6.6.6.6");
+    expect(JSON.stringify(withForwardedFor(claims, { ...options, isPeerTrusted: false }))).not.toContain(
+      "6.6.6.6",
+    );
+  });
+
+  it("overwrites all that a stranger claims", () => {
+    expect(
+      withForwardedOrigin(sent, {
+        peerAddress: "2001:db8::1",
+        isPeerTrusted: false,
+        protocol: "https",
+        host: "h",
+      }),
+    ).toEqual([
+      ["X-Forwarded-For", "2001:db8::1"],
+      ["X-Forwarded-Proto", "https"],
+      ["X-Forwarded-Host", "h"],
+    ]);
+  });
+});

@@ -1,0 +1,244 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readIngressRequest } from "../../../src/ingress/ingress-request.ts";
+import type { PathType } from "../../../src/ingress/path-tree.ts";
+import { hostForMatching } from "../../../src/ingress/request-host.ts";
+import { requestPathOf } from "../../../src/ingress/request-path.ts";
+import { RouteTable } from "../../../src/ingress/route-table.ts";
+
+type Rule = readonly [pathType: PathType, path: string];
+
+function tableOf(rules: readonly Rule[], host?: string): RouteTable<string> {
+  const table = new RouteTable<string>();
+  for (const [pathType, path] of rules) table.add({ host, path, pathType, backend: `${pathType} ${path}` });
+  return table;
+}
+
+const prefixes = (...paths: string[]): Rule[] => paths.map((path) => ["Prefix", path]);
+
+describe("the path table of KEP-1453", () => {
+  it.each<[number, Rule[], string, string | undefined]>([
+    [1, prefixes("/"), "/any/path", "Prefix /"],
+    [2, [["Exact", "/foo"]], "/foo", "Exact /foo"],
+    [3, [["Exact", "/foo"]], "/bar", undefined],
+    [4, [["Exact", "/foo"]], "/foo/", undefined],
+    [5, [["Exact", "/foo/"]], "/foo", undefined],
+    [6, prefixes("/foo"), "/foo", "Prefix /foo"],
+    [6, prefixes("/foo"), "/foo/", "Prefix /foo"],
+    [7, prefixes("/foo/"), "/foo", "Prefix /foo/"],
+    [7, prefixes("/foo/"), "/foo/", "Prefix /foo/"],
+    [8, prefixes("/aaa/bb"), "/aaa/bbb", undefined],
+    [9, prefixes("/aaa/bbb"), "/aaa/bbb", "Prefix /aaa/bbb"],
+    [10, prefixes("/aaa/bbb/"), "/aaa/bbb", "Prefix /aaa/bbb/"],
+    [11, prefixes("/aaa/bbb"), "/aaa/bbb/", "Prefix /aaa/bbb"],
+    [12, prefixes("/aaa/bbb"), "/aaa/bbb/ccc", "Prefix /aaa/bbb"],
+    [13, prefixes("/aaa/bbb"), "/aaa/bbbxyz", undefined],
+    [14, prefixes("/", "/aaa"), "/aaa/ccc", "Prefix /aaa"],
+    [15, prefixes("/", "/aaa", "/aaa/bbb"), "/aaa/bbb", "Prefix /aaa/bbb"],
+    [16, prefixes("/", "/aaa", "/aaa/bbb"), "/ccc", "Prefix /"],
+    [17, prefixes("/aaa"), "/ccc", undefined],
+    [18, [...prefixes("/foo"), ["Exact", "/foo"]], "/foo", "Exact /foo"],
+  ])("row %i: %j and a request for %s give %s", (_row, rules, path, expected) => {
+    expect(tableOf(rules).match("any.example.com", path)).toBe(expected);
+    expect(tableOf([...rules].reverse()).match("any.example.com", path)).toBe(expected);
+  });
+
+  it.each<[string, Rule[], string, string | undefined]>([
+    ["the longer of two equal prefixes", prefixes("/foo", "/foo/"), "/foo", "Prefix /foo/"],
+    ["Exact / is the root alone", [["Exact", "/"]], "/a", undefined],
+    [
+      "Exact does not take the prefix's other requests",
+      [["Exact", "/foo"], ...prefixes("/foo")],
+      "/foo/",
+      "Prefix /foo",
+    ],
+    [
+      "ImplementationSpecific is Prefix",
+      [["ImplementationSpecific", "/foo"]],
+      "/foo/a",
+      "ImplementationSpecific /foo",
+    ],
+    ["and empty it is every path", [["ImplementationSpecific", ""]], "/x", "ImplementationSpecific "],
+    ["case counts", prefixes("/foo"), "/FOO", undefined],
+    ["an empty element is an element", prefixes("/a/b"), "/a//b", undefined],
+  ])("%s", (_what, rules, path, expected) => {
+    expect(tableOf(rules).match("h", path)).toBe(expected);
+  });
+
+  it("agrees with a walk over all rules", () => {
+    const element = fc.constantFrom("a", "b", "ab", "c");
+    const path = fc
+      .tuple(fc.array(element, { maxLength: 4 }), fc.boolean())
+      .map(([elements, slash]) =>
+        elements.length === 0 ? "/" : `/${elements.join("/")}${slash ? "/" : ""}`,
+      );
+    const rule = fc.tuple(fc.constantFrom<PathType>("Exact", "Prefix"), path);
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 12 }), path, (rules, requested) => {
+        expect(tableOf(rules).match("h", requested)).toBe(naiveMatch(rules, requested));
+      }),
+    );
+  });
+});
+
+/** Straight from the KEP's words: compare with every rule, then choose. */
+function naiveMatch(rules: readonly Rule[], requested: string): string | undefined {
+  const elements = (path: string): string[] => path.split("/").slice(1);
+  const matches = rules.filter(([pathType, path]) => {
+    if (pathType === "Exact") return path === requested;
+    const wanted = elements(path.endsWith("/") ? path.slice(0, -1) : path);
+    const given = elements(requested);
+    return wanted.every((element, index) => given[index] === element);
+  });
+  const exact = matches.find(([pathType]) => pathType === "Exact");
+  const [longest] = matches.toSorted((a, b) => b[1].length - a[1].length);
+  const best = exact ?? longest;
+  return best && `${best[0]} ${best[1]}`;
+}
+
+describe("hosts", () => {
+  const table = new RouteTable<string>();
+  for (const host of ["*.foo.com", "foo.bar.com", undefined]) {
+    table.add({ host, path: "/only", pathType: "Prefix", backend: host ?? "any" });
+  }
+
+  it.each([
+    ["bar.foo.com", "*.foo.com"],
+    ["baz.bar.foo.com", "any"],
+    ["foo.com", "any"],
+    ["foo.bar.com", "foo.bar.com"],
+    ["192.0.2.1", "any"],
+    ["[::1]", "any"],
+  ])("%s is served by the rules of %s", (host, expected) => {
+    expect(table.match(host, "/only")).toBe(expected);
+  });
+
+  it("a path that its host does not have is not looked for under a wider host", () => {
+    const wide = new RouteTable<string>();
+    wide.add({ host: "a.foo.com", path: "/a", pathType: "Prefix", backend: "own" });
+    wide.add({ host: "*.foo.com", path: "/", pathType: "Prefix", backend: "wildcard" });
+    expect(wide.match("a.foo.com", "/b")).toBeUndefined();
+    expect(wide.match("b.foo.com", "/b")).toBe("wildcard");
+  });
+
+  it("falls back to the default of the host's Ingress, and to the global one for hosts that no rule names", () => {
+    const defaults = new RouteTable<string>();
+    for (const host of ["a.com", "own.com", "*.wild.com"]) {
+      defaults.add({ host, path: "/a", pathType: "Exact", backend: "a" });
+    }
+    defaults.addDefault({ hosts: [], backend: "global" });
+    expect(defaults.match("own.com", "/b")).toBeUndefined();
+    expect(defaults.match("x.wild.com", "/b")).toBeUndefined();
+    expect(defaults.match("own.com", undefined)).toBeUndefined();
+    defaults.addDefault({ hosts: ["a.com"], backend: "of a.com" });
+    defaults.addDefault({ hosts: ["a.com"], backend: "younger" });
+    expect(defaults.match("a.com", "/b")).toBe("of a.com");
+    expect(defaults.match("b.com", "/b")).toBe("global");
+    expect(defaults.match("b.com", undefined)).toBe("global");
+  });
+
+  it.each([
+    ["Foo.BAR.com", "foo.bar.com"],
+    ["foo.bar.com:8080", "foo.bar.com"],
+    ["foo.bar.com.", "foo.bar.com"],
+    ["foo.bar.com.:80", "foo.bar.com"],
+    ["my_host", "my_host"],
+    ["192.0.2.1:80", "192.0.2.1"],
+    ["[2001:DB8::1]:443", "[2001:db8::1]"],
+    ["", undefined],
+    ["a b", undefined],
+    ["a..b", undefined],
+    ["a/b", undefined],
+    ["user@host", undefined],
+    ["host:port", undefined],
+    ["-a.com", undefined],
+    ["x".repeat(64), undefined],
+    ["::1", undefined],
+  ])("%j is matched as %j", (authority, expected) => {
+    expect(hostForMatching(authority)).toBe(expected);
+  });
+});
+
+describe("what is matched is what is forwarded", () => {
+  it.each([
+    ["/foo", "/foo", "/foo"],
+    ["/foo?a=/../b", "/foo", "/foo?a=/../b"],
+    ["", "/", "/"],
+    ["?x", "/", "/?x"],
+    ["/a/./b", "/a/b", "/a/b"],
+    ["/a/../b?q", "/b", "/b?q"],
+    ["/a/%2e%2E/b", "/b", "/b"],
+    ["/a/b/..", "/a/", "/a/"],
+    ["/a/.", "/a/", "/a/"],
+    ["/%61dmin", "/admin", "/%61dmin"],
+    ["/a%2Fb", "/a%2Fb", "/a%2Fb"],
+    ["/a%5C..%5Cb", "/a%5C..%5Cb", "/a%5C..%5Cb"],
+    ["/a//b", "/a//b", "/a//b"],
+    ["/.hidden", "/.hidden", "/.hidden"],
+    ["/..a/b", "/..a/b", "/..a/b"],
+  ])("%j is the path %j, forwarded as %j", (target, path, forwarded) => {
+    expect(requestPathOf(target)).toEqual({ path, target: forwarded });
+  });
+
+  it.each([
+    "/..",
+    "/a/../../b",
+    "/%2e%2e/a",
+    "/%zz",
+    "/%",
+    "foo",
+    "/a b",
+    "/a#b",
+    "/\u00e9",
+    "?\u0001",
+    "?a b",
+  ])("%j is refused", (target) => {
+    expect(requestPathOf(target)).toBeUndefined();
+  });
+
+  it("no path that was cleaned changes when it is read again", () => {
+    const piece = fc.constantFrom("a", ".", "..", "%2e", "%2E%2e", "%2f", "%61", "b", "");
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const once = requestPathOf(`/${pieces.join("/")}`);
+        if (once === undefined) return;
+        expect(once.path).not.toMatch(/\/\.\.?(\/|$)/);
+        expect(requestPathOf(once.target)?.path).toBe(once.path);
+      }),
+    );
+  });
+});
+
+describe("a request's host and target", () => {
+  it.each([
+    [
+      "GET",
+      "http://Other.example.com:8080/a?b",
+      [["Host", "ignored"]],
+      { host: "other.example.com", path: "/a", target: "/a?b" },
+    ],
+    ["GET", "http://x.com", [], { host: "x.com", path: "/", target: "/" }],
+    ["OPTIONS", "*", [["Host", "x.com"]], { host: "x.com", path: undefined, target: "*" }],
+    ["GET", "/", [["hOST", "x.com"]], { host: "x.com", authority: "x.com" }],
+  ] as const)("%s %s", (method, target, headers, expected) => {
+    expect(readIngressRequest(method, target, headers, 200)).toMatchObject(expected);
+  });
+
+  it.each([
+    ["no Host", "/", []],
+    [
+      "two Hosts",
+      "/",
+      [
+        ["Host", "a"],
+        ["Host", "b"],
+      ],
+    ],
+    ["a Host that is none", "/", [["Host", "a b"]]],
+    ["a target that climbs", "/../x", [["Host", "a"]]],
+    ["a target without slash", "x", [["Host", "a"]]],
+    ["* with GET", "*", [["Host", "a"]]],
+  ] as const)("%s is a bad request", (_what, target, headers) => {
+    expect(readIngressRequest("GET", target, headers, 200)).toHaveProperty("problem");
+  });
+});

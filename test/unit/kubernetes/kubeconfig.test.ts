@@ -1,0 +1,200 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigurationError } from "../../../src/config/configuration-error.ts";
+import { CREDENTIALS_REUSE_MS, loadInCluster, loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
+import { readKubeconfigEntries } from "../../../src/kubernetes/kubeconfig-entries.ts";
+import { MAX_KUBECONFIG_BYTES } from "../../../src/kubernetes/kubeconfig-files.ts";
+import { pluginOf } from "../../../src/kubernetes/plugin-credentials.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "sluice-kubeconfig-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const at = (name: string) => path.join(folder, name);
+const pem = (what: string) => `-----BEGIN ${what}-----\nAAAA\n-----END ${what}-----\n`;
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+interface Parts {
+  readonly user?: object;
+  readonly cluster?: object;
+  readonly context?: object;
+  readonly current?: string;
+}
+
+const config = ({ user = {}, cluster = {}, context = {}, current = "c" }: Parts = {}) =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": current,
+    contexts: [{ name: "c", context: { cluster: "k", user: "u", ...context } }],
+    clusters: [{ name: "k", cluster: { server: "https://api.example:6443/", ...cluster } }],
+    users: [{ name: "u", user }],
+  });
+const load = async (parts: Parts, context?: string) => {
+  await writeFile(at("config"), config(parts));
+  return loadKubeconfig(at("config"), context, { environment: {} });
+};
+
+describe("loadKubeconfig", () => {
+  it("gives server, namespace, trust, proxy and a token", async () => {
+    await writeFile(at("client.crt"), pem("CERTIFICATE"));
+    await writeFile(at("client.key"), pem("PRIVATE KEY"));
+    const loaded = await load({
+      user: { token: "abc", "client-certificate": "client.crt", "client-key": at("client.key") },
+      cluster: {
+        "certificate-authority-data": base64(pem("CERTIFICATE")),
+        "tls-server-name": "kubernetes",
+        "proxy-url": "http://proxy.example:3128",
+      },
+      context: { namespace: "team" },
+    });
+    expect(loaded.server).toBe("https://api.example:6443");
+    expect([loaded.namespace, loaded.proxyUrl]).toEqual(["team", "http://proxy.example:3128"]);
+    expect(loaded.tls).toEqual({
+      ca: pem("CERTIFICATE"),
+      certificate: pem("CERTIFICATE"),
+      key: pem("PRIVATE KEY"),
+      serverName: "kubernetes",
+      insecureSkipVerify: false,
+    });
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer abc"]]);
+  });
+
+  it.each<[string, object, [string, string][]]>([
+    ["nobody", {}, []],
+    ["a password", { username: "jane", password: "p:w" }, [["Authorization", `Basic ${base64("jane:p:w")}`]]],
+    [
+      "impersonation",
+      {
+        token: "t",
+        as: "bób",
+        "as-uid": "7",
+        "as-groups": ["g1", "g2"],
+        "as-user-extra": { "example.com/a": ["x"] },
+      },
+      [
+        ["Authorization", "Bearer t"],
+        ["Impersonate-User", Buffer.from("bób").toString("latin1")],
+        ["Impersonate-Uid", "7"],
+        ["Impersonate-Group", "g1"],
+        ["Impersonate-Group", "g2"],
+        ["Impersonate-Extra-example.com%2Fa", "x"],
+      ],
+    ],
+  ])("speaks for %s", async (_, user, lines) => {
+    expect(await (await load({ user })).headers()).toEqual(lines);
+  });
+
+  it("reads a token's file again after a minute, and at once after a refusal", async () => {
+    await writeFile(at("token"), "one\n");
+    await writeFile(at("config"), config({ user: { tokenFile: "token", token: "stale" } }));
+    let nowMs = 0;
+    const loaded = await loadKubeconfig(at("config"), undefined, { environment: {}, nowMs: () => nowMs });
+    const { tls } = loaded;
+    await writeFile(at("token"), "two\n");
+    nowMs = CREDENTIALS_REUSE_MS - 1;
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer one"]]);
+    nowMs = CREDENTIALS_REUSE_MS;
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer two"]]);
+    await writeFile(at("token"), "three\n");
+    loaded.forget();
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer three"]]);
+    expect(loaded.tls).toBe(tls);
+  });
+
+  it("merges the files of $KUBECONFIG, the first that has an entry winning, and passes over missing ones", async () => {
+    await writeFile(
+      at("first"),
+      JSON.stringify({ users: [{ name: "u", user: { token: "first" } }], "current-context": "c" }),
+    );
+    await writeFile(at("second"), config({ user: { token: "second" }, current: "other" }));
+    const environment = { KUBECONFIG: [at("first"), at("missing"), at("second")].join(path.delimiter) };
+    const loaded = await loadKubeconfig(undefined, undefined, { environment });
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer first"]]);
+  });
+
+  it("reads ~/.kube/config, and in a pod the service account where there is none", async () => {
+    await writeFile(at("token"), "of-the-pod");
+    await writeFile(at("ca.crt"), pem("CERTIFICATE"));
+    await writeFile(at("namespace"), "kube-system");
+    const environment = {
+      HOME: at("home"),
+      KUBERNETES_SERVICE_HOST: "fd00::1",
+      KUBERNETES_SERVICE_PORT: "443",
+    };
+    const loaded = await loadKubeconfig(undefined, undefined, { environment, serviceAccountFolder: folder });
+    expect([loaded.server, loaded.namespace]).toEqual(["https://[fd00::1]:443", "kube-system"]);
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer of-the-pod"]]);
+    await expect(loadInCluster({ environment: {} })).rejects.toThrow(/KUBERNETES_SERVICE_HOST/);
+  });
+
+  it("runs a plugin, tells it about the cluster, and passes its credentials on", async () => {
+    const script = `const info = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
+      const token = [info.spec.cluster.server, process.env.EXTRA, process.argv[2]].join(" ");
+      const status = { token, clientCertificateData: "cert", clientKeyData: "key" };
+      console.log(JSON.stringify({ apiVersion: info.apiVersion, kind: "ExecCredential", status }));`;
+    await writeFile(at("plugin.cjs"), script);
+    const exec = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: process.execPath,
+      args: [at("plugin.cjs"), "arg"],
+      env: [{ name: "EXTRA", value: "extra" }],
+      provideClusterInfo: true,
+      interactiveMode: "Never",
+    };
+    const loaded = await load({ user: { exec } });
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer https://api.example:6443 extra arg"]]);
+    expect(loaded.tls).toMatchObject({ certificate: "cert", key: "key" });
+  });
+
+  it("says that a plugin failed, and not what it printed", async () => {
+    const exec = { command: process.execPath, args: ["-e", "console.error('secret'); process.exit(3)"] };
+    await expect(load({ user: { exec } })).rejects.toThrow("getting credentials: the plugin failed");
+    await expect(load({ user: { exec: { command: "./missing" } } })).rejects.toThrow(
+      /the plugin failed: ENOENT/,
+    );
+  });
+
+  it.each<[Parts, string | undefined, RegExp]>([
+    [{}, "nope", /: context "nope" does not exist/],
+    [{ current: "" }, undefined, /current-context is not set/],
+    [{ context: { user: "x" } }, undefined, /user "x" does not exist/],
+    [{ context: { cluster: "x" } }, undefined, /cluster "x" does not exist/],
+    [
+      { cluster: { server: "ftp://x" } },
+      undefined,
+      /config:1: clusters\[0\]\.cluster\.server: must be an http/,
+    ],
+    [{ user: { exec: { args: ["x"] } } }, undefined, /users\[0\]\.user\.exec\.command: is required/],
+  ])("refuses %j with context %s", async (parts, context, message) => {
+    const refused = load(parts, context);
+    await expect(refused).rejects.toThrow(ConfigurationError);
+    await expect(refused).rejects.toThrow(message);
+  });
+
+  it("does not repeat a secret of the wrong type", async () => {
+    const refused = load({ user: { token: 123_456_789 } });
+    await expect(refused).rejects.toThrow(/token: must be a string/);
+    await expect(refused).rejects.not.toThrow(/123456789/);
+  });
+
+  it("refuses a file past the bound", async () => {
+    await writeFile(at("config"), " ".repeat(MAX_KUBECONFIG_BYTES + 1));
+    await expect(loadKubeconfig(at("config"))).rejects.toThrow(/config: the file has 4194305 bytes, at most/);
+  });
+
+  it("waits for a plugin that says nothing only so long", async () => {
+    // It ends by itself soon after.
+    await writeFile(at("config"), config({ user: { exec: { command: "sleep", args: ["2"] } } }));
+    const ask = await pluginOf(await readKubeconfigEntries([at("config")], undefined), 50);
+    await expect(ask?.()).rejects.toThrow("getting credentials: no answer in time");
+  });
+
+  it("names a file that is not there", async () => {
+    await expect(loadKubeconfig(at("missing"))).rejects.toThrow(/missing.*ENOENT/);
+  });
+});

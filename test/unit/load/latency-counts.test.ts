@@ -1,0 +1,41 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { LatencyCounts } from "../../../src/load/latency-counts.ts";
+
+describe("latency counts", () => {
+  it("know every percentile to 3 per cent", () => {
+    const milliseconds = fc.double({ min: 0, max: 4_000_000, noNaN: true });
+    fc.assert(
+      fc.property(
+        fc.array(milliseconds, { minLength: 1 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (all, share) => {
+          const counts = new LatencyCounts();
+          for (const one of all) counts.record(one);
+          const sorted = all.map((one) => Math.round(one * 1_000)).toSorted((a, b) => a - b);
+          const exact = sorted[Math.max(1, Math.ceil(share * all.length)) - 1] ?? 0;
+          const us = counts.percentileUs(share);
+          expect(us).toBeGreaterThanOrEqual(exact);
+          expect(us).toBeLessThanOrEqual(exact * 1.033 + 1);
+          expect(counts.maxUs).toBe(sorted.at(-1));
+        },
+      ),
+    );
+  });
+
+  it("add up across processes", () => {
+    const [one, other, both] = [new LatencyCounts(), new LatencyCounts(), new LatencyCounts()];
+    for (let ms = 0; ms < 1_000; ms++) {
+      (ms % 3 === 0 ? one : other).record(ms);
+      both.record(ms);
+    }
+    one.add(other.toSparse(), other.maxUs);
+    expect(one.toSparse()).toEqual(both.toSparse());
+    expect(one.total).toBe(1_000);
+    expect(one.percentileUs(0.5)).toBe(both.percentileUs(0.5));
+  });
+
+  it("count nothing as 0", () => {
+    expect(new LatencyCounts().percentileUs(0.99)).toBe(0);
+  });
+});

@@ -1,0 +1,157 @@
+import fs from "node:fs";
+import { describe, expect, it, vi } from "vitest";
+import { createLogger, type LogLevel } from "../../../src/observability/logger.ts";
+
+const SECRET = "s3cr3t-value";
+
+describe("the logger", () => {
+  it("writes one JSON object per line, with level, time, process and message", () => {
+    const { lines, logger } = recordingLogger("info");
+    logger.info({ session: { id: "1" } }, "session ended: 100% %s %d");
+    logger.child({ listener: "apiServer" }).warn({ code: 403 }, "refused");
+    expect(lines).toEqual([
+      {
+        level: "info",
+        pid: process.pid,
+        time: expect.any(String),
+        session: { id: "1" },
+        msg: "session ended: 100% %s %d",
+      },
+      {
+        level: "warn",
+        pid: process.pid,
+        time: expect.any(String),
+        listener: "apiServer",
+        code: 403,
+        msg: "refused",
+      },
+    ]);
+    expect(new Date(lines[0]?.time ?? "").toISOString()).toBe(lines[0]?.time);
+  });
+
+  const levels: { level: LogLevel; seen: string[] }[] = [
+    { level: "debug", seen: ["debug", "info", "warn", "error"] },
+    { level: "info", seen: ["info", "warn", "error"] },
+    { level: "warn", seen: ["warn", "error"] },
+    { level: "error", seen: ["error"] },
+    { level: "silent", seen: [] },
+  ];
+  it.each(levels)("at level $level writes $seen", ({ level, seen }) => {
+    const { lines, logger } = recordingLogger(level);
+    logger.debug({}, "d");
+    logger.info({}, "i");
+    logger.warn({}, "w");
+    logger.error({}, "e");
+    expect(lines.map((line) => line.level)).toEqual(seen);
+  });
+
+  const secrets: { name: string; fields: Record<string, unknown> }[] = [
+    {
+      name: "a header object",
+      fields: { headers: { Authorization: `Bearer ${SECRET}`, COOKIE: SECRET, "Set-Cookie": [SECRET] } },
+    },
+    {
+      name: "a header list of pairs",
+      fields: {
+        headers: [
+          ["Host", "x"],
+          ["Cookie", `a=${SECRET}`],
+        ],
+      },
+    },
+    { name: "a flat header list", fields: { rawHeaders: ["Host", "x", "authorization", SECRET] } },
+    {
+      name: "a token at depth",
+      fields: { user: { access: { bearer_token: SECRET, "id-token": SECRET, password: SECRET } } },
+    },
+    { name: "a private key", fields: { tls: { key: SECRET, clientKey: SECRET } } },
+    { name: "a bearer token in a text", fields: { note: `sent Authorization: bearer ${SECRET}` } },
+    {
+      name: "a browser's token subprotocol",
+      fields: { offered: [`base64url.bearer.authorization.k8s.io.${SECRET}`] },
+    },
+    { name: "a password in a URL", fields: { upstream: `https://user:${SECRET}@example.test/` } },
+    { name: "a command in a query", fields: { url: `/exec?container=main&command=${SECRET}&stdin=1` } },
+    { name: "a command", fields: { command: ["sh", "-c", SECRET] } },
+    {
+      name: "payload",
+      fields: { payload: SECRET, stdin: Buffer.from(SECRET), part: new TextEncoder().encode(SECRET) },
+    },
+    {
+      name: "an error's message, stack and cause",
+      fields: { error: new Error(`Bearer ${SECRET}`, { cause: new Error(`Basic ${SECRET}`) }) },
+    },
+    {
+      name: "what a library hangs on an error",
+      fields: { error: Object.assign(new Error("x"), { request: { auth: SECRET } }) },
+    },
+  ];
+  it.each(secrets)("never writes $name", ({ fields }) => {
+    const { text, logger } = recordingLogger("debug");
+    logger.debug(fields, "event");
+    logger.child(fields).error({}, "event");
+    expect(text()).not.toContain(SECRET);
+    expect(text()).toMatch(/\[redacted\]|bytes\]|"name":"Error"/);
+  });
+
+  it("never writes a secret of the message, nor a CRI streaming URL anywhere", () => {
+    const { text, logger } = recordingLogger("info");
+    logger.info(
+      { dialled: "http://127.0.0.1:41231/exec/aB3_-xYz" },
+      `Bearer ${SECRET} to /portforward/aB3_-xYz?x=1`,
+    );
+    expect(text()).not.toContain(SECRET);
+    expect(text()).not.toContain("aB3_-xYz");
+    expect(text()).toContain("/exec/[redacted]");
+  });
+
+  it("keeps what is no secret, kubelet paths included", () => {
+    const { lines, logger } = recordingLogger("info");
+    const fields = {
+      path: "/exec/default0/web/main",
+      code: 200,
+      none: null,
+      big: 10n,
+      at: new Date(0),
+      token_review: true,
+    };
+    logger.info(fields, "kept");
+    expect(lines[0]).toMatchObject({ ...fields, big: "10", at: "1970-01-01T00:00:00.000Z" });
+  });
+
+  it("bounds what it writes: text, entries, depth, cycles", () => {
+    const cycle: { long: string; list: number[]; self?: unknown } = {
+      long: "x".repeat(100_000),
+      list: Array(10_000).fill(1),
+    };
+    cycle.self = cycle;
+    const { text, logger } = recordingLogger("info");
+    logger.info(cycle, "y".repeat(100_000));
+    expect(text().length).toBeLessThan(100_000);
+  });
+
+  it("writes to standard error by default, before the call returns", () => {
+    const write = vi.spyOn(fs, "writeSync").mockImplementation((_fd, line) => String(line).length);
+    createLogger({ level: "info" }).info({}, "last words");
+    const calls = write.mock.calls.map(([fd, line]) => ({ fd, line: JSON.parse(String(line)) as unknown }));
+    write.mockRestore();
+    expect(calls).toEqual([{ fd: 2, line: expect.objectContaining({ level: "info", msg: "last words" }) }]);
+  });
+});
+
+interface LogLine {
+  readonly level: string;
+  readonly time: string;
+  readonly [field: string]: unknown;
+}
+
+function recordingLogger(level: LogLevel) {
+  const written: string[] = [];
+  const lines: LogLine[] = [];
+  const write = (line: string): void => {
+    expect(line.endsWith("\n")).toBe(true);
+    written.push(line);
+    lines.push(JSON.parse(line) as LogLine);
+  };
+  return { logger: createLogger({ level, destination: { write } }), lines, text: () => written.join("") };
+}

@@ -1,0 +1,260 @@
+import { describe, expect, it } from "vitest";
+import { defaultHttp1Limits, latin1Text, ResponseDecoder } from "../../../../protocols/http1/index.ts";
+import { Recorder } from "./recorder.ts";
+
+const OK = "HTTP/1.1 200 OK\r\n";
+
+describe("ResponseDecoder", () => {
+  it("keeps lines in their order, case and number, and values without surrounding white space", () => {
+    const { events, surplus } = new Recorder().push(
+      `${OK}Set-Cookie: a=1\r\nset-cookie:\t b=2 \t\r\nX-Empty:\r\nX-Latin: \xe9\xa0\r\nContent-Length: 3\r\n\r\nabc`,
+    );
+    const headers = ["Set-Cookie", "a=1", "set-cookie", "b=2", "X-Empty", "", "X-Latin", "\xe9\xa0"];
+    expect(events).toEqual([
+      {
+        type: "head",
+        head: { minorVersion: 1, status: 200, reason: "OK", headers: [...headers, "Content-Length", "3"] },
+        delivery: { framing: 3, keepsAlive: true },
+      },
+      { type: "body", text: "abc" },
+      { type: "end", trailers: [] },
+    ]);
+    expect(surplus).toBe("");
+  });
+
+  it.each([
+    ["a length", "GET", `${OK}Content-Length: 2\r\n\r\nab`, 2, true],
+    ["the same length twice", "GET", `${OK}Content-Length: 2\r\nContent-Length: 2\r\n\r\nab`, 2, true],
+    [
+      "chunks",
+      "GET",
+      `${OK}Transfer-Encoding: Chunked\r\n\r\n1\r\na\r\n1;x="y"\r\nb\r\n0\r\n\r\n`,
+      "chunked",
+      true,
+    ],
+    [
+      "padded sizes",
+      "GET",
+      `${OK}Transfer-Encoding: chunked\r\n\r\n02  \r\nab\r\n0 \r\n\r\n`,
+      "chunked",
+      true,
+    ],
+    ["the connection's end", "GET", `${OK}\r\nab`, "until-close", false],
+    ["Connection: close", "GET", `${OK}Connection: x, Close\r\nContent-Length: 2\r\n\r\nab`, 2, false],
+    [
+      "close beside keep-alive",
+      "GET",
+      `${OK}Connection: close\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nab`,
+      2,
+      false,
+    ],
+    ["HTTP/1.0", "GET", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nab", 2, false],
+    [
+      "HTTP/1.0 kept alive",
+      "GET",
+      "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nab",
+      2,
+      true,
+    ],
+    [
+      "chunks of HTTP/1.0",
+      "GET",
+      "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+      "chunked",
+      false,
+    ],
+    ["no reason and no space", "GET", "HTTP/1.1 299\r\nContent-Length: 2\r\n\r\nab", 2, true],
+    ["bare LF in the head", "GET", "HTTP/1.1 200 OK\nContent-Length: 2\n\nab", 2, true],
+  ])("reads a body framed by %s", (_name, method, wire, framing, keepsAlive) => {
+    const recorder = new Recorder(method).push(wire);
+    expect(recorder.decoder.end()).toBe(true);
+    expect(recorder.events[0]).toMatchObject({ type: "head", delivery: { framing, keepsAlive } });
+    expect(recorder.body).toBe("ab");
+    expect(recorder.events.at(-1)).toEqual({ type: "end", trailers: [] });
+    expect(recorder.surplus).toBe("");
+  });
+
+  it.each([
+    ["HEAD", `${OK}Content-Length: 5\r\n\r\n`],
+    ["HEAD", `${OK}Transfer-Encoding: chunked\r\n\r\n`],
+    ["GET", "HTTP/1.1 204 No Content\r\n\r\n"],
+    ["GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"],
+    ["GET", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
+  ])("expects no body behind %s %j, and leaves what follows", (method, wire) => {
+    const recorder = new Recorder(method).push(`${wire}HTTP/1.1 200 OK\r\n`);
+    expect(recorder.events.map(({ type }) => type)).toEqual(["head", "end"]);
+    expect(recorder.surplus).toBe("HTTP/1.1 200 OK\r\n");
+    expect(recorder.decoder.isIdle).toBe(true);
+  });
+
+  it("gives trailers, and interim responses before the final one", () => {
+    const { events } = new Recorder().push(
+      `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n${OK}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 7\r\nx-sum: 8\r\n\r\n`,
+    );
+    expect(events.map(({ type }) => type)).toEqual(["interim", "interim", "head", "body", "end"]);
+    expect(events[0]).toMatchObject({
+      head: { status: 103, reason: "Early Hints", headers: ["Link", "</a>"] },
+    });
+    expect(events[4]).toEqual({ type: "end", trailers: ["X-Sum", "7", "x-sum", "8"] });
+  });
+
+  it("passes parts as they come, as slices of what was pushed", () => {
+    const parts: Buffer[] = [];
+    const ignore = (): void => {};
+    const decoder = new ResponseDecoder<Buffer>({
+      onInterim: ignore,
+      onHead: ignore,
+      onBody: (part) => parts.push(part),
+      onEnd: ignore,
+    });
+    decoder.expect("GET");
+    const first = Buffer.from(`${OK}Content-Length: 6\r\n\r\nab`);
+    const second = Buffer.from("cd");
+    decoder.push(first);
+    decoder.push(second);
+    expect(parts.map(String)).toEqual(["ab", "cd"]);
+    expect(parts[0]?.buffer).toBe(first.buffer);
+    expect(parts[1]).toBe(second);
+    expect(decoder.end()).toBe(false);
+  });
+
+  it("takes nothing for the answer of a request that is expected while the last response ends", () => {
+    let heads = 0;
+    const decoder = new ResponseDecoder({
+      onInterim: () => {},
+      onHead: () => {
+        heads += 1;
+      },
+      onBody: () => {},
+      onEnd: () => decoder.expect("GET"),
+    });
+    decoder.expect("GET");
+    const wire = Buffer.from(`${OK}Content-Length: 0\r\n\r\n`.repeat(2));
+    expect(decoder.push(wire)).toBe(wire.length / 2);
+    expect(heads).toBe(1);
+  });
+
+  it.each([
+    ["nothing", "", false],
+    ["half a head", "HTTP/1.1 200 OK\r\nA: b\r\n", false],
+    ["an interim response", "HTTP/1.1 103 X\r\n\r\n", false],
+    ["half a body", `${OK}Content-Length: 3\r\n\r\nab`, false],
+    ["chunks without the last one", `${OK}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n`, false],
+    ["a last chunk without its empty line", `${OK}Transfer-Encoding: chunked\r\n\r\n0\r\n`, false],
+    ["a body up to the end", `${OK}\r\nab`, true],
+  ])("says of a connection that ends behind %s whether that is whole", (_name, wire, isWhole) => {
+    expect(new Recorder().push(wire).decoder.end()).toBe(isWhole);
+  });
+
+  it("is finished once it has refused something", () => {
+    const { decoder } = new Recorder().push("garbage\r\n\r\n");
+    expect(() => decoder.push(Buffer.from(OK))).toThrow("failed before");
+    expect(decoder.end()).toBe(false);
+  });
+});
+
+describe("ResponseDecoder refuses", () => {
+  const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
+  it.each([
+    ["no HTTP", "SSH-2.0-OpenSSH\r\n\r\n", "malformed HTTP response"],
+    ["an empty line first", `\r\n${OK}\r\n`, "malformed HTTP response"],
+    ["HTTP/2", "HTTP/2.0 200 OK\r\n\r\n", "malformed HTTP response"],
+    ["HTTP/1.2", "HTTP/1.2 200 OK\r\n\r\n", "malformed HTTP response"],
+    ["a code of two digits", "HTTP/1.1 20 OK\r\n\r\n", "malformed HTTP response"],
+    ["a code of four digits", "HTTP/1.1 2000 OK\r\n\r\n", "malformed HTTP response"],
+    ["a code that is none", "HTTP/1.1 2x0 OK\r\n\r\n", "malformed HTTP status code"],
+    ["a code below 100", "HTTP/1.1 099 OK\r\n\r\n", "malformed HTTP status code"],
+    ["a control in the reason", "HTTP/1.1 200 O\x01K\r\n\r\n", "a control character in the status line"],
+    ["a folded line", `${OK}A: b\r\n c\r\n\r\n`, "malformed header line"],
+    ["a line without a colon", `${OK}Abc\r\n\r\n`, "malformed header line"],
+    ["a line without a name", `${OK}: b\r\n\r\n`, "malformed header line"],
+    ["a space before the colon", `${OK}Content-Length : 2\r\n\r\n`, "malformed header line"],
+    ["a bare CR", `${OK}A: b\rC: d\r\n\r\n`, "bare CR in a header"],
+    ["two CRs", `${OK}A: b\r\r\n\r\n`, "bare CR in a header"],
+    ["NUL", `${OK}A: \0\r\n\r\n`, "NUL in a header"],
+    ["a control in a value", `${OK}A: \x1b[0m\r\n\r\n`, "a control character in a header's value"],
+    ["DEL in a value", `${OK}A: \x7f\r\n\r\n`, "a control character in a header's value"],
+    [
+      "two lengths",
+      `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`,
+      "different Content-Length headers",
+    ],
+    ["a list of lengths", `${OK}Content-Length: 1, 1\r\n\r\n`, "bad Content-Length"],
+    ["a negative length", `${OK}Content-Length: -1\r\n\r\n`, "bad Content-Length"],
+    ["a hexadecimal length", `${OK}Content-Length: 0x1\r\n\r\n`, "bad Content-Length"],
+    ["an empty length", `${OK}Content-Length: \r\n\r\n`, "bad Content-Length"],
+    ["a length past 2^53", `${OK}Content-Length: ${"9".repeat(16)}\r\n\r\n`, "bad Content-Length"],
+    [
+      "a length and chunks",
+      `${OK}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      "both Content-Length and Transfer-Encoding",
+    ],
+    [
+      "chunks and a length",
+      `${OK}Transfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n`,
+      "both Content-Length and Transfer-Encoding",
+    ],
+    ["another coding", `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n`, "unsupported transfer encoding"],
+    [
+      "chunked twice",
+      `${OK}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      "unsupported transfer encoding",
+    ],
+    ["a disguised coding", `${OK}Transfer-Encoding: xchunked\r\n\r\n`, "unsupported transfer encoding"],
+    ["a size that is none", `${CHUNKED}g\r\n`, "invalid byte in chunk length"],
+    ["no size", `${CHUNKED}\r\n`, "invalid byte in chunk length"],
+    ["a size with a sign", `${CHUNKED}+1\r\n`, "invalid byte in chunk length"],
+    ["a size with 0x", `${CHUNKED}0x1\r\n`, "invalid byte in chunk length"],
+    ["a space before the size", `${CHUNKED} 1\r\n`, "invalid byte in chunk length"],
+    ["digits behind white space", `${CHUNKED}1 1\r\n`, "invalid byte in chunk length"],
+    ["a size past 2^52", `${CHUNKED}${"0".repeat(13)}1\r\n`, "invalid byte in chunk length"],
+    ["a bare LF behind a size", `${CHUNKED}1\na\r\n`, "invalid byte in chunk length"],
+    ["a bare CR in a chunk line", `${CHUNKED}1\ra`, "malformed chunked encoding"],
+    ["a bare LF in an extension", `${CHUNKED}1;a\nb\r\n`, "a control character in a chunk extension"],
+    ["an endless extension", `${CHUNKED}1;${"a".repeat(5000)}`, "chunk line too long"],
+    ["more than a chunk", `${CHUNKED}1\r\nab\r\n`, "malformed chunked encoding"],
+    ["a bare LF behind a chunk", `${CHUNKED}1\r\na\n`, "malformed chunked encoding"],
+    ["a folded trailer", `${CHUNKED}0\r\nA: b\r\n c\r\n\r\n`, "malformed header line"],
+  ])("%s", (_name, wire, message) => {
+    expect(new Recorder().push(wire).refusal).toBe(`malformed-message: ${message}`);
+  });
+
+  const limits = { ...defaultHttp1Limits, maxHeadBytes: 100, maxHeaders: 2, maxChunkLineBytes: 8 };
+  const headOf = (bytes: number): string => `${OK}A: ${"b".repeat(bytes - OK.length - 7)}\r\n\r\n`;
+
+  it("heads that are too long, at the limit and beyond it, also without an end in sight", () => {
+    expect(new Recorder("HEAD", limits).push(headOf(100)).refusal).toBeUndefined();
+    const tooLarge = "header-block-too-large: header size limit exceeded";
+    expect(new Recorder("HEAD", limits).push(headOf(101)).refusal).toBe(tooLarge);
+    expect(new Recorder("HEAD", limits).push("H".repeat(101)).refusal).toBe(tooLarge);
+    const endless = new Recorder("GET", limits);
+    for (let index = 0; index < 4; index++) endless.push("HTTP/1.1 102 Processing\r\n\r\n");
+    expect(endless.refusal).toBe(tooLarge);
+    expect(endless.events).toHaveLength(4);
+  });
+
+  it("too many lines, and trailers beyond the same limits", () => {
+    expect(new Recorder("HEAD", limits).push(`${OK}A: 1\r\nB: 2\r\n\r\n`).refusal).toBeUndefined();
+    const tooMany = "too-many-headers: too many header lines";
+    expect(new Recorder("HEAD", limits).push(`${OK}A: 1\r\nB: 2\r\nC: 3\r\n\r\n`).refusal).toBe(tooMany);
+    const trailers = (text: string): string | undefined =>
+      new Recorder("GET", limits).push(`${CHUNKED}0\r\n${text}\r\n\r\n`).refusal;
+    expect(trailers("A: 1\r\nB: 2\r\nC: 3")).toBe(tooMany);
+    expect(trailers(`A: ${"b".repeat(100)}`)).toBe("header-block-too-large: header size limit exceeded");
+  });
+
+  it("chunk lines that are too long, at the limit and beyond it", () => {
+    expect(new Recorder("GET", limits).push(`${CHUNKED}1;abcd\r\na`).body).toBe("a");
+    expect(new Recorder("GET", limits).push(`${CHUNKED}1;abcde\r\na`).refusal).toBe(
+      "malformed-message: chunk line too long",
+    );
+  });
+});
+
+describe("latin1Text", () => {
+  it("gives each byte the character of its number, however many there are", () => {
+    const bytes = Uint8Array.from({ length: 10_000 }, (_, index) => index % 256);
+    expect(latin1Text(bytes, 0, bytes.length)).toBe(Buffer.from(bytes).toString("latin1"));
+    expect(latin1Text(bytes, 9, 12)).toBe("\t\n\v");
+  });
+});

@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest";
+import { CommandResult, MAX_STATUS_BYTES } from "../../../src/sessions/carriers/command-result.ts";
+
+const status = (message: string): Buffer =>
+  Buffer.from(JSON.stringify({ metadata: {}, status: "Failure", message, code: 500 }));
+
+describe("a node's status", () => {
+  it("of the largest size is passed on as it is", () => {
+    const largest = status("x".repeat(MAX_STATUS_BYTES - status("").byteLength));
+    const result = new CommandResult("v5.channel.k8s.io");
+    for (let at = 0; at < largest.byteLength; at += 1_000) result.receive(largest.subarray(at, at + 1_000));
+    expect(Buffer.from(result.conclude().status).equals(largest)).toBe(true);
+  });
+
+  it("that is larger is not kept, and fails the session in so many words", () => {
+    const result = new CommandResult("v5.channel.k8s.io");
+    for (let part = 0; part <= MAX_STATUS_BYTES / 1_024; part += 1) result.receive(Buffer.alloc(1_024, "x"));
+    const { status: said, end } = result.conclude();
+    expect(end).toMatchObject({ endedBy: "node", cause: "upstream-failed", code: 500 });
+    expect(Buffer.from(said).toString()).toContain("the node sent a status that is too large");
+  });
+});

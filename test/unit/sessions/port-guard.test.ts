@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
+import { PortGuard } from "../../../src/sessions/carriers/port-guard.ts";
+
+/** What a port-forward client sends for these ports: an error and a data stream for each. */
+function clientBytes(...ports: string[]): Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  const session = new SpdySession("client", {
+    send: (bytes) => chunks.push(Uint8Array.from(bytes)),
+    onStream: () => 3,
+  });
+  const ignore = { onData: () => {}, onEnd: () => {} };
+  ports.forEach((port, index) => {
+    for (const streamtype of ["error", "data"]) {
+      const headers = { streamtype, port, requestid: String(index) };
+      const stream = session.openStream(Object.entries(headers), ignore);
+      if (streamtype === "data") stream.write(Buffer.from("payload"));
+      else stream.finish();
+    }
+  });
+  return chunks;
+}
+
+const guard = () => new PortGuard((port) => (port === 22 ? "no ssh" : undefined), defaultSpdyLimits);
+
+describe("a port guard", () => {
+  it("lets what is allowed pass, however it is split", () => {
+    const bytes = Buffer.concat(clientBytes("80", "8080", "23"));
+    const whole = guard();
+    expect(whole.inspect(bytes)).toBeUndefined();
+    const split = guard();
+    for (const byte of bytes) expect(split.inspect(Uint8Array.of(byte))).toBeUndefined();
+  });
+
+  it("finds the port at whatever byte its stream is complete, and stays with it", () => {
+    const bytes = Buffer.concat(clientBytes("80", "22"));
+    const split = guard();
+    const answers = Array.from(bytes, (byte) => split.inspect(Uint8Array.of(byte))?.message);
+    expect(answers.at(-1)).toBe("no ssh");
+    expect(answers.indexOf("no ssh")).toBeGreaterThan(bytes.length / 3);
+    expect(guard().inspect(bytes)).toMatchObject({ cause: "refused", message: "no ssh" });
+  });
+
+  it.each(["022", "22"])("%s is 22 to Go's parser", (port) => {
+    expect(guard().inspect(Buffer.concat(clientBytes(port)))?.message).toBe("no ssh");
+  });
+
+  it.each([
+    "+22",
+    " 22",
+    "22\u000080",
+    "0x16",
+    "000022",
+    "",
+  ])("%j might be another port to the node", (port) => {
+    expect(guard().inspect(Buffer.concat(clientBytes(port)))).toMatchObject({
+      cause: "refused",
+      message: "the port is no number",
+    });
+  });
+
+  it("what is no SPDY is refused", () => {
+    expect(guard().inspect(Buffer.from("8009000100000001ffffffff", "hex"))?.cause).toBe("protocol-error");
+  });
+});
