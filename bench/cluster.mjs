@@ -11,7 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
-import { createSelfSignedCertificate, runStandinNode } from "../dist/src/fake-node/index.js";
+import { createSelfSignedCertificate, runFakeNode } from "../dist/src/fake-node/index.js";
 
 const { values } = parseArgs({
   options: {
@@ -56,7 +56,7 @@ execFileSync("npx", ["tsc", "-p", here("tsconfig.api-server.json")], {
 });
 
 const tls = await createSelfSignedCertificate();
-const node = await runStandinNode({
+const node = await runFakeNode({
   name: "front",
   declaresWebSockets: true,
   tls,

@@ -26,7 +26,7 @@ import type { GatewayContext, GatewayPolicy } from "../sessions/context.ts";
 import { buildResumption, startHolderServer } from "../sessions/resumption/component.ts";
 import { Sessions } from "../sessions/sessions.ts";
 import { drainGateway } from "../sessions/shutdown.ts";
-import { alone, type Surroundings, urlOf } from "./runtime/runtime.ts";
+import { type Runtime, singleProcess, urlOf } from "./runtime/runtime.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
 /** What `/version` says. kubectl warns when it is more than one minor release away. */
@@ -64,7 +64,7 @@ type Stops = (() => unknown)[];
 export async function startGateway(
   configuration: GatewayConfiguration,
   logger: Logger = createLogger(configuration.logging),
-  surroundings: Surroundings = alone,
+  surroundings: Runtime = singleProcess,
 ): Promise<RunningGateway> {
   const stops: Stops = [];
   try {
@@ -79,7 +79,7 @@ export async function startGateway(
 async function startParts(
   configuration: GatewayConfiguration,
   logger: Logger,
-  surroundings: Surroundings,
+  surroundings: Runtime,
   stops: Stops,
 ): Promise<RunningGateway> {
   const { listeners, limits, timeouts, featureGates, policy } = configuration;

@@ -11,7 +11,7 @@ interface Command {
 /** Loaded only when they are run, so that `sluice --help` does not wait for modules that it does not need. */
 const commands: Readonly<Record<string, Command>> = {
   demo: {
-    summary: "two stand-in nodes and the gateway on loopback, with a kubeconfig to try them",
+    summary: "two fake nodes and the gateway on loopback, with a kubeconfig to try them",
     load: () => import("./demo.ts"),
   },
   serve: { summary: "the gateway, by a configuration file", load: () => import("./serve.ts") },
@@ -36,7 +36,7 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "load exec, attach, port-forward or plain HTTP of any server",
     load: () => import("./load.ts"),
   },
-  standin: { summary: "one stand-in node, for tests and compositions", load: () => import("./standin.ts") },
+  "fake-node": { summary: "one fake node, for tests and compositions", load: () => import("./fake-node.ts") },
 };
 
 /** Runs `sluice ARGS` and resolves to the exit code. */

@@ -24,7 +24,7 @@ const HELP = helpText("sluice demo [flags]", [
   ],
 ]);
 
-/** Two stand-in nodes and the gateway on loopback: shows every path working, then serves until SIGTERM or Ctrl-C. */
+/** Two fake nodes and the gateway on loopback: shows every path working, then serves until SIGTERM or Ctrl-C. */
 export async function run(args: string[]): Promise<number> {
   const { values } = parseFlags({
     args,

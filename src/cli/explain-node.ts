@@ -1,6 +1,6 @@
 import { formatDuration } from "../config/duration.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
-import { lookAtCluster } from "../kubernetes/component.ts";
+import { snapshotCluster } from "../kubernetes/component.ts";
 import { type DescribedNode, describeNode } from "../nodes/describe-nodes.ts";
 import type { LearnedPath } from "../nodes/known-nodes.ts";
 import { explainClients } from "./explain-clients.ts";
@@ -18,7 +18,7 @@ export async function explainNode(
   const { kubelet, featureGates } = configuration;
   let node: DescribedNode | undefined;
   if (admin === undefined) {
-    const store = await lookAtCluster(configuration, (live) => live.lookUpNode(name));
+    const store = await snapshotCluster(configuration, (live) => live.lookUpNode(name));
     const found = store.getNode(name);
     const locate = {
       preferredAddressTypes: kubelet.preferredAddressTypes,

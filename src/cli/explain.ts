@@ -1,7 +1,7 @@
 import { StatusError } from "../api/status.ts";
 import { locate } from "../cluster/locate.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
-import { lookAtCluster } from "../kubernetes/component.ts";
+import { snapshotCluster } from "../kubernetes/component.ts";
 import { declaresWebSocket, modeOf } from "../nodes/streaming-mode.ts";
 import type { Subresource } from "../sessions/streaming-request.ts";
 import { explainClients } from "./explain-clients.ts";
@@ -56,7 +56,7 @@ export async function run(args: string[]): Promise<number> {
   const configuration = await loadConfiguration(values.config);
   const { kubelet, featureGates, policy } = configuration;
   try {
-    const store = await lookAtCluster(configuration, (live) => live.lookUp(namespace, pod));
+    const store = await snapshotCluster(configuration, (live) => live.lookUp(namespace, pod));
     const request = { subresource, namespace, pod, container: values.container };
     const locateOptions = {
       preferredAddressTypes: kubelet.preferredAddressTypes,

@@ -20,7 +20,7 @@ export type NodeAddressType = (typeof NODE_ADDRESS_TYPES)[number];
 
 /** How kubelets are reached. */
 export interface KubeletConnection extends UpstreamTrust {
-  /** Kubelets serve https; http is for stand-ins and local hops. */
+  /** Kubelets serve https; http is for fake nodes and local hops. */
   readonly scheme: "https" | "http";
   /** For nodes that do not publish their own in status.daemonEndpoints. */
   readonly port: number;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { STREAMING_ANNOTATION } from "../config/node-streaming.ts";
-import { runStandinNode, type SelfSignedCertificate, type StandinNode } from "../fake-node/index.ts";
+import { type FakeNode, runFakeNode, type SelfSignedCertificate } from "../fake-node/index.ts";
 
 /** One node of the demo and the pod on it. */
 interface DemoNode {
@@ -33,7 +33,7 @@ export interface DemoCluster {
 }
 
 /**
- * Starts the stand-in nodes on loopback. They take requests only from holders of the client certificate. `hasWebSocketOnlyNode`: with
+ * Starts the fake nodes on loopback. They take requests only from holders of the client certificate. `hasWebSocketOnlyNode`: with
  * a third one that is reached by WebSocket alone.
  */
 export async function startDemoCluster(
@@ -41,7 +41,7 @@ export async function startDemoCluster(
   clientAuthorityPem: string,
   { hasWebSocketOnlyNode }: { readonly hasWebSocketOnlyNode: boolean },
 ): Promise<DemoCluster> {
-  const running: { node: StandinNode; demoNode: DemoNode; podUid: string }[] = [];
+  const running: { node: FakeNode; demoNode: DemoNode; podUid: string }[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(running.map(({ node }) => node.close()));
   };
@@ -49,7 +49,7 @@ export async function startDemoCluster(
     for (const demoNode of hasWebSocketOnlyNode ? [...demoNodes, webSocketOnlyNode] : demoNodes) {
       const { nodeName, podName, declaresWebSockets, refusesOtherProtocols = false } = demoNode;
       const podUid = randomUUID();
-      const node = await runStandinNode({
+      const node = await runFakeNode({
         name: nodeName,
         declaresWebSockets,
         refusesOtherProtocols,
@@ -76,7 +76,7 @@ export async function startDemoCluster(
   };
 }
 
-function nodeAndPod(node: StandinNode, demoNode: DemoNode, podUid: string): string {
+function nodeAndPod(node: FakeNode, demoNode: DemoNode, podUid: string): string {
   const { nodeName, podName, refusesOtherProtocols = false } = demoNode;
   const annotations = refusesOtherProtocols ? `{ ${STREAMING_ANNOTATION}: websocket-only }` : "{}";
   const startedAt = new Date().toISOString().replace(/\.\d+Z$/, "Z");
@@ -88,7 +88,7 @@ status:
     - { type: InternalIP, address: ${node.address} }
   daemonEndpoints: { kubeletEndpoint: { Port: ${node.port} } }
   declaredFeatures: ${JSON.stringify(node.declaredFeatures)}
-  nodeInfo: { kubeletVersion: v1.36.0, osImage: this machine, kernelVersion: "", containerRuntimeVersion: standin://1 }
+  nodeInfo: { kubeletVersion: v1.36.0, osImage: this machine, kernelVersion: "", containerRuntimeVersion: fake-node://1 }
   conditions:
     - { type: Ready, status: "True", reason: KubeletReady }
 ---
@@ -103,7 +103,7 @@ spec:
   nodeName: ${nodeName}
   containers:
     - name: main
-      image: standin
+      image: fake-node
       stdin: true
       ports:
         - { containerPort: 80 }
@@ -116,8 +116,8 @@ status:
     - { type: Ready, status: "True" }
   containerStatuses:
     - name: main
-      image: standin
-      imageID: standin
+      image: fake-node
+      imageID: fake-node
       ready: true
       restartCount: 0
       started: true

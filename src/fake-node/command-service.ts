@@ -1,6 +1,6 @@
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import type { StartProcess } from "./command-session.ts";
-import type { LastWordOptions } from "./last-word.ts";
+import type { LastWordOptions } from "./failure-frame.ts";
 
 /** One exec or attach as the request asked for it, whatever protocol carries it. */
 export interface CommandService extends LastWordOptions {

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { TerminalSize } from "../../protocols/remotecommand/index.ts";
 import type { CommandExit, CommandProcess, CommandProcessHandler, OutputStream } from "./command-process.ts";
-import type { StandinLimits } from "./limits.ts";
+import type { FakeNodeLimits } from "./limits.ts";
 import { PauseGate } from "./pause-gate.ts";
 import { CommandStartError } from "./start-command.ts";
 
@@ -27,7 +27,7 @@ export type StartProcess = (handler: CommandProcessHandler) => CommandProcess;
 export class CommandSession implements CommandProcessHandler {
   readonly #transport: CommandTransport;
   readonly #startProcess: StartProcess;
-  readonly #limits: StandinLimits;
+  readonly #limits: FakeNodeLimits;
   readonly #gate: PauseGate;
   /** Called when the process is gone, too; until then the session is the node's to abort. */
   readonly #onOver: () => void;
@@ -40,7 +40,7 @@ export class CommandSession implements CommandProcessHandler {
   #isOver = false;
   #hasExited = false;
 
-  constructor(transport: CommandTransport, start: StartProcess, limits: StandinLimits, onOver: () => void) {
+  constructor(transport: CommandTransport, start: StartProcess, limits: FakeNodeLimits, onOver: () => void) {
     this.#transport = transport;
     this.#startProcess = start;
     this.#limits = limits;

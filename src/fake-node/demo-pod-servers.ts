@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 
 /** What listens inside a pod of the demo. */
 export interface DemoPodServers {
-  /** For StandinPod.ports: HTTP as port 80, TCP echo as port 7. */
+  /** For FakePod.ports: HTTP as port 80, TCP echo as port 7. */
   readonly ports: ReadonlyMap<number, number>;
   close(): Promise<void>;
 }

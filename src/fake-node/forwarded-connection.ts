@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { sendInChunks } from "./chunks.ts";
-import type { StandinLimits } from "./limits.ts";
+import type { FakeNodeLimits } from "./limits.ts";
 
 /** The client's side of one forwarded connection: a pair of SPDY streams or of WebSocket channels. */
 export interface ForwardClient {
@@ -34,7 +34,7 @@ const PIECE_BYTES = 16 * 1024;
 /** One connection to a port of the pod. What the target does not read is kept here, up to `maxForwardBufferBytes`. */
 export class ForwardedConnection {
   readonly #client: ForwardClient;
-  readonly #limits: StandinLimits;
+  readonly #limits: FakeNodeLimits;
   readonly #now: () => number;
   readonly #socket: Socket | undefined;
   #queue: Uint8Array[] = [];
@@ -47,7 +47,7 @@ export class ForwardedConnection {
   #hasTargetFinished = false;
   #isOver = false;
 
-  constructor(client: ForwardClient, target: ForwardTarget, limits: StandinLimits, now: () => number) {
+  constructor(client: ForwardClient, target: ForwardTarget, limits: FakeNodeLimits, now: () => number) {
     this.#client = client;
     this.#limits = limits;
     this.#now = now;

@@ -1,6 +1,6 @@
 export { createDemoPodServers, type DemoPodServers } from "./demo-pod-servers.ts";
-export { defaultStandinLimits, type StandinLimits } from "./limits.ts";
-export { type RunStandinNodeOptions, runStandinNode } from "./run-standin-node.ts";
+export { createFakeNode, type FakeNode, type FakeNodeOptions } from "./fake-node.ts";
+export type { FakeContainer, FakePod } from "./fake-pod.ts";
+export { defaultFakeNodeLimits, type FakeNodeLimits } from "./limits.ts";
+export { type RunFakeNodeOptions, runFakeNode } from "./run-fake-node.ts";
 export { createSelfSignedCertificate, type SelfSignedCertificate } from "./self-signed.ts";
-export { createStandinNode, type StandinNode, type StandinNodeOptions } from "./standin-node.ts";
-export type { StandinContainer, StandinPod } from "./standin-pod.ts";

@@ -1,5 +1,5 @@
-/** Every bound of a stand-in node. Times are in milliseconds. */
-export interface StandinLimits {
+/** Every bound of a fake node. Times are in milliseconds. */
+export interface FakeNodeLimits {
   /** A client has this long to open the streams of an exec or attach, and both streams of a forwarded connection. */
   readonly streamCreationTimeoutMs: number;
   /** A forwarded connection whose target takes no byte for this long while it holds up the others is reset. */
@@ -16,7 +16,7 @@ export interface StandinLimits {
   readonly lingerMaxMs: number;
 }
 
-export const defaultStandinLimits: StandinLimits = {
+export const defaultFakeNodeLimits: FakeNodeLimits = {
   streamCreationTimeoutMs: 30_000,
   streamStallTimeoutMs: 30_000,
   maxStdinBufferBytes: 1024 * 1024,

@@ -6,8 +6,8 @@ import type {
   OutputStream,
   ProcessEnvironment,
 } from "./command-process.ts";
-import { defaultStandinLimits } from "./limits.ts";
-import type { StandinContainer } from "./standin-pod.ts";
+import type { FakeContainer } from "./fake-pod.ts";
+import { defaultFakeNodeLimits } from "./limits.ts";
 import { startCommand } from "./start-command.ts";
 
 interface Attachment {
@@ -20,18 +20,18 @@ interface Attachment {
  * input. A client that does not read its output pauses the process, and so the others too, as in containerd.
  */
 export class MainProcess {
-  readonly #container: StandinContainer;
+  readonly #container: FakeContainer;
   readonly #attachments = new Set<Attachment>();
   readonly #pausing = new Set<Attachment>();
   readonly #process: CommandProcess | undefined;
   #hasExited = false;
 
   /** Throws CommandStartError when the container's command cannot run: a wrong configuration. */
-  constructor(container: StandinContainer, environment: ProcessEnvironment) {
+  constructor(container: FakeContainer, environment: ProcessEnvironment) {
     this.#container = container;
     if (container.command === undefined) return;
     const requested = { stdin: true, stdout: true, stderr: true, tty: container.tty === true };
-    const { maxStdinBufferBytes } = defaultStandinLimits;
+    const { maxStdinBufferBytes } = defaultFakeNodeLimits;
     this.#process = startCommand(
       { argv: container.command, requested, environment, maxStdinBufferBytes },
       {

@@ -1,13 +1,13 @@
 import type { ProcessEnvironment } from "./command-process.ts";
+import type { FakePod } from "./fake-pod.ts";
 import { MainProcess } from "./main-process.ts";
-import type { StandinPod } from "./standin-pod.ts";
 
 /** A pod with its running containers. */
 export class RunningPod {
-  readonly pod: StandinPod;
+  readonly pod: FakePod;
   readonly #mainProcesses = new Map<string, MainProcess>();
 
-  constructor(pod: StandinPod) {
+  constructor(pod: FakePod) {
     this.pod = pod;
     for (const container of pod.containers) {
       this.#mainProcesses.set(container.name, new MainProcess(container, this.environment));

@@ -1,5 +1,5 @@
 import type { SessionClock } from "../net/session-clock.ts";
-import type { StandinLimits } from "./limits.ts";
+import type { FakeNodeLimits } from "./limits.ts";
 
 /** A session that the node must be able to end. */
 export interface LiveSession {
@@ -8,7 +8,7 @@ export interface LiveSession {
 
 /** What every session needs of its node. */
 export interface ServingContext {
-  readonly limits: StandinLimits;
+  readonly limits: FakeNodeLimits;
   readonly clock: SessionClock;
   /** Sessions add themselves when they start and leave when nothing of them is left. */
   readonly sessions: Set<LiveSession>;

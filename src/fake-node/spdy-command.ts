@@ -6,7 +6,7 @@ import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
 import type { CommandService } from "./command-service.ts";
 import { CommandSession, type CommandTransport } from "./command-session.ts";
-import { lastWord } from "./last-word.ts";
+import { failureFrame } from "./failure-frame.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /** Serves an exec or attach over SPDY on a socket whose 101 has been written. The command starts when all streams exist. */
@@ -65,7 +65,7 @@ export class SpdyCommand implements CommandTransport {
 
   /** The reference's order: outputs finished, status without FIN, RST of what is open, GOAWAY, then FIN of the socket. */
   finish(exit: CommandExit): void {
-    this.#streams.get("error")?.write(lastWord(exit, this.#service));
+    this.#streams.get("error")?.write(failureFrame(exit, this.#service));
     for (const stream of this.#streams.values()) if (stream.isWritable) stream.reset();
     this.#connection.finish();
   }

@@ -71,7 +71,7 @@ export class SpdyPortForward {
   tick(nowMs: number): void {
     for (const connection of this.#connections) connection.tick(nowMs);
     for (const { requestId, error, data } of this.#pairing.expire(nowMs)) {
-      error?.stream.write(new TextEncoder().encode(timeoutText("standin", requestId)));
+      error?.stream.write(new TextEncoder().encode(timeoutText("fake-node", requestId)));
       error?.stream.finish();
       data?.stream.reset();
       if (data !== undefined) this.#gate.release(data);

@@ -13,7 +13,7 @@ import { sendInChunks } from "./chunks.ts";
 import type { CommandExit, OutputStream } from "./command-process.ts";
 import type { CommandService } from "./command-service.ts";
 import { CommandSession, type CommandTransport } from "./command-session.ts";
-import { lastWord } from "./last-word.ts";
+import { failureFrame } from "./failure-frame.ts";
 import { CLOSE_NORMAL, CLOSE_PROTOCOL_ERROR, openWebSocket } from "./open-websocket.ts";
 import type { ServingContext } from "./serving-context.ts";
 
@@ -69,7 +69,7 @@ export class WebSocketCommand implements CommandTransport {
   endOutput(): void {}
 
   finish(exit: CommandExit): void {
-    const word = lastWord(exit, this.#service);
+    const word = failureFrame(exit, this.#service);
     if (word.length > 0) sendChannelMessage(this.#webSocket, this.#spec, CHANNEL.ERROR, word);
     this.#webSocket.close(CLOSE_NORMAL, "");
   }

@@ -26,7 +26,7 @@ export interface Http1Exchange extends ResponseHandler<Buffer> {
 }
 
 /** Who keeps the connection while it is idle. */
-export interface ConnectionKeeper {
+export interface IdlePool {
   /** It can carry another exchange. */
   keep(connection: Http1Connection): void;
   /** It is closing or has closed. */
@@ -42,7 +42,7 @@ const KEEP_ALIVE_MARGIN_MS = 1_000;
  */
 export class Http1Connection implements ResponseHandler<Buffer> {
   readonly #socket: Socket;
-  readonly #keeper: ConnectionKeeper;
+  readonly #keeper: IdlePool;
   readonly #decoder: ResponseDecoder<Buffer>;
   #exchange: Http1Exchange | undefined;
   #error: Error | undefined;
@@ -55,7 +55,7 @@ export class Http1Connection implements ResponseHandler<Buffer> {
   #isTimerArmed = false;
 
   /** The socket is as `dial` gives it. */
-  constructor(socket: Socket, keeper: ConnectionKeeper) {
+  constructor(socket: Socket, keeper: IdlePool) {
     this.#socket = socket;
     this.#keeper = keeper;
     this.#decoder = new ResponseDecoder<Buffer>(this, { textOf });

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type ConnectionKeeper, Http1Connection } from "./http1-connection.ts";
+import { Http1Connection, type IdlePool } from "./http1-connection.ts";
 
 export interface Http1PoolOptions {
   /** Connections kept open while unused. */
@@ -15,7 +15,7 @@ export interface Http1PoolOptions {
 const SWEEP_MS = 1_000;
 
 /** The idle connections of one upstream; the one that was used last is taken first, so that those which are not needed grow old. */
-export class Http1Pool implements ConnectionKeeper {
+export class Http1Pool implements IdlePool {
   readonly #options: Http1PoolOptions;
   readonly #idle: Http1Connection[] = [];
   readonly #expiriesMs = new WeakMap<Http1Connection, number>();

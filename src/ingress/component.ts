@@ -1,4 +1,4 @@
-import { type Surroundings, urlOf } from "../app/runtime/runtime.ts";
+import { type Runtime, urlOf } from "../app/runtime/runtime.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { IngressListener } from "../config/ingress-listener.ts";
 import { createSelfSignedCertificate } from "../fake-node/self-signed.ts";
@@ -41,7 +41,7 @@ export async function startIngress(
   cluster: Pick<BuiltCluster, "store" | "live">,
   gateway: GatewayContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
   api: Listener,
-  surroundings: Surroundings,
+  surroundings: Runtime,
 ): Promise<RunningIngress> {
   const { logger } = gateway;
   const { store } = cluster;

@@ -9,7 +9,7 @@ import type { BackendTrust } from "./route-options.ts";
 import { type EndpointProblem, endpointsOf } from "./service-endpoints.ts";
 
 /** The endpoints to try for one request, in turn. */
-export interface Turn {
+export interface EndpointPicker {
   readonly appProtocol: string | undefined;
   /** The next one, each once; undefined when all have been tried. */
   next(): EndpointUpstream | undefined;
@@ -33,7 +33,7 @@ export interface TlsFailure {
 }
 
 /** One port of a Service, under one idea of whom to trust. */
-interface Asked {
+interface ServicePort {
   readonly port: number | string;
   readonly trust: BackendTrust | undefined;
   balanced: Balanced | EndpointProblem;
@@ -55,7 +55,7 @@ interface Balanced {
 export class ServiceBalancer {
   readonly #options: BalancerOptions;
   /** By namespace/service, then by port, or port and trust: two ideas of trust share no connection. */
-  readonly #asked = new Map<string, Map<number | string, Asked>>();
+  readonly #asked = new Map<string, Map<number | string, ServicePort>>();
   readonly #slices = new Map<string, Map<string, EndpointSlice>>();
   readonly #unsubscribe: () => void;
 
@@ -65,9 +65,9 @@ export class ServiceBalancer {
     this.#unsubscribe = options.cluster.subscribe((change) => this.#changed(change));
   }
 
-  turnFor({ namespace, service, port, options }: ServiceRoute): Turn | EndpointProblem {
+  turnFor({ namespace, service, port, options }: ServiceRoute): EndpointPicker | EndpointProblem {
     const key = `${namespace}/${service}`;
-    const ports = this.#asked.get(key) ?? new Map<number | string, Asked>();
+    const ports = this.#asked.get(key) ?? new Map<number | string, ServicePort>();
     this.#asked.set(key, ports);
     const trust = options.backendTrust;
     const portKey = trust === undefined ? port : JSON.stringify([port, trust.caSecret, trust.serverName]);
@@ -180,7 +180,7 @@ export class ServiceBalancer {
   }
 }
 
-function turnOf(balanced: Balanced): Turn {
+function turnOf(balanced: Balanced): EndpointPicker {
   const { upstreams, appProtocol } = balanced;
   const first = balanced.turn++;
   let tried = 0;

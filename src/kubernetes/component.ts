@@ -95,7 +95,7 @@ export async function buildCluster(
  * What is where, for one look: all manifests, or of a live API only what is asked for. Throws ConfigurationError for files that are
  * wrong, StatusError when the API cannot be asked.
  */
-export async function lookAtCluster(
+export async function snapshotCluster(
   configuration: GatewayConfiguration,
   ask: (live: Pick<LiveCluster, "lookUp" | "lookUpNode">) => Promise<void> | undefined,
 ): Promise<ClusterStore> {

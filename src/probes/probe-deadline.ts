@@ -1,4 +1,4 @@
-import type { Cancellation } from "./running-under.ts";
+import type { Cancellation } from "./cancellation-for.ts";
 
 /** Why a probe's time is over: its own limit, or nobody wants the answer any more. */
 export type DeadlineReason = "deadline" | "cancelled";

@@ -1,7 +1,7 @@
 import type { PodStatus } from "../api/objects.ts";
 
 /** What the worker that probes for all tells the others, when it changes. */
-export type ProbeFinding =
+export type ProbeUpdate =
   /** `status` undefined: the pod is gone. Only without a live cluster, which tells everybody by itself. */
   | {
       readonly kind: "pod";
@@ -17,13 +17,13 @@ export type ProbeFinding =
       readonly reason: string;
     };
 
-export function keyOfFinding(finding: ProbeFinding): string {
+export function keyOfFinding(finding: ProbeUpdate): string {
   return finding.kind === "pod"
     ? `pod/${finding.namespace}/${finding.name}`
     : `${finding.kind}/${finding.name}`;
 }
 
 /** Whether it is to be kept: nobody needs to be told of who is gone or alive, as everybody is until shown otherwise. */
-export function isLasting(finding: ProbeFinding): boolean {
+export function isLasting(finding: ProbeUpdate): boolean {
   return finding.kind === "pod" ? finding.status !== undefined : !finding.isHealthy;
 }

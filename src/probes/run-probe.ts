@@ -1,4 +1,5 @@
 import type { ProbeHandler } from "../api/probe-objects.ts";
+import { type Cancellation, cancellationFor } from "./cancellation-for.ts";
 import { resolveContainerPort } from "./container-port.ts";
 import { probeExec } from "./exec-probe.ts";
 import { expandCommand } from "./expand-command.ts";
@@ -7,7 +8,6 @@ import { probeHttp } from "./http/http-probe.ts";
 import { ProbeDeadline } from "./probe-deadline.ts";
 import { errored, type ProbeResult } from "./probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "./probe-target.ts";
-import { type Cancellation, runningUnder } from "./running-under.ts";
 import { probeTcp } from "./tcp-probe.ts";
 
 /** `runProbe`, or something that has it run elsewhere. */
@@ -22,7 +22,7 @@ export async function runProbe(
   handler: ProbeHandler,
   target: ProbeTarget,
   options: ProbeOptions,
-  cancellation: Cancellation | undefined = options.signal && runningUnder(options.signal),
+  cancellation: Cancellation | undefined = options.signal && cancellationFor(options.signal),
 ): Promise<ProbeResult> {
   const { timeoutMs, signal, gates } = options;
   const userAgent = `kube-probe/${options.userAgentVersion}`;

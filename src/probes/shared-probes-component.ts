@@ -5,11 +5,11 @@ import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import { type BuiltProbes, buildProbes, type ProbeParts } from "./component.ts";
 import { publishToStore } from "./pod-probes-component.ts";
-import { isLasting, keyOfFinding, type ProbeFinding } from "./probe-update.ts";
+import { isLasting, keyOfFinding, type ProbeUpdate } from "./probe-update.ts";
 
 export interface SharedProbes extends BuiltProbes {
   /** What the process that probes for all has found. */
-  learn(findings: readonly ProbeFinding[]): void;
+  learn(findings: readonly ProbeUpdate[]): void;
   /** This process probes for all from now on. After another one (`isSuccessor`) what that one found counts until there are verdicts. */
   begin(isSuccessor: boolean): Promise<void>;
 }
@@ -18,10 +18,10 @@ export interface SharedProbes extends BuiltProbes {
 export function buildSharedProbes(
   configuration: GatewayConfiguration,
   parts: ProbeParts,
-  share: (findings: readonly ProbeFinding[]) => void,
+  share: (findings: readonly ProbeUpdate[]) => void,
 ): SharedProbes {
   const { store, nodes, publishStatus, logger } = parts;
-  const learned = new LearnedFindings(store, nodes);
+  const learned = new RemoteProbeResults(store, nodes);
   const stops: (() => void)[] = [() => learned.stop()];
   let own: BuiltProbes | undefined;
   let isStopped = false;
@@ -55,10 +55,10 @@ export function buildSharedProbes(
   };
 }
 
-type PodFinding = Extract<ProbeFinding, { readonly kind: "pod" }>;
+type PodFinding = Extract<ProbeUpdate, { readonly kind: "pod" }>;
 
 /** What another process has found, in the store and the nodes of this one. */
-class LearnedFindings {
+class RemoteProbeResults {
   readonly #store: ClusterStore;
   readonly #nodes: Pick<KnownNodes, "reportProbe">;
   readonly #pods = new Map<string, PodFinding>();
@@ -80,7 +80,7 @@ class LearnedFindings {
     });
   }
 
-  learn(findings: readonly ProbeFinding[]): void {
+  learn(findings: readonly ProbeUpdate[]): void {
     for (const finding of findings) {
       const key = keyOfFinding(finding);
       if (finding.kind === "pod") {
@@ -124,7 +124,7 @@ function sharePodStatuses(
   store: ClusterStore,
   isOurs: (pod: Pod) => boolean,
   known: readonly PodFinding[],
-  share: (findings: readonly ProbeFinding[]) => void,
+  share: (findings: readonly ProbeUpdate[]) => void,
 ): () => void {
   const told = new Map<string, PodStatus>();
   const changed = new Map<string, Omit<PodFinding, "status">>();

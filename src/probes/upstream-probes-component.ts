@@ -9,7 +9,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { KubeletOptions } from "../sessions/context.ts";
 import { USER_AGENT_VERSION } from "./pod-probes-component.ts";
 import { errored } from "./probe-result.ts";
-import type { ProbeFinding } from "./probe-update.ts";
+import type { ProbeUpdate } from "./probe-update.ts";
 import type { RunProbe } from "./run-probe.ts";
 import { UpstreamProbes, type UpstreamTarget } from "./upstream/upstream-probes.ts";
 import type { TimerWheel } from "./worker/timer-wheel.ts";
@@ -22,7 +22,7 @@ export interface UpstreamProbeParts {
   /** What another process found of nodes and gateways; absent: all are alive. */
   readonly wasHealthy?: ((kind: "node" | "gateway", name: string) => boolean) | undefined;
   /** Tells what is found of nodes and gateways to other processes. */
-  readonly share?: ((findings: readonly ProbeFinding[]) => void) | undefined;
+  readonly share?: ((findings: readonly ProbeUpdate[]) => void) | undefined;
 }
 
 /** Every node of the cluster, as nodes come and go; verdicts go to the circuit breaker. */

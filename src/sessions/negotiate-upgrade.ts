@@ -11,7 +11,7 @@ import type { GatewayContext } from "./context.ts";
 import { planAfter, webSocketPathOf } from "./plan.ts";
 
 /** What a node answered, and to which request: `prepared` has the plan that was taken in the end. */
-export interface AskedNode {
+export interface UpstreamHandshake {
   readonly prepared: PreparedStreaming;
   readonly handshake: ClientHandshake;
   readonly kubeletRequest: KubeletRequest;
@@ -31,11 +31,11 @@ const PEEK = { maxBytes: 4 * 1024, timeoutMs: 1_000 };
  *
  * Throws what `checkClientHandshake` and `dialNode` throw.
  */
-export async function askNode(
+export async function negotiateUpgrade(
   prepared: PreparedStreaming,
   signal: AbortSignal,
   gateway: GatewayContext,
-): Promise<AskedNode> {
+): Promise<UpstreamHandshake> {
   const first = await attempt(prepared, signal, gateway);
   if (first.response.kind !== "refused") return first;
   const { request, target, user } = prepared;
@@ -47,7 +47,7 @@ export async function askNode(
   const cause = refusedPath(refused.status, text);
   if (cause === undefined) return asRefused;
 
-  let second: AskedNode;
+  let second: UpstreamHandshake;
   try {
     const policy = applyPolicy(user, request, target, nextPlan, gateway);
     second = await attempt({ ...prepared, plan: nextPlan, policy }, signal, gateway);
@@ -77,7 +77,7 @@ async function attempt(
   prepared: PreparedStreaming,
   signal: AbortSignal,
   gateway: GatewayContext,
-): Promise<AskedNode> {
+): Promise<UpstreamHandshake> {
   const { request, target, plan } = prepared;
   const handshake = checkClientHandshake(prepared);
   // Legacy port-forward alone names its ports in the URL, and a bridge does not speak it to the node.

@@ -2,25 +2,25 @@ import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { answerSwitched, switchedStatusOf } from "../http/answer-switched.ts";
 import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
 import { withReusedReads } from "../net/accepted-socket.ts";
-import { carrierFor } from "./carry.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
 import type { SessionRunContext } from "./context.ts";
-import type { AskedNode } from "./negotiate-upgrade.ts";
+import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
 import { passRefusalOn } from "./node-refusal.ts";
 import type { PendingClient } from "./pending-client.ts";
-import type { Readmit } from "./resumption/resumable-sessions.ts";
+import type { Reauthorize } from "./resumption/resumable-sessions.ts";
+import { sessionProxyFor } from "./session-proxy.ts";
 import { SessionRecord } from "./session-record.ts";
 
 /** A session that was decided on. */
-export interface DecidedSession {
+export interface AdmittedSession {
   readonly prepared: PreparedStreaming;
   /** By the gateway's clock, when the request came. */
   readonly startedMs: number;
   readonly trail?: AuditTrail | undefined;
   /** Asks the upstream, when nothing on our side can refuse any more. */
-  ask(): Promise<AskedNode>;
+  ask(): Promise<UpstreamHandshake>;
   /** What is decided anew when the session is resumed; absent: nothing. */
-  readonly readmit?: Readmit | undefined;
+  readonly readmit?: Reauthorize | undefined;
 }
 
 /**
@@ -31,7 +31,7 @@ export interface DecidedSession {
  * it would without us. From the 101 on the session's own protocol tells how it ended.
  */
 export async function runSession(
-  { prepared, startedMs, trail, ask, readmit }: DecidedSession,
+  { prepared, startedMs, trail, ask, readmit }: AdmittedSession,
   client: PendingClient,
   gateway: SessionRunContext,
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function runSession(
       record.refused(response.status);
       return await passRefusalOn(response, asked.prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
     }
-    const carrier = carrierFor({ ...asked, response }, gateway);
+    const carrier = sessionProxyFor({ ...asked, response }, gateway);
     const resumption = gateway.resumable?.agree(asked.prepared, carrier.headers, readmit);
     const connection = withReusedReads(client.release());
     // The 101 and what the session says first leave in one write.

@@ -29,12 +29,12 @@ export async function drainGateway(
   listener.drain();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
-  const timer = setInterval(() => resumable?.endAway(MESSAGE), AWAY_MS);
+  const timer = setInterval(() => resumable?.expireDetached(MESSAGE), AWAY_MS);
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
     sessions.endAll(MESSAGE);
     // Whoever would come back to one finds nobody here.
-    resumable?.endAway(MESSAGE);
+    resumable?.expireDetached(MESSAGE);
   }
   const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);
   const finished = finishRequests(listener, Math.max(0, leftMs), logger);

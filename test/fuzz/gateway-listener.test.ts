@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDemoPodServers, createStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
+import { createDemoPodServers, createFakeNode, type FakeNode } from "../../src/fake-node/index.ts";
 import { SessionClock } from "../../src/net/session-clock.ts";
 import { type GatewayHarness, startGatewayHarness } from "../support/gateway-harness.ts";
 import { V5Client } from "../support/v5-client.ts";
@@ -21,18 +21,18 @@ const ANSWER_WAIT_MS = 200;
 const conversations = [webSocketExec(), spdyExec(), spdyPortForward(), tunnelPortForward()];
 
 /**
- * Damaged conversations into the listener, with a stand-in node behind it, so that what passes through is decoded by
+ * Damaged conversations into the listener, with a fake node behind it, so that what passes through is decoded by
  * somebody, too. An exception or a rejection that nobody handles would fail the whole run.
  */
 describe.each(["node-spdy", "node-ws"])("anything into the gateway, before %s", (name) => {
-  let node: StandinNode;
+  let node: FakeNode;
   let harness: GatewayHarness;
   let servers: Awaited<ReturnType<typeof createDemoPodServers>>;
 
   beforeAll(async () => {
     servers = await createDemoPodServers("web");
     const containers = [{ name: "main" }];
-    node = await createStandinNode({
+    node = await createFakeNode({
       name,
       declaresWebSockets: name === "node-ws",
       pods: [{ namespace: "default", name: "web", uid: "u1", containers, ports: servers.ports }],

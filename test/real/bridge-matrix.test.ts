@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { release, tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
+import { type FakeNode, runFakeNode } from "../../src/fake-node/index.ts";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.ts";
 import { NodeClient } from "../support/client-node-checks.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
@@ -113,7 +113,7 @@ function nodeChecksOf(client: NodeClient, pod: CheckedPod): Checks {
 describeReal(["kubectl", "haproxy"], "the bridge matrix", () => {
   const rows = new Map<string, string[]>();
   const pod: CheckedPod = { name: "web", container: "main", folder: "", httpPort: 80 };
-  let node: StandinNode;
+  let node: FakeNode;
   let gateway: TestGateway;
   let hop: Layer7Proxy;
   let agent: AgentProcess;
@@ -122,7 +122,7 @@ describeReal(["kubectl", "haproxy"], "the bridge matrix", () => {
     pod.folder = mkdtempSync(path.join(tmpdir(), "sluice-pod-"));
     const command = ["/bin/sh", "-c", "exec cat"];
     const containers = [{ name: "main", command }];
-    node = await runStandinNode({
+    node = await runFakeNode({
       name: "node",
       declaresWebSockets: false,
       pods: [{ namespace: "default", name: "web", uid: "u1", containers }],

@@ -14,7 +14,7 @@ import {
 import { containerds, describeReal, kubectlSample, type RealPart } from "../support/real-parts.ts";
 import { expectedJourney, skewedApiServers, skewedNodes, toldApiServer } from "../support/skew.ts";
 import { type SkewResult, skewTable } from "../support/skew-table.ts";
-import { pairWithRuntime, pairWithStandin, type SkewedPair } from "../support/skewed-pair.ts";
+import { pairWithFakeNode, pairWithRuntime, type SkewedPair } from "../support/skewed-pair.ts";
 import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
 import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
@@ -45,14 +45,14 @@ interface Stage {
   readonly parts: readonly RealPart[];
   /** Returns why it can not be, or nothing. */
   set(): Promise<string | undefined>;
-  pair(...pair: Parameters<typeof pairWithStandin>): Promise<SkewedPair>;
+  pair(...pair: Parameters<typeof pairWithFakeNode>): Promise<SkewedPair>;
   pod(): CheckedPod;
   /** 400: it takes the tunnel for a legacy port-forward that names no port. 403: it leaves that to its runtime. */
   readonly tunnelRefusal: 400 | 403;
   clear(): Promise<void>;
 }
 
-const stages: readonly Stage[] = [standinStage(), runtimeStage()];
+const stages: readonly Stage[] = [fakeStage(), runtimeStage()];
 const resultsOf = new Map<Stage, SkewResult[]>(stages.map((stage) => [stage, []]));
 
 afterAll(() => {
@@ -112,17 +112,17 @@ for (const stage of stages) {
   });
 }
 
-function standinStage(): Stage {
+function fakeStage(): Stage {
   let folder = "";
   return {
-    title: "nodes are stand-ins",
+    title: "nodes are fake nodes",
     parts: ["kubectl"],
     set: async () => {
       folder = mkdtempSync(path.join(tmpdir(), "sluice-skew-"));
       return undefined;
     },
     tunnelRefusal: 400,
-    pair: pairWithStandin,
+    pair: pairWithFakeNode,
     pod: () => ({ name: "web", container: "main", folder, httpPort: 80 }),
     clear: async () => rmSync(folder, { recursive: true, force: true }),
   };

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { Target } from "../../src/client/index.ts";
 import { parseConfiguration } from "../../src/config/configuration.ts";
-import { createStandinNode, runStandinNode, type StandinNode } from "../../src/fake-node/index.ts";
+import { createFakeNode, type FakeNode, runFakeNode } from "../../src/fake-node/index.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { PLAIN_TOKEN, PlainGatewayFiles } from "./plain-gateway.ts";
 import { type MetricSamples, parseMetrics } from "./taken-path.ts";
@@ -20,20 +20,15 @@ export interface ResumableGatewayOptions {
   readonly more?: object;
 }
 
-/** A gateway over plain HTTP in this process, before one stand-in node with the pod `default/web`. */
+/** A gateway over plain HTTP in this process, before one fake node with the pod `default/web`. */
 export class ResumableGateway {
-  readonly node: StandinNode;
+  readonly node: FakeNode;
   readonly port: number;
   readonly logged: string[];
   readonly #gateway: RunningGateway;
   readonly #files: PlainGatewayFiles;
 
-  private constructor(
-    node: StandinNode,
-    gateway: RunningGateway,
-    files: PlainGatewayFiles,
-    logged: string[],
-  ) {
+  private constructor(node: FakeNode, gateway: RunningGateway, files: PlainGatewayFiles, logged: string[]) {
     this.node = node;
     this.#gateway = gateway;
     this.#files = files;
@@ -52,8 +47,8 @@ export class ResumableGateway {
     const pod = { namespace: "default", name: "web", uid: "u1", containers: [{ name: "main", command }] };
     const options = { name: "node", declaresWebSockets };
     const node = await (ports === undefined
-      ? runStandinNode({ ...options, pods: [pod] })
-      : createStandinNode({ ...options, pods: [{ ...pod, ports }] }));
+      ? runFakeNode({ ...options, pods: [pod] })
+      : createFakeNode({ ...options, pods: [{ ...pod, ports }] }));
     const files = new PlainGatewayFiles({
       kubeletPort: node.port,
       declaredFeatures: node.declaredFeatures,

@@ -1,4 +1,4 @@
-import { runStandinNode } from "../../src/fake-node/index.ts";
+import { runFakeNode } from "../../src/fake-node/index.ts";
 import type { GatewayFilesOptions } from "./gateway-files.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
@@ -11,10 +11,10 @@ export interface ShellGatewayOptions {
   configuration?: object;
 }
 
-/** A gateway before one stand-in node `node` with the pod `default/web`, container `main`, HTTP on port 80: a shell for whoever may. */
+/** A gateway before one fake node `node` with the pod `default/web`, container `main`, HTTP on port 80: a shell for whoever may. */
 export async function startShellGateway(options: ShellGatewayOptions): Promise<TestGateway> {
   const command = ["/bin/sh", "-c", "exec cat"];
-  const node = await runStandinNode({
+  const node = await runFakeNode({
     name: "node",
     declaresWebSockets: false,
     pods: [{ namespace: "default", name: "web", uid: "web-uid", containers: [{ name: "main", command }] }],

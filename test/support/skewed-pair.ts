@@ -1,4 +1,4 @@
-import { createSelfSignedCertificate, runStandinNode } from "../../src/fake-node/index.ts";
+import { createSelfSignedCertificate, runFakeNode } from "../../src/fake-node/index.ts";
 import { startNodeGateway } from "./node-gateway.ts";
 import type { SkewedApiServer, SkewedNode } from "./skew.ts";
 import type { MetricSamples } from "./taken-path.ts";
@@ -15,18 +15,18 @@ const POD = { name: "web", container: "main" };
 const FEATURE = "ExtendWebSocketsToKubelet";
 const declaredBy = ({ declares }: SkewedNode) => (declares ? [FEATURE] : []);
 
-/** The node is the stand-in, whose commands run on this machine. */
-export async function pairWithStandin(api: SkewedApiServer, node: SkewedNode): Promise<SkewedPair> {
+/** The node is the fake node, whose commands run on this machine. */
+export async function pairWithFakeNode(api: SkewedApiServer, node: SkewedNode): Promise<SkewedPair> {
   const tls = await createSelfSignedCertificate();
   const containers = [{ name: POD.container, command: ["/bin/sh", "-c", "exec cat"] }];
-  const standin = await runStandinNode({
+  const fakeNode = await runFakeNode({
     name: node.name,
     declaresWebSockets: node.speaksWebSocket,
     tls,
     pods: [{ namespace: "default", name: POD.name, uid: node.name, containers }],
   });
   const gateway = await startTestGateway({
-    nodes: [{ name: node.name, port: standin.port, declaredFeatures: declaredBy(node) }],
+    nodes: [{ name: node.name, port: fakeNode.port, declaredFeatures: declaredBy(node) }],
     pods: [{ ...POD, nodeName: node.name }],
     kubeletAuthority: tls.certPem,
     kubelet: { streaming: { mode: api.mode } },
@@ -37,7 +37,7 @@ export async function pairWithStandin(api: SkewedApiServer, node: SkewedNode): P
     readMetrics: gateway.readMetrics,
     stop: async () => {
       await gateway.stop();
-      await standin.close();
+      await fakeNode.close();
     },
   };
 }

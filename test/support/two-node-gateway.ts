@@ -1,9 +1,9 @@
-import { runStandinNode } from "../../src/fake-node/index.ts";
+import { runFakeNode } from "../../src/fake-node/index.ts";
 import { INGRESS_CLASS, ingressObject } from "./front-door.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
 /**
- * A gateway over TLS before two stand-in nodes: the pod `web`, whose node speaks SPDY, and `web-ws`, whose node takes WebSockets. Its
+ * A gateway over TLS before two fake nodes: the pod `web`, whose node speaks SPDY, and `web-ws`, whose node takes WebSockets. Its
  * own API leg is behind its Ingress as well, under `/clusters/own`.
  */
 export async function startTwoNodeGateway(configuration: object = {}): Promise<TestGateway> {
@@ -14,7 +14,7 @@ export async function startTwoNodeGateway(configuration: object = {}): Promise<T
   const command = ["/bin/sh", "-c", "exec cat"];
   const nodes = await Promise.all(
     pods.map(({ pod, node, declaresWebSockets }) =>
-      runStandinNode({
+      runFakeNode({
         name: node,
         declaresWebSockets,
         pods: [{ namespace: "default", name: pod, uid: pod, containers: [{ name: "main", command }] }],

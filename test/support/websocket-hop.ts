@@ -1,4 +1,4 @@
-import { runStandinNode } from "../../src/fake-node/index.ts";
+import { runFakeNode } from "../../src/fake-node/index.ts";
 import { startHaproxy } from "./layer7-proxies.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
@@ -6,7 +6,7 @@ export const HOP_POD = { name: "web", container: "main" };
 
 /** A gateway whose node stands behind an HAProxy that refuses SPDY and passes WebSocket, with the pod `web`. */
 export async function startBehindWebSocketHop(configuration: object = {}): Promise<TestGateway> {
-  const standin = await runStandinNode({
+  const fakeNode = await runFakeNode({
     name: "far",
     declaresWebSockets: true,
     pods: [
@@ -18,7 +18,7 @@ export async function startBehindWebSocketHop(configuration: object = {}): Promi
       },
     ],
   });
-  const hop = await startHaproxy(standin.port, true);
+  const hop = await startHaproxy(fakeNode.port, true);
   const gateway = await startTestGateway({
     nodes: [{ name: "far", port: Number(new URL(hop.url).port) }],
     pods: [{ ...HOP_POD, nodeName: "far" }],
@@ -31,7 +31,7 @@ export async function startBehindWebSocketHop(configuration: object = {}): Promi
     stop: async () => {
       await gateway.stop();
       await hop.stop();
-      await standin.close();
+      await fakeNode.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { ManifestFile } from "../../cluster/manifests.ts";
-import type { ProbeFinding } from "../../probes/probe-update.ts";
+import type { ProbeUpdate } from "../../probes/probe-update.ts";
 
 /** A listener by its name in the configuration, and where it is. */
 export interface ListenCall {
@@ -45,7 +45,7 @@ export type PrimaryCalls = {
   };
   readonly audit: { readonly body: readonly string[]; readonly answer: undefined };
   /** By the one that probes for all. */
-  readonly found: { readonly body: readonly ProbeFinding[]; readonly answer: undefined };
+  readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
 };
 
 /** How a worker is to serve. All workers have the same text, whatever became of the file since. */
@@ -71,7 +71,7 @@ export type WorkerCalls = {
   /** Another text of the configuration, that the primary has found to be right. */
   readonly reload: { readonly body: string; readonly answer: undefined };
   /** What another worker's probes have found. */
-  readonly learn: { readonly body: readonly ProbeFinding[]; readonly answer: undefined };
+  readonly learn: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
   /** This worker probes for all from now on; after another one, if `isSuccessor`. Answered when its probes have begun. */
   readonly probe: { readonly body: { readonly isSuccessor: boolean }; readonly answer: undefined };
   /** Answered at once, by whoever still answers. */

@@ -48,7 +48,7 @@ export class Link<Local extends Calls, Remote extends Calls> {
   }
 
   /** Expects no answer. The socket stays open here too. `onLost`: it could not be sent; not called when the other process dies later. */
-  tell<Name extends keyof Remote & string>(
+  notify<Name extends keyof Remote & string>(
     name: Name,
     body: Remote[Name]["body"],
     socket?: Socket,
@@ -59,7 +59,7 @@ export class Link<Local extends Calls, Remote extends Calls> {
     });
   }
 
-  ask<Name extends keyof Remote & string>(
+  request<Name extends keyof Remote & string>(
     name: Name,
     body: Remote[Name]["body"],
   ): Promise<Remote[Name]["answer"]> {

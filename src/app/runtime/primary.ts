@@ -14,11 +14,11 @@ import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { RunningGateway } from "../app.ts";
 import type { BoundAddress, ListenCall, WorkerStart } from "./calls.ts";
-import { HandOver } from "./hand-over.ts";
+import { ConnectionDispatcher } from "./connection-dispatcher.ts";
 import { KeptManifests } from "./kept-manifests.ts";
-import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatch } from "./prober-watch.ts";
-import { alone, urlOf } from "./runtime.ts";
-import { SharedPlaces } from "./shared-places.ts";
+import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
+import { singleProcess, urlOf } from "./runtime.ts";
+import { SessionLimiter } from "./session-limiter.ts";
 import { SharedProbing } from "./shared-probing.ts";
 import { type Worker, WorkerPool } from "./worker-pool.ts";
 import { buildWorkersAdmin } from "./workers-admin.ts";
@@ -49,7 +49,7 @@ export async function startWorkers(
   const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
   const metrics = new MergedMetrics();
   const edge = new EdgeRules(configuration.edge);
-  const places = new SharedPlaces(limits.maxConcurrentSessions, policy.limits);
+  const places = new SessionLimiter(limits.maxConcurrentSessions, policy.limits);
   const auditLog = audit.log && openAuditLog(audit.log);
   const keptManifests = new KeptManifests();
   const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
@@ -58,7 +58,7 @@ export async function startWorkers(
   let reloadedText: string | undefined;
   const reloadWorker = async ({ link, index }: Worker): Promise<void> => {
     if (reloadedText === undefined) return;
-    await link.ask("reload", reloadedText).catch((error: Error) => {
+    await link.request("reload", reloadedText).catch((error: Error) => {
       logger.error(
         { worker: index, problem: error.message },
         "a worker did not read the configuration again",
@@ -66,7 +66,7 @@ export async function startWorkers(
     });
   };
 
-  const handOver = new HandOver({
+  const handOver = new ConnectionDispatcher({
     recipients: () => pool.workers,
     maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
     networkOf: (address) => (edge.isTrustedProxy(address) ? undefined : networkOf(address)),
@@ -78,7 +78,7 @@ export async function startWorkers(
     acceptors.set(name, known);
     return (await known).address() as AddressInfo;
   };
-  const proberWatch = new ProberWatch<Worker>({
+  const proberWatch = new ProberWatchdog<Worker>({
     onHung: ({ index, process: child }) => {
       const silentSeconds = (PROBER_BEAT_MS * MAX_SILENT_BEATS) / 1_000;
       logger.error(
@@ -113,8 +113,8 @@ export async function startWorkers(
         handOver.closed(closed);
       },
       received: (id) => handOver.received(id),
-      takePlace: ({ user, namespace }) => places.take(worker, user, namespace),
-      giveBack: (place) => places.giveBack(place),
+      takePlace: ({ user, namespace }) => places.acquire(worker, user, namespace),
+      giveBack: (place) => places.release(place),
       wantsManifests: (digest) => keptManifests.wants(digest),
       keepManifests: (files) => keptManifests.keep(files),
       recallManifests: () => keptManifests.files,
@@ -161,7 +161,7 @@ export async function startWorkers(
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const adminAt = await alone.listen(admin, "admin", listeners.admin);
+    const adminAt = await singleProcess.listen(admin, "admin", listeners.admin);
     await pool.start();
     const { apiServer } = listeners;
     const apiServerAt = await accept({ name: "apiServer", ...apiServer });

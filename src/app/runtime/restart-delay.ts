@@ -11,7 +11,7 @@ export class RestartDelay {
   #shortLives = 0;
 
   /** `livedMs`: since it was ready; 0 for one that never was. */
-  afterLifeOf(livedMs: number): number {
+  nextBackoff(livedMs: number): number {
     if (livedMs >= SETTLED_MS) this.#shortLives = 0;
     const delayMs = this.#shortLives === 0 ? 0 : FIRST_MS * 2 ** (this.#shortLives - 1);
     this.#shortLives += 1;

@@ -5,7 +5,7 @@ import type { LastGoodManifests } from "../../cluster/manifest-source.ts";
 import type { AuditLogFile } from "../../config/audit.ts";
 import type { SessionPolicy } from "../../config/policy.ts";
 import type { LogFields, Logger } from "../../observability/logger.ts";
-import type { ProbeFinding } from "../../probes/probe-update.ts";
+import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { Quotas } from "../../sessions/context.ts";
 
 export interface ListenAddress {
@@ -21,7 +21,7 @@ export interface Siblings {
 }
 
 /** What a gateway has from outside of itself, and what is different where several processes are one gateway. */
-export interface Surroundings {
+export interface Runtime {
   /** Makes the server take connections. `name` is the listener's in the configuration. Resolves with where it is. */
   listen(server: Server, name: string, where: ListenAddress): Promise<ListenAddress>;
   quotasOf(limits: SessionPolicy["limits"]): Quotas;
@@ -31,7 +31,7 @@ export interface Surroundings {
   /** Connections of one client reach several processes, this one included, each of which knows only its own sessions. */
   readonly siblings?: Siblings | undefined;
   /** Tells the other processes what was found, where one probes for all; absent: this process probes from its start. */
-  readonly shareFindings?: ((findings: readonly ProbeFinding[]) => void) | undefined;
+  readonly shareFindings?: ((findings: readonly ProbeUpdate[]) => void) | undefined;
   /** Where manifests that were right are kept for processes that start while they are wrong; absent: this process is the only one. */
   readonly lastGoodManifests?: LastGoodManifests | undefined;
   /** What TLS tickets are encrypted with; absent: this process' own. */
@@ -43,7 +43,7 @@ export function urlOf(scheme: string, { address, port }: ListenAddress): string 
 }
 
 /** One process that is all of the gateway. */
-export const alone: Surroundings = {
+export const singleProcess: Runtime = {
   listen: (server, _name, { address, port }) =>
     new Promise((resolve, reject) => {
       server.once("error", reject);

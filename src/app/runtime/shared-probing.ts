@@ -1,11 +1,11 @@
-import { isLasting, keyOfFinding, type ProbeFinding } from "../../probes/probe-update.ts";
+import { isLasting, keyOfFinding, type ProbeUpdate } from "../../probes/probe-update.ts";
 
 /** A worker as far as probes are concerned. */
 export interface Prober {
   readonly isTaking: boolean;
   /** Milliseconds of a monotonic clock; undefined while it does not serve. */
   readonly readySinceMs: number | undefined;
-  learn(findings: readonly ProbeFinding[]): void;
+  learn(findings: readonly ProbeUpdate[]): void;
   /** It probes from now on; `isSuccessor`: after another one. Rejects when it can not. */
   probe(isSuccessor: boolean): Promise<unknown>;
 }
@@ -26,7 +26,7 @@ export class SharedProbing<Worker extends Prober> {
   readonly #workers: () => readonly Worker[];
   readonly #observer: ProbingObserver<Worker>;
   /** One for each pod of ours and each upstream that is dead. */
-  readonly #latest = new Map<string, ProbeFinding>();
+  readonly #latest = new Map<string, ProbeUpdate>();
   #prober: Worker | undefined;
   #hasProbed = false;
 
@@ -42,7 +42,7 @@ export class SharedProbing<Worker extends Prober> {
   }
 
   /** Those of a worker that is not the prober count for nothing. */
-  found(worker: Worker, findings: readonly ProbeFinding[]): void {
+  found(worker: Worker, findings: readonly ProbeUpdate[]): void {
     if (worker !== this.#prober) return;
     for (const finding of findings) {
       const key = keyOfFinding(finding);

@@ -7,13 +7,13 @@ import { createLogger } from "../../observability/logger.ts";
 import { type RunningGateway, startGateway } from "../app.ts";
 import { surviveUncaughtExceptions } from "../uncaught-exceptions.ts";
 import type { WorkerStart } from "./calls.ts";
-import type { Surroundings } from "./runtime.ts";
-import { WorkerSide } from "./worker-side.ts";
+import { PrimaryClient } from "./primary-client.ts";
+import type { Runtime } from "./runtime.ts";
 
 let gateway: RunningGateway | undefined;
 let reload: ((text: string) => Promise<void>) | undefined;
 
-const primary = new WorkerSide(process, {
+const primary = new PrimaryClient(process, {
   start,
   reload: async (text) => await reload?.(text),
   learn: (findings) => gateway?.probes.learn(findings),
@@ -36,7 +36,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
   const configuration = mergeFlags(parseConfiguration(configurationText, configurationFile), flags);
   // Sockets that are handed over come with Node's default.
   setDefaultHighWaterMark(false, configuration.limits.socketBufferBytes);
-  const surroundings: Surroundings = {
+  const surroundings: Runtime = {
     listen: (server, name, where) => {
       if (name !== "admin") return primary.listen(server, name, where);
       return new Promise((resolve, reject) => {

@@ -2,11 +2,11 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Logger } from "../../observability/logger.ts";
-import type { ProbeFinding } from "../../probes/probe-update.ts";
+import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { PrimaryCalls, WorkerCalls, WorkerStart } from "./calls.ts";
-import type { Recipient } from "./hand-over.ts";
+import type { Recipient } from "./connection-dispatcher.ts";
 import { type Handlers, Link } from "./link.ts";
-import type { Watched } from "./prober-watch.ts";
+import type { Watched } from "./prober-watchdog.ts";
 import { RestartDelay } from "./restart-delay.ts";
 import type { Prober } from "./shared-probing.ts";
 
@@ -34,19 +34,19 @@ export class Worker implements Recipient, Prober, Watched {
   }
 
   take(name: string, id: number, socket: Socket, onLost: () => void): void {
-    this.link.tell("connection", { name, id }, socket, onLost);
+    this.link.notify("connection", { name, id }, socket, onLost);
   }
 
-  learn(findings: readonly ProbeFinding[]): void {
-    this.link.tell("learn", findings);
+  learn(findings: readonly ProbeUpdate[]): void {
+    this.link.notify("learn", findings);
   }
 
   probe(isSuccessor: boolean): Promise<unknown> {
-    return this.link.ask("probe", { isSuccessor });
+    return this.link.request("probe", { isSuccessor });
   }
 
   beat(): Promise<unknown> {
-    return this.link.ask("beat", undefined);
+    return this.link.request("beat", undefined);
   }
 }
 
@@ -104,7 +104,7 @@ export class WorkerPool {
         const gone = once(child, "exit");
         const timer = setTimeout(() => child.kill("SIGKILL"), deadlineMs);
         // Whoever can not be asked any more is on its way out.
-        link.ask("shutDown", undefined).catch(() => {});
+        link.request("shutDown", undefined).catch(() => {});
         await gone;
         clearTimeout(timer);
       }),
@@ -123,7 +123,7 @@ export class WorkerPool {
       else this.#gone(worker, code, signal);
     });
     try {
-      await worker.link.ask("start", startOf(worker));
+      await worker.link.request("start", startOf(worker));
     } catch (error) {
       child.kill("SIGKILL");
       throw error;
@@ -142,7 +142,7 @@ export class WorkerPool {
     onGone(worker, this.#isStopping);
     if (this.#isStopping) return;
     const { index, process: child } = worker;
-    const delayMs = (this.#delays[index] as RestartDelay).afterLifeOf(livedMs);
+    const delayMs = (this.#delays[index] as RestartDelay).nextBackoff(livedMs);
     logger.error(
       { worker: index, workerPid: child.pid, code, signal, sessions: worker.sessions, delayMs, wasReady },
       "a worker is gone and will be replaced",

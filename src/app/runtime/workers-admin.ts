@@ -29,7 +29,7 @@ export function buildWorkersAdmin({
       contentType: metrics.contentType,
       expose: async () => {
         const seen = async (worker: Worker) =>
-          metrics.seen(worker, (await soon(worker.link.ask("metrics", undefined))) as readonly object[]);
+          metrics.seen(worker, (await soon(worker.link.request("metrics", undefined))) as readonly object[]);
         // Of one that does not answer, what it said last counts.
         await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
         return metrics.expose();
@@ -44,14 +44,14 @@ export function buildWorkersAdmin({
     listSessions: async () => {
       const lists = await Promise.allSettled(
         pool.workers.map(async ({ link, index }) => {
-          const sessions = (await soon(link.ask("sessions", undefined))) as readonly AdminSession[];
+          const sessions = (await soon(link.request("sessions", undefined))) as readonly AdminSession[];
           return sessions.map((session) => ({ ...session, worker: index }));
         }),
       );
       return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
     },
     listNodes: async (name) => {
-      const ask = async ({ link }: Worker) => (await link.ask("nodes", name)) as readonly DescribedNode[];
+      const ask = async ({ link }: Worker) => (await link.request("nodes", name)) as readonly DescribedNode[];
       const lists = await Promise.allSettled(pool.workers.map(ask));
       return mergeNodes(lists.map((list) => (list.status === "fulfilled" ? list.value : [])));
     },

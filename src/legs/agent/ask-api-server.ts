@@ -6,7 +6,7 @@ import { UpstreamError } from "../../net/upstream-error.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";
 import { refusedPath } from "../../nodes/refused-path.ts";
 import { checkClientHandshake } from "../../sessions/client-handshake.ts";
-import type { AskedNode } from "../../sessions/negotiate-upgrade.ts";
+import type { UpstreamHandshake } from "../../sessions/negotiate-upgrade.ts";
 import { type Plan, webSocketPathOf } from "../../sessions/plan.ts";
 import { kubeletRequestFor } from "../api-server/kubelet-request.ts";
 import type { PreparedStreaming } from "../api-server/prepare-streaming.ts";
@@ -19,7 +19,7 @@ import { planAfterRefusal } from "./plan-session.ts";
 const PEEK = { maxBytes: 4 * 1024, timeoutMs: 1_000 };
 
 /** Asks for one session at `target` (path and query as the client wrote them), by the plan that is given. */
-type Attempt = (plan: Plan) => Promise<AskedNode>;
+type Attempt = (plan: Plan) => Promise<UpstreamHandshake>;
 
 /**
  * Asks the API server for the session, and once more in the client's own protocol where it cannot take the bridge's WebSocket: exactly
@@ -33,7 +33,7 @@ export async function askApiServer(
   target: string,
   signal: AbortSignal,
   agent: AgentContext,
-): Promise<AskedNode> {
+): Promise<UpstreamHandshake> {
   const attempt: Attempt = async (plan) => {
     const planned = { ...prepared, plan };
     const handshake = checkClientHandshake(planned);
@@ -56,7 +56,7 @@ async function askTwice(
   nextPlan: Plan,
   attempt: Attempt,
   agent: AgentContext,
-): Promise<AskedNode> {
+): Promise<UpstreamHandshake> {
   const { request, target } = prepared;
   const path = webSocketPathOf(request.subresource);
   const first = await refusalOf(() => attempt(prepared.plan));
@@ -84,7 +84,7 @@ async function askTwice(
 interface Refusal {
   readonly isRefused: true;
   /** The answer, with its body whole again; undefined where it was none that could be passed on. */
-  readonly asked: AskedNode | undefined;
+  readonly asked: UpstreamHandshake | undefined;
   readonly error: unknown;
   /** In words, for the user. */
   readonly why: string;
@@ -95,9 +95,9 @@ interface Refusal {
 
 /** The answer, or the refusal that client-go would fall back on. Throws what it would not fall back on. */
 async function refusalOf(
-  ask: () => Promise<AskedNode>,
-): Promise<Refusal | { readonly isRefused: false; readonly asked: AskedNode }> {
-  let asked: AskedNode;
+  ask: () => Promise<UpstreamHandshake>,
+): Promise<Refusal | { readonly isRefused: false; readonly asked: UpstreamHandshake }> {
+  let asked: UpstreamHandshake;
   try {
     asked = await ask();
   } catch (error) {
@@ -131,7 +131,7 @@ function upgradeFailureOf(error: unknown): unknown {
 }
 
 /** client-go tells of the second; a hop that refuses SPDY by a page of its own says less than an API server's Status. */
-function clearerOf(first: Refusal, second: Refusal | undefined): AskedNode {
+function clearerOf(first: Refusal, second: Refusal | undefined): UpstreamHandshake {
   const isFirst = second?.asked === undefined || (first.hasStatus && !second.hasStatus);
   discard(isFirst ? second : first);
   const { asked, error } = isFirst ? first : second;

@@ -1,6 +1,6 @@
 import { StaticTokens } from "../../access/authn/static-tokens.ts";
 import { createAdminServer } from "../../admin/admin-server.ts";
-import { alone, type ListenAddress, urlOf } from "../../app/runtime/runtime.ts";
+import { type ListenAddress, singleProcess, urlOf } from "../../app/runtime/runtime.ts";
 import type { ConnectTrace } from "../../client/index.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
 import type { Timeouts } from "../../config/timeouts.ts";
@@ -90,10 +90,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       listSessions: () => sessions.list(),
       logger,
     });
-  const url = urlOf("https", await alone.listen(listener.server, "agent", options.listen));
+  const url = urlOf("https", await singleProcess.listen(listener.server, "agent", options.listen));
   let adminUrl: string | undefined;
   try {
-    adminUrl = admin && options.admin && urlOf("http", await alone.listen(admin, "admin", options.admin));
+    adminUrl =
+      admin && options.admin && urlOf("http", await singleProcess.listen(admin, "admin", options.admin));
   } catch (error) {
     await close();
     throw error;

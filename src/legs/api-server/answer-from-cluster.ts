@@ -10,8 +10,8 @@ import { headerValue } from "../../http/header-list.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
 import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import { readReview } from "../../listeners/request-body.ts";
-import { roomOrNobody } from "../../listeners/response-room.ts";
 import type { OtherRequests } from "../../listeners/server.ts";
+import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { identify } from "./identify.ts";
@@ -87,7 +87,7 @@ async function send({ status, headers, body }: ApiAnswer, downstream: HttpDownst
   for (;;) {
     const { value, done } = await iterator.next();
     if (done || sink.destroyed) break;
-    if (!sink.write(value)) await roomOrNobody(sink);
+    if (!sink.write(value)) await waitForDrain(sink);
   }
   downstream.finish([]);
 }

@@ -1,8 +1,8 @@
 import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
-import { askNode } from "../../sessions/negotiate-upgrade.ts";
+import { negotiateUpgrade } from "../../sessions/negotiate-upgrade.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
-import { type Readmit, resumptionIn } from "../../sessions/resumption/resumable-sessions.ts";
+import { type Reauthorize, resumptionIn } from "../../sessions/resumption/resumable-sessions.ts";
 import { resumeSession } from "../../sessions/resumption/resume-session.ts";
 import { runSession } from "../../sessions/run-session.ts";
 import type { StreamingPath } from "../../sessions/streaming-request.ts";
@@ -28,8 +28,8 @@ export async function handleStreaming(
   }
   const startedMs = gateway.clock.now();
   const prepared = await prepareStreaming(path, incoming, gateway);
-  const ask = () => askNode(prepared, client.signal, gateway);
-  const readmit: Readmit = (user, { request, target, plan }) => {
+  const ask = () => negotiateUpgrade(prepared, client.signal, gateway);
+  const readmit: Reauthorize = (user, { request, target, plan }) => {
     applyPolicy(user, request, target, plan, gateway);
   };
   // From here on the session's record logs how it goes.

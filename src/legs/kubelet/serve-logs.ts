@@ -1,6 +1,6 @@
 import type { KubeletPath } from "../../api/kubelet-path.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
-import { roomOrNobody } from "../../listeners/response-room.ts";
+import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "./cri-runtime.ts";
 import { type LogOptions, parseLogOptions } from "./logs/log-options.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
@@ -30,7 +30,7 @@ export async function serveLogs(
     ["Date", new Date().toUTCString()],
   ]);
   for await (const part of readLog(file, source, options, abort.signal)) {
-    if (!sink.write(part)) await roomOrNobody(sink);
+    if (!sink.write(part)) await waitForDrain(sink);
   }
   downstream.finish([]);
 }

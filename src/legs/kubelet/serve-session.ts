@@ -2,7 +2,7 @@ import { requestedOptions } from "../../listeners/audit-request.ts";
 import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { checkClientHandshake } from "../../sessions/client-handshake.ts";
-import type { AskedNode } from "../../sessions/negotiate-upgrade.ts";
+import type { UpstreamHandshake } from "../../sessions/negotiate-upgrade.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
 import { planForRuntime } from "../../sessions/plan.ts";
 import { resumptionIn } from "../../sessions/resumption/resumable-sessions.ts";
@@ -121,7 +121,7 @@ async function askRuntime(
   { prepared, mintUrl }: PreparedSession,
   signal: AbortSignal,
   { gateway, streamingTls, counters }: NodeContext,
-): Promise<AskedNode> {
+): Promise<UpstreamHandshake> {
   const { request, plan } = prepared;
   try {
     const { endpoint, path } = streamingRouteOf(await mintUrl(), streamingTls);

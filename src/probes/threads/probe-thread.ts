@@ -1,8 +1,8 @@
 // One thread that probes: it is told what to run and tells how it went, both in batches. Counting is done by who asks.
 import { parentPort } from "node:worker_threads";
+import { CancellableRun } from "../cancellation-for.ts";
 import { runProbe } from "../run-probe.ts";
-import { CancellableRun } from "../running-under.ts";
-import { KnownProbes } from "./described-probe.ts";
+import { KnownProbes } from "./serialized-probe.ts";
 import { StartQueue } from "./start-queue.ts";
 import {
   type ThreadAnswer,

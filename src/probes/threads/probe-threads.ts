@@ -2,11 +2,11 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { ProbeHandler } from "../../api/probe-objects.ts";
+import { type Cancellable, type Cancellation, cancellationFor } from "../cancellation-for.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 import { runProbe } from "../run-probe.ts";
-import { type Cancellable, type Cancellation, runningUnder } from "../running-under.ts";
-import { described } from "./described-probe.ts";
+import { described } from "./serialized-probe.ts";
 import { fromThreadResult, type ThreadAnswer, type ThreadRun } from "./thread-messages.ts";
 import { PROBES_PER_THREAD, threadsFor } from "./threads-for.ts";
 
@@ -130,7 +130,7 @@ class ProbeThread {
     this.#runs.push([id, described(handler, target, options)]);
     this.#flushLater();
     return new Promise((resolve) => {
-      const cancellation = options.signal && runningUnder(options.signal);
+      const cancellation = options.signal && cancellationFor(options.signal);
       this.#running.set(id, new PendingRun(resolve, cancellation, () => this.#cancel(id)));
     });
   }

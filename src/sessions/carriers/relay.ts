@@ -5,7 +5,7 @@ import { feed } from "../../net/feed.ts";
 import type { Leg } from "../../net/leg.ts";
 import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
 import type { EndObserver } from "./end-observer.ts";
-import type { FirstWordWatch } from "./first-word.ts";
+import type { FirstMessageObserver } from "./first-message-observer.ts";
 import type { PortGuard } from "./port-guard.ts";
 import { reportEnd } from "./report-end.ts";
 import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
@@ -22,7 +22,7 @@ export interface RelayGuards {
   /** Lets no port through that policy forbids. */
   readonly ports?: PortGuard | undefined;
   /** Wants to know how the upstream begins. */
-  readonly firstWord?: Pick<FirstWordWatch, "see"> | undefined;
+  readonly firstWord?: Pick<FirstMessageObserver, "see"> | undefined;
 }
 
 /**

@@ -11,8 +11,8 @@ import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protoco
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import type { Leg } from "../../net/leg.ts";
+import { CloseTimeout } from "./close-timeout.ts";
 import { CommandResult, type Conclusion, failedBy } from "./command-result.ts";
-import { OverdueEnd } from "./overdue-end.ts";
 import { reportEnd } from "./report-end.ts";
 import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
@@ -48,7 +48,7 @@ export class Translator implements StreamingSession {
   readonly #limits: SessionLimits;
   readonly #result: CommandResult;
   readonly #startedMs: number;
-  readonly #overdueEnd = new OverdueEnd();
+  readonly #overdueEnd = new CloseTimeout();
   #stdin: SpdyStream | undefined;
   #resize: SpdyStream | undefined;
   #unrepliedStreams = 0;

@@ -1,19 +1,19 @@
 import type { Server } from "node:http";
-import type { Surroundings } from "../../app/runtime/runtime.ts";
+import type { Runtime } from "../../app/runtime/runtime.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import type { GatewayContext } from "../context.ts";
-import { createHolderServer } from "./holder-server.ts";
+import { createHolderServer } from "./owner-server.ts";
 import { ResumableSessions } from "./resumable-sessions.ts";
-import { SessionHolder } from "./session-holder.ts";
+import { SessionOwner } from "./session-owner.ts";
 
 /** The sessions that may be resumed; undefined where the configuration says that there are none. */
 export function buildResumption(
   { resumption, timeouts }: GatewayConfiguration,
   { clock, metrics, logger }: { clock: SessionClock; metrics: Metrics; logger: Logger },
-  { siblings }: Surroundings,
+  { siblings }: Runtime,
 ): ResumableSessions | undefined {
   if (!resumption.enabled) return undefined;
   const count = siblings?.processes ?? 1;
@@ -28,7 +28,7 @@ export function buildResumption(
     lingerTimes: timeouts,
     metrics: metrics.resumption,
     logger,
-    holder: siblings && new SessionHolder(siblings.socketFolder),
+    holder: siblings && new SessionOwner(siblings.socketFolder),
   });
 }
 

@@ -28,7 +28,7 @@ import type { StreamingRequest } from "../streaming-request.ts";
 import { ResumableSocket } from "./resumable-socket.ts";
 import { isProven } from "./resume-proof.ts";
 import { RESUME_HEARTBEAT } from "./resuming-client.ts";
-import type { SessionHolder } from "./session-holder.ts";
+import type { SessionOwner } from "./session-owner.ts";
 
 /** Wrong proofs that a session looks at before it makes its owner wait. */
 export const MAX_WRONG_PROOFS = 8;
@@ -42,12 +42,12 @@ export interface ResumableSessionsOptions {
   readonly metrics: ResumptionMetrics;
   readonly logger: Logger;
   /** This process among several that are one gateway; absent: it is alone. */
-  readonly holder?: SessionHolder | undefined;
+  readonly holder?: SessionOwner | undefined;
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
 
 /** What was decided when a session began. */
-export interface DecidedOn {
+export interface AdmissionContext {
   readonly user: UserInfo;
   readonly request: StreamingRequest;
   readonly target: StreamingTarget;
@@ -55,12 +55,12 @@ export interface DecidedOn {
 }
 
 /** What else was decided when a session began, and may be decided otherwise for its user now. Throws StatusError. */
-export type Readmit = (user: UserInfo, prepared: DecidedOn) => void;
+export type Reauthorize = (user: UserInfo, prepared: AdmissionContext) => void;
 
 /** A session that may be resumed, by whom, and with what. */
 interface HeldSession {
-  readonly prepared: DecidedOn;
-  readonly readmit: Readmit;
+  readonly prepared: AdmissionContext;
+  readonly readmit: Reauthorize;
   readonly key: string;
   readonly socket: ResumableSocket;
   lastAttempt: number;
@@ -91,7 +91,7 @@ export class ResumableSessions {
     options.metrics.observe(() => this.counts);
   }
 
-  get holder(): SessionHolder | undefined {
+  get holder(): SessionOwner | undefined {
     return this.#options.holder;
   }
 
@@ -112,7 +112,11 @@ export class ResumableSessions {
    * Agrees where the client offered it and there is room; undefined: the session is served plainly. `answer`: its 101 as it would be.
    * `readmit`: asked at each resumption.
    */
-  agree(prepared: DecidedOn, answer: HeaderList, readmit: Readmit = () => {}): AgreedResumption | undefined {
+  agree(
+    prepared: AdmissionContext,
+    answer: HeaderList,
+    readmit: Reauthorize = () => {},
+  ): AgreedResumption | undefined {
     const { offer, headers } = prepared.request;
     const asked = parseRequest(headerValue(headers, RESUME_HEADER) ?? "");
     if (asked?.type !== "offer" || offer.transport !== "websocket") return undefined;
@@ -190,7 +194,7 @@ export class ResumableSessions {
   }
 
   /** Ends the sessions that wait for a connection: nobody will take one any more. */
-  endAway(message: string): void {
+  expireDetached(message: string): void {
     for (const { socket } of [...this.#held.values()]) if (socket.isAway) socket.expire(message);
   }
 

@@ -4,13 +4,13 @@ import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import type { GatewayContext } from "../context.ts";
 import type { PendingClient } from "../pending-client.ts";
 import { attachToHeld, webSocketKeyOf } from "./attach-to-held.ts";
-import { resumeElsewhere } from "./resume-elsewhere.ts";
+import { proxyResume } from "./proxy-resume.ts";
 
 /**
  * Goes on with a session over the connection of this request, whose user has been authenticated and may open sessions at this path. Where
  * another process of this gateway holds it, that one is asked (resume-elsewhere.ts).
  *
- * Throws StatusError (see `ResumableSessions.claim` and `resumeElsewhere`) and HandshakeRefusal.
+ * Throws StatusError (see `ResumableSessions.claim` and `proxyResume`) and HandshakeRefusal.
  */
 export async function resumeSession(
   resumption: Resumption,
@@ -25,5 +25,5 @@ export async function resumeSession(
     return attachToHeld(resumption, user, incoming, client, gateway);
   }
   const key = webSocketKeyOf(incoming);
-  return resumeElsewhere(elsewhere, resumption, key, user, incoming, client, { ...gateway, resumable });
+  return proxyResume(elsewhere, resumption, key, user, incoming, client, { ...gateway, resumable });
 }

@@ -2,7 +2,11 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { HandOver, MAX_WAITING_CONNECTIONS, type Recipient } from "../../../src/app/runtime/hand-over.ts";
+import {
+  ConnectionDispatcher,
+  MAX_WAITING_CONNECTIONS,
+  type Recipient,
+} from "../../../src/app/runtime/connection-dispatcher.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 
 class FakeWorker implements Recipient {
@@ -19,7 +23,7 @@ class FakeWorker implements Recipient {
 let server: Server;
 let workers: FakeWorker[];
 let refused: number;
-let handOver: HandOver;
+let handOver: ConnectionDispatcher;
 const clients: Socket[] = [];
 
 beforeEach(async () => {
@@ -27,7 +31,7 @@ beforeEach(async () => {
   refused = 0;
   server = createServer({ pauseOnConnect: true });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  handOver = new HandOver({
+  handOver = new ConnectionDispatcher({
     recipients: () => workers,
     maxConnectionsPerAddress: 4,
     networkOf: (address) => address,

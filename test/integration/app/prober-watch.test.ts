@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import {
   MAX_SILENT_BEATS,
   PROBER_BEAT_MS,
-  ProberWatch,
+  ProberWatchdog,
   type Watched,
-} from "../../../src/app/runtime/prober-watch.ts";
+} from "../../../src/app/runtime/prober-watchdog.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -35,7 +35,7 @@ class FakeProber implements Watched {
 
 function start() {
   const hung: FakeProber[] = [];
-  const watch = new ProberWatch<FakeProber>({ onHung: (prober) => hung.push(prober) });
+  const watch = new ProberWatchdog<FakeProber>({ onHung: (prober) => hung.push(prober) });
   return { hung, watch };
 }
 

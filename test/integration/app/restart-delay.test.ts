@@ -3,9 +3,9 @@ import { RestartDelay, SETTLED_MS } from "../../../src/app/runtime/restart-delay
 
 it("a worker is started again at once, then later and later while it keeps dying, and at once after a long life", () => {
   const delay = new RestartDelay();
-  const afterShortLives = (count: number) => Array.from({ length: count }, () => delay.afterLifeOf(10));
+  const afterShortLives = (count: number) => Array.from({ length: count }, () => delay.nextBackoff(10));
   expect(afterShortLives(5)).toEqual([0, 100, 200, 400, 800]);
   expect(afterShortLives(20).at(-1)).toBe(30_000);
-  expect(delay.afterLifeOf(SETTLED_MS)).toBe(0);
+  expect(delay.nextBackoff(SETTLED_MS)).toBe(0);
   expect(afterShortLives(1)).toEqual([100]);
 });

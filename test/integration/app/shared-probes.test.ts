@@ -6,7 +6,7 @@ import { defaultLocateOptions } from "../../../src/cluster/locate.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
-import type { ProbeFinding } from "../../../src/probes/probe-update.ts";
+import type { ProbeUpdate } from "../../../src/probes/probe-update.ts";
 import { buildSharedProbes } from "../../../src/probes/shared-probes-component.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -50,7 +50,7 @@ upstreamProbes:
     store.replaceAll(parseManifests([{ name: "cluster.yaml", text: manifests(port) }]), new Date());
   readAgain();
   const reported: [string, boolean, string][] = [];
-  const shared: ProbeFinding[] = [];
+  const shared: ProbeUpdate[] = [];
   const log = () => {};
   const probes = buildSharedProbes(
     configuration,
@@ -67,7 +67,7 @@ upstreamProbes:
   return { store, readAgain, reported, shared, probes };
 }
 
-const dead = (kind: "node" | "gateway", name: string): ProbeFinding => ({
+const dead = (kind: "node" | "gateway", name: string): ProbeUpdate => ({
   kind,
   name,
   isHealthy: false,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Prober, SharedProbing } from "../../../src/app/runtime/shared-probing.ts";
-import type { ProbeFinding } from "../../../src/probes/probe-update.ts";
+import type { ProbeUpdate } from "../../../src/probes/probe-update.ts";
 
 class FakeWorker implements Prober {
   readySinceMs: number | undefined;
-  readonly learned: (readonly ProbeFinding[])[] = [];
+  readonly learned: (readonly ProbeUpdate[])[] = [];
   readonly named: boolean[] = [];
 
   constructor(readySinceMs: number | undefined) {
@@ -15,7 +15,7 @@ class FakeWorker implements Prober {
     return this.readySinceMs !== undefined;
   }
 
-  learn(findings: readonly ProbeFinding[]): void {
+  learn(findings: readonly ProbeUpdate[]): void {
     this.learned.push(findings);
   }
 
@@ -28,9 +28,9 @@ class FakeWorker implements Prober {
   }
 }
 
-const dead: ProbeFinding = { kind: "node", name: "node", isHealthy: false, reason: "refused" };
-const alive: ProbeFinding = { kind: "node", name: "node", isHealthy: true, reason: "" };
-const pod = (status: { phase: "Running" } | undefined): ProbeFinding => ({
+const dead: ProbeUpdate = { kind: "node", name: "node", isHealthy: false, reason: "refused" };
+const alive: ProbeUpdate = { kind: "node", name: "node", isHealthy: true, reason: "" };
+const pod = (status: { phase: "Running" } | undefined): ProbeUpdate => ({
   kind: "pod",
   namespace: "default",
   name: "web",

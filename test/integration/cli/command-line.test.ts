@@ -50,7 +50,7 @@ describe("sluice", () => {
     "explain",
     "check-config",
     "load",
-    "standin",
+    "fake-node",
   ])("%s: has --help, and refuses what it does not know with 2", async (name) => {
     const help = await sluice(name, "--help");
     expect(help).toMatchObject({ exitCode: 0, stderr: "" });
@@ -66,14 +66,14 @@ describe("sluice", () => {
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
     try {
-      const args = [builtProgram(), "standin", "--name", "node", "--port", `${port}`];
+      const args = [builtProgram(), "fake-node", "--name", "node", "--port", `${port}`];
       const { status, stderr } = await new Promise<{ status: unknown; stderr: string }>((resolve) => {
         execFile(process.execPath, args, (error, _stdout, stderr) =>
           resolve({ status: error?.code, stderr }),
         );
       });
       const problem = `listen EADDRINUSE: address already in use 127.0.0.1:${port}`;
-      expect([status, stderr]).toEqual([1, `sluice standin: ${problem}\n`]);
+      expect([status, stderr]).toEqual([1, `sluice "fake-node": ${problem}\n`]);
     } finally {
       taken.close();
     }

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createSelfSignedCertificate, type StandinNode } from "../../../src/fake-node/index.ts";
+import { createSelfSignedCertificate, type FakeNode } from "../../../src/fake-node/index.ts";
 import { type ClientStream, execPath, POD, SpdyClient, spdyUpgrade, startNode, textOf } from "./upgrade.ts";
 
-let node: StandinNode;
+let node: FakeNode;
 let directory: string;
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), "standin-"));
+  directory = mkdtempSync(join(tmpdir(), "fake-node-"));
   const containers = [
     { name: "main" },
     { name: "cat", command: ["sh", "-c", "while read line; do echo got:$line; echo err >&2; done; exit 9"] },

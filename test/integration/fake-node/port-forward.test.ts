@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { SpdySession } from "../../../protocols/spdy/index.ts";
 import { OPCODE, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
-import { createDemoPodServers, type DemoPodServers, type StandinNode } from "../../../src/fake-node/index.ts";
+import { createDemoPodServers, type DemoPodServers, type FakeNode } from "../../../src/fake-node/index.ts";
 import {
   type ClientStream,
   maskedFrame,
@@ -18,7 +18,7 @@ import {
 
 let servers: DemoPodServers;
 let deaf: Server;
-let node: StandinNode;
+let node: FakeNode;
 const deafSockets: Socket[] = [];
 const STALL_MS = 200;
 const BUFFER_BYTES = 256 * 1024;

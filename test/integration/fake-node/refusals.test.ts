@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { StandinNode } from "../../../src/fake-node/index.ts";
+import type { FakeNode } from "../../../src/fake-node/index.ts";
 import { rawExchange, startNode } from "./upgrade.ts";
 
-let declaring: StandinNode;
-let plain: StandinNode;
+let declaring: FakeNode;
+let plain: FakeNode;
 beforeAll(async () => {
   declaring = await startNode();
   plain = await startNode({ declaresWebSockets: false });

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { runStandinNode } from "../../../src/fake-node/index.ts";
+import { runFakeNode } from "../../../src/fake-node/index.ts";
 import { POD, SpdyClient, spdyUpgrade, textOf } from "./upgrade.ts";
 
 it("runs a node with servers in its pods, and leaves nothing listening", async () => {
   const { ports: _, ...pod } = POD;
-  const node = await runStandinNode({ name: "node-ws", declaresWebSockets: true, pods: [pod] });
+  const node = await runFakeNode({ name: "node-ws", declaresWebSockets: true, pods: [pod] });
   expect(node.declaredFeatures).toEqual(["ExtendWebSocketsToKubelet"]);
   const { socket, head } = await spdyUpgrade(node, "/portForward/default/web", "portforward.k8s.io");
   const client = new SpdyClient(socket, head);

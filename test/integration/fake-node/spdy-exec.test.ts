@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { StandinNode } from "../../../src/fake-node/index.ts";
+import type { FakeNode } from "../../../src/fake-node/index.ts";
 import { type ClientStream, execPath, SpdyClient, spdyUpgrade, startNode, textOf } from "./upgrade.ts";
 
-let node: StandinNode;
+let node: FakeNode;
 beforeAll(async () => {
   node = await startNode();
 });

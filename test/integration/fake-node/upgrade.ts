@@ -3,11 +3,7 @@ import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { SpdySession, type SpdyStream } from "../../../protocols/spdy/index.ts";
 import { MAX_FRAME_HEADER_BYTES, writeMaskedFrameHeader } from "../../../protocols/websocket/index.ts";
-import {
-  createStandinNode,
-  type StandinNode,
-  type StandinNodeOptions,
-} from "../../../src/fake-node/index.ts";
+import { createFakeNode, type FakeNode, type FakeNodeOptions } from "../../../src/fake-node/index.ts";
 
 export const POD = {
   namespace: "default",
@@ -18,8 +14,8 @@ export const POD = {
 };
 
 /** A plain HTTP node with one pod `web`. */
-export function startNode(options: Partial<StandinNodeOptions> = {}): Promise<StandinNode> {
-  return createStandinNode({ name: "node", declaresWebSockets: true, pods: [POD], ...options });
+export function startNode(options: Partial<FakeNodeOptions> = {}): Promise<FakeNode> {
+  return createFakeNode({ name: "node", declaresWebSockets: true, pods: [POD], ...options });
 }
 
 export function execPath(command: readonly string[], flags: string, container = "main"): string {
@@ -34,12 +30,12 @@ export interface Upgraded {
 }
 
 /** Opens a SPDY upgrade; rejects with the status and body of a refusal. */
-export function spdyUpgrade(node: StandinNode, path: string, protocol: string): Promise<Upgraded> {
+export function spdyUpgrade(node: FakeNode, path: string, protocol: string): Promise<Upgraded> {
   return upgrade(node, "POST", path, { Upgrade: "SPDY/3.1", "X-Stream-Protocol-Version": protocol });
 }
 
 /** The same for a WebSocket; `ws` takes no subprotocol with a slash in its name. */
-export function webSocketUpgrade(node: StandinNode, path: string, subprotocol: string): Promise<Upgraded> {
+export function webSocketUpgrade(node: FakeNode, path: string, subprotocol: string): Promise<Upgraded> {
   return upgrade(node, "GET", path, {
     Upgrade: "websocket",
     "Sec-WebSocket-Version": "13",
@@ -49,7 +45,7 @@ export function webSocketUpgrade(node: StandinNode, path: string, subprotocol: s
 }
 
 async function upgrade(
-  { address: host, port }: StandinNode,
+  { address: host, port }: FakeNode,
   method: string,
   path: string,
   headers: Record<string, string>,
@@ -74,7 +70,7 @@ export function maskedFrame(opcode: number, payload: Uint8Array): Buffer {
 }
 
 /** Sends raw bytes and collects everything until the node ends the connection. */
-export async function rawExchange(node: StandinNode, text: string): Promise<string> {
+export async function rawExchange(node: FakeNode, text: string): Promise<string> {
   const socket = connect(node.port, node.address);
   socket.end(text);
   return Buffer.concat(await socket.toArray()).toString("latin1");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
-import { lookAtCluster } from "../../../src/kubernetes/component.ts";
+import { snapshotCluster } from "../../../src/kubernetes/component.ts";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
 import { pod } from "./live.ts";
 
@@ -20,8 +20,8 @@ it("asks a live API for what a command is about, and for nothing else", async ()
     }),
     "gateway.json",
   );
-  const ofPod = await lookAtCluster(configuration, (live) => live.lookUp("default", "web"));
-  const ofNode = await lookAtCluster(configuration, (live) => live.lookUpNode("n"));
+  const ofPod = await snapshotCluster(configuration, (live) => live.lookUp("default", "web"));
+  const ofNode = await snapshotCluster(configuration, (live) => live.lookUpNode("n"));
   expect([ofPod.listPods().length, ofPod.listNodes().length, ofNode.listNodes().length]).toEqual([1, 1, 1]);
   expect(server.requests.map(({ path: asked }) => asked)).toEqual([
     "/api/v1/namespaces/default/pods/web",
@@ -29,7 +29,7 @@ it("asks a live API for what a command is about, and for nothing else", async ()
     "/api/v1/nodes/n",
   ]);
   await server.stop();
-  await expect(lookAtCluster(configuration, (live) => live.lookUpNode("n"))).rejects.toMatchObject({
+  await expect(snapshotCluster(configuration, (live) => live.lookUpNode("n"))).rejects.toMatchObject({
     code: 503,
   });
   await rm(folder, { recursive: true });

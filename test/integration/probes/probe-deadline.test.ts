@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
+import { cancellationFor } from "../../../src/probes/cancellation-for.ts";
 import { ProbeDeadline } from "../../../src/probes/probe-deadline.ts";
-import { runningUnder } from "../../../src/probes/running-under.ts";
 import { probe } from "./probe.ts";
 
 describe("a probe's time limit", () => {
@@ -23,7 +23,7 @@ describe("a probe's time limit", () => {
 
   it("a deadline that was ended does not end again", async () => {
     const controller = new AbortController();
-    const deadline = new ProbeDeadline(1, runningUnder(controller.signal));
+    const deadline = new ProbeDeadline(1, cancellationFor(controller.signal));
     deadline.end();
     controller.abort();
     await new Promise((resolve) => setTimeout(resolve, 10));

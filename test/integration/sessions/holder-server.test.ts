@@ -9,8 +9,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../../protocols/resume/index.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
-import { callerLine, createHolderServer } from "../../../src/sessions/resumption/holder-server.ts";
-import { SessionHolder } from "../../../src/sessions/resumption/session-holder.ts";
+import { callerLine, createHolderServer } from "../../../src/sessions/resumption/owner-server.ts";
+import { SessionOwner } from "../../../src/sessions/resumption/session-owner.ts";
 
 const USER = { name: "Jörg", uid: "1", groups: ["dev"], extra: {} };
 const RESUMPTION = encodeResumption({
@@ -22,11 +22,11 @@ const RESUMPTION = encodeResumption({
 
 describe("the server that other processes ask for a session", () => {
   let folder: string;
-  let holder: SessionHolder;
+  let holder: SessionOwner;
   let server: Server;
   beforeEach(async () => {
     folder = mkdtempSync(path.join(tmpdir(), "sluice-holder-"));
-    holder = new SessionHolder(folder);
+    holder = new SessionOwner(folder);
     const logger = createLogger({ level: "debug", destination: { write: () => {} } });
     const timeouts = { lingerIdleMs: 1_000, lingerMaxMs: 1_000 } as Parameters<
       typeof createHolderServer
@@ -80,7 +80,7 @@ describe("the server that other processes ask for a session", () => {
 
 describe("a holder's sessions", () => {
   it("are named 16 bytes, by which each holder knows its own and finds the others'", () => {
-    const [one, other] = [new SessionHolder("/folder"), new SessionHolder("/folder")];
+    const [one, other] = [new SessionOwner("/folder"), new SessionOwner("/folder")];
     const session = one.newSession();
     expect(session).toMatch(/^[\w-]{22}$/);
     expect(Buffer.from(session, "base64url").toString("base64url")).toBe(session);

@@ -163,7 +163,7 @@ describe("docker-compose.yml", () => {
         "--pod",
         `default/${pod}`,
       ];
-      expect(command.slice(0, 9)).toEqual(["standin", ...flags]);
+      expect(command.slice(0, 9)).toEqual(["fake-node", ...flags]);
       expect(command.includes("--declare-websockets")).toBe(features.length > 0);
     }
     expect(textOf("deploy/examples/nginx.conf")).toContain(`server gateway:${listeners.apiServer.port};`);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { described, KnownProbes } from "../../../src/probes/threads/described-probe.ts";
+import { described, KnownProbes } from "../../../src/probes/threads/serialized-probe.ts";
 
 const TARGET = { host: "10.0.0.1", containerPorts: [{ name: "web", containerPort: 80 }], name: "pod:main" };
 const GATES = { H2CContainerProbe: true, GRPCContainerProbeTLS: true };

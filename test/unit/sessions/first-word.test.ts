@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type FirstWord, FirstWordWatch } from "../../../src/sessions/carriers/first-word.ts";
+import {
+  FirstMessageObserver,
+  type FirstWord,
+} from "../../../src/sessions/carriers/first-message-observer.ts";
 
 const frame = (payload: Uint8Array, opcode = 0x82): Buffer => {
   const length =
@@ -15,7 +18,7 @@ const status = (fields: object): Buffer => message(3, JSON.stringify(fields));
 /** What is said of these bytes, when they come in parts of this size. */
 function heard(bytes: Uint8Array, partBytes = bytes.byteLength): { words: FirstWord[]; isDone: boolean } {
   const words: FirstWord[] = [];
-  const watch = new FirstWordWatch((word) => words.push(word));
+  const watch = new FirstMessageObserver((word) => words.push(word));
   let isDone = false;
   for (let at = 0; at < bytes.byteLength && !isDone; at += partBytes) {
     isDone = watch.see(bytes.subarray(at, at + partBytes));

@@ -1,8 +1,8 @@
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { Leg } from "../../../net/leg.ts";
+import { CloseTimeout } from "../close-timeout.ts";
 import { type Conclusion, failedBy } from "../command-result.ts";
-import { OverdueEnd } from "../overdue-end.ts";
 import { reportEnd } from "../report-end.ts";
 import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
@@ -31,7 +31,7 @@ export class CommandBridge implements StreamingSession {
   readonly #upstream: V5Upstream;
   readonly traffic: Traffic;
   readonly #limits: SessionLimits;
-  readonly #overdueEnd = new OverdueEnd();
+  readonly #overdueEnd = new CloseTimeout();
   readonly #startedMs: number;
   readonly #hasTerminal: boolean;
   readonly #upstreamLeg: Leg;

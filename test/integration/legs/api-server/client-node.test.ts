@@ -1,11 +1,7 @@
 import { PassThrough } from "node:stream";
 import { Attach, Exec, KubeConfig, PortForward, type V1Status } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createSelfSignedCertificate,
-  runStandinNode,
-  type StandinNode,
-} from "../../../../src/fake-node/index.ts";
+import { createSelfSignedCertificate, type FakeNode, runFakeNode } from "../../../../src/fake-node/index.ts";
 import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 
 /** The official JavaScript client: WebSocket v5 to v1 for commands, the legacy WebSocket form for port-forward. */
@@ -13,14 +9,14 @@ describe.each([
   { node: "a node that speaks SPDY", declaresWebSockets: false },
   { node: "a node that declares WebSockets", declaresWebSockets: true },
 ])("@kubernetes/client-node through $node", ({ declaresWebSockets }) => {
-  let node: StandinNode;
+  let node: FakeNode;
   let gateway: TestGateway;
   const config = new KubeConfig();
 
   beforeAll(async () => {
     const tls = await createSelfSignedCertificate();
     const command = ["/bin/sh", "-c", "exec cat"];
-    node = await runStandinNode({
+    node = await runFakeNode({
       name: "node",
       declaresWebSockets,
       tls,

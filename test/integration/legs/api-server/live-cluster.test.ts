@@ -4,11 +4,7 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { CoreV1Api, Exec, KubeConfig, Log, type V1Status, Watch } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createSelfSignedCertificate,
-  runStandinNode,
-  type StandinNode,
-} from "../../../../src/fake-node/index.ts";
+import { createSelfSignedCertificate, type FakeNode, runFakeNode } from "../../../../src/fake-node/index.ts";
 import type { Caller } from "../../../support/api-server/callers.ts";
 import { resourceOfKind } from "../../../support/api-server/resources.ts";
 import { TestApiServer } from "../../../support/api-server/test-api-server.ts";
@@ -27,7 +23,7 @@ describe.each([
   const tokens: Record<string, Caller> = { [GATEWAY_TOKEN]: { username: "sluice", groups: [] } };
   const config = new KubeConfig();
   let folder: string;
-  let node: StandinNode;
+  let node: FakeNode;
   let server: TestApiServer;
   let gateway: TestGateway;
   let api: CoreV1Api;
@@ -50,7 +46,7 @@ describe.each([
     folder = await mkdtemp(path.join(tmpdir(), "sluice-live-gateway-"));
     const nodeTls = await createSelfSignedCertificate();
     const command = ["/bin/sh", "-c", "exec cat"];
-    node = await runStandinNode({
+    node = await runFakeNode({
       name: "node",
       declaresWebSockets: true,
       tls: nodeTls,

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
+  createFakeNode,
   createSelfSignedCertificate,
-  createStandinNode,
-  type StandinNode,
+  type FakeNode,
 } from "../../../../src/fake-node/index.ts";
 import { startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { type ClientBehaviour, type PacedResult, runPacedCommand } from "../../../support/paced-command.ts";
@@ -87,7 +87,7 @@ describe.each(["https", "http"] as const)("over %s", (scheme) => {
 });
 
 interface Bed {
-  readonly nodes: readonly StandinNode[];
+  readonly nodes: readonly FakeNode[];
   routeTo(pod: Cell["pod"]): { gatewayUrl: string; token: string; pod: string };
   countTranslated(): Promise<number>;
   close(): Promise<void>;
@@ -98,7 +98,7 @@ function startBed(scheme: "https" | "http"): Promise<Bed> {
   return scheme === "https" ? startTlsBed() : startPlainBed();
 }
 
-async function startNodes(tls?: { certPem: string; keyPem: string }): Promise<[StandinNode, StandinNode]> {
+async function startNodes(tls?: { certPem: string; keyPem: string }): Promise<[FakeNode, FakeNode]> {
   const containers = [{ name: "main" }];
   const podNamed = (name: string) => ({
     namespace: "default",
@@ -108,7 +108,7 @@ async function startNodes(tls?: { certPem: string; keyPem: string }): Promise<[S
     ports: new Map(),
   });
   const startOne = (name: string, declaresWebSockets: boolean, podName: string) =>
-    createStandinNode({
+    createFakeNode({
       name,
       declaresWebSockets,
       pods: [podNamed(podName), podNamed("web")],

@@ -1,9 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createSelfSignedCertificate,
-  runStandinNode,
-  type StandinNode,
-} from "../../../../src/fake-node/index.ts";
+import { createSelfSignedCertificate, type FakeNode, runFakeNode } from "../../../../src/fake-node/index.ts";
 import { connectHttp2 } from "../../../support/http2-client.ts";
 import {
   type SeededSession,
@@ -43,14 +39,14 @@ const paths: readonly (readonly [Protocol, PodName, way: string])[] = [
 ];
 
 describe.each(["https", "http"] as const)("sessions over %s on both legs", (scheme) => {
-  let nodes: readonly StandinNode[] = [];
+  let nodes: readonly FakeNode[] = [];
   let gateway: TestGateway;
 
   beforeAll(async () => {
     const tls = scheme === "https" ? await createSelfSignedCertificate() : undefined;
     nodes = await Promise.all(
       Object.entries(PODS).map(([pod, name]) =>
-        runStandinNode({
+        runFakeNode({
           name,
           declaresWebSockets: pod !== "web-spdy",
           pods: [{ namespace: "default", name: pod, uid: pod, containers: [{ name: "main" }] }],

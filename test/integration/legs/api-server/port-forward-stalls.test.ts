@@ -1,11 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createDemoPodServers,
-  createStandinNode,
-  type StandinNode,
-} from "../../../../src/fake-node/index.ts";
+import { createDemoPodServers, createFakeNode, type FakeNode } from "../../../../src/fake-node/index.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { TunnelClient, type TunnelStream } from "../../../support/tunnel-client.ts";
 
@@ -22,7 +18,7 @@ const FLOOD_BYTES = 64 * MIB;
 describe.each(["node-spdy", "node-ws"])("a forwarded stream whose target does not read, on %s", (name) => {
   let servers: Awaited<ReturnType<typeof createDemoPodServers>>;
   let deaf: Server;
-  let node: StandinNode;
+  let node: FakeNode;
   let harness: GatewayHarness;
   const deafSockets: Socket[] = [];
 
@@ -35,7 +31,7 @@ describe.each(["node-spdy", "node-ws"])("a forwarded stream whose target does no
     deaf.listen(0, "127.0.0.1");
     await once(deaf, "listening");
     const ports = new Map([...servers.ports, [DEAF_PORT, (deaf.address() as AddressInfo).port]]);
-    node = await createStandinNode({
+    node = await createFakeNode({
       name,
       declaresWebSockets: name === "node-ws",
       pods: [{ namespace: "default", name: "web", uid: "u1", containers: [{ name: "main" }], ports }],

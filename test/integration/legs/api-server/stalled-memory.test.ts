@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import {
+  createFakeNode,
   createSelfSignedCertificate,
-  createStandinNode,
-  type StandinNode,
+  type FakeNode,
 } from "../../../../src/fake-node/index.ts";
 import { type GatewayProcess, startGatewayProcess } from "../../../support/gateway-process.ts";
 import { untilStill } from "../../../support/still.ts";
@@ -27,7 +27,7 @@ describe.skipIf(!existsSync("/proc/self/status"))(
   "memory that stalled sessions hold",
   { timeout: 120_000 },
   () => {
-    let node: StandinNode;
+    let node: FakeNode;
     let gateway: GatewayProcess;
     const sockets: WebSocket[] = [];
 
@@ -41,7 +41,7 @@ describe.skipIf(!existsSync("/proc/self/status"))(
         containers: [{ name: "main" }],
         ports: new Map(),
       };
-      node = await createStandinNode({
+      node = await createFakeNode({
         name: "node",
         declaresWebSockets: false,
         pods: [pod],

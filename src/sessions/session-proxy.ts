@@ -6,8 +6,9 @@ import { chosenStreamProtocol, type SwitchedUpgrade } from "../legs/api-server/d
 import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
 import type { Leg } from "../net/leg.ts";
 import { isRuntimeUnreached } from "../nodes/refused-path.ts";
+import { startBridge } from "./bridge-proxy.ts";
 import { ForwardEndObserver } from "./carriers/end-observer.ts";
-import { FirstWordWatch } from "./carriers/first-word.ts";
+import { FirstMessageObserver } from "./carriers/first-message-observer.ts";
 import { PortGuard } from "./carriers/port-guard.ts";
 import { Relay, type RelayGuards } from "./carriers/relay.ts";
 import type { SessionContext, StreamingSession } from "./carriers/session.ts";
@@ -15,13 +16,12 @@ import { StatusGuard } from "./carriers/status-guard.ts";
 import { Translator } from "./carriers/translator.ts";
 import { Tunnel } from "./carriers/tunnel.ts";
 import { WebSocketEndObserver } from "./carriers/websocket-end-observer.ts";
-import { startBridge } from "./carry-bridge.ts";
 import type { SessionRunContext } from "./context.ts";
-import type { AskedNode } from "./negotiate-upgrade.ts";
+import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
 import { planAfter, webSocketPathOf } from "./plan.ts";
 
 /** Both sides have agreed: answers the client's upgrade and carries the bytes, by the plan. */
-export interface Carrier {
+export interface SessionProxy {
   /** The lines of the client's 101. */
   readonly headers: HeaderList;
   readonly statusMessage?: string;
@@ -29,13 +29,13 @@ export interface Carrier {
 }
 
 /** A node that switched. */
-export type AgreedNode = AskedNode & { readonly response: SwitchedUpgrade };
+export type AgreedNode = UpstreamHandshake & { readonly response: SwitchedUpgrade };
 
 /** Throws a StatusError, and closes the node's connection, when the node chose something that cannot be carried. */
-export function carrierFor(
+export function sessionProxyFor(
   { prepared, handshake, kubeletRequest, response }: AgreedNode,
   gateway: SessionRunContext,
-): Carrier {
+): SessionProxy {
   const { limits } = gateway;
   const upstream: Leg = { socket: response.socket, head: response.head };
   const webSocketLimits = {
@@ -135,7 +135,7 @@ function endObserversFor(
 function firstWordWatchFor(
   { plan, request, target }: PreparedStreaming,
   { nodes, logger }: SessionRunContext,
-): FirstWordWatch | undefined {
+): FirstMessageObserver | undefined {
   if (planAfter(plan, request.subresource) === undefined) return undefined;
   const path = webSocketPathOf(request.subresource);
   if (path === "tunnel") {
@@ -143,7 +143,7 @@ function firstWordWatchFor(
     nodes.recordSuccess(target.node, path);
     return undefined;
   }
-  return new FirstWordWatch((word) => {
+  return new FirstMessageObserver((word) => {
     if (word.kind === "failure" && isRuntimeUnreached(word.text)) {
       nodes.recordFailure(target.node, path, "failed-after-upgrade");
       logger.warn(

@@ -2,14 +2,14 @@ import type { ProbeHandler } from "../../api/probe-objects.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 
 /** What `runProbe` takes, as far as it can be sent. Never an exec probe. */
-export interface DescribedProbe {
+export interface SerializedProbe {
   readonly handler: ProbeHandler;
   readonly target: Pick<ProbeTarget, "host" | "containerPorts" | "name">;
   readonly options: Pick<ProbeOptions, "timeoutMs" | "userAgentVersion" | "gates">;
 }
 
 /** What was said of a handler last. It belongs to one container, whose probe is the same until the pod has another address. */
-const said = new WeakMap<ProbeHandler, { readonly probe: DescribedProbe; readonly text: string }>();
+const said = new WeakMap<ProbeHandler, { readonly probe: SerializedProbe; readonly text: string }>();
 
 /** A probe as a text, which is made once. Handlers, ports and gates are never changed. */
 export function described(handler: ProbeHandler, target: ProbeTarget, options: ProbeOptions): string {
@@ -17,7 +17,7 @@ export function described(handler: ProbeHandler, target: ProbeTarget, options: P
   if (known !== undefined && isSame(known.probe, target, options)) return known.text;
   const { host, containerPorts, name } = target;
   const { timeoutMs, userAgentVersion, gates } = options;
-  const probe: DescribedProbe = {
+  const probe: SerializedProbe = {
     handler,
     target: { host, containerPorts, name },
     options: { timeoutMs, userAgentVersion, gates },
@@ -27,7 +27,7 @@ export function described(handler: ProbeHandler, target: ProbeTarget, options: P
   return text;
 }
 
-function isSame(before: DescribedProbe, target: ProbeTarget, options: ProbeOptions): boolean {
+function isSame(before: SerializedProbe, target: ProbeTarget, options: ProbeOptions): boolean {
   const ports = before.target.containerPorts;
   return (
     before.target.host === target.host &&
@@ -45,17 +45,17 @@ export const MAX_KNOWN_PROBES = 20_000;
 /** Texts that were read already. With more of them than it may keep it begins anew. */
 export class KnownProbes {
   readonly #maxProbes: number;
-  readonly #probes = new Map<string, DescribedProbe>();
+  readonly #probes = new Map<string, SerializedProbe>();
 
   constructor(maxProbes: number = MAX_KNOWN_PROBES) {
     this.#maxProbes = maxProbes;
   }
 
   /** The same object for the same text, as long as it is known. */
-  read(text: string): DescribedProbe {
+  read(text: string): SerializedProbe {
     const known = this.#probes.get(text);
     if (known !== undefined) return known;
-    const probe = JSON.parse(text) as DescribedProbe;
+    const probe = JSON.parse(text) as SerializedProbe;
     if (this.#probes.size >= this.#maxProbes) this.#probes.clear();
     this.#probes.set(text, probe);
     return probe;

@@ -17,7 +17,7 @@ import { Relay } from "../carriers/relay.ts";
 import type { GatewayContext } from "../context.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
 import type { PendingClient } from "../pending-client.ts";
-import { callerLine } from "./holder-server.ts";
+import { callerLine } from "./owner-server.ts";
 import type { ResumableSessions } from "./resumable-sessions.ts";
 
 /** What passing a resumption on needs of the gateway. */
@@ -33,7 +33,7 @@ export type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessio
  * `key`: the client's Sec-WebSocket-Key. Throws StatusError: the holder's, 410 where it is gone, 503 where it does not answer; and
  * UpstreamError "aborted" when the client left meanwhile.
  */
-export async function resumeElsewhere(
+export async function proxyResume(
   socketPath: string,
   resumption: Resumption,
   key: string,

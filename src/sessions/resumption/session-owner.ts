@@ -10,7 +10,7 @@ const HOLDER_CHARACTERS = 8;
  * One of several processes that are one gateway, as the holder of resumable sessions. Each session's name begins with its holder's,
  * so that whichever process gets a resumption knows whom to ask. Neither is a secret: the proof of a resumption is.
  */
-export class SessionHolder {
+export class SessionOwner {
   readonly #name = randomBytes(HOLDER_BYTES).toString("base64url");
   readonly #folder: string;
 

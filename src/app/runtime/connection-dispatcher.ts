@@ -6,11 +6,11 @@ export interface Recipient {
   /** Takes no connections while it starts or after it died. */
   readonly isTaking: boolean;
   readonly sessions: number;
-  /** The socket stays open here as well, until the worker has it: see `HandOver.received`. `onLost`: it cannot be sent. */
+  /** The socket stays open here as well, until the worker has it: see `ConnectionDispatcher.received`. `onLost`: it cannot be sent. */
   take(name: string, id: number, socket: Socket, onLost: () => void): void;
 }
 
-export interface HandOverOptions {
+export interface ConnectionDispatcherOptions {
   readonly recipients: () => readonly Recipient[];
   /** Connections of one address at once, over all workers and of one listener. */
   readonly maxConnectionsPerAddress: number;
@@ -41,8 +41,8 @@ export const MAX_WAITING_CONNECTIONS = 1_024;
  * one that got none for the longest time. Neither the kernel nor node:cluster looks at that: with two workers and clients that open a
  * connection for a question and one for the session, turns would give all sessions to the same one.
  */
-export class HandOver {
-  readonly #options: HandOverOptions;
+export class ConnectionDispatcher {
+  readonly #options: ConnectionDispatcherOptions;
   readonly #handed = new Map<number, Handed>();
   readonly #openOf = new Map<Recipient, number>();
   readonly #countOf = new Map<string, number>();
@@ -50,7 +50,7 @@ export class HandOver {
   readonly #lastTurn = new Map<Recipient, number>();
   #lastId = 0;
 
-  constructor(options: HandOverOptions) {
+  constructor(options: ConnectionDispatcherOptions) {
     this.#options = options;
   }
 

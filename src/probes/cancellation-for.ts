@@ -15,7 +15,7 @@ const running = new WeakMap<AbortSignal, SignalledRuns>();
  * What runs under a signal and is cancelled when it aborts; members come and go. A worker has one signal for all its probes: listening
  * once is enough, and adding and taking away a listener for each probe is not cheap.
  */
-export function runningUnder(signal: AbortSignal): Cancellation {
+export function cancellationFor(signal: AbortSignal): Cancellation {
   const known = running.get(signal);
   if (known !== undefined) return known;
   const runs = new SignalledRuns(signal);

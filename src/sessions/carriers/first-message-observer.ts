@@ -16,7 +16,7 @@ const MAX_WATCHED_BYTES = 64 * 1024;
  *
  * It changes nothing, looks at copies of the first bytes only, and gives up on what it does not understand.
  */
-export class FirstWordWatch {
+export class FirstMessageObserver {
   readonly #onWord: (word: FirstWord) => void;
   readonly #decoder: WebSocketFrameDecoder;
   #watchedBytes = 0;

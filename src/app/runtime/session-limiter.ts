@@ -9,7 +9,7 @@ interface Place {
 }
 
 /** The places of all workers' sessions, so that bounds hold for the gateway and not for each of its processes. */
-export class SharedPlaces {
+export class SessionLimiter {
   readonly #maxSessions: number;
   readonly #quotas: SessionQuotas;
   readonly #places = new Map<number, Place>();
@@ -28,7 +28,7 @@ export class SharedPlaces {
     return this.#places.size;
   }
 
-  take(worker: object, user: string, namespace: string): PlaceAnswer {
+  acquire(worker: object, user: string, namespace: string): PlaceAnswer {
     if (this.#places.size >= this.#maxSessions) {
       return { refusal: "too many streaming sessions, please try again later" };
     }
@@ -43,13 +43,13 @@ export class SharedPlaces {
     }
   }
 
-  giveBack(place: number): void {
+  release(place: number): void {
     this.#places.get(place)?.giveBack();
     this.#places.delete(place);
   }
 
   /** A worker is gone, and its sessions with it. */
   giveBackAllOf(worker: object): void {
-    for (const [place, { worker: holder }] of this.#places) if (holder === worker) this.giveBack(place);
+    for (const [place, { worker: holder }] of this.#places) if (holder === worker) this.release(place);
   }
 }

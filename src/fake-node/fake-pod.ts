@@ -1,4 +1,4 @@
-export interface StandinContainer {
+export interface FakeContainer {
   readonly name: string;
   /** A process that runs from the node's start; `attach` joins it. Without one, attach finds a silent container. */
   readonly command?: readonly string[];
@@ -8,11 +8,11 @@ export interface StandinContainer {
   readonly stdinOnce?: boolean;
 }
 
-export interface StandinPod {
+export interface FakePod {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  readonly containers: readonly StandinContainer[];
+  readonly containers: readonly FakeContainer[];
   /** Ports as seen inside the pod, and the loopback ports where they really are. */
   readonly ports: ReadonlyMap<number, number>;
 }

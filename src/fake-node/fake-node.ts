@@ -6,23 +6,23 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { SessionClock } from "../net/session-clock.ts";
-import { defaultStandinLimits, type StandinLimits } from "./limits.ts";
+import type { FakePod } from "./fake-pod.ts";
+import { defaultFakeNodeLimits, type FakeNodeLimits } from "./limits.ts";
 import { type Refusal, refuseUpgrade, respond, textRefusal } from "./refusal.ts";
 import { RunningPod } from "./running-pod.ts";
 import { decide, type ServingNode } from "./serve-request.ts";
 import type { LiveSession } from "./serving-context.ts";
-import type { StandinPod } from "./standin-pod.ts";
 
 /** The feature with which a kubelet says that it takes WebSocket v5 and the tunnel itself (KEP-4006). */
 const EXTEND_WEBSOCKETS = "ExtendWebSocketsToKubelet";
 const MAX_TICK_MS = 1_000;
 
-export interface StandinNodeOptions {
+export interface FakeNodeOptions {
   readonly name: string;
   readonly declaresWebSockets: boolean;
   /** As if a hop in front let nothing pass but WebSocket v5 and the tunnel. Default false. */
   readonly refusesOtherProtocols?: boolean;
-  readonly pods: readonly StandinPod[];
+  readonly pods: readonly FakePod[];
   /** Default 127.0.0.1. The node runs commands on this machine for whoever may connect. */
   readonly address?: string;
   /** Default 0: any free port. */
@@ -31,10 +31,10 @@ export interface StandinNodeOptions {
   readonly tls?: { readonly certPem: string; readonly keyPem: string; readonly clientCaPem?: string };
   /** With it, or with `tls.clientCaPem`, a request without the token and without such a certificate is answered 401. */
   readonly bearerToken?: string;
-  readonly limits?: Partial<StandinLimits>;
+  readonly limits?: Partial<FakeNodeLimits>;
 }
 
-export interface StandinNode {
+export interface FakeNode {
   readonly name: string;
   readonly address: string;
   readonly port: number;
@@ -47,8 +47,8 @@ export interface StandinNode {
 }
 
 /** Starts a node as a kubelet with a container runtime behind it would be seen. Resolves when it listens. */
-export async function createStandinNode(options: StandinNodeOptions): Promise<StandinNode> {
-  const limits = { ...defaultStandinLimits, ...options.limits };
+export async function createFakeNode(options: FakeNodeOptions): Promise<FakeNode> {
+  const limits = { ...defaultFakeNodeLimits, ...options.limits };
   const pods = new Map(options.pods.map((pod) => [`${pod.namespace}/${pod.name}`, new RunningPod(pod)]));
   const sessions = new Set<LiveSession>();
   const shortestMs = Math.min(limits.streamCreationTimeoutMs, limits.streamStallTimeoutMs);
@@ -90,7 +90,7 @@ export async function createStandinNode(options: StandinNodeOptions): Promise<St
   };
 }
 
-function listen(options: StandinNodeOptions, node: ServingNode, upgraded: Set<Duplex>): Server {
+function listen(options: FakeNodeOptions, node: ServingNode, upgraded: Set<Duplex>): Server {
   const server = createServer(options);
   const refusalOf = (request: IncomingMessage): Refusal | undefined =>
     isAuthenticated(request, options) ? undefined : textRefusal(401, "Unauthorized");
@@ -116,7 +116,7 @@ function listen(options: StandinNodeOptions, node: ServingNode, upgraded: Set<Du
   return server;
 }
 
-function createServer({ tls }: StandinNodeOptions): Server {
+function createServer({ tls }: FakeNodeOptions): Server {
   if (tls === undefined) return createHttpServer();
   const { certPem: cert, keyPem: key, clientCaPem } = tls;
   return createHttpsServer({
@@ -129,7 +129,7 @@ function createServer({ tls }: StandinNodeOptions): Server {
   });
 }
 
-function isAuthenticated(request: IncomingMessage, { bearerToken, tls }: StandinNodeOptions): boolean {
+function isAuthenticated(request: IncomingMessage, { bearerToken, tls }: FakeNodeOptions): boolean {
   if (bearerToken === undefined && tls?.clientCaPem === undefined) return true;
   if (request.socket instanceof TLSSocket && request.socket.authorized) return true;
   const given = /^Bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1];

@@ -20,7 +20,7 @@ export interface ProberWatchOptions<Prober extends Watched> {
  * Watches the one worker that probes for all: its loop may stand still while its process lives. Beats are counted, and not time: where all
  * processes stood still, nobody was silent.
  */
-export class ProberWatch<Prober extends Watched> {
+export class ProberWatchdog<Prober extends Watched> {
   readonly #options: ProberWatchOptions<Prober>;
   #timer: NodeJS.Timeout | undefined;
 

@@ -15,7 +15,7 @@ export interface LastWordOptions {
 }
 
 /** What goes on the error stream at the end; empty for success in the text versions. */
-export function lastWord(exit: CommandExit, options: LastWordOptions): Uint8Array {
+export function failureFrame(exit: CommandExit, options: LastWordOptions): Uint8Array {
   const isTranslated = specOf(options.version).hasClose;
   if (exit.type === "failed") {
     const deed = options.subresource === "exec" ? "executing command in" : "attaching to";

@@ -1,26 +1,26 @@
 import { createDemoPodServers, type DemoPodServers } from "./demo-pod-servers.ts";
-import { createStandinNode, type StandinNode, type StandinNodeOptions } from "./standin-node.ts";
-import type { StandinPod } from "./standin-pod.ts";
+import { createFakeNode, type FakeNode, type FakeNodeOptions } from "./fake-node.ts";
+import type { FakePod } from "./fake-pod.ts";
 
-export interface RunStandinNodeOptions extends Omit<StandinNodeOptions, "pods"> {
+export interface RunFakeNodeOptions extends Omit<FakeNodeOptions, "pods"> {
   /** Each gets an HTTP server on its port 80 and TCP echo on port 7. */
-  readonly pods: readonly Omit<StandinPod, "ports">[];
+  readonly pods: readonly Omit<FakePod, "ports">[];
 }
 
 /** A node together with what listens in its pods: all that a process of its own needs. `close` ends both. */
-export async function runStandinNode(options: RunStandinNodeOptions): Promise<StandinNode> {
+export async function runFakeNode(options: RunFakeNodeOptions): Promise<FakeNode> {
   const servers: DemoPodServers[] = [];
   const closeServers = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.close()));
   };
   try {
-    const pods: StandinPod[] = [];
+    const pods: FakePod[] = [];
     for (const pod of options.pods) {
       const server = await createDemoPodServers(pod.name);
       servers.push(server);
       pods.push({ ...pod, ports: server.ports });
     }
-    const node = await createStandinNode({ ...options, pods });
+    const node = await createFakeNode({ ...options, pods });
     return {
       name: node.name,
       address: node.address,

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { createSelfSignedCertificate, runStandinNode } from "../fake-node/index.ts";
+import { createSelfSignedCertificate, runFakeNode } from "../fake-node/index.ts";
 import { helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { parseListenPort } from "./loopback.ts";
 import { UsageError } from "./usage-error.ts";
 
-const HELP = helpText("sluice standin --name NAME [flags]", [
+const HELP = helpText("sluice fake-node --name NAME [flags]", [
   ["--name NAME", "the node's name"],
   ["--address ADDR", "where to listen (127.0.0.1); it runs commands here for whoever may connect"],
   ["--port PORT", "0 is any free one (10250)"],
@@ -12,7 +12,7 @@ const HELP = helpText("sluice standin --name NAME [flags]", [
   ["--pod NAMESPACE/NAME", "a pod on it, with container `main` (default/web); may be repeated"],
 ]);
 
-/** One stand-in node with a self-signed certificate, until SIGTERM or Ctrl-C: for compositions and tests. */
+/** One fake node with a self-signed certificate, until SIGTERM or Ctrl-C: for compositions and tests. */
 export async function run(args: string[]): Promise<number> {
   const { values } = parseFlags({
     args,
@@ -32,7 +32,7 @@ export async function run(args: string[]): Promise<number> {
   const { name, address, port, pod } = values;
   if (name === undefined) throw new UsageError(`--name NAME is required\n\n${HELP}`);
   const stopped = terminationSignal();
-  const node = await runStandinNode({
+  const node = await runFakeNode({
     name,
     address,
     port: parseListenPort(port),

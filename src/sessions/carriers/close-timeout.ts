@@ -2,7 +2,7 @@
 const AFTER_STATUS_MS = 10_000;
 
 /** Watches for an upstream that has said how its command ended, and then does not end the session. */
-export class OverdueEnd {
+export class CloseTimeout {
   #sinceMs = Number.POSITIVE_INFINITY;
   #seenBytes = 0;
 

@@ -1,7 +1,7 @@
 import type { Server, Socket } from "node:net";
 import { tooManyRequests } from "../../api/status.ts";
 import type { LastGoodManifests } from "../../cluster/manifest-source.ts";
-import type { ProbeFinding } from "../../probes/probe-update.ts";
+import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
 import { lastGoodManifests } from "./kept-manifests.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
@@ -12,7 +12,7 @@ const KEEP_ALIVE_DELAY_MS = 30_000;
 const RETRY_AFTER_SECONDS = 10;
 
 /** What a worker has from its primary: connections, places for sessions, and somewhere to write the audit log. */
-export class WorkerSide {
+export class PrimaryClient {
   readonly #link: Link<WorkerCalls, PrimaryCalls>;
   readonly #servers = new Map<string, Server>();
   #closed: number[] = [];
@@ -30,12 +30,12 @@ export class WorkerSide {
   /** The server gets the connections that the primary accepts there. Rejects when the primary can not listen. */
   async listen(server: Server, name: string, where: BoundAddress): Promise<BoundAddress> {
     this.#servers.set(name, server);
-    return this.#link.ask("listen", { name, ...where });
+    return this.#link.request("listen", { name, ...where });
   }
 
   /** Throws StatusError 429, as a count of this process would. */
   async takePlace(user: string, namespace: string): Promise<() => void> {
-    const answer = await this.#link.ask("takePlace", { user, namespace });
+    const answer = await this.#link.request("takePlace", { user, namespace });
     if ("refusal" in answer) throw tooManyRequests(answer.refusal, RETRY_AFTER_SECONDS);
     let isHeld = true;
     this.#sessions += 1;
@@ -44,28 +44,28 @@ export class WorkerSide {
       if (!isHeld) return;
       isHeld = false;
       this.#sessions -= 1;
-      this.#link.tell("giveBack", answer.place);
+      this.#link.notify("giveBack", answer.place);
       this.#reportSoon();
     };
   }
 
   /** Resolves when the primary has stored them, rejects when it could not. */
   writeAudit(lines: readonly string[]): Promise<void> {
-    return this.#link.ask("audit", lines);
+    return this.#link.request("audit", lines);
   }
 
   /** The primary keeps manifests that were right for workers that start while they are wrong. */
   get lastGoodManifests(): LastGoodManifests {
     return lastGoodManifests({
-      wants: (digest) => this.#link.ask("wantsManifests", digest),
-      keep: (files) => this.#link.tell("keepManifests", files),
-      recall: () => this.#link.ask("recallManifests", undefined),
+      wants: (digest) => this.#link.request("wantsManifests", digest),
+      keep: (files) => this.#link.notify("keepManifests", files),
+      recall: () => this.#link.request("recallManifests", undefined),
     });
   }
 
   /** What this worker's probes have found, for the others. */
-  shareFindings(findings: readonly ProbeFinding[]): void {
-    this.#link.tell("found", findings);
+  shareFindings(findings: readonly ProbeUpdate[]): void {
+    this.#link.notify("found", findings);
   }
 
   #received(name: string, id: number, socket: Socket | undefined): void {
@@ -76,7 +76,7 @@ export class WorkerSide {
       this.#over(id);
       return;
     }
-    this.#link.tell("received", id);
+    this.#link.notify("received", id);
     // As the server would have accepted it; node:net's messages carry the connection alone.
     socket.allowHalfOpen = true;
     socket.setNoDelay(true);
@@ -96,7 +96,7 @@ export class WorkerSide {
       this.#timer = undefined;
       const closed = this.#closed;
       this.#closed = [];
-      this.#link.tell("report", { closed, sessions: this.#sessions });
+      this.#link.notify("report", { closed, sessions: this.#sessions });
     }, REPORT_MS).unref();
   }
 }
