@@ -12,14 +12,28 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "fast", include: ["test/**/*.test.ts"], exclude: ["test/real/**", "node_modules/**"] },
+        // No servers, processes or sockets: nothing to be kept apart, so that all files of a thread share their modules.
+        test: {
+          name: "unit",
+          include: ["test/unit/**/*.test.ts", "test/architecture/**/*.test.ts"],
+          pool: "threads",
+          isolate: false,
+        },
       },
       {
         extends: true,
-        // Real parts come after the fast ones and share the machine's containerd, ports and memory: one file after the other.
+        test: {
+          name: "integration",
+          sequence: { groupOrder: 1 },
+          include: ["test/{integration,fuzz,support}/**/*.test.ts"],
+        },
+      },
+      {
+        extends: true,
+        // Real parts come last and share the machine's containerd, ports and memory: one file after the other.
         test: {
           name: "real",
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           include: ["test/real/**/*.test.ts"],
           globalSetup: ["./test/support/go-peers.ts"],
           fileParallelism: false,

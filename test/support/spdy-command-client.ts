@@ -22,6 +22,9 @@ export interface SpdyCommandOptions {
   readonly version?: string;
   readonly query?: string;
   readonly subresource?: string;
+  /** Default `web`. */
+  readonly pod?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   /** Streams to open at once, in this order. */
   readonly streams?: readonly string[];
 }
@@ -33,13 +36,23 @@ export async function startSpdyCommand(
     version = "v4.channel.k8s.io",
     query = "stdin=true&stdout=true&stderr=true&command=x",
     subresource = "exec",
+    pod = "web",
+    headers = {},
     streams: wanted = ["error", "stdin", "stdout", "stderr"],
   }: SpdyCommandOptions = {},
 ): Promise<SpdyCommandClient> {
-  const upgrade = request(`http://${authority}/api/v1/namespaces/default/pods/web/${subresource}?${query}`, {
-    method: "POST",
-    headers: { Connection: "Upgrade", Upgrade: "SPDY/3.1", "X-Stream-Protocol-Version": version },
-  });
+  const upgrade = request(
+    `http://${authority}/api/v1/namespaces/default/pods/${pod}/${subresource}?${query}`,
+    {
+      method: "POST",
+      headers: {
+        Connection: "Upgrade",
+        Upgrade: "SPDY/3.1",
+        "X-Stream-Protocol-Version": version,
+        ...headers,
+      },
+    },
+  );
   upgrade.end();
   const refused = once(upgrade, "response").then(async ([response]) => {
     let body = "";

@@ -2,6 +2,8 @@ import path from "node:path";
 import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
 import { readThreats, type ThreatTest } from "./threats.ts";
 
+/** Those whose tests docs/threats.md may name. */
+const PROJECTS = ["unit", "integration"];
 const root = path.resolve(import.meta.dirname, "../..");
 
 /**
@@ -36,8 +38,10 @@ export default class ThreatsReporter implements Reporter {
   /** Every file that holds these tests has run. */
   async #isWhole(files: ReadonlySet<string>): Promise<boolean> {
     const all = (await this.#vitest?.globTestSpecifications()) ?? [];
-    const wanted = all.filter(({ project }) => project.name === "fast");
-    return wanted.length > 0 && wanted.every(({ moduleId }) => files.has(nameOf(moduleId)));
+    const wanted = all.filter(({ project }) => project.name !== "real");
+    // Only the projects that were asked for are listed.
+    const areAllListed = PROJECTS.every((name) => wanted.some(({ project }) => project.name === name));
+    return areAllListed && wanted.every(({ moduleId }) => files.has(nameOf(moduleId)));
   }
 }
 

@@ -24,6 +24,8 @@ export interface TunnelClientOptions {
   /** Subprotocols to offer; the shipped name unless said otherwise. */
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default `web`. */
+  readonly pod?: string;
   /** False: what comes is only collected, not read as SPDY. */
   readonly speaksSpdy?: boolean;
 }
@@ -109,10 +111,10 @@ type Answer = TunnelRefusal | { response: IncomingMessage; socket: Duplex; head:
 
 function ask(
   authority: string,
-  { protocols = [TUNNEL_PROTOCOL], headers }: TunnelClientOptions,
+  { protocols = [TUNNEL_PROTOCOL], headers, pod = "web" }: TunnelClientOptions,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const upgrade = request(`http://${authority}/api/v1/namespaces/default/pods/web/portforward`, {
+    const upgrade = request(`http://${authority}/api/v1/namespaces/default/pods/${pod}/portforward`, {
       headers: {
         Connection: "Upgrade",
         Upgrade: "websocket",
