@@ -7,25 +7,28 @@ import { HttpUpstream } from "../http/http-upstream.ts";
 import { type RunningIngress, startIngress } from "../ingress/component.ts";
 import { buildCluster } from "../kubernetes/component.ts";
 import { answerFromCluster } from "../legs/api-server/answer-from-cluster.ts";
+import { createApiServer } from "../legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../legs/api-server/forward-to-api-server.ts";
-import { buildKnownNodes, buildKubelet, nodesForOperators } from "../legs/api-server/kubelets-component.ts";
+import { buildKubelet } from "../legs/api-server/kubelets-component.ts";
 import { buildKubeletListener } from "../legs/kubelet/component.ts";
+import { refuseUpgrade } from "../listeners/answer.ts";
 import { closerOf, closeServer } from "../listeners/close-server.ts";
 import { EdgeRules } from "../listeners/edge-rules.ts";
-import { createApiServer } from "../listeners/server.ts";
+import type { ServingContext } from "../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../listeners/serving-certificate.ts";
+import { drainGateway } from "../listeners/shutdown.ts";
 import { Bandwidth } from "../net/bandwidth.ts";
 import { endpointOfUrl } from "../net/endpoint-of-url.ts";
 import { SessionClock } from "../net/session-clock.ts";
+import { buildKnownNodes, nodesForOperators } from "../nodes/component.ts";
 import type { DescribedNode } from "../nodes/describe-nodes.ts";
 import { createLogger, type Logger } from "../observability/logger.ts";
 import { Metrics } from "../observability/metrics.ts";
 import { type BuiltProbes, buildProbes, type ProbeParts } from "../probes/component.ts";
 import { buildSharedProbes, type SharedProbes } from "../probes/shared-probes-component.ts";
-import type { GatewayContext, GatewayPolicy } from "../sessions/context.ts";
+import type { GatewayPolicy } from "../sessions/context.ts";
 import { buildResumption, startHolderServer } from "../sessions/resumption/component.ts";
 import { Sessions } from "../sessions/sessions.ts";
-import { drainGateway } from "../sessions/shutdown.ts";
 import { type Runtime, singleProcess, urlOf } from "./runtime/runtime.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
@@ -108,7 +111,7 @@ async function startParts(
   stops.push(() => auditing.stop());
   const nodes = buildKnownNodes(configuration, clock, metrics);
   const policyInForce: GatewayPolicy = { rules: policy.rules, quotas: surroundings.quotasOf(policy.limits) };
-  const gateway: GatewayContext & { readonly metrics: Metrics } = {
+  const gateway: ServingContext & { readonly metrics: Metrics } = {
     authenticator,
     audit: auditing.audit,
     authorizer: authorization.authorizer,
@@ -171,7 +174,7 @@ async function startParts(
   });
   const closeApi = closerOf(api.server);
   const closeNode = node && closerOf(node.listener.server);
-  const holderServer = await startHolderServer(gateway);
+  const holderServer = await startHolderServer(gateway, { refuseUpgrade });
   const closeHolder = holderServer && closerOf(holderServer);
   stops.push(() => Promise.all([closeApi(), closeNode?.(), closeHolder?.(), closeServer(admin)]));
   const apiServerAt = await surroundings.listen(api.server, "apiServer", apiServer);

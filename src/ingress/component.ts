@@ -4,13 +4,13 @@ import type { IngressListener } from "../config/ingress-listener.ts";
 import { createSelfSignedCertificate } from "../fake-node/self-signed.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import type { Listener } from "../listeners/listener.ts";
+import type { ServingContext } from "../listeners/listener-context.ts";
 import { PlainRequests } from "../listeners/plain-requests.ts";
 import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";
+import { finishRequests } from "../listeners/shutdown.ts";
 import { AddressRules } from "../net/address-rules.ts";
 import { endpointOfUrl } from "../net/endpoint-of-url.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { GatewayContext } from "../sessions/context.ts";
-import { finishRequests } from "../sessions/shutdown.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { IngressContext, StreamingGateway } from "./ingress-context.ts";
@@ -39,7 +39,7 @@ export async function startIngress(
   listener: IngressListener,
   configuration: GatewayConfiguration,
   cluster: Pick<BuiltCluster, "store" | "live">,
-  gateway: GatewayContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
+  gateway: ServingContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
   api: Listener,
   surroundings: Runtime,
 ): Promise<RunningIngress> {

@@ -1,10 +1,10 @@
 import type { Limits } from "../config/limits.ts";
-import type { ForwardingContext } from "../legs/api-server/carry-forwarded.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { PlainRequests } from "../listeners/plain-requests.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { ForwardingContext } from "../sessions/carry-forwarded.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { RouteBackend } from "./route-backend.ts";
 import type { RouteTable } from "./route-table.ts";

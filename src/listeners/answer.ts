@@ -4,8 +4,8 @@ import { type StatusError, statusBody } from "../api/status.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import { http2ResponseHeaders } from "../http/http2-headers.ts";
 import { isHttp2Stream } from "../net/http2-stream.ts";
-import { finishAndLinger, type LingerTimes } from "../net/linger.ts";
-import type { SessionClock } from "../net/session-clock.ts";
+import { finishAndLinger } from "../net/linger.ts";
+import type { ResponseContext } from "../sessions/responder.ts";
 import { statusHeaders } from "./write-status.ts";
 
 /** gorilla's dialler keeps this much of a refusal's body; a longer Status cannot be decoded and is shown raw. */
@@ -28,10 +28,7 @@ const REASON_PHRASES: Readonly<Record<number, string>> = {
   504: "Gateway Timeout",
 };
 
-export interface AnswerContext {
-  readonly clock: SessionClock;
-  readonly lingerTimes: LingerTimes;
-}
+export type AnswerContext = ResponseContext;
 
 /** The head of a response on a socket that Node's HTTP server has let go. Lines stay in the given order and case. */
 export function encodeResponseHead(status: number, headers: HeaderList, statusMessage?: string): string {

@@ -6,8 +6,8 @@ import type { Attributes } from "../access/authz/authorizer.ts";
 import { switchedStatusOf } from "../http/answer-switched.ts";
 import { headerValue } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
+import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../sessions/streaming-request.ts";
-import type { IncomingStreaming } from "./incoming-request.ts";
 
 /** What audit must know of a listener's requests. */
 export interface AuditedRoutes {

@@ -6,7 +6,7 @@ import { AddressList } from "../config/address-list.ts";
 import { canonicalAddress } from "../config/canonical-address.ts";
 import type { Edge } from "../config/edge.ts";
 import { type HeaderList, hasHeader, headerValue, headerValues, listElements } from "../http/header-list.ts";
-import type { IncomingStreaming } from "./incoming-request.ts";
+import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 
 /** More hops than any request makes. */
 const MAX_FORWARDED_HOPS = 32;

@@ -21,15 +21,16 @@ import { abortSocket } from "../net/abort-socket.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
 import { HandshakeRefusal } from "../sessions/client-handshake.ts";
-import type { ListenerContext } from "../sessions/context.ts";
+import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import { PendingClient } from "../sessions/pending-client.ts";
-import type { AnswerContext } from "./answer.ts";
+import { type AnswerContext, answerAndClose } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
 import { capConnections } from "./connection-cap.ts";
 import { Http2Connections } from "./http2-connections.ts";
-import type { IncomingStreaming, RequestHead } from "./incoming-request.ts";
+import type { ListenerContext } from "./listener-context.ts";
 import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PlainRequests } from "./plain-requests.ts";
+import type { RequestHead } from "./request-head.ts";
 import { requireOneSpelling } from "./request-path.ts";
 import { type ServingTls, tlsOptionsOf } from "./serving-tls.ts";
 import { webSocketRequestOf } from "./websocket-stream.ts";
@@ -233,7 +234,8 @@ async function answerUpgrade(
       socket.destroy();
     } else if (error instanceof HandshakeRefusal) {
       trail?.complete({ code: error.status });
-      error.writeTo(socket, answerContext);
+      const headers = [...error.headers, ["Content-Type", "text/plain; charset=utf-8"] as const];
+      answerAndClose(socket, error.status, headers, Buffer.from(error.message), answerContext);
     } else {
       const refusal = statusErrorOf(error);
       logRefusal(incoming, refusal, gateway);

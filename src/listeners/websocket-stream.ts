@@ -3,7 +3,7 @@ import { headerListOf, withoutHeaders } from "../http/header-list.ts";
 import { upgradeHeaders, withoutHopByHop } from "../http/hop-by-hop.ts";
 import { http1Lines } from "../http/http2-headers.ts";
 import type { Http2Request } from "./http2-connections.ts";
-import type { RequestHead } from "./incoming-request.ts";
+import type { RequestHead } from "./request-head.ts";
 
 export const NOT_IMPLEMENTED = 501;
 

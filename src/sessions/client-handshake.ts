@@ -1,9 +1,7 @@
-import type { Duplex } from "node:stream";
 import { checkServerHandshake } from "../../protocols/websocket/index.ts";
 import { flatHeaders, type HeaderList } from "../http/header-list.ts";
 import { acceptValueOf } from "../http/websocket-request.ts";
 import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
-import { type AnswerContext, answerAndClose } from "../listeners/answer.ts";
 import { bridgedProtocolOf } from "./bridge-offer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
@@ -15,21 +13,16 @@ export interface ClientHandshake {
   switchTo(protocol: string): HeaderList;
 }
 
-/** The upgrade request itself is wrong. Answered in plain text, as Go's servers answer it. */
+/** The upgrade request itself is wrong. Answered in plain text, as Go's servers answer it; the message is the body. */
 export class HandshakeRefusal extends Error {
   override readonly name = "HandshakeRefusal";
   readonly status: number;
-  readonly #headers: HeaderList;
+  readonly headers: HeaderList;
 
   constructor(status: number, headers: HeaderList, body: string) {
     super(body);
     this.status = status;
-    this.#headers = headers;
-  }
-
-  writeTo(socket: Duplex, context: AnswerContext): void {
-    const headers = [...this.#headers, ["Content-Type", "text/plain; charset=utf-8"] as const];
-    answerAndClose(socket, this.status, headers, Buffer.from(this.message), context);
+    this.headers = headers;
   }
 }
 

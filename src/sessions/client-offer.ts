@@ -1,4 +1,5 @@
-import { type HeaderList, headerValues, listElements } from "../http/header-list.ts";
+import { badRequest } from "../api/status.ts";
+import { type HeaderList, hasHeader, headerValues, listElements } from "../http/header-list.ts";
 
 /** What the client would like to switch to. `unsupported`: it asks for an upgrade that no streaming route speaks. */
 export type ClientOffer =
@@ -31,4 +32,24 @@ export function clientOfferOf(headers: HeaderList): ClientOffer {
     return { transport: "spdy", protocols: listElements(headerValues(headers, "x-stream-protocol-version")) };
   }
   return { transport: "unsupported", upgrade };
+}
+
+/** Throws StatusError 400 for an upgrade to something else than a session's protocols, and for one with a body. */
+export function requireCarriableUpgrade({
+  offer,
+  headers,
+}: {
+  readonly offer: ClientOffer;
+  readonly headers: HeaderList;
+}): void {
+  if (offer.transport === "unsupported") {
+    throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
+  }
+  if (hasBody(headers)) throw badRequest("an upgrade request can not have a body");
+}
+
+/** Bytes of a body would be taken for the first ones of the session. No client of Kubernetes sends any. */
+function hasBody(headers: HeaderList): boolean {
+  const lengths = headerValues(headers, "content-length");
+  return hasHeader(headers, "transfer-encoding") || lengths.some((length) => !/^0+$/.test(length));
 }

@@ -8,7 +8,6 @@ import type { FeatureGates } from "../config/feature-gates.ts";
 import type { Limits } from "../config/limits.ts";
 import type { PolicyRule, SessionPolicy } from "../config/policy.ts";
 import type { Timeouts } from "../config/timeouts.ts";
-import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { Bandwidth } from "../net/bandwidth.ts";
 import type { DialOptions, UpstreamEndpoint } from "../net/dial.ts";
 import type { SessionClock } from "../net/session-clock.ts";
@@ -32,7 +31,6 @@ export interface GatewayContext {
    * Rejects with StatusError when nobody can tell. Absent: what the cluster does not know does not exist.
    */
   readonly lookUp?: ((namespace: string, pod: string) => Promise<void> | undefined) | undefined;
-  readonly edge: EdgeRules;
   readonly gates: FeatureGates;
   readonly limits: Limits;
   readonly timeouts: Timeouts;
@@ -48,12 +46,6 @@ export interface GatewayContext {
   readonly metrics: ListenerMetrics;
   readonly logger: Logger;
 }
-
-/** What a listener needs, whatever it serves. */
-export type ListenerContext = Pick<
-  GatewayContext,
-  "audit" | "clock" | "edge" | "limits" | "logger" | "metrics" | "timeouts"
->;
 
 /** What runs a session that was decided on, whoever decided. */
 export type SessionRunContext = Pick<

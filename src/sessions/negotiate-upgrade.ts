@@ -3,18 +3,19 @@ import { peekRefusal } from "../http/peek-refusal.ts";
 import type { UpgradeResponse } from "../http/upgrade-request.ts";
 import { applyPolicy } from "../legs/api-server/apply-policy.ts";
 import { dialNode } from "../legs/api-server/dial-node.ts";
-import { type KubeletRequest, kubeletPath, kubeletRequestFor } from "../legs/api-server/kubelet-request.ts";
+import { kubeletPath } from "../legs/api-server/kubelet-path.ts";
 import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
 import { refusedPath } from "../nodes/refused-path.ts";
 import { type ClientHandshake, checkClientHandshake, HandshakeRefusal } from "./client-handshake.ts";
 import type { GatewayContext } from "./context.ts";
 import { planAfter, webSocketPathOf } from "./plan.ts";
+import { type UpstreamRequest, upstreamRequestFor } from "./upstream-request.ts";
 
 /** What a node answered, and to which request: `prepared` has the plan that was taken in the end. */
 export interface UpstreamHandshake {
   readonly prepared: PreparedStreaming;
   readonly handshake: ClientHandshake;
-  readonly kubeletRequest: KubeletRequest;
+  readonly kubeletRequest: UpstreamRequest;
   readonly response: UpgradeResponse;
 }
 
@@ -82,7 +83,7 @@ async function attempt(
   const handshake = checkClientHandshake(prepared);
   // Legacy port-forward alone names its ports in the URL, and a bridge does not speak it to the node.
   const asked = plan.kind === "bridge" ? { ...request, ports: [] } : request;
-  const kubeletRequest = kubeletRequestFor(request, kubeletPath(asked, target.container), plan);
+  const kubeletRequest = upstreamRequestFor(request, kubeletPath(asked, target.container), plan);
   const response = await dialNode(prepared, kubeletRequest, signal, gateway);
   return { prepared, handshake, kubeletRequest, response };
 }

@@ -16,14 +16,14 @@ import { FeatureGates } from "../../src/config/feature-gates.ts";
 import { defaultLimits, type Limits } from "../../src/config/limits.ts";
 import type { NodeStreaming } from "../../src/config/node-streaming.ts";
 import { defaultTimeouts, type Timeouts } from "../../src/config/timeouts.ts";
+import { createApiServer } from "../../src/legs/api-server/api-server.ts";
 import { EdgeRules } from "../../src/listeners/edge-rules.ts";
-import { createApiServer } from "../../src/listeners/server.ts";
+import type { ServingContext } from "../../src/listeners/listener-context.ts";
 import { Bandwidth } from "../../src/net/bandwidth.ts";
 import { SessionClock } from "../../src/net/session-clock.ts";
 import { KnownNodes } from "../../src/nodes/known-nodes.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
-import type { GatewayContext } from "../../src/sessions/context.ts";
 import { Sessions } from "../../src/sessions/sessions.ts";
 
 export interface HarnessOptions {
@@ -46,7 +46,7 @@ export interface HarnessOptions {
 export interface GatewayHarness {
   /** `127.0.0.1:port`. */
   readonly authority: string;
-  readonly context: GatewayContext;
+  readonly context: ServingContext;
   readonly logLines: string[];
   metric(name: string): Promise<string[]>;
   close(): Promise<void>;
@@ -62,7 +62,7 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
   const clock = options.clock ?? new SessionClock();
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const { kubelet } = defaultConfiguration();
-  const context: GatewayContext = {
+  const context: ServingContext = {
     authenticator: { authenticate: async () => ({ name: "tester", uid: "", groups: [], extra: {} }) },
     authorizer: options.authorizer ?? alwaysAllow,
     policy: policyOf(options.policy ?? {}),

@@ -1,5 +1,6 @@
 import type { Authenticator } from "../../access/authn/authenticator.ts";
-import type { ListenerContext, SessionRunContext } from "../../sessions/context.ts";
+import type { ListenerContext } from "../../listeners/listener-context.ts";
+import type { SessionRunContext } from "../../sessions/context.ts";
 import type { AgentUpstream } from "./agent-upstream.ts";
 
 /** All that the steps of a request need at the agent, put together once by start-agent.ts. */

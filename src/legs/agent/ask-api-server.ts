@@ -8,7 +8,7 @@ import { refusedPath } from "../../nodes/refused-path.ts";
 import { checkClientHandshake } from "../../sessions/client-handshake.ts";
 import type { UpstreamHandshake } from "../../sessions/negotiate-upgrade.ts";
 import { type Plan, webSocketPathOf } from "../../sessions/plan.ts";
-import { kubeletRequestFor } from "../api-server/kubelet-request.ts";
+import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
 import type { PreparedStreaming } from "../api-server/prepare-streaming.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { dialUpstream } from "./dial-upstream.ts";
@@ -37,7 +37,7 @@ export async function askApiServer(
   const attempt: Attempt = async (plan) => {
     const planned = { ...prepared, plan };
     const handshake = checkClientHandshake(planned);
-    const kubeletRequest = kubeletRequestFor(prepared.request, targetFor(plan, target), plan);
+    const kubeletRequest = upstreamRequestFor(prepared.request, targetFor(plan, target), plan);
     const response = await dialUpstream(prepared.request.headers, kubeletRequest, signal, agent);
     return { prepared: planned, handshake, kubeletRequest, response };
   };

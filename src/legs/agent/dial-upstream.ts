@@ -1,7 +1,7 @@
 import type { HeaderList } from "../../http/header-list.ts";
 import type { UpgradeResponse } from "../../http/upgrade-request.ts";
-import { requestSession } from "../api-server/dial-node.ts";
-import type { KubeletRequest } from "../api-server/kubelet-request.ts";
+import { requestSession } from "../../sessions/request-session.ts";
+import type { UpstreamRequest } from "../../sessions/upstream-request.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { AgentUpstream } from "./agent-upstream.ts";
 import { inUsersName, reasonLines } from "./user-headers.ts";
@@ -15,7 +15,7 @@ import { inUsersName, reasonLines } from "./user-headers.ts";
  */
 export async function dialUpstream(
   clientHeaders: HeaderList,
-  request: KubeletRequest,
+  request: UpstreamRequest,
   signal: AbortSignal,
   agent: AgentContext,
 ): Promise<UpgradeResponse> {
@@ -32,7 +32,7 @@ export async function dialUpstream(
 
 async function send(
   clientHeaders: HeaderList,
-  request: KubeletRequest,
+  request: UpstreamRequest,
   credentials: HeaderList,
   signal: AbortSignal,
   agent: AgentContext,
@@ -61,7 +61,7 @@ async function send(
 
 function linesFor(
   clientHeaders: HeaderList,
-  request: KubeletRequest,
+  request: UpstreamRequest,
   credentials: HeaderList,
   { authority }: AgentUpstream,
 ): HeaderList {

@@ -5,12 +5,12 @@ import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import type { HeaderList } from "../../http/header-list.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { forwardExchange } from "../../http/http-forwarder.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import { writeStatus } from "../../listeners/write-status.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
+import { carryForwarded } from "../../sessions/carry-forwarded.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
-import { carryForwarded } from "../api-server/carry-forwarded.ts";
-import { forwardingError } from "../api-server/forward-to-api-server.ts";
+import { forwardingError } from "../../sessions/upstream-errors.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { inUsersName } from "./user-headers.ts";
 

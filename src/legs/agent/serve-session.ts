@@ -1,11 +1,12 @@
 import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { badRequest } from "../../api/status.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
 import { webSocketPathOf } from "../../sessions/plan.ts";
 import { runSession } from "../../sessions/run-session.ts";
 import { parseStreamingRequest, type StreamingPath } from "../../sessions/streaming-request.ts";
-import { type PreparedStreaming, requireCarriableUpgrade } from "../api-server/prepare-streaming.ts";
+import type { PreparedStreaming } from "../api-server/prepare-streaming.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { askApiServer } from "./ask-api-server.ts";
 import { planForApiServer } from "./plan-session.ts";

@@ -1,3 +1,4 @@
+import { withoutIdentity } from "../../access/authn/identity-headers.ts";
 import { REASON_HEADER } from "../../access/policy/require-policy.ts";
 import {
   type HeaderLine,
@@ -6,7 +7,6 @@ import {
   withHeader,
   withoutHeaders,
 } from "../../http/header-list.ts";
-import { withoutIdentity } from "../api-server/identity-headers.ts";
 
 /** The agent is the user's own client, not a hop that an API server would want to know of. */
 const HOP_HEADERS = [

@@ -5,12 +5,12 @@ import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
 import { forbidden, notFound } from "../../api/status.ts";
 import { headerValue } from "../../http/header-list.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import { timesOf } from "../../sessions/applied-policy.ts";
 import type { SessionTimeouts } from "../../sessions/carriers/session.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
-import { timesOf } from "./apply-policy.ts";
+import { countingRefusals } from "../../sessions/count-refusals.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { identify } from "./identify.ts";
-import { countingRefusals } from "./prepare-streaming.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 
 /** What a request through a proxy subresource is bound to that opens a session. */

@@ -8,12 +8,12 @@ import { reviewAt } from "../../api/read-only-server/review-resources.ts";
 import { badRequest, unknownPath } from "../../api/status.ts";
 import { headerValue } from "../../http/header-list.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import { readReview } from "../../listeners/request-body.ts";
-import type { OtherRequests } from "../../listeners/server.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
 import { answerPodLog, matchPodLogPath } from "./pod-log.ts";
 

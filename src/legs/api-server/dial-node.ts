@@ -1,27 +1,18 @@
 import type { Duplex } from "node:stream";
-import { genericError, type StatusError } from "../../api/status.ts";
+import { genericError } from "../../api/status.ts";
 import type { NodeEndpoint } from "../../cluster/locate.ts";
 import { headerValue } from "../../http/header-list.ts";
-import {
-  isSwitchedTo,
-  type RefusedUpgrade,
-  requestUpgrade,
-  type SwitchedUpgrade,
-  type UpgradeRequest,
-  type UpgradeResponse,
-} from "../../http/upgrade-request.ts";
-import { checkWebSocketAnswer } from "../../http/websocket-request.ts";
+import type { RefusedUpgrade, SwitchedUpgrade, UpgradeResponse } from "../../http/upgrade-request.ts";
 import type { UpstreamEndpoint } from "../../net/dial.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { DialTicket } from "../../nodes/known-nodes.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";
 import type { GatewayContext, KubeletOptions } from "../../sessions/context.ts";
 import { asksForNewProtocol, type Plan, planAfter, webSocketPathOf } from "../../sessions/plan.ts";
-import {
-  type ResumableUpgradeOptions,
-  requestResumableUpgrade,
-} from "../../sessions/resumption/resumable-upgrade.ts";
-import type { KubeletRequest } from "./kubelet-request.ts";
+import { requestSession } from "../../sessions/request-session.ts";
+import type { ResumableUpgradeOptions } from "../../sessions/resumption/resumable-upgrade.ts";
+import { dialingError } from "../../sessions/upstream-errors.ts";
+import type { UpstreamRequest } from "../../sessions/upstream-request.ts";
 import type { PreparedStreaming } from "./prepare-streaming.ts";
 
 /**
@@ -32,7 +23,7 @@ import type { PreparedStreaming } from "./prepare-streaming.ts";
  */
 export async function dialNode(
   { target, request, plan }: PreparedStreaming,
-  kubeletRequest: KubeletRequest,
+  kubeletRequest: UpstreamRequest,
   signal: AbortSignal,
   gateway: GatewayContext,
 ): Promise<UpgradeResponse> {
@@ -80,54 +71,6 @@ async function requestFromNode(
   }
 }
 
-/**
- * Asks whoever is there for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
- * laid behind a validated 101 (CVE-2018-1002105); where the WebSocket is our own, its whole handshake is judged. `connect`: how, where
- * that is not directly. `resume`: a WebSocket shall survive lost connections where the other side is a Sluice that agrees. Throws
- * UpstreamError.
- */
-export async function requestSession(
-  endpoint: UpstreamEndpoint,
-  { method, path, headers, upgrade, webSocket }: KubeletRequest,
-  signal: AbortSignal,
-  { limits, timeouts }: Pick<GatewayContext, "limits" | "timeouts">,
-  connect?: UpgradeRequest["connect"],
-  resume?: ResumableUpgradeOptions,
-): Promise<UpgradeResponse> {
-  const request: UpgradeRequest = {
-    endpoint,
-    method,
-    path,
-    headers,
-    signal,
-    connect,
-    dialTimeoutMs: timeouts.dialMs,
-    responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
-    maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
-  };
-  const response =
-    resume === undefined || upgrade !== "websocket"
-      ? await requestUpgrade(request)
-      : await requestResumableUpgrade(request, resume);
-  if (response.kind === "switched" && !isSwitchedTo(response, upgrade)) {
-    response.socket.destroy();
-    throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
-  }
-  if (response.kind === "switched" && webSocket !== undefined) {
-    const handshake = checkWebSocketAnswer(response, webSocket);
-    if (!handshake.ok) {
-      response.socket.destroy();
-      throw new UpstreamError("upgrade-mismatch", `unable to upgrade: ${handshake.message}`);
-    }
-  }
-  return response;
-}
-
-/** The failure in kube-apiserver's words; the kubelet has the same for its runtime. */
-export function dialingError({ code, message }: UpstreamError): StatusError {
-  return genericError(500, code === "dial-failed" ? `error dialing backend: ${message}` : message);
-}
-
 /** Who is not reached, or says nothing at all, is dead; who breaks off or says nonsense is there. */
 function settle(ticket: DialTicket, error: unknown): void {
   if (!(error instanceof UpstreamError) || error.code === "aborted") ticket.abandoned();
@@ -164,7 +107,7 @@ export async function endpointOf(node: NodeEndpoint, kubelet: KubeletOptions): P
 }
 
 /** The SPDY protocol that the node chose, which must be one that it was offered. Throws a StatusError, as client-go words it. */
-export function chosenStreamProtocol(response: SwitchedUpgrade, { headers }: KubeletRequest): string {
+export function chosenStreamProtocol(response: SwitchedUpgrade, { headers }: UpstreamRequest): string {
   const offered = headers.filter(([name]) => name === "X-Stream-Protocol-Version").map(([, value]) => value);
   const chosen = headerValue(response.rawHeaders, "x-stream-protocol-version")?.trim() ?? "";
   if (offered.includes(chosen)) return chosen;

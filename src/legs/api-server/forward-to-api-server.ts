@@ -1,40 +1,21 @@
 import type { UserInfo } from "../../access/authn/authenticator.ts";
-import {
-  badRequest,
-  genericError,
-  internalError,
-  type StatusError,
-  serviceUnavailable,
-} from "../../api/status.ts";
+import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
+import { serviceUnavailable } from "../../api/status.ts";
 import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import { withForwardedFor } from "../../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
 import { forwardExchange } from "../../http/http-forwarder.ts";
-import type { HttpUpstream } from "../../http/http-upstream.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
-import type { OtherRequests } from "../../listeners/server.ts";
+import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { writeStatus } from "../../listeners/write-status.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
+import { carryForwarded } from "../../sessions/carry-forwarded.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
-import { carryForwarded } from "./carry-forwarded.ts";
+import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
-import { withoutFrontProxy, withoutIdentity } from "./identity-headers.ts";
-
-export interface ApiServerUpstream {
-  /** Of the moment: certificates may be replaced while we run. */
-  readonly upstream: HttpUpstream;
-  /** Where the API server is mounted below a path: `/k8s/clusters/c1`. */
-  readonly pathPrefix?: string;
-  /** Our own credentials besides a client certificate, for requests in another's name. */
-  readonly ownCredentials?: { headers(): Promise<HeaderList>; forget(): void } | undefined;
-  /**
-   * The gateway has a client certificate there. Then it must say for whom it speaks, by impersonation: otherwise every
-   * caller would act with the gateway's own rights.
-   */
-  readonly impersonates: boolean;
-}
 
 /** Everything that is not a streaming subresource goes to the real API server, bodies, watches and upgrades alike. */
 export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServerUpstream): OtherRequests {
@@ -128,15 +109,6 @@ async function ownLines(
     logger.error({ error }, "there are no credentials for the API server");
     throw serviceUnavailable("the gateway has no credentials for the API server");
   }
-}
-
-/** What the caller is told of an API server that gave no answer. */
-export function forwardingError(error: UpstreamError): StatusError {
-  if (error.code === "upgrade-refused" || error.code === "invalid-request") return badRequest(error.message);
-  if (error.code === "internal-error") return internalError("the gateway failed to handle the request");
-  if (error.code === "dial-failed")
-    return serviceUnavailable(`error trying to reach the API server: ${error.message}`);
-  return genericError(502, `error trying to reach the API server: ${error.message}`);
 }
 
 /** Who the caller is, in the gateway's name. What the caller itself claims to be is dropped first. */

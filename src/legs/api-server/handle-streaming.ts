@@ -1,5 +1,5 @@
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { negotiateUpgrade } from "../../sessions/negotiate-upgrade.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
 import { type Reauthorize, resumptionIn } from "../../sessions/resumption/resumable-sessions.ts";

@@ -1,8 +1,8 @@
 import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { impersonate } from "../../access/authn/impersonation.ts";
 import { unauthorized } from "../../api/status.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**
  * For whom a request is: who sent it is authenticated and written down, and then, if asked for and allowed, somebody else.

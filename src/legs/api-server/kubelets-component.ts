@@ -1,14 +1,10 @@
 import { readFile } from "node:fs/promises";
-import type { Cluster } from "../../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { EgressProxySettings } from "../../config/egress-proxy.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/egress-proxy.ts";
 import { endpointOfUrl, readUpstreamTls } from "../../net/endpoint-of-url.ts";
 import { NodeAddresses, resolveByDns } from "../../net/node-address.ts";
 import { type ReservedEndpoint, ReservedEndpoints } from "../../net/reserved-endpoints.ts";
-import { type DescribedNode, describeNode } from "../../nodes/describe-nodes.ts";
-import { KnownNodes } from "../../nodes/known-nodes.ts";
-import type { Metrics } from "../../observability/metrics.ts";
 import type { KubeletOptions } from "../../sessions/context.ts";
 
 /** How kubelets are reached. `ownEndpoints`: where this process listens as an API server, asked when a node is dialled. */
@@ -55,35 +51,5 @@ async function egressProxyOf(settings: EgressProxySettings): Promise<EgressProxy
         ? undefined
         : async () =>
             `Basic ${Buffer.from((await readFile(credentialsFile, "utf8")).trim()).toString("base64")}`,
-  };
-}
-
-/** What nodes are seen to do, bounded and timed as configured. */
-export function buildKnownNodes(
-  { kubelet, limits, timeouts }: Pick<GatewayConfiguration, "kubelet" | "limits" | "timeouts">,
-  clock: { now(): number },
-  metrics: Metrics,
-): KnownNodes {
-  return new KnownNodes({
-    streaming: kubelet.streaming,
-    circuit: kubelet.circuitBreaker,
-    maxNodes: limits.maxRememberedNodes,
-    forgetAfterMs: timeouts.nodeMemoryMs,
-    clock,
-    metrics: metrics.nodes,
-  });
-}
-
-/** For `/debug/nodes`: every node of the cluster, or the one of that name. */
-export function nodesForOperators(
-  { kubelet }: Pick<GatewayConfiguration, "kubelet">,
-  cluster: Pick<Cluster, "getNode" | "listNodes">,
-  known: KnownNodes,
-): (name?: string) => readonly DescribedNode[] {
-  const locate = { preferredAddressTypes: kubelet.preferredAddressTypes, defaultKubeletPort: kubelet.port };
-  return (name) => {
-    const nodes =
-      name === undefined ? cluster.listNodes() : [cluster.getNode(name)].filter((node) => node !== undefined);
-    return nodes.map((node) => describeNode(node, { locate, streaming: kubelet.streaming, known }));
   };
 }

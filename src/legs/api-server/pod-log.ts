@@ -17,7 +17,8 @@ import type { UpstreamEndpoint } from "../../net/dial.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
-import { dialingError, endpointOf } from "./dial-node.ts";
+import { dialingError } from "../../sessions/upstream-errors.ts";
+import { endpointOf } from "./dial-node.ts";
 
 /** Which pod a path of its log names. */
 export interface PodLogPath {

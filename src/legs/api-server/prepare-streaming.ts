@@ -1,22 +1,23 @@
 import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import { requireCreatePermission } from "../../access/authz/create-permission.ts";
 import { requirePermission } from "../../access/authz/require-permission.ts";
-import { badRequest, methodNotAllowed, StatusError } from "../../api/status.ts";
+import { badRequest, methodNotAllowed } from "../../api/status.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
-import { type HeaderList, hasHeader, headerValues } from "../../http/header-list.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
-import { clientOfferOf } from "../../sessions/client-offer.ts";
+import type { AppliedPolicy } from "../../sessions/applied-policy.ts";
+import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
-import { type Plan, planFor, wantsNewProtocol } from "../../sessions/plan.ts";
+import { countingRefusals } from "../../sessions/count-refusals.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { type Plan, planFor } from "../../sessions/plan.ts";
 import {
   parseStreamingRequest,
   type StreamingPath,
   type StreamingRequest,
 } from "../../sessions/streaming-request.ts";
-import { type AppliedPolicy, applyPolicy } from "./apply-policy.ts";
+import { applyPolicy } from "./apply-policy.ts";
 import { identify } from "./identify.ts";
-import { withoutFrontProxy } from "./identity-headers.ts";
 
 /** A streaming request that may go ahead, and the way it will take. */
 export interface PreparedStreaming {
@@ -34,29 +35,6 @@ export async function prepareStreaming(
   gateway: GatewayContext,
 ): Promise<PreparedStreaming> {
   return countingRefusals(path, incoming, gateway, () => decide(path, incoming, gateway));
-}
-
-/** What is decided about a request; a refusal is counted, logged and thrown on. */
-export async function countingRefusals<Decided>(
-  path: StreamingPath,
-  incoming: IncomingStreaming,
-  gateway: GatewayContext,
-  decide: () => Promise<Decided>,
-): Promise<Decided> {
-  try {
-    return await decide();
-  } catch (error) {
-    const code = error instanceof StatusError ? error.code : 500;
-    const reason = error instanceof Error ? error.message : String(error);
-    gateway.metrics.streamingRefused(path.subresource, undefined, code);
-    if (wantsNewProtocol(path.subresource, clientOfferOf(incoming.headers))) {
-      gateway.metrics.upgradeFailed(path.subresource);
-    }
-    const { remoteAddress, notes } = incoming;
-    gateway.logger.info({ ...path, remoteAddress, user: notes?.user, code, reason }, "request refused");
-    if (notes !== undefined) notes.isLogged = true;
-    throw error;
-  }
 }
 
 /**
@@ -113,21 +91,4 @@ export async function admitUser(
   await requirePermission(authorizer, attributes);
   const isGateOn = gateway.gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
   return { user, requireCreate: () => requireCreatePermission(authorizer, attributes, isGateOn) };
-}
-
-/** Throws StatusError 400 for an upgrade to something else than a session's protocols, and for one with a body. */
-export function requireCarriableUpgrade({
-  offer,
-  headers,
-}: Pick<StreamingRequest, "offer" | "headers">): void {
-  if (offer.transport === "unsupported") {
-    throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
-  }
-  if (hasBody(headers)) throw badRequest("an upgrade request can not have a body");
-}
-
-/** Bytes of a body would be taken for the first ones of the session. No client of Kubernetes sends any. */
-function hasBody(headers: HeaderList): boolean {
-  const lengths = headerValues(headers, "content-length");
-  return hasHeader(headers, "transfer-encoding") || lengths.some((length) => !/^0+$/.test(length));
 }

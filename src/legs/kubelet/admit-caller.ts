@@ -1,5 +1,5 @@
 import type { UserInfo } from "../../access/authn/authenticator.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import {
   kubeletAttributes,
   requireCreateForUpgrade,

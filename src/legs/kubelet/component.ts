@@ -7,10 +7,10 @@ import { type BuiltAuthorizer, buildAuthorizer } from "../../access/authz/compon
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { KubeletListener } from "../../config/kubelet-listener.ts";
 import type { Listener } from "../../listeners/listener.ts";
+import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
 import { readUpstreamTls } from "../../net/endpoint-of-url.ts";
 import type { Metrics } from "../../observability/metrics.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
 import { Sessions } from "../../sessions/sessions.ts";
 import { CriRuntime } from "./cri-runtime.ts";
 import { createKubeletServer } from "./kubelet-server.ts";
@@ -18,7 +18,7 @@ import { createKubeletServer } from "./kubelet-server.ts";
 export interface BuiltKubeletListener {
   readonly listener: Listener;
   /** As the listener's steps see it: with its own authenticator, authorizer and sessions. */
-  readonly gateway: GatewayContext;
+  readonly gateway: ServingContext;
   readonly runtime: CriRuntime;
   /** Reads the files of its TLS again. Never rejects. */
   reload(): Promise<void>;
@@ -37,7 +37,7 @@ export async function buildKubeletListener(
   listener: KubeletListener,
   configuration: GatewayConfiguration,
   shared: SharedAccess,
-  base: GatewayContext,
+  base: ServingContext,
   metrics: Metrics,
   ticketKeys?: Buffer | undefined,
 ): Promise<BuiltKubeletListener> {
@@ -58,7 +58,7 @@ export async function buildKubeletListener(
   const kubeletMetrics = metrics.addKubelet();
   const sessions = new Sessions(limits.maxConcurrentSessions);
   kubeletMetrics.observeRunningSessions(() => sessions.list());
-  const gateway: GatewayContext = {
+  const gateway: ServingContext = {
     ...base,
     authenticator: authentication.authenticator,
     authorizer: authorization.authorizer,

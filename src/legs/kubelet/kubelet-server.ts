@@ -1,8 +1,8 @@
 import { matchKubeletPath } from "../../api/kubelet-path.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { admitCaller } from "./admit-caller.ts";
 import { kubeletAttributes } from "./kubelet-authorization.ts";
 import { podListOf } from "./list-pods.ts";

@@ -1,12 +1,12 @@
+import type { ServingContext } from "../../listeners/listener-context.ts";
 import type { UpstreamTls } from "../../net/tls.ts";
 import type { KubeletCounters } from "../../observability/kubelet-counters.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
 import type { CriRuntime } from "./cri-runtime.ts";
 
 /** All that the kubelet listener's steps need. */
 export interface NodeContext {
   /** With the listener's own authenticator, authorizer, sessions and metrics. */
-  readonly gateway: GatewayContext;
+  readonly gateway: ServingContext;
   readonly runtime: CriRuntime;
   /** The name that permissions are asked for, and under which the node's sessions are shown. */
   readonly nodeName: string;

@@ -1,21 +1,20 @@
+import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { checkClientHandshake } from "../../sessions/client-handshake.ts";
+import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
+import { countingRefusals } from "../../sessions/count-refusals.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { UpstreamHandshake } from "../../sessions/negotiate-upgrade.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
 import { planForRuntime } from "../../sessions/plan.ts";
+import { requestSession } from "../../sessions/request-session.ts";
 import { resumptionIn } from "../../sessions/resumption/resumable-sessions.ts";
 import { resumeSession } from "../../sessions/resumption/resume-session.ts";
 import { runSession } from "../../sessions/run-session.ts";
-import { dialingError, requestSession } from "../api-server/dial-node.ts";
-import { withoutFrontProxy } from "../api-server/identity-headers.ts";
-import { kubeletRequestFor } from "../api-server/kubelet-request.ts";
-import {
-  countingRefusals,
-  type PreparedStreaming,
-  requireCarriableUpgrade,
-} from "../api-server/prepare-streaming.ts";
+import { dialingError } from "../../sessions/upstream-errors.ts";
+import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
+import type { PreparedStreaming } from "../api-server/prepare-streaming.ts";
 import { admitCaller } from "./admit-caller.ts";
 import type { NodeContext } from "./node-context.ts";
 import { containerNotFound, findRunningContainer, findSandbox } from "./node-pods.ts";
@@ -127,7 +126,7 @@ async function askRuntime(
     const { endpoint, path } = streamingRouteOf(await mintUrl(), streamingTls);
     counters.urlObtained(request.subresource, plan);
     const handshake = checkClientHandshake(prepared);
-    const kubeletRequest = kubeletRequestFor(request, path, plan);
+    const kubeletRequest = upstreamRequestFor(request, path, plan);
     const response = await requestSession(endpoint, kubeletRequest, signal, gateway);
     return { prepared, handshake, kubeletRequest, response };
   } catch (error) {

@@ -1,8 +1,8 @@
 import { tunnelOffers } from "../../../protocols/portforward/index.ts";
 import type { RequestedStreams } from "../../../protocols/remotecommand/index.ts";
 import type { KubeletPath } from "../../api/kubelet-path.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import { type ClientOffer, clientOfferOf } from "../../sessions/client-offer.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
 import { textRefusal } from "./text-refusal.ts";
 

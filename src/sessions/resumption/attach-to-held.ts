@@ -10,10 +10,10 @@ import { resourceExpired } from "../../api/status.ts";
 import { answerSwitched, switchedStatusOf } from "../../http/answer-switched.ts";
 import { flatHeaders, type HeaderLine } from "../../http/header-list.ts";
 import { acceptValueOf } from "../../http/websocket-request.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { HandshakeRefusal } from "../client-handshake.ts";
 import type { GatewayContext } from "../context.ts";
+import type { IncomingStreaming } from "../incoming-request.ts";
 import type { PendingClient } from "../pending-client.ts";
 
 type ResumedRequest = Pick<IncomingStreaming, "method" | "headers" | "url" | "trail">;

@@ -5,6 +5,7 @@ import type { SessionClock } from "../../net/session-clock.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import type { GatewayContext } from "../context.ts";
+import type { Responder } from "../responder.ts";
 import { createHolderServer } from "./owner-server.ts";
 import { ResumableSessions } from "./resumable-sessions.ts";
 import { SessionOwner } from "./session-owner.ts";
@@ -33,10 +34,13 @@ export function buildResumption(
 }
 
 /** Listens for resumptions that other processes of this gateway got; undefined where there are none. */
-export async function startHolderServer(gateway: GatewayContext): Promise<Server | undefined> {
+export async function startHolderServer(
+  gateway: GatewayContext,
+  responder: Responder,
+): Promise<Server | undefined> {
   const holder = gateway.resumable?.holder;
   if (holder === undefined) return undefined;
-  const server = createHolderServer(gateway);
+  const server = createHolderServer(gateway, responder);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(holder.socketPath, resolve);

@@ -3,9 +3,9 @@ import type { Duplex } from "node:stream";
 import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { badRequest, internalError, StatusError } from "../../api/status.ts";
 import { type HeaderLine, headerListOf, headerValue } from "../../http/header-list.ts";
-import { refuseUpgrade } from "../../listeners/answer.ts";
 import type { GatewayContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
+import type { Responder } from "../responder.ts";
 import { attachToHeld } from "./attach-to-held.ts";
 import { resumptionIn } from "./resumable-sessions.ts";
 
@@ -25,6 +25,7 @@ export function callerLine(user: UserInfo): HeaderLine {
  */
 export function createHolderServer(
   gateway: Pick<GatewayContext, "resumable" | "clock" | "timeouts" | "logger">,
+  responder: Responder,
 ): Server {
   const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES });
   server.on("request", (_request, response) => response.writeHead(404).end());
@@ -45,7 +46,7 @@ export function createHolderServer(
         gateway.logger.error({ error }, "a resumption failed unexpectedly");
       const refusal =
         error instanceof StatusError ? error : internalError("the session could not be resumed");
-      refuseUpgrade(socket, refusal, { clock: gateway.clock, lingerTimes: gateway.timeouts });
+      responder.refuseUpgrade(socket, refusal, { clock: gateway.clock, lingerTimes: gateway.timeouts });
     }
   });
   return server;

@@ -1,7 +1,7 @@
 import type { Resumption } from "../../../protocols/resume/index.ts";
 import type { UserInfo } from "../../access/authn/authenticator.ts";
-import type { IncomingStreaming } from "../../listeners/incoming-request.ts";
 import type { GatewayContext } from "../context.ts";
+import type { IncomingStreaming } from "../incoming-request.ts";
 import type { PendingClient } from "../pending-client.ts";
 import { attachToHeld, webSocketKeyOf } from "./attach-to-held.ts";
 import { proxyResume } from "./proxy-resume.ts";

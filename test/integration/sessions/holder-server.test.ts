@@ -7,6 +7,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../../protocols/resume/index.ts";
+import { refuseUpgrade } from "../../../src/listeners/answer.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { callerLine, createHolderServer } from "../../../src/sessions/resumption/owner-server.ts";
@@ -31,7 +32,8 @@ describe("the server that other processes ask for a session", () => {
     const timeouts = { lingerIdleMs: 1_000, lingerMaxMs: 1_000 } as Parameters<
       typeof createHolderServer
     >[0]["timeouts"];
-    server = createHolderServer({ resumable: undefined, clock: new SessionClock(), timeouts, logger });
+    const gateway = { resumable: undefined, clock: new SessionClock(), timeouts, logger };
+    server = createHolderServer(gateway, { refuseUpgrade });
     server.listen(holder.socketPath);
     await once(server, "listening");
   });

@@ -6,7 +6,7 @@ import { parseTokenFile, StaticTokens } from "../../../../src/access/authn/stati
 import type { KubernetesObject } from "../../../../src/api/objects.ts";
 import { ClusterStore } from "../../../../src/cluster/cluster-store.ts";
 import { answerFromCluster } from "../../../../src/legs/api-server/answer-from-cluster.ts";
-import { createApiServer } from "../../../../src/listeners/server.ts";
+import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { closeServer, listen, openClient, readToEnd } from "../../../support/http/loopback.ts";
 

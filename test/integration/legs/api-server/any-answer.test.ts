@@ -1,9 +1,9 @@
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HttpUpstream } from "../../../../src/http/http-upstream.ts";
+import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../../../../src/legs/api-server/forward-to-api-server.ts";
 import type { Listener } from "../../../../src/listeners/listener.ts";
-import { createApiServer } from "../../../../src/listeners/server.ts";
 import { type AnsweredClient, http1Client, http2Client } from "../../../support/answered.ts";
 import { selfSignedPair } from "../../../support/gateway-files.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";

@@ -5,8 +5,8 @@ import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Authorizer } from "../../../../src/access/authz/authorizer.ts";
 import { HttpUpstream } from "../../../../src/http/http-upstream.ts";
+import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../../../../src/legs/api-server/forward-to-api-server.ts";
-import { createApiServer } from "../../../../src/listeners/server.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { closeServer, listen, openClient, readToEnd } from "../../../support/http/loopback.ts";
 

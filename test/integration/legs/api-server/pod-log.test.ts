@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { answerFromCluster } from "../../../../src/legs/api-server/answer-from-cluster.ts";
+import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
 import { matchPodLogPath } from "../../../../src/legs/api-server/pod-log.ts";
-import { createApiServer } from "../../../../src/listeners/server.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { startGatewayHarness } from "../../../support/gateway-harness.ts";
 

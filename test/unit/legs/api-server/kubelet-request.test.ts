@@ -1,12 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { HeaderLine } from "../../../../src/http/header-list.ts";
-import {
-  type KubeletRequest,
-  kubeletPath,
-  kubeletRequestFor,
-} from "../../../../src/legs/api-server/kubelet-request.ts";
+import { kubeletPath } from "../../../../src/legs/api-server/kubelet-path.ts";
 import type { Plan } from "../../../../src/sessions/plan.ts";
 import { parseStreamingRequest, type Subresource } from "../../../../src/sessions/streaming-request.ts";
+import { type UpstreamRequest, upstreamRequestFor } from "../../../../src/sessions/upstream-request.ts";
 
 const TRANSLATE: Plan = { kind: "translate", reason: "node-speaks-spdy-only" };
 const TUNNEL: Plan = { kind: "tunnel", reason: "node-speaks-spdy-only" };
@@ -42,13 +39,13 @@ function ask({
   headers = WEBSOCKET,
   plan = PASS,
   ...rest
-}: Asked): KubeletRequest {
+}: Asked): UpstreamRequest {
   const { namespace = "default", pod = "web", method = "GET", container = "main" } = rest;
   const request = parseStreamingRequest(
     { namespace, pod, subresource },
     { method, url: new URL(`http://gateway/x${query}`), headers, remoteAddress: "::ffff:192.0.2.7" },
   );
-  return kubeletRequestFor(
+  return upstreamRequestFor(
     request,
     kubeletPath(request, subresource === "portforward" ? undefined : container),
     plan,
@@ -56,7 +53,7 @@ function ask({
 }
 
 /** The values of every line of that name. */
-const valuesOf = ({ headers }: KubeletRequest, name: string): string[] =>
+const valuesOf = ({ headers }: UpstreamRequest, name: string): string[] =>
   headers.filter(([line]) => line.toLowerCase() === name).map(([, value]) => value);
 
 describe("the kubelet's URL (reference 1.3)", () => {
@@ -132,7 +129,7 @@ describe("translate", () => {
 });
 
 describe("tunnel", () => {
-  const tunnel = (protocols: string, ...more: HeaderLine[]): KubeletRequest =>
+  const tunnel = (protocols: string, ...more: HeaderLine[]): UpstreamRequest =>
     ask({
       subresource: "portforward",
       plan: TUNNEL,
@@ -207,7 +204,7 @@ describe("bridge", () => {
     const [first, second] = [1, 2].map(() =>
       asked("exec", [...WEBSOCKET, ["Sec-WebSocket-Protocol", "v4.channel.k8s.io"]]),
     );
-    for (const request of [first, second] as KubeletRequest[]) {
+    for (const request of [first, second] as UpstreamRequest[]) {
       expect(valuesOf(request, "sec-websocket-key")).toEqual([request.webSocket?.key]);
       expect(valuesOf(request, "sec-websocket-protocol")).toEqual(["v5.channel.k8s.io"]);
       expect(valuesOf(request, "sec-websocket-version")).toEqual(["13"]);
@@ -218,7 +215,7 @@ describe("bridge", () => {
 });
 
 describe("headers that pass through", () => {
-  const kept = (...lines: HeaderLine[]): KubeletRequest => ask({ headers: [...WEBSOCKET, ...lines] });
+  const kept = (...lines: HeaderLine[]): UpstreamRequest => ask({ headers: [...WEBSOCKET, ...lines] });
 
   it("WebSocket: the handshake's own lines and the rest; not Host, not extensions", () => {
     const asked = kept(

@@ -1,6 +1,6 @@
 import { withoutBearerSubprotocols } from "../../../protocols/websocket/index.ts";
-import type { Authenticator } from "../../access/authn/authenticator.ts";
 import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../../http/header-list.ts";
+import type { Authenticator } from "./authenticator.ts";
 
 const IDENTITY_HEADERS = ["authorization", "cookie", "x-remote-user", "x-remote-group", "x-remote-uid"];
 const IDENTITY_PREFIXES = ["impersonate-", "x-remote-extra-"];

@@ -1,7 +1,7 @@
-import type { Listener } from "../listeners/listener.ts";
-import { settlesWithin } from "../listeners/settles-within.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { GatewayContext } from "./context.ts";
+import type { GatewayContext } from "../sessions/context.ts";
+import type { Listener } from "./listener.ts";
+import { settlesWithin } from "./settles-within.ts";
 
 /** After the end of the grace period, what is still queued towards clients has this long to leave. */
 const FLUSH_MS = 2_000;

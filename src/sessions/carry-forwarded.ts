@@ -1,8 +1,8 @@
-import type { Leg } from "../../net/leg.ts";
-import { beginContained } from "../../sessions/carriers/contained-session.ts";
-import { Relay } from "../../sessions/carriers/relay.ts";
-import type { StreamingSession } from "../../sessions/carriers/session.ts";
-import type { GatewayContext } from "../../sessions/context.ts";
+import type { Leg } from "../net/leg.ts";
+import { beginContained } from "./carriers/contained-session.ts";
+import { Relay } from "./carriers/relay.ts";
+import type { StreamingSession } from "./carriers/session.ts";
+import type { GatewayContext } from "./context.ts";
 
 /** What a forwarded upgrade needs of the gateway. */
 export type ForwardingContext = Pick<GatewayContext, "clock" | "sessions" | "timeouts" | "bandwidth">;

@@ -1,16 +1,16 @@
-import { requestAttributes } from "../access/authz/request-attributes.ts";
-import { badRequest } from "../api/status.ts";
-import type { HttpDownstream } from "../http/http-downstream.ts";
-import { handleStreaming } from "../legs/api-server/handle-streaming.ts";
-import { prepareStreaming } from "../legs/api-server/prepare-streaming.ts";
-import type { GatewayContext } from "../sessions/context.ts";
-import type { PendingClient } from "../sessions/pending-client.ts";
-import { matchStreamingPath } from "../sessions/streaming-request.ts";
-import { refuseUpgrade } from "./answer.ts";
-import { completeWithSocket } from "./audit-request.ts";
-import type { IncomingStreaming } from "./incoming-request.ts";
-import { createListener, type Listener, type ListenerOptions } from "./listener.ts";
-import { writeStatus } from "./write-status.ts";
+import { requestAttributes } from "../../access/authz/request-attributes.ts";
+import { badRequest } from "../../api/status.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import { refuseUpgrade } from "../../listeners/answer.ts";
+import { completeWithSocket } from "../../listeners/audit-request.ts";
+import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
+import type { ServingContext } from "../../listeners/listener-context.ts";
+import { writeStatus } from "../../listeners/write-status.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { PendingClient } from "../../sessions/pending-client.ts";
+import { matchStreamingPath } from "../../sessions/streaming-request.ts";
+import { handleStreaming } from "./handle-streaming.ts";
+import { prepareStreaming } from "./prepare-streaming.ts";
 
 /** What is not a streaming subresource: answered from manifests, or forwarded to an API server. */
 export interface OtherRequests {
@@ -20,7 +20,7 @@ export interface OtherRequests {
 
 /** The listener of the API-server leg. Not yet listening. */
 export function createApiServer(
-  gateway: GatewayContext,
+  gateway: ServingContext,
   other: OtherRequests,
   options: ListenerOptions,
 ): Listener {

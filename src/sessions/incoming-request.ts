@@ -1,16 +1,6 @@
-import type { Duplex } from "node:stream";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { PeerCertificates } from "../access/authn/authenticator.ts";
 import type { HeaderList } from "../http/header-list.ts";
-
-/** What a request begins with, whichever version of HTTP brought it; a WebSocket on an HTTP/2 stream is told as the upgrade that it is. */
-export interface RequestHead {
-  readonly method: string;
-  readonly target: string;
-  readonly headers: HeaderList;
-  /** Its connection. */
-  readonly socket: Duplex;
-}
 
 /** What was learned of a request before it was refused. */
 export interface RequestNotes {

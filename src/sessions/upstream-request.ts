@@ -1,20 +1,20 @@
-import { tunnelOffers } from "../../../protocols/portforward/index.ts";
-import { RESUME_HEADER, RESUME_PROTOCOL } from "../../../protocols/resume/index.ts";
-import { withForwardedFor } from "../../http/forwarded-headers.ts";
-import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../../http/header-list.ts";
-import { withoutHopByHop } from "../../http/hop-by-hop.ts";
+import { tunnelOffers } from "../../protocols/portforward/index.ts";
+import { RESUME_HEADER, RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
+import { withoutIdentity } from "../access/authn/identity-headers.ts";
+import { withForwardedFor } from "../http/forwarded-headers.ts";
+import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../http/header-list.ts";
+import { withoutHopByHop } from "../http/hop-by-hop.ts";
 import {
   newWebSocketRequest,
   type WebSocketRequest,
   webSocketRequestLines,
-} from "../../http/websocket-request.ts";
-import { upstreamProtocolOf } from "../../sessions/bridge-offer.ts";
-import type { Plan } from "../../sessions/plan.ts";
-import type { StreamingRequest } from "../../sessions/streaming-request.ts";
-import { withoutIdentity } from "./identity-headers.ts";
+} from "../http/websocket-request.ts";
+import { upstreamProtocolOf } from "./bridge-offer.ts";
+import type { Plan } from "./plan.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
 
 /** What is sent to a kubelet, or to the streaming server of its runtime, to open a session. */
-export interface KubeletRequest {
+export interface UpstreamRequest {
   readonly method: string;
   /** Path and query, encoded for the wire. */
   readonly path: string;
@@ -45,7 +45,7 @@ const REPLACED_HEADERS = [
 ];
 
 /** Builds the request that opens the session at `path`, with the client's headers as far as the plan lets them through. */
-export function kubeletRequestFor(request: StreamingRequest, path: string, plan: Plan): KubeletRequest {
+export function upstreamRequestFor(request: StreamingRequest, path: string, plan: Plan): UpstreamRequest {
   switch (plan.kind) {
     case "translate":
       return {
@@ -86,27 +86,6 @@ export function kubeletRequestFor(request: StreamingRequest, path: string, plan:
       };
     }
   }
-}
-
-/** The kubelet's URL as kube-apiserver builds it: only the flags that are true, command repeated, ports joined. */
-export function kubeletPath(request: StreamingRequest, container: string | undefined): string {
-  const { namespace, pod, subresource, streams } = request;
-  const query = new URLSearchParams();
-  if (subresource === "portforward") {
-    if (request.ports.length > 0) query.set("port", request.ports.join(","));
-    return withQuery(`/portForward/${encodeURIComponent(namespace)}/${encodeURIComponent(pod)}`, query);
-  }
-  for (const argument of request.command) query.append("command", argument);
-  if (streams.stderr) query.set("error", "1");
-  if (streams.stdin) query.set("input", "1");
-  if (streams.stdout) query.set("output", "1");
-  if (streams.tty) query.set("tty", "1");
-  const segments = [subresource, namespace, pod, container ?? ""].map(encodeURIComponent);
-  return withQuery(`/${segments.join("/")}`, query);
-}
-
-function withQuery(path: string, query: URLSearchParams): string {
-  return query.size === 0 ? path : `${path}?${query}`;
 }
 
 function upgradeHeaders(upgrade: string): HeaderLine[] {

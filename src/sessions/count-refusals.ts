@@ -1,0 +1,29 @@
+import { StatusError } from "../api/status.ts";
+import { clientOfferOf } from "./client-offer.ts";
+import type { GatewayContext } from "./context.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
+import { wantsNewProtocol } from "./plan.ts";
+import type { StreamingPath } from "./streaming-request.ts";
+
+/** What is decided about a request; a refusal is counted, logged and thrown on. */
+export async function countingRefusals<Decided>(
+  path: StreamingPath,
+  incoming: IncomingStreaming,
+  gateway: Pick<GatewayContext, "logger" | "metrics">,
+  decide: () => Promise<Decided>,
+): Promise<Decided> {
+  try {
+    return await decide();
+  } catch (error) {
+    const code = error instanceof StatusError ? error.code : 500;
+    const reason = error instanceof Error ? error.message : String(error);
+    gateway.metrics.streamingRefused(path.subresource, undefined, code);
+    if (wantsNewProtocol(path.subresource, clientOfferOf(incoming.headers))) {
+      gateway.metrics.upgradeFailed(path.subresource);
+    }
+    const { remoteAddress, notes } = incoming;
+    gateway.logger.info({ ...path, remoteAddress, user: notes?.user, code, reason }, "request refused");
+    if (notes !== undefined) notes.isLogged = true;
+    throw error;
+  }
+}

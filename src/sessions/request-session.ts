@@ -1,0 +1,55 @@
+import {
+  isSwitchedTo,
+  requestUpgrade,
+  type UpgradeRequest,
+  type UpgradeResponse,
+} from "../http/upgrade-request.ts";
+import { checkWebSocketAnswer } from "../http/websocket-request.ts";
+import type { UpstreamEndpoint } from "../net/dial.ts";
+import { UpstreamError } from "../net/upstream-error.ts";
+import type { GatewayContext } from "./context.ts";
+import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumption/resumable-upgrade.ts";
+import type { UpstreamRequest } from "./upstream-request.ts";
+
+/**
+ * Asks whoever is there for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
+ * laid behind a validated 101 (CVE-2018-1002105); where the WebSocket is our own, its whole handshake is judged. `connect`: how, where
+ * that is not directly. `resume`: a WebSocket shall survive lost connections where the other side is a Sluice that agrees. Throws
+ * UpstreamError.
+ */
+export async function requestSession(
+  endpoint: UpstreamEndpoint,
+  { method, path, headers, upgrade, webSocket }: UpstreamRequest,
+  signal: AbortSignal,
+  { limits, timeouts }: Pick<GatewayContext, "limits" | "timeouts">,
+  connect?: UpgradeRequest["connect"],
+  resume?: ResumableUpgradeOptions,
+): Promise<UpgradeResponse> {
+  const request: UpgradeRequest = {
+    endpoint,
+    method,
+    path,
+    headers,
+    signal,
+    connect,
+    dialTimeoutMs: timeouts.dialMs,
+    responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+    maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
+  };
+  const response =
+    resume === undefined || upgrade !== "websocket"
+      ? await requestUpgrade(request)
+      : await requestResumableUpgrade(request, resume);
+  if (response.kind === "switched" && !isSwitchedTo(response, upgrade)) {
+    response.socket.destroy();
+    throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
+  }
+  if (response.kind === "switched" && webSocket !== undefined) {
+    const handshake = checkWebSocketAnswer(response, webSocket);
+    if (!handshake.ok) {
+      response.socket.destroy();
+      throw new UpstreamError("upgrade-mismatch", `unable to upgrade: ${handshake.message}`);
+    }
+  }
+  return response;
+}
