@@ -13,7 +13,7 @@ import { PlainGatewayFiles } from "../../../support/plain-gateway.ts";
 /** Starts the gateway as a program that embeds it, and leaves the end of the process to what is still open. */
 const PROGRAM = `
   const [folder, file] = process.argv.slice(1);
-  const { startGateway } = await import(folder + "/app.js");
+  const { startGateway } = await import(folder + "/app/app.js");
   const { parseConfiguration } = await import(folder + "/config/configuration.js");
   const { readFileSync } = await import("node:fs");
   await startGateway(parseConfiguration(readFileSync(file, "utf8"), file)).then(
