@@ -1,9 +1,7 @@
-/** Says what is wrong, or nothing, or what operators should see of something that is well enough. Must answer at once; an exception counts as a failure. */
-export type HealthCheck = () => string | HealthNote | undefined;
+import type { Health } from "../observability/component.ts";
 
-export interface HealthNote {
-  readonly note: string;
-}
+/** Must answer at once; an exception counts as a failure. */
+export type HealthCheck = () => Health;
 
 /** Checks by name, as they stand in URLs: `/readyz/draining`. */
 export type HealthChecks = Readonly<Record<string, HealthCheck>>;
@@ -58,7 +56,7 @@ export function answerSingleCheck(name: string, check: HealthCheck): HealthAnswe
     : { status: 500, body: `internal server error: ${wrong}\n`, failures: [`${name}: ${wrong}`] };
 }
 
-function outcomeOf(check: HealthCheck): ReturnType<HealthCheck> {
+function outcomeOf(check: HealthCheck): Health {
   try {
     return check();
   } catch (reason) {

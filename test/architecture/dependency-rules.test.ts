@@ -43,7 +43,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "protocols/bytes": [],
   "protocols/portforward": [],
   "src/config": [],
-  "src/observability": [],
+  "src/observability": ["src/config"],
   "protocols/http1": ["protocols"],
   "protocols/http2": ["protocols/bytes"],
   "protocols/remotecommand": ["protocols"],
