@@ -1,4 +1,4 @@
-// The drawings of docs/performance.md, as SVG made without a browser.
+// The drawings of docs/evidence/performance.md, as SVG made without a browser.
 import * as echarts from "echarts";
 import { median } from "./results.mjs";
 

@@ -1,11 +1,11 @@
-// Writes what was measured into docs/performance.md, between two markers, and its drawings beside it. Nobody types a figure.
+// Writes what was measured into docs/evidence/performance.md, between two markers, and its drawings beside it. Nobody types a figure.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { barRows } from "./bars.mjs";
 import { charts } from "./charts.mjs";
 import { figuresShown, withSpread } from "./text.mjs";
 
-const DOCUMENT = new URL("../docs/performance.md", import.meta.url);
-const CHARTS = new URL("../docs/charts/", import.meta.url);
+const DOCUMENT = new URL("../docs/evidence/performance.md", import.meta.url);
+const CHARTS = new URL("../docs/evidence/charts/", import.meta.url);
 const BEGIN = "<!-- bench: begin (written by `npm run bench` from bench/results/bench.json) -->";
 const END = "<!-- bench: end -->";
 
@@ -16,7 +16,7 @@ export function writeDocument(results) {
   for (const [file, svg] of drawn) writeFileSync(new URL(file, CHARTS), `${svg}\n`);
   const text = readFileSync(DOCUMENT, "utf8");
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-  if (begin === -1 || end === -1) throw new Error("docs/performance.md has lost its markers");
+  if (begin === -1 || end === -1) throw new Error("docs/evidence/performance.md has lost its markers");
   const body = [machineText(cells), barsText(results.cells), ...groupsText(cells), chartsText(drawn)].join(
     "\n\n",
   );

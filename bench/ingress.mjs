@@ -1,5 +1,5 @@
 // `node bench/ingress.mjs [--repeat 5 --seconds 3 --only throughput,reload,lookup]`: the front door beside nginx, HAProxy, http-proxy and httpxy;
-// requests while 10,000 Ingresses are compiled again and again; the cost of a lookup among 10 to 100,000 hosts. Writes docs/ingress-performance.md.
+// requests while 10,000 Ingresses are compiled again and again; the cost of a lookup among 10 to 100,000 hosts. Writes docs/evidence/ingress-performance.md.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -282,7 +282,7 @@ if (values.write) {
 
 \`node bench/ingress.mjs --write\`, ${new Date().toISOString().slice(0, 10)}; ${cpus} x ${model}, Node.js ${node}. Medians of ${repeat} interleaved rounds with minimum and maximum.`;
   writeFileSync(
-    new URL("../docs/ingress-performance.md", import.meta.url),
+    new URL("../docs/evidence/ingress-performance.md", import.meta.url),
     `${head}\n\n${sections.join("\n\n")}\n`,
   );
 }

@@ -1,6 +1,6 @@
 // `npm run bench [-- --quick | --full] [--only PATTERN] [--node PATH] [--repeat 5] [--list]
 // [--against MAIN_JS [--against-flags NODE_FLAGS]]`: measures the cells of suite.mjs,
-// keeps them in results/bench.json and writes the tables and charts of docs/performance.md from there. See README.md.
+// keeps them in results/bench.json and writes the tables and charts of docs/evidence/performance.md from there. See README.md.
 import { parseArgs } from "node:util";
 import { competeWith, contenders, isBridged } from "./contenders.mjs";
 import { writeDocument } from "./document.mjs";

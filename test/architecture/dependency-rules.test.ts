@@ -319,6 +319,17 @@ describe("dependency rules", () => {
     expect(upward.toSorted()).toEqual(upwardDoors.toSorted());
   });
 
+  it("ARCHITECTURE.md lists the rooms in this order, and each package with its room", () => {
+    const rows = Array.from(
+      readSource("ARCHITECTURE.md").matchAll(/^\| `([^`]+)` \| (.+) \|$/gm),
+      ([, name = "", text = ""]) => ({ name, home: /\(`([^`]+)`\)$/.exec(text)?.[1] }),
+    );
+    const rooms = rows.filter(({ name }) => /^(?:src|protocols)\b/.test(name));
+    expect(rooms.map(({ name }) => name)).toEqual(ROOMS);
+    const packages = rows.filter((row) => !rooms.includes(row)).map(({ name, home }) => [name, home]);
+    expect(packages.toSorted()).toEqual(Object.entries(packageHome).toSorted());
+  });
+
   it("protocols know no clock, chance, environment or Node globals", () => {
     const violations = typeScriptFilesIn("protocols").flatMap((file) =>
       Array.from(

@@ -28,9 +28,9 @@ function twinsIn(cell: string): { file: string; title: string }[] {
 }
 
 describe.each([
-  { document: "docs/upstream-tests.md", fewest: 110 },
-  { document: "docs/upstream-tests-probes.md", fewest: 50 },
-  { document: "docs/kep-tests.md", fewest: 25 },
+  { document: "docs/evidence/upstream-tests.md", fewest: 110 },
+  { document: "docs/evidence/upstream-tests-probes.md", fewest: 50 },
+  { document: "docs/evidence/kep-tests.md", fewest: 25 },
 ])("$document", ({ document, fewest }) => {
   const rows = rowsOf(document);
   it("gives each upstream test a twin or a reason", () => {

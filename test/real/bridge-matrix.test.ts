@@ -23,7 +23,7 @@ import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
 
 const MIB = 1024 * 1024;
 const isWritingDocs = process.env.SLUICE_WRITE_DOCS === "1";
-const document = path.resolve(import.meta.dirname, "../../docs/bridge-matrix.md");
+const document = path.resolve(import.meta.dirname, "../../docs/evidence/bridge-matrix.md");
 const copyBytes = 16 * MIB;
 
 const CHECKS = [

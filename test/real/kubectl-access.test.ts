@@ -11,7 +11,7 @@ import { startShellGateway } from "../support/shell-gateway.ts";
 import type { TestGateway } from "../support/test-gateway.ts";
 
 const isWritingDocs = process.env.SLUICE_WRITE_DOCS === "1";
-const DOCS = new URL("../../docs/kubectl-access.md", import.meta.url);
+const DOCS = new URL("../../docs/evidence/kubectl-access.md", import.meta.url);
 /** The same sentence in each cell would make the table unreadable. */
 const SHORT_WORDS: readonly (readonly [RegExp, string])[] = [
   [/^.*is forbidden: User "[a-z]+" cannot (\w+) resource "([^"]+)".*$/, "403: may not $1 $2"],

@@ -19,7 +19,7 @@ import { parseMetrics, pathTakenBy } from "../support/taken-path.ts";
 
 const MIB = 1024 * 1024;
 const isWritingDocs = process.env.SLUICE_WRITE_DOCS === "1";
-const document = path.resolve(import.meta.dirname, "../../docs/kubectl-matrix.md");
+const document = path.resolve(import.meta.dirname, "../../docs/evidence/kubectl-matrix.md");
 
 /** Documentation is made with full copies by every kubectl; an ordinary run spares most of them the 256 MiB. */
 function copyBytes(kubectl: Kubectl): number {

@@ -86,7 +86,7 @@ Written by \`SLUICE_WRITE_DOCS=1 npx vitest run --project real test/real/probe-m
 of a second; a gRPC probe that can not connect tries until then, as the kubelet does. Ports are left out.
 
 ${tables.join("\n")}`;
-  writeFileSync(path.resolve(import.meta.dirname, "../../docs/probe-matrix.md"), text);
+  writeFileSync(path.resolve(import.meta.dirname, "../../docs/evidence/probe-matrix.md"), text);
 });
 
 async function checkMatrix(maker: string, ports: Ports): Promise<void> {

@@ -19,7 +19,7 @@ import { type RunningContainerd, startContainerd } from "./containerd/start-cont
 import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
 const MIB = 1024 * 1024;
-const document = path.resolve(import.meta.dirname, "../../docs/skew.md");
+const document = path.resolve(import.meta.dirname, "../../docs/evidence/skew.md");
 
 const checks = [
   { name: "exec", run: checkExec, webSocketSince: 30, plan: "translate" },

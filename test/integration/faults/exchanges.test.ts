@@ -139,7 +139,7 @@ describe("an exception in an exchange ends that exchange alone", () => {
   it("the table is documented", async () => {
     const head = ["| backend | client | an exception in | what the client saw |", "|---|---|---|---|"];
     await expect([...head, ...rows, ""].join("\n")).toMatchFileSnapshot(
-      "../../../docs/faults-of-exchanges.md",
+      "../../../docs/evidence/faults-of-exchanges.md",
     );
   });
 });

@@ -176,5 +176,5 @@ it("the table is documented", async () => {
   const table = ["| carrier | an exception in | what its client saw |", "|---|---|---|", ...rows, ""].join(
     "\n",
   );
-  await expect(table).toMatchFileSnapshot("../../../docs/faults-of-sessions.md");
+  await expect(table).toMatchFileSnapshot("../../../docs/evidence/faults-of-sessions.md");
 });

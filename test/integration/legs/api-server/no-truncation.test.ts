@@ -14,7 +14,7 @@ import { startTestGateway } from "../../../support/test-gateway.ts";
 
 /**
  * A client that reads slower than a command writes gets every byte and the status (kubernetes/kubernetes#142376). With
- * SLUICE_SOAK=1 the sizes are those of the report there, and the table of losses is printed; docs/no-truncation.md has one.
+ * SLUICE_SOAK=1 the sizes are those of the report there, and the table of losses is printed; docs/evidence/no-truncation.md has one.
  */
 const MIB = 1024 * 1024;
 const scale =
