@@ -13,6 +13,8 @@ export interface KubeconfigEntries {
   readonly insecureSkipTLSVerify: boolean;
   readonly tlsServerName: string | undefined;
   readonly proxyUrl: string | undefined;
+  /** What the cluster's entry says to plugins: its extension client.authentication.k8s.io/exec. */
+  readonly execConfig?: unknown;
   readonly user: KubeconfigUser;
 }
 
@@ -25,9 +27,13 @@ export interface KubeconfigUser {
   readonly basic?: { readonly username: string; readonly password: string } | undefined;
   readonly impersonate?: Impersonation | undefined;
   readonly exec?: ExecPlugin | undefined;
-  readonly authProvider?:
-    | { readonly name: string; readonly config: Readonly<Record<string, string>> }
-    | undefined;
+  readonly authProvider?: AuthProvider | undefined;
+}
+
+/** An identity provider that clients speak to themselves, by name. */
+export interface AuthProvider {
+  readonly name: string;
+  readonly config: Readonly<Record<string, string>>;
 }
 
 export interface Impersonation {
@@ -39,12 +45,23 @@ export interface Impersonation {
 
 /** A program that prints credentials (client.authentication.k8s.io). */
 export interface ExecPlugin {
-  readonly apiVersion: string;
+  readonly apiVersion: (typeof EXEC_API_VERSIONS)[number];
   readonly command: string;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly provideClusterInfo: boolean;
+  /** Whether it gets our standard input, where that is a terminal. */
+  readonly interactiveMode: (typeof INTERACTIVE_MODES)[number];
+  /** How to install it, for the person who has not. */
+  readonly installHint: string | undefined;
 }
+
+const EXEC_API_VERSIONS = [
+  "client.authentication.k8s.io/v1beta1",
+  "client.authentication.k8s.io/v1",
+] as const;
+const INTERACTIVE_MODES = ["IfAvailable", "Never", "Always"] as const;
+const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
 /**
  * Reads what the context names in files that count one after the other, the first that has an entry winning, as in client-go. Throws
@@ -89,6 +106,11 @@ function readCluster(cluster: Section | undefined) {
     insecureSkipTLSVerify: cluster?.boolean("insecure-skip-tls-verify", false) ?? false,
     tlsServerName: cluster?.optionalString("tls-server-name"),
     proxyUrl: cluster?.optionalString("proxy-url"),
+    execConfig: cluster
+      ?.sections("extensions")
+      .find((extension) => extension.optionalString("name") === EXEC_EXTENSION)
+      ?.entries()
+      .find(([key]) => key === "extension")?.[1],
   };
 }
 
@@ -115,28 +137,38 @@ function readUser(user: Section, folder: string): KubeconfigUser {
                 .map(([key, values]) => [key, [values].flat().map(String)]),
             ),
           },
-    exec: user.has("exec") ? readExec(user.section("exec"), folder) : undefined,
+    exec: user.has("exec") ? readExec(user, folder) : undefined,
     authProvider: user.has("auth-provider") ? readAuthProvider(user.section("auth-provider")) : undefined,
   };
 }
 
-function readExec(exec: Section, folder: string): ExecPlugin {
+function readExec(user: Section, folder: string): ExecPlugin {
+  const exec = user.section("exec");
+  if (user.has("auth-provider")) user.problem("auth-provider", "cannot be combined with an exec plugin");
   const command = exec.optionalString("command");
   if (command === undefined) exec.problem("command", "is required");
+  if (!exec.has("apiVersion")) exec.problem("apiVersion", "is required");
+  const apiVersion = exec.choice("apiVersion", EXEC_API_VERSIONS[0], EXEC_API_VERSIONS);
+  // v1 has no default for it (tools/clientcmd/api/v1/defaults.go).
+  if (apiVersion === EXEC_API_VERSIONS[1] && !exec.has("interactiveMode")) {
+    exec.problem("interactiveMode", "is required");
+  }
   return {
-    apiVersion: exec.string("apiVersion", "client.authentication.k8s.io/v1beta1"),
+    apiVersion,
     // A name alone is looked up in $PATH; anything with a slash counts from the file's folder.
     command: command?.includes("/") ? path.resolve(folder, command) : (command ?? ""),
     args: exec.list("args").map(String),
-    env: exec.sections("env").map((entry) => ({
-      name: entry.optionalString("name") ?? "",
-      value: secretText(entry, "value") ?? "",
-    })),
+    env: exec.sections("env").map((entry) => {
+      if (!entry.has("name")) entry.problem("name", "is required");
+      return { name: entry.optionalString("name") ?? "", value: secretText(entry, "value") ?? "" };
+    }),
     provideClusterInfo: exec.boolean("provideClusterInfo", false),
+    interactiveMode: exec.choice("interactiveMode", "IfAvailable", INTERACTIVE_MODES),
+    installHint: exec.optionalString("installHint"),
   };
 }
 
-function readAuthProvider(provider: Section) {
+function readAuthProvider(provider: Section): AuthProvider {
   const config = provider.section("config").entries();
   return {
     name: provider.optionalString("name") ?? "",

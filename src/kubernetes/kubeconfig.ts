@@ -2,12 +2,13 @@ import { readFile } from "node:fs/promises";
 import type { PemSource } from "../config/webhook-kubeconfig.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import type { UpstreamTlsOptions } from "../net/tls.ts";
+import type { PluginCredentials } from "./exec-credential.ts";
 import { inClusterEntries, isInCluster } from "./in-cluster.ts";
 import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";
 import { type Environment, kubeconfigFileNames } from "./kubeconfig-files.ts";
 import { type AskPlugin, pluginOf } from "./plugin-credentials.ts";
 
-/** Files and plugins are asked again after this long, as client-go does: tokens are replaced on disk while we run. */
+/** Files are read again after this long, as client-go does: tokens are replaced on disk while we run. */
 export const CREDENTIALS_REUSE_MS = 60_000;
 
 /** One API server, and who we are to it. */
@@ -18,7 +19,10 @@ export interface Kubeconfig {
   /** As of the last `headers()`: certificates may be replaced while we run. The same object until they are. */
   readonly tls: UpstreamTlsOptions;
   readonly proxyUrl: string | undefined;
-  /** Authorization and impersonation lines of a request. Rejects when files or plugins fail; no secret is in the message. */
+  /**
+   * Authorization and impersonation lines of a request. A plugin's credentials serve until they expire. Rejects when files or plugins
+   * fail; no secret is in the message.
+   */
   headers(): Promise<HeaderList>;
   /** After a 401: the next `headers()` asks files and plugins anew. */
   forget(): void;
@@ -61,6 +65,7 @@ class Credentials implements Kubeconfig {
   #tls: UpstreamTlsOptions = {};
   #headers: HeaderList = [];
   #freshUntilMs = Number.NEGATIVE_INFINITY;
+  #plugin: PluginCredentials | undefined;
   #refreshing: Promise<void> | undefined;
 
   private constructor(entries: KubeconfigEntries, askPlugin: AskPlugin | undefined, options: LoadOptions) {
@@ -73,7 +78,7 @@ class Credentials implements Kubeconfig {
   }
 
   static async load(entries: KubeconfigEntries, options: LoadOptions): Promise<Kubeconfig> {
-    const credentials = new Credentials(entries, await pluginOf(entries), options);
+    const credentials = new Credentials(entries, pluginOf(entries), options);
     // Certificates must be there before the first connection; a plugin may bring them.
     await credentials.headers();
     return credentials;
@@ -94,11 +99,13 @@ class Credentials implements Kubeconfig {
 
   forget(): void {
     this.#freshUntilMs = Number.NEGATIVE_INFINITY;
+    this.#plugin = undefined;
   }
 
   async #refresh(): Promise<void> {
     const { certificateAuthority, insecureSkipTLSVerify, tlsServerName, user } = this.#entries;
-    const plugin = await this.#askPlugin?.();
+    if (remainingMs(this.#plugin) <= 0) this.#plugin = await this.#askPlugin?.();
+    const plugin = this.#plugin;
     const tls: UpstreamTlsOptions = {
       ca: await pemText(certificateAuthority),
       certificate: plugin?.certificate ?? (await pemText(user.clientCertificate)),
@@ -112,8 +119,15 @@ class Credentials implements Kubeconfig {
       ...impersonationLines(user.impersonate),
     ];
     if (!isSame(tls, this.#tls)) this.#tls = tls;
-    this.#freshUntilMs = this.#nowMs() + CREDENTIALS_REUSE_MS;
+    const lastsMs = plugin === undefined ? CREDENTIALS_REUSE_MS : remainingMs(plugin);
+    this.#freshUntilMs = this.#nowMs() + Math.min(CREDENTIALS_REUSE_MS, lastsMs);
   }
+}
+
+/** How long a plugin's credentials serve; without a time stamp until they are refused. */
+function remainingMs(credentials: PluginCredentials | undefined): number {
+  if (credentials === undefined) return 0;
+  return (credentials.expiresAtMs ?? Number.POSITIVE_INFINITY) - Date.now();
 }
 
 async function pemText(source: PemSource | undefined): Promise<string | undefined> {

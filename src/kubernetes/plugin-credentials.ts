@@ -1,84 +1,76 @@
-import type { RequestOptions } from "node:https";
+import { readFile } from "node:fs/promises";
+import { isatty } from "node:tty";
+import { execInfo, type PluginCredentials, readExecCredential } from "./exec-credential.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
-
-/** What a credential plugin or an identity provider gave; PEM texts. */
-export interface PluginCredentials {
-  readonly authorization: string | undefined;
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-}
+import { type OidcOptions, oidcProvider } from "./oidc-provider.ts";
+import { runPlugin } from "./run-plugin.ts";
 
 export type AskPlugin = () => Promise<PluginCredentials>;
+
+export interface PluginOptions extends OidcOptions {
+  /** Whether standard input is a terminal, and not in use. */
+  readonly isTerminal?: () => boolean;
+}
 
 /** A person may have to log in, but not for ever. */
 export const PLUGIN_TIMEOUT_MS = 60_000;
 
+/** client-go's sentences for what it has had until 1.26. */
+const REMOVED: Readonly<Record<string, string>> = {
+  azure: `The azure auth plugin has been removed.
+Please use the https://github.com/Azure/kubelogin kubectl/client-go credential plugin instead.
+See https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins for further details`,
+  gcp: `The gcp auth plugin has been removed.
+Please use the "gke-gcloud-auth-plugin" kubectl/client-go credential plugin instead.
+See https://cloud.google.com/blog/products/containers-kubernetes/kubectl-auth-changes-in-gke for further details`,
+};
+
 /**
- * Exec plugins and auth providers are asked through the official client. It is loaded here and not before: it takes a third of a
- * second and 70 MB, which users with a token or a certificate need not pay. Undefined: the user has neither.
+ * Asks the user's exec plugin or identity provider. Undefined: the user has neither, or credentials that stand above it, as in
+ * client-go (a token, a password; above a plugin a certificate, too). Throws client-go's sentence for a provider that it would not take.
  */
-export async function pluginOf(
-  entries: KubeconfigEntries,
-  timeoutMs = PLUGIN_TIMEOUT_MS,
-): Promise<AskPlugin | undefined> {
-  const { exec, authProvider } = entries.user;
-  if (exec === undefined && authProvider === undefined) return undefined;
-  const { KubeConfig } = await import("@kubernetes/client-node");
-  const client = new KubeConfig();
-  client.loadFromClusterAndUser(
-    // It makes an agent that nobody uses, and refuses to for plain HTTP unless it is told to skip verification.
-    { name: "cluster", server: entries.server, skipTLSVerify: true },
-    {
-      name: "user",
-      ...(authProvider && { authProvider }),
-      ...(exec && { exec: { ...exec, env: [...exec.env, execInfo(entries)] } }),
-    },
-  );
-  return async () => {
-    const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
-    await inTime(client.applyToHTTPSOptions(options), timeoutMs);
-    const { headers, cert, key } = options;
-    return {
-      authorization: headers.Authorization,
-      certificate: cert?.toString(),
-      key: key?.toString(),
-    };
-  };
-}
-
-/** The official client leaves it out, and plugins that follow the interface refuse to run without it. */
-function execInfo(entries: KubeconfigEntries) {
-  const { server, tlsServerName, insecureSkipTLSVerify, certificateAuthority, proxyUrl, user } = entries;
-  const ca = certificateAuthority && "pem" in certificateAuthority ? certificateAuthority.pem : undefined;
-  const cluster = {
-    server,
-    ...(tlsServerName !== undefined && { "tls-server-name": tlsServerName }),
-    ...(insecureSkipTLSVerify && { "insecure-skip-tls-verify": true }),
-    ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }),
-    ...(proxyUrl !== undefined && { "proxy-url": proxyUrl }),
-    config: null,
-  };
-  const info = {
-    kind: "ExecCredential",
-    apiVersion: user.exec?.apiVersion,
-    spec: { interactive: false, ...(user.exec?.provideClusterInfo && { cluster }) },
-  };
-  return { name: "KUBERNETES_EXEC_INFO", value: JSON.stringify(info) };
-}
-
-/** What a plugin prints may hold a token, so no more is told of its failure than that. */
-async function inTime(asked: Promise<void>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("getting credentials: no answer in time")), timeoutMs);
-  });
-  try {
-    await Promise.race([asked, late]);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (error instanceof Error && error.message.endsWith("no answer in time")) throw error;
-    throw new Error(`getting credentials: the plugin failed${code === undefined ? "" : `: ${code}`}`);
-  } finally {
-    clearTimeout(timer);
+export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}): AskPlugin | undefined {
+  const { exec, authProvider, token, tokenFile, basic, clientCertificate } = entries.user;
+  if (token !== undefined || tokenFile !== undefined || basic !== undefined) return undefined;
+  if (exec !== undefined) return clientCertificate === undefined ? execPlugin(entries, options) : undefined;
+  if (authProvider === undefined) return undefined;
+  const { name, config } = authProvider;
+  if (name !== "oidc") {
+    throw new Error(REMOVED[name] ?? `no Auth Provider found for name ${JSON.stringify(name)}`);
   }
+  return oidcProvider(config, options);
+}
+
+function execPlugin(
+  entries: KubeconfigEntries,
+  { timeoutMs = PLUGIN_TIMEOUT_MS, isTerminal = isFreeTerminal }: PluginOptions,
+): AskPlugin | undefined {
+  const { user, certificateAuthority } = entries;
+  const { exec: plugin } = user;
+  if (plugin === undefined) return undefined;
+  return async () => {
+    try {
+      const isInteractive = plugin.interactiveMode !== "Never" && isTerminal();
+      if (plugin.interactiveMode === "Always" && !isInteractive) {
+        throw new Error("exec plugin cannot support interactive mode: standard input is not a terminal");
+      }
+      const ca =
+        certificateAuthority === undefined || "pem" in certificateAuthority
+          ? certificateAuthority?.pem
+          : await readFile(certificateAuthority.file, "utf8");
+      const text = await runPlugin(plugin, {
+        info: execInfo(entries, isInteractive, ca),
+        isInteractive,
+        timeoutMs,
+      });
+      return readExecCredential(text, plugin.apiVersion);
+    } catch (error) {
+      throw new Error(`getting credentials: ${(error as Error).message}`);
+    }
+  };
+}
+
+/** A raw terminal belongs to the command that it is connected to. */
+function isFreeTerminal(): boolean {
+  return isatty(0) && process.stdin.isRaw !== true;
 }

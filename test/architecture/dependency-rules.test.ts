@@ -270,7 +270,6 @@ const packageHome: Readonly<Record<string, string>> = {
   "@lydell/node-pty": "src/fake-node",
   "@grpc/grpc-js": "src/legs/kubelet",
   "@grpc/proto-loader": "src/legs/kubelet",
-  "@kubernetes/client-node": "src/kubernetes",
   "cli-progress": "src/cli",
   "tar-stream": "src/cli",
   uplot: "src/load",

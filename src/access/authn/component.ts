@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
-import { getJson } from "../../http/get-json.ts";
+import { getJson } from "../../http/https-json.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { webhookClient } from "../webhook-client.ts";

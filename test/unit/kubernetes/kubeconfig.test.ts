@@ -4,9 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 import { CREDENTIALS_REUSE_MS, loadInCluster, loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
-import { readKubeconfigEntries } from "../../../src/kubernetes/kubeconfig-entries.ts";
 import { MAX_KUBECONFIG_BYTES } from "../../../src/kubernetes/kubeconfig-files.ts";
-import { pluginOf } from "../../../src/kubernetes/plugin-credentials.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -34,6 +32,7 @@ const config = ({ user = {}, cluster = {}, context = {}, current = "c" }: Parts 
     clusters: [{ name: "k", cluster: { server: "https://api.example:6443/", ...cluster } }],
     users: [{ name: "u", user }],
   });
+const v1 = { apiVersion: "client.authentication.k8s.io/v1", command: "x", interactiveMode: "Never" };
 const load = async (parts: Parts, context?: string) => {
   await writeFile(at("config"), config(parts));
   return loadKubeconfig(at("config"), context, { environment: {} });
@@ -132,33 +131,6 @@ describe("loadKubeconfig", () => {
     await expect(loadInCluster({ environment: {} })).rejects.toThrow(/KUBERNETES_SERVICE_HOST/);
   });
 
-  it("runs a plugin, tells it about the cluster, and passes its credentials on", async () => {
-    const script = `const info = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
-      const token = [info.spec.cluster.server, process.env.EXTRA, process.argv[2]].join(" ");
-      const status = { token, clientCertificateData: "cert", clientKeyData: "key" };
-      console.log(JSON.stringify({ apiVersion: info.apiVersion, kind: "ExecCredential", status }));`;
-    await writeFile(at("plugin.cjs"), script);
-    const exec = {
-      apiVersion: "client.authentication.k8s.io/v1",
-      command: process.execPath,
-      args: [at("plugin.cjs"), "arg"],
-      env: [{ name: "EXTRA", value: "extra" }],
-      provideClusterInfo: true,
-      interactiveMode: "Never",
-    };
-    const loaded = await load({ user: { exec } });
-    expect(await loaded.headers()).toEqual([["Authorization", "Bearer https://api.example:6443 extra arg"]]);
-    expect(loaded.tls).toMatchObject({ certificate: "cert", key: "key" });
-  });
-
-  it("says that a plugin failed, and not what it printed", async () => {
-    const exec = { command: process.execPath, args: ["-e", "console.error('secret'); process.exit(3)"] };
-    await expect(load({ user: { exec } })).rejects.toThrow("getting credentials: the plugin failed");
-    await expect(load({ user: { exec: { command: "./missing" } } })).rejects.toThrow(
-      /the plugin failed: ENOENT/,
-    );
-  });
-
   it.each<[Parts, string | undefined, RegExp]>([
     [{}, "nope", /: context "nope" does not exist/],
     [{ current: "" }, undefined, /current-context is not set/],
@@ -170,6 +142,15 @@ describe("loadKubeconfig", () => {
       /config:1: clusters\[0\]\.cluster\.server: must be an http/,
     ],
     [{ user: { exec: { args: ["x"] } } }, undefined, /users\[0\]\.user\.exec\.command: is required/],
+    [{ user: { exec: { command: "x" } } }, undefined, /exec\.apiVersion: is required/],
+    [{ user: { exec: { ...v1, apiVersion: "v1" } } }, undefined, /exec\.apiVersion: "v1" is not supported/],
+    [{ user: { exec: { ...v1, interactiveMode: null } } }, undefined, /exec\.interactiveMode: is required/],
+    [{ user: { exec: { ...v1, env: [{ value: "x" }] } } }, undefined, /exec\.env\[0\]\.name: is required/],
+    [
+      { user: { exec: v1, "auth-provider": { name: "oidc" } } },
+      undefined,
+      /auth-provider: cannot be combined with an exec plugin/,
+    ],
   ])("refuses %j with context %s", async (parts, context, message) => {
     const refused = load(parts, context);
     await expect(refused).rejects.toThrow(ConfigurationError);
@@ -185,13 +166,6 @@ describe("loadKubeconfig", () => {
   it("refuses a file past the bound", async () => {
     await writeFile(at("config"), " ".repeat(MAX_KUBECONFIG_BYTES + 1));
     await expect(loadKubeconfig(at("config"))).rejects.toThrow(/config: the file has 4194305 bytes, at most/);
-  });
-
-  it("waits for a plugin that says nothing only so long", async () => {
-    // It ends by itself soon after.
-    await writeFile(at("config"), config({ user: { exec: { command: "sleep", args: ["2"] } } }));
-    const ask = await pluginOf(await readKubeconfigEntries([at("config")], undefined), 50);
-    await expect(ask?.()).rejects.toThrow("getting credentials: no answer in time");
   });
 
   it("names a file that is not there", async () => {

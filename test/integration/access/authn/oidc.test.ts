@@ -8,7 +8,7 @@ import { userOfClaims } from "../../../../src/access/authn/oidc-claims.ts";
 import { DISCOVERY_COOLDOWN_MS, OidcKeySet } from "../../../../src/access/authn/oidc-key-set.ts";
 import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
 import { defaultOidc } from "../../../../src/config/authentication.ts";
-import { getJson } from "../../../../src/http/get-json.ts";
+import { getJson } from "../../../../src/http/https-json.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
 
 type Key = Awaited<ReturnType<typeof generateKeyPair>>;

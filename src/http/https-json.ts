@@ -8,22 +8,50 @@ export interface JsonGetOptions {
   readonly timeoutMs: number;
 }
 
+export interface FormPostOptions extends JsonGetOptions {
+  /** The Authorization header; never part of an error's message. */
+  readonly authorization?: string;
+}
+
 /**
  * Fetches a JSON document over https on a connection of its own; the certificate is verified, no redirect is followed.
  * Rejects when there is no whole answer in time or it is longer than MAX_JSON_ANSWER_BYTES.
  */
-export function getJson(url: string, { ca, timeoutMs }: JsonGetOptions): Promise<JsonAnswer> {
+export function getJson(url: string, options: JsonGetOptions): Promise<JsonAnswer> {
+  return exchange(url, options, {}, undefined);
+}
+
+/** Posts a form and reads JSON, as `getJson` does. */
+export function postForm(
+  url: string,
+  form: Readonly<Record<string, string>>,
+  options: FormPostOptions,
+): Promise<JsonAnswer> {
+  const headers = {
+    "Content-Type": "application/x-www-form-urlencoded",
+    ...(options.authorization !== undefined && { Authorization: options.authorization }),
+  };
+  return exchange(url, options, headers, new URLSearchParams(form).toString());
+}
+
+function exchange(
+  url: string,
+  { ca, timeoutMs }: JsonGetOptions,
+  headers: Readonly<Record<string, string>>,
+  body: string | undefined,
+): Promise<JsonAnswer> {
   return new Promise((resolve, reject) => {
     const request = sendRequest(url, {
       agent: false,
+      method: body === undefined ? "GET" : "POST",
       minVersion: "TLSv1.2",
-      headers: { Accept: "application/json" },
+      headers: { Accept: "application/json", ...headers },
       ...(ca !== undefined && { ca }),
     });
     const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
     request.on("close", () => clearTimeout(timer));
     request.on("error", reject);
     request.on("response", (response) => readJsonAnswer(response).then(resolve, reject));
-    request.end();
+    request.end(body);
   });
 }

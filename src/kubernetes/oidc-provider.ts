@@ -1,0 +1,131 @@
+import { readFile } from "node:fs/promises";
+import { getJson, postForm } from "../http/https-json.ts";
+import type { PluginCredentials } from "./exec-credential.ts";
+import type { AuthProvider } from "./kubeconfig-entries.ts";
+
+export interface OidcOptions {
+  /** Of one question to a plugin or a provider. */
+  readonly timeoutMs?: number;
+}
+
+/** Of each question to an identity provider. */
+const PROVIDER_TIMEOUT_MS = 10_000;
+/** A token is renewed this long before it expires, for clocks that differ (client-go's expiryDelta). */
+const EXPIRY_MARGIN_MS = 10_000;
+
+/**
+ * The auth provider "oidc": an id token, renewed with the refresh token when it expires (client-go, plugin/pkg/client/auth/oidc). New
+ * tokens are kept in memory; the kubeconfig is not written. Providers are spoken to over https alone. Throws and rejects with client-go's
+ * sentences; none holds a token or a secret.
+ */
+export function oidcProvider(
+  config: AuthProvider["config"],
+  { timeoutMs = PROVIDER_TIMEOUT_MS }: OidcOptions,
+): () => Promise<PluginCredentials> {
+  const issuer = config["idp-issuer-url"];
+  const clientId = config["client-id"];
+  if (issuer === undefined) throw new Error("Must provide idp-issuer-url");
+  if (clientId === undefined) throw new Error("Must provide client-id");
+  if (!issuer.startsWith("https://")) throw new Error("idp-issuer-url must be an https URL");
+  let { "id-token": idToken, "refresh-token": refreshToken } = config;
+
+  const refresh = async (current: string) => {
+    const ca = await authorityOf(config);
+    const tokenUrl = await tokenEndpoint(issuer, ca, timeoutMs);
+    const grant = { grant_type: "refresh_token", refresh_token: current };
+    const answer = await askForToken(tokenUrl, grant, {
+      ca,
+      timeoutMs,
+      id: clientId,
+      secret: config["client-secret"],
+    });
+    if (typeof answer.id_token !== "string") {
+      throw new Error(
+        "token response did not contain an id_token, either the scope \"openid\" wasn't requested upon login, or the provider doesn't support id_tokens as part of the refresh response",
+      );
+    }
+    idToken = answer.id_token;
+    if (typeof answer.refresh_token === "string" && answer.refresh_token !== "")
+      refreshToken = answer.refresh_token;
+    return credentialsOf(idToken);
+  };
+  return async () => {
+    const credentials = idToken === undefined ? undefined : credentialsOf(idToken);
+    if (credentials !== undefined && Date.now() < (credentials.expiresAtMs ?? 0)) return credentials;
+    if (refreshToken === undefined) {
+      throw new Error("No valid id-token, and cannot refresh without refresh-token");
+    }
+    return refresh(refreshToken);
+  };
+}
+
+function credentialsOf(idToken: string): PluginCredentials {
+  const expires = expiryOf(idToken);
+  return {
+    authorization: `Bearer ${idToken}`,
+    certificate: undefined,
+    key: undefined,
+    expiresAtMs: expires * 1_000 - EXPIRY_MARGIN_MS,
+  };
+}
+
+/** The claim `exp`; the signature is the API server's concern. */
+function expiryOf(idToken: string): number {
+  const parts = idToken.split(".");
+  if (parts.length !== 3 || !/^[\w.~+/=-]+$/.test(idToken)) throw new Error("ID Token is not a valid JWT");
+  let claims: { readonly exp?: unknown } | null;
+  try {
+    claims = JSON.parse(Buffer.from(parts[1] ?? "", "base64url").toString("utf8"));
+  } catch {
+    throw new Error("parsing claims: the payload is no JSON");
+  }
+  const expires = claims?.exp ?? 0;
+  if (typeof expires !== "number") throw new Error("parsing claims: exp is no number");
+  return expires;
+}
+
+async function authorityOf(config: AuthProvider["config"]): Promise<string | undefined> {
+  const data = config["idp-certificate-authority-data"];
+  if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
+  const file = config["idp-certificate-authority"];
+  return file === undefined ? undefined : readFile(file, "utf8");
+}
+
+async function tokenEndpoint(issuer: string, ca: string | undefined, timeoutMs: number): Promise<string> {
+  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const { status, body } = await getJson(url, { ca, timeoutMs });
+  if (status !== 200) throw new Error(`oidc: failed to query metadata endpoint: HTTP ${status}`);
+  const endpoint = (body as { readonly token_endpoint?: unknown } | null | undefined)?.token_endpoint;
+  if (typeof endpoint !== "string")
+    throw new Error("oidc: discovery object doesn't contain a token_endpoint");
+  if (!endpoint.startsWith("https://") || !URL.canParse(endpoint)) {
+    throw new Error("oidc: the token_endpoint must be an https URL");
+  }
+  return endpoint;
+}
+
+interface TokenRequest {
+  readonly ca: string | undefined;
+  readonly timeoutMs: number;
+  readonly id: string;
+  readonly secret: string | undefined;
+}
+
+/** As golang.org/x/oauth2 does: the client's name and secret in the header, and in the form for a provider that refuses that. */
+async function askForToken(
+  url: string,
+  grant: Readonly<Record<string, string>>,
+  { ca, timeoutMs, id, secret = "" }: TokenRequest,
+): Promise<Readonly<Record<string, unknown>>> {
+  const pair = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString("base64");
+  const inForm = { ...grant, client_id: id, ...(secret !== "" && { client_secret: secret }) };
+  const first = await postForm(url, grant, { ca, timeoutMs, authorization: `Basic ${pair}` });
+  const { status, body } = first.status < 400 ? first : await postForm(url, inForm, { ca, timeoutMs });
+  const answer = (typeof body === "object" ? body : undefined) as
+    | Readonly<Record<string, unknown>>
+    | undefined;
+  if (status === 200 && answer) return answer;
+  const { error } = answer ?? {};
+  const reason = typeof error === "string" && /^[a-z_]{1,40}$/.test(error) ? ` (${error})` : "";
+  throw new Error(`failed to refresh token: HTTP ${status}${reason}`);
+}

@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import type { ExecPlugin } from "./kubeconfig-entries.ts";
+
+/** Of a plugin's standard output; credentials with long certificate chains have some tens of kilobytes. */
+export const MAX_PLUGIN_OUTPUT_BYTES: number = 1024 * 1024;
+
+const NOT_INSTALLED = `
+
+It looks like you are trying to use a client-go credential plugin that is not installed.
+
+To learn more about this feature, consult the documentation available at:
+      https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins`;
+
+export interface PluginRun {
+  /** The value of $KUBERNETES_EXEC_INFO. */
+  readonly info: string;
+  /** Gives it our standard input. */
+  readonly isInteractive: boolean;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Runs a plugin and gives what it printed. Rejects with client-go's sentence when it cannot be started or fails, and when it takes
+ * too long or prints more than MAX_PLUGIN_OUTPUT_BYTES: then it is killed. What it says on standard error is shown on a terminal,
+ * where a person may have to act on it, and nowhere else: it may hold a token.
+ */
+export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
+  const { command, args, env } = plugin;
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      env: {
+        ...process.env,
+        ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
+        KUBERNETES_EXEC_INFO: run.info,
+      },
+      stdio: [
+        run.isInteractive ? "inherit" : "ignore",
+        "pipe",
+        process.stderr.isTTY === true ? "inherit" : "ignore",
+      ],
+    });
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const giveUp = (message: string) => {
+      child.kill("SIGKILL");
+      // What it started may hold the pipe open.
+      child.stdout.destroy();
+      reject(new Error(message));
+    };
+    const timer = setTimeout(() => giveUp("no answer in time"), run.timeoutMs);
+    child.stdout.on("data", (chunk: Buffer) => {
+      length += chunk.byteLength;
+      if (length > MAX_PLUGIN_OUTPUT_BYTES)
+        giveUp(`exec: it printed more than ${MAX_PLUGIN_OUTPUT_BYTES} bytes`);
+      else chunks.push(chunk);
+    });
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer);
+      reject(new Error(startFailure(plugin, error)));
+    });
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      if (code === 0) resolve(Buffer.concat(chunks).toString("utf8"));
+      // Go's exit code of a process that a signal ended is -1.
+      else
+        reject(new Error(`exec: executable ${command} failed with exit code ${signal === null ? code : -1}`));
+    });
+  });
+}
+
+/** Go looks up only a name without a slash, and has another error for it. */
+function startFailure({ command, installHint }: ExecPlugin, { code }: NodeJS.ErrnoException): string {
+  const reason =
+    code === "ENOENT" ? "no such file or directory" : code === "EACCES" ? "permission denied" : code;
+  if (command.includes("/")) return `exec: fork/exec ${command}: ${reason}`;
+  const hint = installHint === undefined ? "" : `\n\n${installHint}`;
+  return `exec: executable ${command} not found${NOT_INSTALLED}${hint}`;
+}
