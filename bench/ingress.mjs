@@ -278,7 +278,7 @@ await stop(upstream);
 console.log(sections.join("\n\n"));
 if (values.write) {
   const { cpus, model, node } = machine();
-  const head = `# Performance of the front door
+  const head = `# Ingress performance
 
 \`node bench/ingress.mjs --write\`, ${new Date().toISOString().slice(0, 10)}; ${cpus} x ${model}, Node.js ${node}. Medians of ${repeat} interleaved rounds with minimum and maximum.`;
   writeFileSync(

@@ -200,7 +200,7 @@ function documentText(rows: ReadonlyMap<string, readonly string[]>): string {
     ...Array.from(rows, ([name, row]) => `| ${name} | ${row.join(" | ")} |`),
   ];
   const absent = missing.map((minor) => `1.${minor}`).join(", ");
-  return `# Every client across a network that passes WebSocket alone
+  return `# Clients over the WebSocket bridge
 
 Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/bridge-matrix\`; not edited by hand. ${passed} of ${cells.length} checks passed.
 

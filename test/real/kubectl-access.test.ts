@@ -168,7 +168,7 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
 });
 
 function page(tables: readonly string[]): string {
-  return `# Who may stream, asked by real kubectls
+  return `# kubectl permissions
 
 Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/kubectl-access\`; not edited by hand. A *viewer* may \`get\`, \`list\` and
 \`watch\` pods and \`get\` their streaming subresources; an *operator* may \`create\` those too; *nobody* has no role. Each cell: \`works\`, or

@@ -112,7 +112,7 @@ describeReal("kubectl", "every kubectl through the demo's gateway", () => {
 
 function documentText(results: readonly CheckResult[]): string {
   const passed = results.filter((result) => result.hasPassed).length;
-  return `# Every kubectl through the gateway
+  return `# kubectl versions and paths
 
 Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/kubectl-matrix\`; not edited by hand. ${passed} of ${results.length} checks passed.
 

@@ -80,7 +80,7 @@ const tables: string[] = [];
 
 afterAll(() => {
   if (process.env.SLUICE_WRITE_DOCS !== "1" || tables.length === 0) return;
-  const text = `# Which probe finds which server healthy
+  const text = `# Probes by server
 
 Written by \`SLUICE_WRITE_DOCS=1 npx vitest run --project real test/real/probe-matrix.test.ts\`, which also holds what each cell must be. Time-outs
 of a second; a gRPC probe that can not connect tries until then, as the kubelet does. Ports are left out.
