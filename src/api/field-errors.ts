@@ -31,8 +31,9 @@ export function invalidValue(path: FieldPath, badValue: unknown, detail: string)
   return { type: "FieldValueInvalid", path, badValue, detail };
 }
 
+/** The values are named in the order given: Kubernetes sorts those that it holds in a set, and no others. */
 export function notSupported(path: FieldPath, badValue: unknown, supported: readonly string[]): FieldError {
-  const detail = `supported values: ${[...supported].sort().map(goQuote).join(", ")}`;
+  const detail = `supported values: ${supported.map(goQuote).join(", ")}`;
   return { type: "FieldValueNotSupported", path, badValue, detail };
 }
 

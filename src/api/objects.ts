@@ -22,8 +22,16 @@ export interface PodSpec extends Extensible {
   /** Empty or absent: no node runs it yet. */
   readonly nodeName?: string;
   readonly restartPolicy?: string;
+  /** Conditions that make the pod ready besides its containers. */
+  readonly readinessGates?: readonly ReadinessGate[];
+  /** Seconds from the start after which the pod is failed. */
+  readonly activeDeadlineSeconds?: number;
   /** Seconds between SIGTERM and SIGKILL [30]. */
   readonly terminationGracePeriodSeconds?: number;
+}
+
+export interface ReadinessGate extends Extensible {
+  readonly conditionType?: string;
 }
 
 export interface Container extends Extensible {

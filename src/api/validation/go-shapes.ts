@@ -15,13 +15,18 @@ export function named(go: string): Shape {
   return { json: "string", go: `v1.${go}` };
 }
 
-/** `required`: the names of fields that our types have always. */
+/** A time as RFC 3339 writes it (apimachinery's metav1.Time). */
+export const time: Shape = { json: "string", go: "string", format: "time" };
+
+/** `required`: the names of fields that our types have always. `embedded`: of fields, the struct by which Go has them. */
 export function struct(
   go: string,
   fields: Readonly<Record<string, Shape>>,
   required: readonly string[] = [],
+  embedded: Readonly<Record<string, string>> = {},
 ): Shape {
-  return { json: "struct", go, fields, required: required.map((name) => [name, fields[name] as Shape]) };
+  const always = required.map((name) => [name, fields[name] as Shape] as const);
+  return { json: "struct", go, fields, required: always, embedded };
 }
 
 export function listOf(items: Shape): Shape {

@@ -76,7 +76,7 @@ export function qualifiedNameProblems(value: string): string[] {
   const name = parts.at(-1) ?? "";
   if (parts.length > 2) {
     const example = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-    const sentence = NAME_PART_SENTENCE.replace("name part", "a qualified name");
+    const sentence = NAME_PART_SENTENCE.replace("name part", "a valid label key");
     return [patternSentence(sentence, QUALIFIED_NAME, examples) + example];
   }
   const prefix = parts.length === 2 ? (parts[0] ?? "") : undefined;

@@ -89,6 +89,8 @@ function rulesOf(backendShape: Shape): Shape {
     ]),
   );
   return listOf(
-    struct("IngressRule", { host: text, http: struct("HTTPIngressRuleValue", { paths }, ["paths"]) }),
+    struct("IngressRule", { host: text, http: struct("HTTPIngressRuleValue", { paths }, ["paths"]) }, [], {
+      http: "IngressRuleValue",
+    }),
   );
 }

@@ -1,4 +1,4 @@
-import { flag, int32, int64, listOf, named, struct, text, textMap } from "./go-shapes.ts";
+import { flag, int32, int64, listOf, named, struct, text, textMap, time } from "./go-shapes.ts";
 import { lifecycleShape, probeShape } from "./probe-shapes.ts";
 import type { Shape } from "./shape.ts";
 
@@ -9,40 +9,45 @@ export const metadataShape: Shape = struct("ObjectMeta", {
   namespace: text,
   uid: { json: "string", go: "types.UID" },
   resourceVersion: text,
-  creationTimestamp: text,
-  deletionTimestamp: text,
+  creationTimestamp: time,
+  deletionTimestamp: time,
   generation: int64,
   deletionGracePeriodSeconds: int64,
   labels: textMap,
   annotations: textMap,
 });
 
-const container = struct(
-  "Container",
-  {
-    name: text,
-    image: text,
-    ports: listOf(
-      struct(
-        "ContainerPort",
-        {
-          name: text,
-          containerPort: int32,
-          hostPort: int32,
-          protocol: named("Protocol"),
-        },
-        ["containerPort"],
-      ),
+const containerFields = {
+  name: text,
+  image: text,
+  ports: listOf(
+    struct(
+      "ContainerPort",
+      {
+        name: text,
+        containerPort: int32,
+        hostPort: int32,
+        protocol: named("Protocol"),
+      },
+      ["containerPort"],
     ),
-    stdin: flag,
-    tty: flag,
-    restartPolicy: named("ContainerRestartPolicy"),
-    livenessProbe: probeShape,
-    readinessProbe: probeShape,
-    startupProbe: probeShape,
-    lifecycle: lifecycleShape,
-  },
+  ),
+  stdin: flag,
+  tty: flag,
+  restartPolicy: named("ContainerRestartPolicy"),
+  livenessProbe: probeShape,
+  readinessProbe: probeShape,
+  startupProbe: probeShape,
+  lifecycle: lifecycleShape,
+};
+
+const container = struct("Container", containerFields, ["name"]);
+
+const ephemeralContainer = struct(
+  "EphemeralContainer",
+  containerFields,
   ["name"],
+  Object.fromEntries(Object.keys(containerFields).map((name) => [name, "EphemeralContainerCommon"])),
 );
 
 const condition = (go: string): Shape =>
@@ -73,7 +78,7 @@ export const podSpecShape = struct(
   {
     containers: listOf(container),
     initContainers: listOf(container),
-    ephemeralContainers: listOf(container),
+    ephemeralContainers: listOf(ephemeralContainer),
     nodeName: text,
     hostNetwork: flag,
     serviceAccountName: text,

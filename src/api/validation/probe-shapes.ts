@@ -19,18 +19,22 @@ const tcpSocket = struct("TCPSocketAction", { port: intOrString, host: text }, [
 
 const grpc = struct("GRPCAction", { port: int32, service: text, mode: named("GRPCProbeMode") }, ["port"]);
 
-export const probeShape = struct("Probe", {
-  exec,
-  httpGet,
-  tcpSocket,
-  grpc,
-  initialDelaySeconds: int32,
-  timeoutSeconds: int32,
-  periodSeconds: int32,
-  successThreshold: int32,
-  failureThreshold: int32,
-  terminationGracePeriodSeconds: int64,
-});
+const handler = { exec, httpGet, tcpSocket, grpc };
+
+export const probeShape = struct(
+  "Probe",
+  {
+    ...handler,
+    initialDelaySeconds: int32,
+    timeoutSeconds: int32,
+    periodSeconds: int32,
+    successThreshold: int32,
+    failureThreshold: int32,
+    terminationGracePeriodSeconds: int64,
+  },
+  [],
+  Object.fromEntries(Object.keys(handler).map((name) => [name, "ProbeHandler"])),
+);
 
 const lifecycleHandler = struct("LifecycleHandler", {
   exec,

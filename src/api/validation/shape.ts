@@ -1,8 +1,10 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
+import { goTimeProblem } from "./go-time.ts";
 
 /** What JSON a Go field takes. `go` is the type's name in Go's own error message. */
 export type Shape =
-  | { readonly json: "string" | "bool"; readonly go: string }
+  | { readonly json: "bool"; readonly go: string }
+  | { readonly json: "string"; readonly go: string; readonly format?: "time" }
   | { readonly json: "integer"; readonly go: "int32" | "int64" }
   | { readonly json: "integerOrString"; readonly go: "int32" }
   | { readonly json: "array"; readonly go: string; readonly items: Shape }
@@ -11,6 +13,8 @@ export type Shape =
       readonly json: "struct";
       readonly go: string;
       readonly fields: Readonly<Record<string, Shape>>;
+      /** Where a field belongs to a struct that is embedded in this one: that one's name, which Go names too. */
+      readonly embedded: Readonly<Record<string, string>>;
       /** Fields that every object of the kind has, in our types as in Go's. */
       readonly required: readonly (readonly [name: string, shape: Shape])[];
     };
@@ -56,6 +60,10 @@ interface Place {
 function visit(value: unknown, shape: Shape, place: Place): ShapeProblem | undefined {
   if (value === null || value === undefined) return undefined;
   if (!isOfShape(value, shape)) return { path: place.path, message: mismatchText(value, shape, place) };
+  if (shape.json === "string" && shape.format === "time") {
+    const message = goTimeProblem(value as string);
+    return message === undefined ? undefined : { path: place.path, message };
+  }
   if (shape.json === "array" && Array.isArray(value)) {
     return firstProblem(value.entries(), (index, item) =>
       visit(item, shape.items, { ...place, path: [...place.path, index] }),
@@ -70,8 +78,8 @@ function visit(value: unknown, shape: Shape, place: Place): ShapeProblem | undef
     return firstProblem(Object.entries(value), (name, item) => {
       const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
       const path = [...place.path, name];
-      const inner = { path, struct: shape.go, field: place.field === "" ? name : `${place.field}.${name}` };
-      return field && visit(item, field, inner);
+      const names = [place.field, shape.embedded[name] ?? "", name].filter((part) => part !== "");
+      return field && visit(item, field, { path, struct: shape.go, field: names.join(".") });
     });
   }
   return undefined;

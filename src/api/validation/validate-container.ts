@@ -10,7 +10,8 @@ import {
 import type { Container, ContainerPort } from "../objects.ts";
 import { labelProblems, portNameProblems, portNumberProblems } from "./name-rules.ts";
 
-const PROTOCOLS = ["TCP", "UDP", "SCTP"];
+const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+const RESTART_POLICIES = ["Always", "Never", "OnFailure"];
 /** A debugging container may have nothing that others could rely on. */
 const NOT_FOR_EPHEMERAL_CONTAINERS = [
   "ports",
@@ -36,7 +37,7 @@ export function containerErrors(
   path: FieldPath,
   { names, isTemplate }: ContainerRules,
 ): FieldError[] {
-  const { name = "", image = "", ports = [] } = container;
+  const { name = "", image = "", ports = [], restartPolicy } = container;
   const namePath = [...path, "name"];
   const isTaken = name !== "" && names.has(name);
   names.add(name);
@@ -46,6 +47,9 @@ export function containerErrors(
     ...(isTaken ? [duplicate(namePath, name)] : []),
     ...imageErrors(image, [...path, "image"], isTemplate),
     ...portErrors(ports, [...path, "ports"]),
+    ...(restartPolicy === undefined || RESTART_POLICIES.includes(restartPolicy)
+      ? []
+      : [notSupported([...path, "restartPolicy"], restartPolicy, RESTART_POLICIES)]),
   ];
 }
 

@@ -39,7 +39,7 @@ export function resourceReferenceErrors(
 ): FieldError[] {
   const segmentErrors = (field: string, value: string): FieldError[] =>
     value === ""
-      ? [required([...path, field], `${field} is required`)]
+      ? [required([...path, field])]
       : pathSegmentProblems(value).map((problem) => invalidValue([...path, field], value, problem));
   const groupProblems = apiGroup === undefined ? [] : subdomainProblems(apiGroup);
   return [

@@ -7,7 +7,7 @@ import { subdomainProblems, wildcardSubdomainProblems } from "./name-rules.ts";
 import { type BackendRules, backendErrors } from "./validate-ingress-backend.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
-const PATH_TYPES = ["Exact", "Prefix", "ImplementationSpecific"];
+const PATH_TYPES = ["Exact", "ImplementationSpecific", "Prefix"];
 /** Each would let what is matched and what the backend reads differ. */
 const FORBIDDEN_SEQUENCES = ["//", "/./", "/../", "%2f", "%2F"];
 const FORBIDDEN_ENDINGS = ["/..", "/."];

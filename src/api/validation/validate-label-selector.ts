@@ -12,9 +12,7 @@ export function selectorErrors(
   return [
     ...Object.entries(matchLabels).flatMap(([key, value]) => [
       ...qualifiedNameProblems(key).map((problem) => invalidValue(labelsPath, key, problem)),
-      ...labelValueProblems(value).map((problem) =>
-        invalidValue([...labelsPath, `[${key}]`], value, problem),
-      ),
+      ...labelValueProblems(value).map((problem) => invalidValue(labelsPath, value, problem)),
     ]),
     ...matchExpressions.flatMap((requirement, index) =>
       requirementErrors(requirement ?? {}, [...path, "matchExpressions", index]),

@@ -19,7 +19,6 @@ export function validateMetadata(metadata: ObjectMeta, rules: MetadataRules): Fi
     ...namespaceErrors(namespace, rules),
     ...labelErrors(labels, ["metadata", "labels"]),
     ...annotationErrors(annotations, ["metadata", "annotations"]),
-    ...timestampErrors(metadata),
   ];
 }
 
@@ -53,14 +52,4 @@ export function annotationErrors(
   );
   const bytes = new TextEncoder().encode(Object.entries(annotations).flat().join("")).byteLength;
   return bytes > MAX_ANNOTATIONS_BYTES ? [...errors, tooLong(path, MAX_ANNOTATIONS_BYTES)] : errors;
-}
-
-/** Ages are counted from these; the API server refuses them already when it decodes. */
-function timestampErrors(metadata: ObjectMeta): FieldError[] {
-  return (["creationTimestamp", "deletionTimestamp"] as const).flatMap((name) => {
-    const value = metadata[name];
-    const isTime =
-      value === undefined || (/^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value)));
-    return isTime ? [] : [invalidValue(["metadata", name], value, "must be a time as RFC 3339 writes it")];
-  });
 }

@@ -1,13 +1,14 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
 import { type FieldError, invalidValue, required } from "../field-errors.ts";
-import type { Container, PodSpec } from "../objects.ts";
+import type { Container, PodSpec, ReadinessGate } from "../objects.ts";
 import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
-import { subdomainProblems } from "./name-rules.ts";
+import { qualifiedNameProblems, subdomainProblems } from "./name-rules.ts";
 import { containerErrors, ephemeralContainerErrors, unsupportedErrors } from "./validate-container.ts";
 import type { HandlerRules } from "./validate-handler.ts";
 import { initContainerProbeErrors, lifecycleAndProbeErrors } from "./validate-probe.ts";
 
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
+const MAX_INT32 = 2 ** 31 - 1;
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;
 
 export interface PodSpecRules extends ProbeFieldOptions {
@@ -16,7 +17,7 @@ export interface PodSpecRules extends ProbeFieldOptions {
 
 /** What the API server checks of the fields that Sluice reads, in a pod or in a template of pods. Expects a defaulted value. */
 export function podSpecErrors(spec: PodSpec, path: FieldPath, rules: PodSpecRules): FieldError[] {
-  const { containers = [], nodeName = "", restartPolicy } = spec;
+  const { containers = [], nodeName = "", restartPolicy, readinessGates = [], activeDeadlineSeconds } = spec;
   const nodeNameErrors = (nodeName === "" ? [] : subdomainProblems(nodeName)).map((problem) =>
     invalidValue([...path, "nodeName"], nodeName, problem),
   );
@@ -24,8 +25,23 @@ export function podSpecErrors(spec: PodSpec, path: FieldPath, rules: PodSpecRule
     ...(containers.length === 0 ? [required([...path, "containers"])] : []),
     ...allContainerErrors(spec, path, rules),
     ...unsupportedErrors([...path, "restartPolicy"], restartPolicy, RESTART_POLICIES),
+    ...readinessGates.flatMap((gate, index) =>
+      readinessGateErrors(gate ?? {}, [...path, "readinessGates", index]),
+    ),
     ...nodeNameErrors,
+    ...deadlineErrors(activeDeadlineSeconds, [...path, "activeDeadlineSeconds"]),
   ];
+}
+
+function readinessGateErrors({ conditionType = "" }: ReadinessGate, path: FieldPath): FieldError[] {
+  return qualifiedNameProblems(conditionType).map((problem) =>
+    invalidValue([...path, "conditionType"], conditionType, problem),
+  );
+}
+
+function deadlineErrors(seconds: number | undefined, path: FieldPath): FieldError[] {
+  if (seconds === undefined || (seconds >= 1 && seconds <= MAX_INT32)) return [];
+  return [invalidValue(path, seconds, `must be between 1 and ${MAX_INT32}, inclusive`)];
 }
 
 function allContainerErrors(spec: PodSpec, path: FieldPath, rules: PodSpecRules): FieldError[] {

@@ -6,7 +6,7 @@ import { unsupportedErrors } from "./validate-container.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 import { podSpecErrors } from "./validate-pod-spec.ts";
 
-const POD_PHASES = ["Pending", "Running", "Succeeded", "Failed", "Unknown"];
+const POD_PHASES = ["Failed", "Pending", "Running", "Succeeded", "Unknown"];
 
 /** What the API server checks of the fields that Sluice reads. Expects a defaulted value of the Pod's shape, with its namespace set. */
 export function validatePod({ metadata, spec, status }: Pod, options: ProbeFieldOptions): FieldError[] {

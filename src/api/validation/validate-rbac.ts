@@ -3,6 +3,7 @@ import { type FieldError, invalidValue, notSupported, required } from "../field-
 import {
   type ClusterRole,
   type ClusterRoleBinding,
+  type LabelSelector,
   type PolicyRule,
   RBAC_GROUP,
   type Role,
@@ -21,6 +22,7 @@ export function validateRole({ metadata, rules = [] }: Role): FieldError[] {
   return [
     ...validateMetadata(metadata, { isNamespaced: true, nameProblems }),
     ...rules.flatMap((rule, index) => ruleErrors(rule ?? {}, true, ["rules", index])),
+    ...rules.flatMap((rule, index) => missing(rule ?? {}, "verbs", ["rules", index])),
   ];
 }
 
@@ -33,15 +35,18 @@ export function validateClusterRole({ metadata, rules = [], aggregationRule }: C
     ...validateMetadata(metadata, { isNamespaced: false, nameProblems }),
     ...rules.flatMap((rule, index) => ruleErrors(rule ?? {}, false, ["rules", index])),
     ...(isUnselective ? [required(path, sentence)] : []),
-    ...selectors.flatMap((selector, index) => selectorErrors(selector ?? {}, [...path, index])),
+    ...selectors.flatMap((selector, index) => roleSelectorErrors(selector ?? {}, [...path, index])),
+    ...rules.flatMap((rule, index) => missing(rule ?? {}, "verbs", ["rules", index])),
   ];
 }
 
-export function validateRoleBinding({ metadata, roleRef, subjects = [] }: RoleBinding): FieldError[] {
+export function validateRoleBinding(binding: RoleBinding): FieldError[] {
+  const { metadata, roleRef, subjects = [] } = binding;
   return [
     ...validateMetadata(metadata, { isNamespaced: true, nameProblems }),
     ...roleRefErrors(roleRef, ["Role", "ClusterRole"]),
     ...subjects.flatMap((subject, index) => subjectErrors(subject ?? {}, true, ["subjects", index])),
+    ...missingNames(binding),
   ];
 }
 
@@ -51,13 +56,34 @@ export function validateClusterRoleBinding(binding: ClusterRoleBinding): FieldEr
     ...validateMetadata(metadata, { isNamespaced: false, nameProblems }),
     ...roleRefErrors(roleRef, ["ClusterRole"]),
     ...subjects.flatMap((subject, index) => subjectErrors(subject ?? {}, false, ["subjects", index])),
+    ...missingNames(binding),
   ];
 }
 
+/** What Kubernetes declares at the types is checked after all else. */
+function missingNames({ roleRef, subjects = [] }: RoleBinding | ClusterRoleBinding): FieldError[] {
+  return [
+    ...subjects.flatMap((subject, index) => missing(subject ?? {}, "name", ["subjects", index])),
+    ...missing(roleRef ?? {}, "name", ["roleRef"]),
+  ];
+}
+
+function missing<Name extends string>(
+  value: Readonly<Partial<Record<Name, string | readonly string[]>>>,
+  name: Name,
+  path: FieldPath,
+): FieldError[] {
+  return (value[name] ?? "").length === 0 ? [required([...path, name])] : [];
+}
+
+/** The API server parses what it has validated, and shows the result, which is nil. */
+function roleSelectorErrors(selector: LabelSelector, path: FieldPath): FieldError[] {
+  const errors = selectorErrors(selector, path);
+  return errors.length === 0 ? [] : [...errors, invalidValue(path, null, "invalid label selector.")];
+}
+
 function ruleErrors(rule: Partial<PolicyRule>, isNamespaced: boolean, path: FieldPath): FieldError[] {
-  const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
-  const noVerbs =
-    verbs.length === 0 ? [required([...path, "verbs"], "verbs must contain at least one value")] : [];
+  const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
   if (nonResourceURLs.length > 0) {
     const urlPath = [...path, "nonResourceURLs"];
     const isMixed = apiGroups.length + resources.length + resourceNames.length > 0;
@@ -65,10 +91,9 @@ function ruleErrors(rule: Partial<PolicyRule>, isNamespaced: boolean, path: Fiel
       ...(isNamespaced ? ["namespaced rules cannot apply to non-resource URLs"] : []),
       ...(isMixed ? ["rules cannot apply to both regular resources and non-resource URLs"] : []),
     ];
-    return [...noVerbs, ...sentences.map((sentence) => invalidValue(urlPath, nonResourceURLs, sentence))];
+    return sentences.map((sentence) => invalidValue(urlPath, nonResourceURLs, sentence));
   }
   return [
-    ...noVerbs,
     ...(apiGroups.length === 0
       ? [required([...path, "apiGroups"], "resource rules must supply at least one api group")]
       : []),
@@ -84,14 +109,13 @@ function roleRefErrors(roleRef: Partial<RoleRef> = {}, kinds: readonly string[])
   return [
     ...(isForeign ? [notSupported(["roleRef", "apiGroup"], apiGroup, [RBAC_GROUP])] : []),
     ...(kinds.includes(kind) ? [] : [notSupported(["roleRef", "kind"], kind, kinds)]),
-    ...(name === "" ? [required(["roleRef", "name"])] : []),
     ...nameProblems(name).map((problem) => invalidValue(["roleRef", "name"], name, problem)),
   ];
 }
 
 function subjectErrors(subject: Partial<Subject>, isNamespaced: boolean, path: FieldPath): FieldError[] {
   const { kind = "", name = "", apiGroup = "", namespace = "" } = subject;
-  const errors = name === "" ? [required([...path, "name"])] : [];
+  const errors: FieldError[] = [];
   switch (kind) {
     case "ServiceAccount":
       for (const problem of name === "" ? [] : subdomainProblems(name)) {

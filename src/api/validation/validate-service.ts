@@ -12,9 +12,9 @@ import {
 import type { BackendRules } from "./validate-ingress-backend.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
-const SERVICE_TYPES = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];
-const PROTOCOLS = ["TCP", "UDP", "SCTP"];
-const ADDRESS_TYPES = ["IPv4", "IPv6", "FQDN"];
+const SERVICE_TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+const ADDRESS_TYPES = ["FQDN", "IPv4", "IPv6"];
 /** discovery.k8s.io's own bounds. */
 export const MAX_ENDPOINTS_OF_SLICE = 1_000;
 export const MAX_ADDRESSES_OF_ENDPOINT = 100;

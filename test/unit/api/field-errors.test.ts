@@ -26,7 +26,7 @@ describe("field errors", () => {
       duplicate(["a", 1], { type: "t", address: "<" }),
       'a[1]: Duplicate value: {"type":"t","address":"\\u003c"}',
     ],
-    [notSupported(["p"], "X", ["TCP", "SCTP"]), 'p: Unsupported value: "X": supported values: "SCTP", "TCP"'],
+    [notSupported(["p"], "X", ["TCP", "SCTP"]), 'p: Unsupported value: "X": supported values: "TCP", "SCTP"'],
     [forbiddenField(["ns"], "not here"), "ns: Forbidden: not here"],
     [tooLong(["a"], 3), "a: Too long: may not be more than 3 bytes"],
     [notFoundValue(["a"], "x"), 'a: Not found: "x"'],

@@ -15,6 +15,8 @@ function anyOf(shape: Shape): fc.Arbitrary<unknown> {
   const nullable = (value: fc.Arbitrary<unknown>) => fc.option(value, { freq: 6, nil: null });
   switch (shape.json) {
     case "string":
+      if (shape.format === "time")
+        return nullable(fc.constantFrom("2026-11-23T01:02:03Z", "2026-11-23T01:02:03+01:00"));
       return nullable(fc.constantFrom("", "a", "A_", "*.a.b", "/", "Always", "HTTP2", "1.2.3.4", "a/b"));
     case "bool":
       return nullable(fc.boolean());

@@ -108,7 +108,7 @@ const refused: readonly [what: string, value: unknown, path: string, message: st
     "time",
     pod({}, { creationTimestamp: "now" }),
     "metadata.creationTimestamp",
-    invalidPod('metadata.creationTimestamp: Invalid value: "now": must be a time as RFC 3339 writes it'),
+    'Pod in version "v1" cannot be handled as a Pod: parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006"',
   ],
   [
     "no spec",
@@ -207,7 +207,7 @@ const refused: readonly [what: string, value: unknown, path: string, message: st
     pod({ restartPolicy: "No" }),
     "spec.restartPolicy",
     invalidPod(
-      'spec.restartPolicy: Unsupported value: "No": supported values: "Always", "Never", "OnFailure"',
+      'spec.restartPolicy: Unsupported value: "No": supported values: "Always", "OnFailure", "Never"',
     ),
   ],
   [
@@ -284,7 +284,7 @@ const refused: readonly [what: string, value: unknown, path: string, message: st
     pod({ containers: [{ ...main, livenessProbe: { httpGet: { port: 1.5 } } }] }),
     "spec.containers[0].livenessProbe.httpGet.port",
     misshapenPod(
-      "number 1.5 into Go struct field HTTPGetAction.spec.containers.livenessProbe.httpGet.port of type int32",
+      "number 1.5 into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32",
     ),
   ],
   [
@@ -292,7 +292,7 @@ const refused: readonly [what: string, value: unknown, path: string, message: st
     pod({ containers: [{ ...main, livenessProbe: { grpc: { port: "grpc" } } }] }),
     "spec.containers[0].livenessProbe.grpc.port",
     misshapenPod(
-      "string into Go struct field GRPCAction.spec.containers.livenessProbe.grpc.port of type int32",
+      "string into Go struct field GRPCAction.spec.containers.livenessProbe.ProbeHandler.grpc.port of type int32",
     ),
   ],
   [

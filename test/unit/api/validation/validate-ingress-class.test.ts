@@ -38,11 +38,7 @@ describe("TestValidateIngressClass", () => {
     [{ controller: "a.b/" }, `${c}: Invalid value: "a.b/": ${domainPrefixed}`],
     [{ controller: "A_b/c" }, `${c}: Invalid value: "A_b": ${texts.subdomain}`],
     [{ controller: "a.b/c d" }, `${c}: Invalid value: "c d": ${badPath}`],
-    [
-      { controller, parameters: {} },
-      `${p}.kind: Required value: kind is required`,
-      `${p}.name: Required value: name is required`,
-    ],
+    [{ controller, parameters: {} }, `${p}.kind: Required value`, `${p}.name: Required value`],
     [
       { controller, parameters: { ...reference, apiGroup: "A" } },
       `${p}.apiGroup: Invalid value: "A": ${texts.subdomain}`,
@@ -118,7 +114,7 @@ describe("TestValidateIngressClassUpdate", () => {
 /** Kubernetes checks the same twice, by tags and by hand; here there is one check. */
 describe("TestDeclarativeValidateParameter", () => {
   it("kind and name are required on create and update", () => {
-    const errors = [`spec.parameters.kind: Required value: kind is required`];
+    const errors = [`spec.parameters.kind: Required value`];
     expect(errorsOf({ controller, parameters: { ...reference, kind: "" } })).toEqual(errors);
     const [next, old] = [{ ...reference, kind: "" }, reference].map((parameters) =>
       classOf({ controller, parameters }),

@@ -163,8 +163,8 @@ describe("TestValidateIngress", () => {
     [
       "a resource without kind and name",
       defaultTo({ resource: {} }),
-      `${d}.resource.kind: Required value: kind is required`,
-      `${d}.resource.name: Required value: name is required`,
+      `${d}.resource.kind: Required value`,
+      `${d}.resource.name: Required value`,
     ],
     [
       "a resource whose kind is no path segment",

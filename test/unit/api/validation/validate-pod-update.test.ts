@@ -34,6 +34,7 @@ describe("a pod update", () => {
       "spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value",
     ]);
     expect(specs({ activeDeadlineSeconds: -1 }, {})).toEqual([
+      "spec.activeDeadlineSeconds: Invalid value: -1: must be between 1 and 2147483647, inclusive",
       "spec.activeDeadlineSeconds: Invalid value: -1: must be between 0 and 2147483647, inclusive",
     ]);
   });

@@ -42,9 +42,9 @@ describe("RBAC objects", () => {
     [
       { kind: "Role", rules: [{}] },
       [
-        "rules[0].verbs: Required value: verbs must contain at least one value",
         "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
         "rules[0].resources: Required value: resource rules must supply at least one resource",
+        "rules[0].verbs: Required value",
       ],
     ],
     [
@@ -75,22 +75,25 @@ describe("RBAC objects", () => {
       }),
       [
         "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+        "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.",
         "aggregationRule.clusterRoleSelectors[1].matchExpressions[0].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        "aggregationRule.clusterRoleSelectors[1]: Invalid value: null: invalid label selector.",
         'aggregationRule.clusterRoleSelectors[2].matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
+        "aggregationRule.clusterRoleSelectors[2]: Invalid value: null: invalid label selector.",
       ],
     ],
     [
       roleBinding({ roleRef: { apiGroup: "x", kind: "Rule", name: "" } }),
       [
         'roleRef.apiGroup: Unsupported value: "x": supported values: "rbac.authorization.k8s.io"',
-        'roleRef.kind: Unsupported value: "Rule": supported values: "ClusterRole", "Role"',
+        'roleRef.kind: Unsupported value: "Rule": supported values: "Role", "ClusterRole"',
         "roleRef.name: Required value",
       ],
     ],
     [
       roleBinding({ roleRef: undefined }),
       [
-        'roleRef.kind: Unsupported value: "": supported values: "ClusterRole", "Role"',
+        'roleRef.kind: Unsupported value: "": supported values: "Role", "ClusterRole"',
         "roleRef.name: Required value",
       ],
     ],
@@ -104,9 +107,9 @@ describe("RBAC objects", () => {
     [
       roleBinding({ subjects: [{ kind: "User" }, { kind: "Robot", name: "r" }, { ...bob, apiGroup: "x" }] }),
       [
-        "subjects[0].name: Required value",
-        'subjects[1].kind: Unsupported value: "Robot": supported values: "Group", "ServiceAccount", "User"',
+        'subjects[1].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
         'subjects[2].apiGroup: Unsupported value: "x": supported values: "rbac.authorization.k8s.io"',
+        "subjects[0].name: Required value",
       ],
     ],
     [
