@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { NotInstalledError } from "../config/optional-package.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** One subcommand. `run` resolves to the exit code: 0 ok, 1 failed, 2 usage or configuration. */
@@ -63,7 +64,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       process.stderr.write(`sluice ${name}: ${error.message}\n`);
       return 2;
     }
-    if (!isSystemError(error)) throw error;
+    if (!isSystemError(error) && !(error instanceof NotInstalledError)) throw error;
     process.stderr.write(`sluice ${name}: ${error.message}\n`);
     // As an error that nobody catches would: what was started before it has nobody to end it.
     process.exit(1);

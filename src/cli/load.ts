@@ -1,6 +1,13 @@
 import { fork } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { htmlReport, runHttpLoad, runInProcesses, serveGenerator, summaryText } from "../load/index.ts";
+import {
+  htmlReport,
+  readPlots,
+  runHttpLoad,
+  runInProcesses,
+  serveGenerator,
+  summaryText,
+} from "../load/index.ts";
 import { parseFlags, terminationSignal } from "./flags.ts";
 import { LOAD_HELP, LOAD_OPTIONS, type LoadValues, planOf, processesOf } from "./load-flags.ts";
 import { httpPlanOf, httpSummary } from "./load-http.ts";
@@ -34,8 +41,9 @@ async function runSessions(
 ): Promise<number> {
   const plan = planOf(values, operands, command);
   const target = await targetSpecOf(values as TargetFlags);
-  // Says what is wrong with a kubeconfig once, and before any process is started.
+  // Says what is wrong with a kubeconfig once, and before any process is started; a missing package before the load.
   await openTarget(target);
+  if (values.html !== undefined) await readPlots();
   const view = openLoadView(plan);
   const report = await runInProcesses({
     plan,

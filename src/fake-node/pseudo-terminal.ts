@@ -2,6 +2,7 @@ import type { StdioNull, StdioPipe } from "node:child_process";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { createRequire } from "node:module";
 import { ReadStream } from "node:tty";
+import { notInstalled } from "../config/optional-package.ts";
 
 interface NativePty {
   open(columns: number, rows: number): { master: number; slave: number; pty: string };
@@ -32,9 +33,7 @@ const openMasters = new Set<number>();
  */
 export function openPseudoTerminal(columns: number, rows: number): PseudoTerminal {
   // Loaded only when somebody wants a terminal: the binary does not exist for every platform.
-  native ??= createRequire(import.meta.url)("@lydell/node-pty/requireBinary.js").requireBinary(
-    "pty.node",
-  ) as NativePty;
+  native ??= loadNative();
   const { resize } = native;
   const { master, slave, pty: slavePath } = native.open(columns, rows);
   openMasters.add(master);
@@ -54,6 +53,16 @@ export function openPseudoTerminal(columns: number, rows: number): PseudoTermina
     },
     readAvailable: () => readAvailable(master),
   };
+}
+
+function loadNative(): NativePty {
+  try {
+    return createRequire(import.meta.url)("@lydell/node-pty/requireBinary.js").requireBinary(
+      "pty.node",
+    ) as NativePty;
+  } catch (error) {
+    return notInstalled("@lydell/node-pty", "a terminal")(error);
+  }
 }
 
 function* readAvailable(master: number): Generator<Uint8Array> {

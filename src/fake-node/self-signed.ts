@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { generate } from "selfsigned";
+import { notInstalled } from "../config/optional-package.ts";
 
 export interface SelfSignedCertificate {
   readonly certPem: string;
@@ -21,6 +21,9 @@ export async function createSelfSignedCertificate(
 ): Promise<SelfSignedCertificate> {
   const altNames = [...new Set(["localhost", "127.0.0.1", ...names])].map((name) =>
     isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name },
+  );
+  const { generate } = await import("selfsigned").catch(
+    notInstalled("selfsigned", "a certificate of our own"),
   );
   const nowMs = Date.now();
   const pems = await generate([{ name: "commonName", value: commonName }], {

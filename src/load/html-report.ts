@@ -1,16 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { notInstalled } from "../config/optional-package.ts";
 import { upperUs } from "./latency-counts.ts";
 import type { LoadReport } from "./load-report.ts";
 import { summaryText } from "./summary-text.ts";
 
 /** One page that needs nothing else: the plotting library is in it, and it asks no server for anything. */
 export async function htmlReport(report: LoadReport): Promise<string> {
-  const resolve = createRequire(import.meta.url).resolve;
-  const [script, style] = await Promise.all([
-    readFile(resolve("uplot/dist/uPlot.iife.min.js"), "utf8"),
-    readFile(resolve("uplot/dist/uPlot.min.css"), "utf8"),
-  ]);
+  const { script, style } = await readPlots();
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -42,6 +39,23 @@ ${errorTable(report)}
 </body>
 </html>
 `;
+}
+
+/** The plotting library that reports hold. Throws NotInstalledError where it is missing. */
+export async function readPlots(): Promise<{ readonly script: string; readonly style: string }> {
+  const [script, style] = await Promise.all([
+    readFile(plotFile("uplot/dist/uPlot.iife.min.js"), "utf8"),
+    readFile(plotFile("uplot/dist/uPlot.min.css"), "utf8"),
+  ]);
+  return { script, style };
+}
+
+function plotFile(name: string): string {
+  try {
+    return createRequire(import.meta.url).resolve(name);
+  } catch (error) {
+    return notInstalled("uplot", "a report in HTML")(error);
+  }
 }
 
 /** What the page draws: bucket bounds in milliseconds, so that it needs to know nothing of buckets. */

@@ -1,4 +1,5 @@
 import type { ConnectionOptions } from "node:tls";
+import { notInstalled } from "../config/optional-package.ts";
 import type { LatencySummary } from "./load-report.ts";
 
 export interface HttpLoadPlan {
@@ -43,7 +44,8 @@ export async function runHttpLoad(
 ): Promise<HttpLoadReport> {
   // biome-ignore lint/suspicious/noTsIgnore: there is a declaration file for some versions and none for others
   // @ts-ignore
-  const { default: autocannon } = (await import("autocannon")) as { default: Autocannon };
+  const loaded: unknown = await import("autocannon").catch(notInstalled("autocannon", "load of plain HTTP"));
+  const { default: autocannon } = loaded as { default: Autocannon };
   const instance = autocannon({
     url: plan.url,
     headers: plan.headers,

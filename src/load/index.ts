@@ -1,7 +1,7 @@
 export { Generator } from "./generator.ts";
 export { serveGenerator } from "./generator-process.ts";
 export { type RunOptions, runInProcesses } from "./generator-processes.ts";
-export { htmlReport } from "./html-report.ts";
+export { htmlReport, readPlots } from "./html-report.ts";
 export { type HttpLoadPlan, type HttpLoadReport, runHttpLoad } from "./http-load.ts";
 export { LINE_BYTES, LineSequence } from "./line-sequence.ts";
 export {

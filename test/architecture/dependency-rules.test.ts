@@ -110,6 +110,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "protocols/remotecommand",
     "protocols/spdy",
     "protocols/websocket",
+    "src/config",
     "src/net",
     "src/sessions",
   ],
@@ -149,7 +150,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/net",
     "src/observability",
   ],
-  "src/load": ["protocols/portforward", "protocols/remotecommand", "src/client"],
+  "src/load": ["protocols/portforward", "protocols/remotecommand", "src/client", "src/config"],
   "src/legs/api-server": [
     "protocols/portforward",
     "src/access",

@@ -1,5 +1,6 @@
 import type { Client, MethodDefinition } from "@grpc/grpc-js";
 import type { MethodDefinition as LoadedMethod, PackageDefinition } from "@grpc/proto-loader";
+import { notInstalled } from "../../config/optional-package.ts";
 import { CRI_SERVICE, type CriMethod, criNamespace } from "./cri-schema.ts";
 import { RuntimeError } from "./runtime-error.ts";
 
@@ -33,7 +34,11 @@ export class CriChannel {
 
   /** Loads the gRPC packages, which only a node's listener needs. Does not wait for the runtime. */
   static async open({ endpoint, maxMessageBytes }: CriChannelOptions): Promise<CriChannel> {
-    const [grpc, { fromJSON }] = await Promise.all([import("@grpc/grpc-js"), import("@grpc/proto-loader")]);
+    const purpose = "a container runtime";
+    const [grpc, { fromJSON }] = await Promise.all([
+      import("@grpc/grpc-js").catch(notInstalled("@grpc/grpc-js", purpose)),
+      import("@grpc/proto-loader").catch(notInstalled("@grpc/proto-loader", purpose)),
+    ]);
     const definition = fromJSON(criNamespace as unknown as Parameters<typeof fromJSON>[0], {
       longs: Number,
       defaults: true,

@@ -1,0 +1,22 @@
+import { createRequire } from "node:module";
+
+/** An optional dependency is not there. The message says how to install it. */
+export class NotInstalledError extends Error {}
+
+/**
+ * For the `catch` of an import of an optional dependency: throws NotInstalledError where the package is missing, and what
+ * was caught otherwise. `purpose` begins the sentence: "load of plain HTTP".
+ */
+export function notInstalled(name: string, purpose: string): (error: unknown) => never {
+  return (error) => {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
+    const { optionalDependencies } = createRequire(import.meta.url)("sluice/package.json") as {
+      readonly optionalDependencies: Readonly<Record<string, string>>;
+    };
+    throw new NotInstalledError(
+      `${purpose} needs a package that is not installed: npm install ${name}@${optionalDependencies[name]}`,
+      { cause: error },
+    );
+  };
+}
