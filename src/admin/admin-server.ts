@@ -44,7 +44,7 @@ export interface AdminServerOptions {
   /** Every node, or the one of that name; absent: there are none, as in `sluice agent`. */
   readonly listNodes?: (name?: string) => readonly AdminNode[] | Promise<readonly AdminNode[]>;
   /** What `/debug/probes` shows; absent: 404. */
-  readonly listProbes?: () => readonly object[];
+  readonly listProbes?: () => readonly object[] | Promise<readonly object[]>;
   /** Answers all paths that this listener has no answer for itself; 404 when absent. */
   readonly others?: (request: IncomingMessage, response: ServerResponse) => void;
   /** Host names that requests may be for, besides those that no stranger can register. */
@@ -126,7 +126,7 @@ async function answer(
     }
     case "/debug/probes":
       if (options.listProbes === undefined) return answerOther(request, response, options);
-      send(response, 200, "application/json", `${JSON.stringify(options.listProbes())}\n`);
+      send(response, 200, "application/json", `${JSON.stringify(await options.listProbes())}\n`);
       break;
     default:
       answerOther(request, response, options);

@@ -3,6 +3,7 @@ import { buildAuthenticator } from "../access/authn/component.ts";
 import { buildAuthorizer } from "../access/authz/component.ts";
 import { createAdminServer } from "../admin/admin-server.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import { CLAIMED_KUBERNETES_VERSION } from "../config/version.ts";
 import { HttpUpstream } from "../http/http-upstream.ts";
 import { type RunningIngress, startIngress } from "../ingress/component.ts";
 import { buildCluster } from "../kubernetes/component.ts";
@@ -29,11 +30,8 @@ import { buildSharedProbes, type SharedProbes } from "../probes/shared-probes-co
 import type { GatewayPolicy } from "../sessions/context.ts";
 import { buildResumption, startHolderServer } from "../sessions/resumption/component.ts";
 import { Sessions } from "../sessions/sessions.ts";
-import { type Runtime, singleProcess, urlOf } from "./runtime/runtime.ts";
+import { type ListenerUrls, type Runtime, singleProcess, urlOf, urlsByListener } from "./runtime/runtime.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
-
-/** What `/version` says. kubectl warns when it is more than one minor release away. */
-const CLAIMED_VERSION = "v1.36.0+sluice";
 
 export interface RunningGateway {
   /** Where the listeners are, with the ports that the system chose. */
@@ -52,7 +50,7 @@ export interface RunningGateway {
   /** Takes over what can change while it runs: policy, and what is in the files that the configuration names. */
   reload(configuration: GatewayConfiguration): Promise<void>;
   /** For those that share probes with other processes. */
-  readonly probes: Pick<SharedProbes, "learn" | "begin">;
+  readonly probes: Pick<SharedProbes, "learn" | "begin" | "listProbes">;
   /** To be merged with those of other processes. */
   metrics(): Promise<readonly object[]>;
 }
@@ -139,7 +137,7 @@ async function startParts(
   stops.push(() => apiServerUpstream?.close());
   const other =
     apiServerUpstream === undefined
-      ? answerFromCluster(gateway, CLAIMED_VERSION)
+      ? answerFromCluster(gateway, CLAIMED_KUBERNETES_VERSION)
       : forwardToApiServer(gateway, apiServerUpstream);
   const { apiServer } = listeners;
   const tls = apiServer.tls && (await readServingTls(apiServer.tls, authorities, ticketKeys));
@@ -216,28 +214,23 @@ async function startParts(
     ));
   const apiServerUrl = urlOf(tls === undefined ? "http" : "https", apiServerAt);
   const adminUrl = urlOf("http", adminAt);
-  const { httpUrl, httpsUrl } = ingress ?? {};
   const kubeletUrl = nodeAt && urlOf(listeners.kubelet?.tls === undefined ? "http" : "https", nodeAt);
-  surroundings.announce(
-    logger,
-    { apiServerUrl, adminUrl, kubeletUrl, ingress: ingress && { httpUrl, httpsUrl } },
-    "the gateway is ready",
-  );
+  const urls: ListenerUrls = {
+    apiServerUrl,
+    adminUrl,
+    kubeletUrl,
+    ingress: ingress && { httpUrl: ingress.httpUrl, httpsUrl: ingress.httpsUrl },
+  };
+  surroundings.announce(logger, { ...urls }, "the gateway is ready");
   return {
     apiServerUrl,
     adminUrl,
     kubeletUrl,
     ingress,
-    listening: {
-      apiServer: apiServerUrl,
-      admin: adminUrl,
-      kubelet: kubeletUrl,
-      "ingress.http": httpUrl,
-      "ingress.https": httpsUrl,
-    },
+    listening: urlsByListener(urls),
     sessions: listSessions,
     nodes: listNodes,
-    probes: sharedProbes ?? { learn: () => {}, begin: async () => {} },
+    probes: sharedProbes ?? { learn: () => {}, begin: async () => {}, listProbes: () => probes.listProbes() },
     metrics: () => metrics.snapshot(),
     async reload({ policy: { rules, limits: sessionLimits } }): Promise<void> {
       policyInForce.rules = rules;

@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { NotInstalledError } from "../config/optional-package.ts";
+import { SLUICE_VERSION } from "../config/version.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** One subcommand. `run` resolves to the exit code: 0 ok, 1 failed, 2 usage or configuration. */
@@ -48,7 +48,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     return name === undefined ? 2 : 0;
   }
   if (name === "version" || name === "--version") {
-    process.stdout.write(`sluice ${ownVersion()}, Node ${process.version}\n`);
+    process.stdout.write(`sluice ${SLUICE_VERSION}, Node ${process.version}\n`);
     return 0;
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
@@ -74,12 +74,6 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 /** A port in use, a folder that may not be written: its words say all, its stack nothing. Any other error is a defect of ours. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "syscall" in error && "code" in error;
-}
-
-/** The package looked up by its own name: source and dist lie at different depths below package.json. */
-function ownVersion(): string {
-  const { version } = createRequire(import.meta.url)("sluice/package.json") as { version: string };
-  return version;
 }
 
 function usage(): string {

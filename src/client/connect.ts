@@ -1,4 +1,5 @@
 import { upgradeFailureText } from "../../protocols/websocket/index.ts";
+import { USER_AGENT } from "../config/version.ts";
 import { ConnectError, type ConnectLeg } from "../http/connect-error.ts";
 import {
   type HeaderLine,
@@ -68,7 +69,7 @@ export async function dial(target: Target, request: DialRequest): Promise<Upgrad
     ...(request.headers ?? []),
     ...upgradeLines(request, webSocket),
   ];
-  const response = await send(target, request, [["Host", target.url.host], ...headers]);
+  const response = await send(target, request, withUserAgent([["Host", target.url.host], ...headers]));
   if (response.kind === "refused") throw await refusalError(request, response);
   try {
     const protocol = request.transport === "spdy" ? checkSpdy(response) : checkWebSocket(response, webSocket);
@@ -78,6 +79,13 @@ export async function dial(target: Target, request: DialRequest): Promise<Upgrad
     response.socket.destroy();
     throw error;
   }
+}
+
+/** A caller's own, such as that of the client behind the agent, stands. */
+function withUserAgent(headers: HeaderList): HeaderList {
+  return headerValue(headers, "user-agent") === undefined
+    ? [...headers, ["User-Agent", USER_AGENT]]
+    : headers;
 }
 
 function upgradeLines({ transport, protocols }: DialRequest, webSocket: WebSocketRequest): HeaderLine[] {

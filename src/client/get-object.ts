@@ -1,5 +1,6 @@
 import { request as sendRequest } from "node:http";
 import type { Socket } from "node:net";
+import { USER_AGENT } from "../config/version.ts";
 import { ConnectError } from "../http/connect-error.ts";
 import { flatHeaders } from "../http/header-list.ts";
 import { connectThroughProxy } from "../http/proxy-connection.ts";
@@ -26,6 +27,7 @@ export async function getObject<T>(
   const headers = [
     ["Host", target.url.host],
     ["Accept", "application/json"],
+    ["User-Agent", USER_AGENT],
     ...(await target.headers()),
   ] as const;
   const { endpoint, proxy, trace } = target;

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { STREAMING_ANNOTATION } from "../config/node-streaming.ts";
+import { CLAIMED_KUBERNETES_VERSION } from "../config/version.ts";
 import { type FakeNode, runFakeNode, type SelfSignedCertificate } from "../fake-node/index.ts";
 
 /** One node of the demo and the pod on it. */
@@ -88,7 +89,7 @@ status:
     - { type: InternalIP, address: ${node.address} }
   daemonEndpoints: { kubeletEndpoint: { Port: ${node.port} } }
   declaredFeatures: ${JSON.stringify(node.declaredFeatures)}
-  nodeInfo: { kubeletVersion: v1.36.0, osImage: this machine, kernelVersion: "", containerRuntimeVersion: fake-node://1 }
+  nodeInfo: { kubeletVersion: ${CLAIMED_KUBERNETES_VERSION}, osImage: this machine, kernelVersion: "", containerRuntimeVersion: fake-node://1 }
   conditions:
     - { type: Ready, status: "True", reason: KubeletReady }
 ---

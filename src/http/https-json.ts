@@ -1,4 +1,5 @@
 import { request as sendRequest } from "node:https";
+import { USER_AGENT } from "../config/version.ts";
 import { type JsonAnswer, readJsonAnswer } from "./post-json.ts";
 
 export interface JsonGetOptions {
@@ -45,7 +46,7 @@ function exchange(
       agent: false,
       method: body === undefined ? "GET" : "POST",
       minVersion: "TLSv1.2",
-      headers: { Accept: "application/json", ...headers },
+      headers: { Accept: "application/json", "User-Agent": USER_AGENT, ...headers },
       ...(ca !== undefined && { ca }),
     });
     const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);

@@ -1,4 +1,5 @@
 import { type ClientRequest, type IncomingMessage, request as sendRequest } from "node:http";
+import { USER_AGENT } from "../config/version.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
 import { wholeBody } from "./whole-body.ts";
@@ -53,6 +54,7 @@ function exchange(
       headers: {
         Host: joinHostPort(host, port),
         Accept: "application/json",
+        "User-Agent": USER_AGENT,
         "Content-Type": "application/json",
         "Content-Length": body.byteLength,
         ...(bearerToken !== undefined && { Authorization: `Bearer ${bearerToken}` }),

@@ -1,4 +1,5 @@
 import { type IncomingMessage, request as sendRequest } from "node:http";
+import { USER_AGENT } from "../config/version.ts";
 import { flatHeaders, type HeaderLine, type HeaderList } from "../http/header-list.ts";
 import { HttpUpstream } from "../http/http-upstream.ts";
 import { wholeBody } from "../http/whole-body.ts";
@@ -16,7 +17,6 @@ export const ANSWER_TIMEOUT_MS = 60_000;
 export interface ApiClientOptions {
   readonly kubeconfig: Kubeconfig;
   readonly dialTimeoutMs: number;
-  readonly userAgent?: string;
   readonly maxAnswerBytes?: number;
   readonly answerTimeoutMs?: number;
   /** Connects in another way, through a proxy; the socket is as `dial` gives it. */
@@ -100,7 +100,7 @@ export class ApiClient {
     const lines: HeaderLine[] = [
       ["Host", joinHostPort(endpoint.host, endpoint.port)],
       ["Accept", "application/json"],
-      ["User-Agent", this.#options.userAgent ?? "sluice"],
+      ["User-Agent", USER_AGENT],
       ...credentials,
       ...(payload && body
         ? ([

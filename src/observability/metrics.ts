@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { CLAIMED_KUBERNETES_VERSION, SLUICE_VERSION } from "../config/version.ts";
 import { AccessMetrics } from "./access-metrics.ts";
 import { ClusterMetrics } from "./cluster-metrics.ts";
 import { FAULT_PLACES, type FaultPlace } from "./faults.ts";
@@ -50,6 +51,13 @@ export class Metrics {
     if (withProcessMetrics) {
       collectDefaultMetrics({ register: this.#registry });
     }
+    new Gauge({
+      name: "sluice_build_info",
+      help: "Always 1: this release, and the release of Kubernetes that it claims to be.",
+      labelNames: ["version", "kubernetes_version"],
+      aggregator: "first",
+      registers: [this.#registry],
+    }).set({ version: SLUICE_VERSION, kubernetes_version: CLAIMED_KUBERNETES_VERSION }, 1);
     this.#internalErrors = new Counter({
       name: "sluice_internal_errors_total",
       help: "Exceptions that nothing expected, by where they were stopped; each ended one request, exchange, session or probe. Logged with their stacks.",
@@ -71,7 +79,7 @@ export class Metrics {
     return new KubeletMetrics(this.#registry, this);
   }
 
-  /** Lets `sluice_streaming_bytes_total` show the bytes of sessions that still run. Called at every scrape. */
+  /** Lets the gauge of sessions and the count of bytes show those that still run. Called at every scrape. */
   observeRunningSessions(list: () => Iterable<MeasuredSession>): void {
     this.#streaming.observeRunningSessions(list);
   }

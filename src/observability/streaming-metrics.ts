@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import {
   codeLabel,
   type MeasuredPlan,
@@ -59,13 +59,14 @@ export class StreamingMetrics {
       registers,
     });
     this.#registerBytes(registers, prefix);
+    this.#registerActive(registers, prefix);
     this.#children = createStreamingChildren(registers, prefix, this.#requests);
     for (const subresource of SUBRESOURCES) {
       this.#endedBytes.set(subresource, { downstream: 0, upstream: 0 });
     }
   }
 
-  /** Lets the count of bytes show those of sessions that still run. Called at every scrape. */
+  /** Lets the gauge of sessions and the count of bytes show those that still run. Called at every scrape. */
   observeRunningSessions(list: () => Iterable<MeasuredSession>): void {
     this.#runningSessions = list;
   }
@@ -131,6 +132,20 @@ export class StreamingMetrics {
           this.inc({ subresource, direction: "downstream" }, downstream);
           this.inc({ subresource, direction: "upstream" }, upstream);
         }
+      },
+    });
+  }
+
+  #registerActive(registers: Registry[], prefix: string): void {
+    const running = () => this.#runningSessions();
+    new Gauge({
+      name: `${prefix}_active_sessions`,
+      help: "Sessions that run now, on every path.",
+      labelNames: ["subresource"],
+      registers,
+      collect() {
+        for (const subresource of SUBRESOURCES) this.set({ subresource }, 0);
+        for (const { subresource } of running()) this.inc({ subresource });
       },
     });
   }

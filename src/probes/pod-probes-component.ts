@@ -2,6 +2,7 @@ import type { Pod, PodStatus } from "../api/objects.ts";
 import { SERVICE_NAME_LABEL } from "../api/service-objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import { CLAIMED_KUBERNETES_MINOR } from "../config/version.ts";
 import type { EventRecorder } from "../kubernetes/event-recorder.ts";
 import { commandsIn, endContainer } from "../legs/kubelet/container-probes.ts";
 import type { CriRuntime } from "../legs/kubelet/cri-runtime.ts";
@@ -13,9 +14,6 @@ import { PodProbes } from "./pods/pod-probes.ts";
 import type { RunProbe } from "./run-probe.ts";
 import type { ProbeState } from "./worker/probe-state.ts";
 import type { TimerWheel } from "./worker/timer-wheel.ts";
-
-/** MAJOR.MINOR in `User-Agent: kube-probe/MAJOR.MINOR`. */
-export const USER_AGENT_VERSION = "1.36";
 
 /** The node leg: where its containers are. */
 export interface ProbedNode {
@@ -64,7 +62,7 @@ export function probePods(
       H2CContainerProbe: featureGates.isEnabled("H2CContainerProbe"),
       GRPCContainerProbeTLS: featureGates.isEnabled("GRPCContainerProbeTLS"),
     },
-    userAgentVersion: USER_AGENT_VERSION,
+    userAgentVersion: CLAIMED_KUBERNETES_MINOR,
     series: (labels) => metrics.probes.series(labels),
     // The whole text quotes bodies and outputs, which no log may hold.
     onEvent: (pod, container, event) => {

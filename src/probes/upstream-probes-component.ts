@@ -3,11 +3,11 @@ import type { ClusterStore } from "../cluster/cluster-store.ts";
 import { nodeEndpointOf } from "../cluster/locate.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { UpstreamProbe } from "../config/upstream-probes.ts";
+import { CLAIMED_KUBERNETES_MINOR } from "../config/version.ts";
 import { endpointOfUrl } from "../net/endpoint-of-url.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { KubeletOptions } from "../sessions/context.ts";
-import { USER_AGENT_VERSION } from "./pod-probes-component.ts";
 import { errored } from "./probe-result.ts";
 import type { ProbeUpdate } from "./probe-update.ts";
 import type { RunProbe } from "./run-probe.ts";
@@ -117,7 +117,7 @@ function run(
     {
       timeoutMs,
       signal,
-      userAgentVersion: USER_AGENT_VERSION,
+      userAgentVersion: CLAIMED_KUBERNETES_MINOR,
       // Whoever writes a configuration file asks for what it says.
       gates: { H2CContainerProbe: true, GRPCContainerProbeTLS: true },
     },

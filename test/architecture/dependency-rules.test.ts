@@ -121,6 +121,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "protocols/resume",
     "protocols/spdy",
     "protocols/websocket",
+    "src/config",
     "src/http",
     "src/kubernetes",
     "src/net",

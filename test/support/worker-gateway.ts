@@ -12,6 +12,14 @@ export interface ListedSession {
   readonly worker: number;
 }
 
+interface ReadyLine {
+  readonly apiServerUrl: string;
+  readonly adminUrl: string;
+  readonly kubeletUrl?: string;
+  readonly ingress?: { readonly httpUrl: string; readonly httpsUrl: string };
+  readonly workers?: number;
+}
+
 export interface WorkerGatewayOptions {
   readonly script?: KubeletScript;
   readonly workers?: number;
@@ -91,13 +99,20 @@ export class WorkerGateway {
     return served.workerPid;
   }
 
-  /** Where another listener than that of the API is. */
-  listener(name: string): { readonly address: string; readonly port: number } {
-    const ready = this.#served
+  /** The fields of the line that reports where the listeners are. */
+  ready(): ReadyLine {
+    const line = this.#served
       .log()
       .split("\n")
-      .find((line) => line.includes("the gateway is ready"));
-    return JSON.parse(ready ?? "{}")[name];
+      .find((each) => each.includes("the gateway is ready"));
+    return JSON.parse(line ?? "{}") as ReadyLine;
+  }
+
+  /** Where a listener of the front door is. */
+  listener(name: "ingress.http" | "ingress.https"): { readonly address: string; readonly port: number } {
+    const { httpUrl, httpsUrl } = this.ready().ingress ?? { httpUrl: "", httpsUrl: "" };
+    const { hostname, port } = new URL(name === "ingress.http" ? httpUrl : httpsUrl);
+    return { address: hostname, port: Number(port) };
   }
 
   /** JSON lines of all processes so far. */

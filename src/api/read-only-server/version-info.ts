@@ -1,6 +1,6 @@
 /** What `/version` claims. */
 export interface ServerVersion {
-  /** Semantic version with its `v`, such as `v1.36.0+sluice`; kubectl compares major and minor with its own. */
+  /** Semantic version with its `v`, such as `v1.36.0+sluice-0.1.0`; kubectl compares major and minor with its own. */
   readonly gitVersion: string;
   /** `process.version` and the like; shown by `kubectl version -o yaml`. */
   readonly runtime: string;

@@ -80,6 +80,8 @@ export type WorkerCalls = {
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
   /** What it holds of all nodes, or of the one of that name. */
   readonly nodes: { readonly body: string | undefined; readonly answer: readonly unknown[] };
+  /** The state of each probe that it runs; empty where another worker probes for all. */
+  readonly probes: { readonly body: undefined; readonly answer: readonly object[] };
   /** Answered when nothing runs any more. */
   readonly shutDown: { readonly body: undefined; readonly answer: undefined };
 };

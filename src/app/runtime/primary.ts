@@ -17,7 +17,7 @@ import type { BoundAddress, ListenCall, WorkerStart } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
 import { KeptManifests } from "./kept-manifests.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
-import { singleProcess, urlOf } from "./runtime.ts";
+import { type ListenerUrls, singleProcess, urlOf, urlsByListener } from "./runtime.ts";
 import { SessionLimiter } from "./session-limiter.ts";
 import { SharedProbing } from "./shared-probing.ts";
 import { type Worker, WorkerPool } from "./worker-pool.ts";
@@ -163,26 +163,12 @@ export async function startWorkers(
   try {
     const adminAt = await singleProcess.listen(admin, "admin", listeners.admin);
     await pool.start();
-    const { apiServer } = listeners;
-    const apiServerAt = await accept({ name: "apiServer", ...apiServer });
-    const apiServerUrl = urlOf(apiServer.tls === undefined ? "http" : "https", apiServerAt);
-    const adminUrl = urlOf("http", adminAt);
-    const others: Record<string, BoundAddress> = {};
-    for (const [name, acceptor] of acceptors) {
-      const { address, port } = (await acceptor).address() as AddressInfo;
-      if (name !== "apiServer") others[name] = { address, port };
-    }
-    logger.info({ apiServerUrl, adminUrl, ...others, workers: count }, "the gateway is ready");
+    const urls = await listenerUrls(listeners, adminAt, acceptors);
+    logger.info({ ...urls, workers: count }, "the gateway is ready");
     return {
-      apiServerUrl,
-      adminUrl,
-      listening: {
-        apiServer: apiServerUrl,
-        admin: adminUrl,
-        ...Object.fromEntries(
-          Object.entries(others).map(([name, { address, port }]) => [name, `${address}:${port}`]),
-        ),
-      },
+      apiServerUrl: urls.apiServerUrl,
+      adminUrl: urls.adminUrl,
+      listening: urlsByListener(urls),
       reload: async ({ policy: { limits: sessionLimits } }, text) => {
         places.replaceLimits(sessionLimits);
         reloadedText = text;
@@ -199,6 +185,28 @@ export async function startWorkers(
     const message = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError([{ source: "workers", line: 0, column: 0, path: "", message }]);
   }
+}
+
+/** Of those that workers asked for; by then each has. */
+async function listenerUrls(
+  { apiServer, kubelet }: GatewayConfiguration["listeners"],
+  adminAt: BoundAddress,
+  acceptors: ReadonlyMap<string, Promise<Server>>,
+): Promise<ListenerUrls> {
+  const urlAt = async (name: string, scheme: "http" | "https"): Promise<string | undefined> => {
+    const server = await acceptors.get(name);
+    return server && urlOf(scheme, server.address() as AddressInfo);
+  };
+  const apiServerUrl = await urlAt("apiServer", apiServer.tls === undefined ? "http" : "https");
+  if (apiServerUrl === undefined) throw new Error("no worker listens for the API");
+  const httpUrl = await urlAt("ingress.http", "http");
+  const httpsUrl = await urlAt("ingress.https", "https");
+  return {
+    apiServerUrl,
+    adminUrl: urlOf("http", adminAt),
+    kubeletUrl: await urlAt("kubelet", kubelet?.tls === undefined ? "http" : "https"),
+    ingress: httpUrl === undefined || httpsUrl === undefined ? undefined : { httpUrl, httpsUrl },
+  };
 }
 
 /** Beside this file, compiled or not. */

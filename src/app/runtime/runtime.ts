@@ -42,6 +42,31 @@ export function urlOf(scheme: string, { address, port }: ListenAddress): string 
   return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${port}`;
 }
 
+/** Where the listeners are: fields of the line "the gateway is ready", whether one process serves or several. */
+export interface ListenerUrls {
+  readonly apiServerUrl: string;
+  readonly adminUrl: string;
+  /** Absent where this is no node. */
+  readonly kubeletUrl?: string | undefined;
+  readonly ingress?: { readonly httpUrl: string; readonly httpsUrl: string } | undefined;
+}
+
+/** Every listener's URL, by the listener's name in the configuration. */
+export function urlsByListener({
+  apiServerUrl,
+  adminUrl,
+  kubeletUrl,
+  ingress,
+}: ListenerUrls): Readonly<Record<string, string | undefined>> {
+  return {
+    apiServer: apiServerUrl,
+    admin: adminUrl,
+    kubelet: kubeletUrl,
+    "ingress.http": ingress?.httpUrl,
+    "ingress.https": ingress?.httpsUrl,
+  };
+}
+
 /** One process that is all of the gateway. */
 export const singleProcess: Runtime = {
   listen: (server, _name, { address, port }) =>

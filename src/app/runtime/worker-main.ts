@@ -22,6 +22,7 @@ const primary = new PrimaryClient(process, {
   metrics: async () => (await gateway?.metrics()) ?? [],
   sessions: () => gateway?.sessions() ?? [],
   nodes: (name) => gateway?.nodes(name) ?? [],
+  probes: () => gateway?.probes.listProbes() ?? [],
   shutDown: end,
 });
 

@@ -55,6 +55,14 @@ export function buildWorkersAdmin({
       const lists = await Promise.allSettled(pool.workers.map(ask));
       return mergeNodes(lists.map((list) => (list.status === "fulfilled" ? list.value : [])));
     },
+    listProbes: async () => {
+      const lists = await Promise.allSettled(
+        pool.workers.map(
+          async ({ link }) => (await soon(link.request("probes", undefined))) as readonly object[],
+        ),
+      );
+      return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
+    },
     others: (request, response) => {
       const worker = pool.workers.find(({ isTaking }) => isTaking);
       if (worker === undefined) response.writeHead(503).end("no worker serves\n");

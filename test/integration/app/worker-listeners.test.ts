@@ -70,6 +70,14 @@ describe("listeners of two workers", () => {
         listeners: { apiServer: { port: 0 }, admin: { port: 0 }, ingress: { httpPort: 0, httpsPort: 0 } },
       },
     });
+    const url = /^http:\/\/127\.0\.0\.1:\d+$/;
+    // As one process reports them.
+    expect(gateway.ready()).toMatchObject({
+      apiServerUrl: expect.stringMatching(url),
+      adminUrl: expect.stringMatching(url),
+      ingress: { httpUrl: expect.stringMatching(url), httpsUrl: expect.stringMatching(/^https:/) },
+      workers: 2,
+    });
     const { port } = gateway.listener("ingress.https");
     const ticket = await (await handshake(undefined, port)).session;
     for (let times = 0; times < 4; times += 1) expect((await handshake(ticket, port)).isReused).toBe(true);

@@ -139,6 +139,11 @@ describe("probes of three workers", () => {
       .split("\n")
       .filter((line) => line.startsWith("prober_probe_total{"));
     expect(counted).toHaveLength(1);
+    for (let times = 0; times < WORKERS; times += 1) {
+      expect(JSON.parse(await gateway.admin("/debug/probes"))).toMatchObject([
+        { namespace: "default", pod: "probed" },
+      ]);
+    }
     expect(counted[0]).toMatch(/probe_type="Readiness".*result="successful"/);
   });
 

@@ -57,6 +57,8 @@ describe("two workers", () => {
       [0, 0, 0, 0],
       [1, 1, 1, 1],
     ]);
+    expect(await gateway.metric('sluice_streaming_active_sessions{subresource="exec"}')).toBe(8);
+    expect(await gateway.admin("/metrics")).toMatch(/^sluice_build_info\{version="\S+"\} 1$/m);
     const input = randomBytes(200_000);
     await Promise.all(clients.map((client) => finish(client, input)));
     await expect.poll(() => gateway.sessions()).toEqual([]);

@@ -73,7 +73,7 @@ describe("sluice", () => {
         );
       });
       const problem = `listen EADDRINUSE: address already in use 127.0.0.1:${port}`;
-      expect([status, stderr]).toEqual([1, `sluice "fake-node": ${problem}\n`]);
+      expect([status, stderr]).toEqual([1, `sluice fake-node: ${problem}\n`]);
     } finally {
       taken.close();
     }

@@ -1,4 +1,5 @@
 import { register } from "prom-client";
+import manifest from "sluice/package.json" with { type: "json" };
 import { describe, expect, it } from "vitest";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { type MeasuredPlan, SESSION_ENDS } from "../../../src/observability/streaming-labels.ts";
@@ -151,6 +152,25 @@ describe("metrics", () => {
     expect(await changed(metrics)).toContain(line);
   });
 
+  it("show the sessions that run now, by subresource", async () => {
+    const metrics = newMetrics();
+    const session = { subresource: "exec" as const, downstreamBytes: 0, upstreamBytes: 0 };
+    const running = [session, session];
+    metrics.observeRunningSessions(() => running);
+    expect(await changed(metrics)).toEqual(['sluice_streaming_active_sessions{subresource="exec"} 2']);
+    running.pop();
+    expect(await changed(metrics)).toEqual(['sluice_streaming_active_sessions{subresource="exec"} 1']);
+    running.pop();
+    expect(await metrics.expose()).toContain('sluice_streaming_active_sessions{subresource="attach"} 0\n');
+    expect(await changed(metrics)).toEqual([]);
+  });
+
+  it("name this release and the Kubernetes that it claims to be", async () => {
+    expect(await newMetrics().expose()).toContain(
+      `sluice_build_info{version="${manifest.version}",kubernetes_version="v1.36.0+sluice-${manifest.version}"} 1\n`,
+    );
+  });
+
   it("keep their label sets closed, whatever they are told", async () => {
     const metrics = newMetrics();
     for (const end of SESSION_ENDS) {
@@ -184,5 +204,10 @@ function newMetrics(): Metrics {
 /** Samples that are not zero, without buckets and sums. */
 async function changed(metrics: Metrics): Promise<string[]> {
   const lines = (await metrics.expose()).split("\n");
-  return lines.filter((line) => /^[^#].* (?!0$)\S+$/.test(line) && !/_bucket\{|_sum\{/.test(line));
+  return lines.filter(
+    (line) =>
+      !line.startsWith("sluice_build_info") &&
+      /^[^#].* (?!0$)\S+$/.test(line) &&
+      !/_bucket\{|_sum\{/.test(line),
+  );
 }
