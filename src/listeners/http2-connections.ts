@@ -41,6 +41,20 @@ const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 const MAX_INVALID_FRAMES = 10;
 const MAX_REJECTED_STREAMS = 100;
 
+const MIB = 1024 * 1024;
+
+/**
+ * What node:http2 may hold for one connection, in MiB: all of its streams with full buffers and heads, twice over. Its own 10 would refuse
+ * streams that `maxHttp2Streams` allows.
+ */
+function sessionMemoryMib({
+  maxHttp2Streams,
+  socketBufferBytes,
+  maxRequestHeaderBytes,
+}: Http2Limits): number {
+  return Math.max(10, Math.ceil((2 * maxHttp2Streams * (socketBufferBytes + maxRequestHeaderBytes)) / MIB));
+}
+
 /**
  * The HTTP/2 connections of a listener, each with the bounds that stand against floods: streams at a time, header bytes and lines,
  * frames that are wrong (docs/limits.md). Rapid resets (CVE-2023-44487) and CONTINUATION floods (CVE-2024-27983) are stopped by nghttp2.
@@ -48,12 +62,14 @@ const MAX_REJECTED_STREAMS = 100;
 export class Http2Connections {
   readonly #server: Http2Server;
   readonly #idleMs: number;
+  readonly #sessionMemoryMib: number;
   /** How many streams each has open. */
   readonly #sessions = new Map<ServerHttp2Session, number>();
   #isDraining = false;
 
   constructor(limits: Http2Limits, handlers: Http2Handlers, idleMs: number = HTTP2_IDLE_MS) {
     this.#idleMs = idleMs;
+    this.#sessionMemoryMib = sessionMemoryMib(limits);
     this.#server = createServer({
       settings: {
         enableConnectProtocol: true,
@@ -65,6 +81,7 @@ export class Http2Connections {
       // Bounded by bytes here, each pair counting 32 and more: past these node:http2 resets, past `maxRequestHeaders` we answer.
       maxHeaderListPairs: limits.maxRequestHeaderBytes,
       maxSendHeaderBlockLength: MAX_SENT_HEADER_BLOCK_BYTES,
+      maxSessionMemory: this.#sessionMemoryMib,
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
     });
@@ -127,6 +144,7 @@ export class Http2Connections {
       timer = setTimeout(() => session.close(), this.#idleMs).unref();
     };
     idle();
+    let unsentBytes = 0;
     session.on("stream", (stream: ServerHttp2Stream) => {
       clearTimeout(timer);
       this.#sessions.set(session, this.#openStreamsOf(session) + 1);
@@ -134,6 +152,9 @@ export class Http2Connections {
         const openStreams = this.#openStreamsOf(session) - 1;
         if (this.#sessions.has(session)) this.#sessions.set(session, openStreams);
         if (openStreams === 0 && !session.closed) idle();
+        // node:http2 counts what a reset stream had still to send for ever, and refuses streams past maxSessionMemory.
+        unsentBytes += stream.writableLength;
+        if (unsentBytes > (this.#sessionMemoryMib * MIB) / 2 && !session.closed) session.close();
       });
     });
     session.once("close", () => clearTimeout(timer));

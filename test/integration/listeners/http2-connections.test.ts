@@ -1,8 +1,9 @@
 import { once } from "node:events";
+import { type ClientHttp2Session, constants } from "node:http2";
 import { connect, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { defaultLimits } from "../../../src/config/limits.ts";
-import { Http2Connections } from "../../../src/listeners/http2-connections.ts";
+import { Http2Connections, type Http2Request } from "../../../src/listeners/http2-connections.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
@@ -41,6 +42,32 @@ it("a connection without a stream is closed when it has been idle, one with a si
   expect(waiting.closed).toBe(false);
   stream.close();
   await once(waiting, "close");
+});
+
+it("a client that leaves many downloads gets a new connection in time, and is never refused", async () => {
+  const body = Buffer.alloc(300_000);
+  const small = { maxHttp2Streams: 4, socketBufferBytes: 4_096, maxRequestHeaderBytes: 8_192 };
+  const onRequest = ({ stream }: Http2Request): void => {
+    stream.respond({ ":status": 200 });
+    stream.end(body);
+  };
+  const port = await serve(new Http2Connections(small, { onRequest, onConnect: () => {} }));
+  let connections = 0;
+  let session: ClientHttp2Session | undefined;
+  for (let download = 0; download < 60; download++) {
+    if (session === undefined || session.closed) {
+      session = await connectHttp2(`http://127.0.0.1:${port}`);
+      connections += 1;
+    }
+    const stream = session.request({ ":path": "/" });
+    const closed = new Promise((resolve) => stream.once("close", resolve));
+    stream.on("error", () => {}).once("response", () => stream.close(constants.NGHTTP2_CANCEL));
+    await closed;
+    // Sent before GOAWAY arrived: RFC 9113 section 8.7 lets a client send it again. Anything else is a refusal.
+    expect([constants.NGHTTP2_CANCEL, constants.NGHTTP2_REFUSED_STREAM]).toContain(stream.rstCode);
+  }
+  session?.destroy();
+  expect(connections).toBeGreaterThan(1);
 });
 
 const HEADERS = 1;
