@@ -189,7 +189,7 @@ describe("after the grace period", () => {
     const socket = await openClient(Number(authority.split(":")[1]));
     const outcome = readToEnd(socket);
     socket.write(
-      "GET /api/v1/namespaces/default/pods/web/proxy/ws HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+      `GET /api/v1/namespaces/default/pods/web/proxy/ws HTTP/1.1\r\nHost: g\r\nAuthorization: ${AUTHORIZED.Authorization}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
     );
     await expect.poll(() => upgraded.size).toBe(1);
     await expect.poll(() => socket.bytesRead).toBeGreaterThan(0);
