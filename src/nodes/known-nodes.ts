@@ -23,6 +23,9 @@ export interface KnownNodesOptions {
   readonly metrics: NodeMetrics;
 }
 
+/** Of whom something is learned: a node until its kubelet, runtime or address is another one. */
+export type NodeIncarnation = Pick<NodeEndpoint, "name" | "incarnation">;
+
 /** One dial of a node, whose outcome must be told, once; later calls do nothing. */
 export interface DialTicket {
   /** The node answered, whatever it said. */
@@ -67,18 +70,23 @@ export class KnownNodes {
   }
 
   capabilityOf(node: NodeEndpoint): NodeCapability {
-    const nowMs = this.#options.clock.now();
-    const known = this.#nodes.get(node.name);
-    const paths = known?.incarnation === node.incarnation ? known.paths : undefined;
     return {
       declaresWebSocket: declaresWebSocket(node),
       mode: modeOf(node, this.#options.streaming).mode,
-      avoidedPaths: WEBSOCKET_PATHS.filter((path) => paths?.[path].isAvoided(nowMs) === true),
+      avoidedPaths: this.avoidedPathsOf(node),
     };
   }
 
+  /** Paths that failed lately and are left out for now. */
+  avoidedPathsOf({ name, incarnation }: NodeIncarnation): readonly WebSocketPath[] {
+    const nowMs = this.#options.clock.now();
+    const known = this.#nodes.get(name);
+    const paths = known?.incarnation === incarnation ? known.paths : undefined;
+    return WEBSOCKET_PATHS.filter((path) => paths?.[path].isAvoided(nowMs) === true);
+  }
+
   /** Leave to dial the node, or a StatusError 503 thrown at once that says why not. */
-  admit(node: NodeEndpoint): DialTicket {
+  admit(node: NodeIncarnation): DialTicket {
     const { clock, metrics } = this.#options;
     const known = this.#touch(node);
     const admission = known.breaker.admit(clock.now());
@@ -104,12 +112,12 @@ export class KnownNodes {
     };
   }
 
-  recordSuccess(node: NodeEndpoint, path: WebSocketPath): void {
+  recordSuccess(node: NodeIncarnation, path: WebSocketPath): void {
     this.#touch(node).paths[path].succeeded();
     this.#options.metrics.pathSucceeded(path);
   }
 
-  recordFailure(node: NodeEndpoint, path: WebSocketPath, how: PathFailure): void {
+  recordFailure(node: NodeIncarnation, path: WebSocketPath, how: PathFailure): void {
     this.#touch(node).paths[path].failed(this.#options.clock.now(), how);
     this.#options.metrics.pathFailed(path, how);
   }
@@ -122,7 +130,7 @@ export class KnownNodes {
   }
 
   /** Undefined for a node of which nothing was learned. */
-  learnedOf({ name, incarnation }: Pick<NodeEndpoint, "name" | "incarnation">): LearnedNode | undefined {
+  learnedOf({ name, incarnation }: NodeIncarnation): LearnedNode | undefined {
     this.#forgetUnused();
     const known = this.#nodes.get(name);
     if (known === undefined || (known.incarnation ?? incarnation) !== incarnation) return undefined;
@@ -149,7 +157,7 @@ export class KnownNodes {
     return this.#nodes.size;
   }
 
-  #touch({ name, incarnation }: NodeEndpoint): KnownNode {
+  #touch({ name, incarnation }: NodeIncarnation): KnownNode {
     const found = this.#nodes.get(name);
     // A probe may have spoken of a node whose incarnation it does not know.
     const isSame = found !== undefined && (found.incarnation ?? incarnation) === incarnation;

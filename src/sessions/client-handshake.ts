@@ -1,7 +1,7 @@
 import { checkServerHandshake } from "../../protocols/websocket/index.ts";
 import { flatHeaders, type HeaderList } from "../http/header-list.ts";
 import { acceptValueOf } from "../http/websocket-request.ts";
-import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
+import type { Admission } from "./admission.ts";
 import { bridgedProtocolOf } from "./bridge-offer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
@@ -30,7 +30,10 @@ export class HandshakeRefusal extends Error {
  * Checks the client's upgrade where the gateway itself answers it; a request that is passed through is judged by the node.
  * Throws HandshakeRefusal.
  */
-export function checkClientHandshake({ plan, request }: PreparedStreaming): ClientHandshake {
+export function checkClientHandshake({
+  plan,
+  request,
+}: Pick<Admission, "plan" | "request">): ClientHandshake {
   if (plan.kind === "pass-through") return { protocol: "", switchTo: unanswerable };
   const protocol = plan.kind === "bridge" ? bridgedProtocol(request) : "";
   if (request.offer.transport === "spdy") return { protocol, switchTo: switchToSpdy };

@@ -50,16 +50,7 @@ export interface GatewayContext {
 /** What runs a session that was decided on, whoever decided. */
 export type SessionRunContext = Pick<
   GatewayContext,
-  | "bandwidth"
-  | "clock"
-  | "limits"
-  | "logger"
-  | "metrics"
-  | "nodes"
-  | "policy"
-  | "resumable"
-  | "sessions"
-  | "timeouts"
+  "bandwidth" | "clock" | "limits" | "logger" | "metrics" | "policy" | "resumable" | "sessions" | "timeouts"
 >;
 
 /** The configured rules, and the counts that its limits are about. */

@@ -1,89 +1,112 @@
-import { StatusError } from "../api/status.ts";
+import { StatusError, statusOfBody } from "../api/status.ts";
 import { peekRefusal } from "../http/peek-refusal.ts";
-import type { UpgradeResponse } from "../http/upgrade-request.ts";
-import { applyPolicy } from "../legs/api-server/apply-policy.ts";
-import { dialNode } from "../legs/api-server/dial-node.ts";
-import { kubeletPath } from "../legs/api-server/kubelet-path.ts";
-import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
-import { refusedPath } from "../nodes/refused-path.ts";
+import type { RefusedUpgrade, UpgradeResponse } from "../http/upgrade-request.ts";
+import type { Admission } from "./admission.ts";
 import { type ClientHandshake, checkClientHandshake, HandshakeRefusal } from "./client-handshake.ts";
-import type { GatewayContext } from "./context.ts";
-import { planAfter, webSocketPathOf } from "./plan.ts";
-import { type UpstreamRequest, upstreamRequestFor } from "./upstream-request.ts";
+import type { Fallback, Leg, Refusal } from "./leg.ts";
+import type { Plan } from "./plan.ts";
 
-/** What a node answered, and to which request: `prepared` has the plan that was taken in the end. */
-export interface UpstreamHandshake {
-  readonly prepared: PreparedStreaming;
+/** A session by one plan: what was decided, and how its client's upgrade is answered. */
+export interface PlannedSession<A extends Admission = Admission> {
+  readonly admission: A;
   readonly handshake: ClientHandshake;
-  readonly kubeletRequest: UpstreamRequest;
+}
+
+/** What an upstream answered, and to which plan. */
+export interface UpstreamHandshake<A extends Admission = Admission> extends PlannedSession<A> {
   readonly response: UpgradeResponse;
 }
 
-/** Refusals that matter here are a sentence. */
+/** Refusals that matter here are a sentence, or a Status. */
 const PEEK = { maxBytes: 4 * 1024, timeoutMs: 1_000 };
 
 /**
- * Asks the node for the session, by the next plan if it refuses the first because of its path. The client has not been answered, so
- * it notices nothing but the time.
+ * Asks the upstream for the session, by the next plan if the leg finds that it refused the first because of its path. The client has not
+ * been answered, so it notices nothing but the time.
  *
- * The second attempt is made only behind a whole refusal (400 or more). Whoever refuses has opened no streams, and no command runs
- * without streams, so the first attempt had no effect. Silence, a broken connection or a wrong 101 prove nothing of the kind: they are
- * remembered against the path, and the client is told (docs/node-capability.md).
- *
- * Throws what `checkClientHandshake` and `dialNode` throw.
+ * Throws what `Leg.dial` throws.
  */
-export async function negotiateUpgrade(
-  prepared: PreparedStreaming,
+export async function negotiateUpgrade<A extends Admission>(
+  leg: Leg<A>,
+  first: PlannedSession<A>,
   signal: AbortSignal,
-  gateway: GatewayContext,
-): Promise<UpstreamHandshake> {
-  const first = await attempt(prepared, signal, gateway);
-  if (first.response.kind !== "refused") return first;
-  const { request, target, user } = prepared;
-  const nextPlan = planAfter(prepared.plan, request.subresource);
-  if (nextPlan === undefined) return first;
-
-  const { text, refused } = await peekRefusal(first.response, PEEK);
-  const asRefused = { ...first, response: refused };
-  const cause = refusedPath(refused.status, text);
-  if (cause === undefined) return asRefused;
-
-  let second: UpstreamHandshake;
-  try {
-    const policy = applyPolicy(user, request, target, nextPlan, gateway);
-    second = await attempt({ ...prepared, plan: nextPlan, policy }, signal, gateway);
-  } catch (error) {
-    // The client's own handshake is wrong, or the node is gone meanwhile: what the node said first is the better answer.
-    if (!(error instanceof HandshakeRefusal) && !(error instanceof StatusError)) {
-      refused.body.destroy();
-      throw error;
-    }
-    return asRefused;
-  }
-  refused.body.destroy();
-  // Where both plans are refused, it was not the path: nothing is held against it.
-  if (second.response.kind === "switched") {
-    gateway.nodes.recordFailure(target.node, webSocketPathOf(request.subresource), cause);
-    gateway.metrics.nodes.fellBack(request.subresource, cause);
-    gateway.metrics.upgradeFailed(request.subresource);
-    gateway.logger.warn(
-      { node: target.node.name, subresource: request.subresource, code: refused.status, cause },
-      "the node refused the WebSocket path that it declares; the session goes on over SPDY",
-    );
-  }
-  return second;
+): Promise<UpstreamHandshake<A>> {
+  const { plan, request } = first.admission;
+  const nextPlan = leg.fallback?.planAfter(plan, request.subresource);
+  if (leg.fallback === undefined || nextPlan === undefined) return await dial(leg, first, signal);
+  return await dialTwice(leg, leg.fallback, first, nextPlan, signal);
 }
 
-async function attempt(
-  prepared: PreparedStreaming,
+async function dial<A extends Admission>(
+  leg: Leg<A>,
+  planned: PlannedSession<A>,
   signal: AbortSignal,
-  gateway: GatewayContext,
-): Promise<UpstreamHandshake> {
-  const { request, target, plan } = prepared;
-  const handshake = checkClientHandshake(prepared);
-  // Legacy port-forward alone names its ports in the URL, and a bridge does not speak it to the node.
-  const asked = plan.kind === "bridge" ? { ...request, ports: [] } : request;
-  const kubeletRequest = upstreamRequestFor(request, kubeletPath(asked, target.container), plan);
-  const response = await dialNode(prepared, kubeletRequest, signal, gateway);
-  return { prepared, handshake, kubeletRequest, response };
+): Promise<UpstreamHandshake<A>> {
+  return { ...planned, response: await leg.dial(planned.admission, signal) };
+}
+
+async function dialTwice<A extends Admission>(
+  leg: Leg<A>,
+  fallback: Fallback<A>,
+  first: PlannedSession<A>,
+  nextPlan: Plan,
+  signal: AbortSignal,
+): Promise<UpstreamHandshake<A>> {
+  const taken = await dial(leg, first, signal).catch(statusErrorOf);
+  if (!(taken instanceof StatusError) && taken.response.kind === "switched") return taken;
+  const refusal = await refusalOf(taken);
+  try {
+    const admission = fallback.replan(first.admission, nextPlan, refusal);
+    if (admission === undefined) return refusedBy(first, refusal);
+    const second = await dial(leg, { admission, handshake: checkClientHandshake(admission) }, signal);
+    if (second.response.kind === "refused") return await clearerOf(first, refusal, second, second.response);
+    fallback.fellBack(first.admission, refusal);
+    refusal.answer?.body.destroy();
+    return second;
+  } catch (error) {
+    // The client's own handshake is wrong, or the upstream is gone meanwhile: what it said first is the better answer.
+    if (error instanceof HandshakeRefusal || error instanceof StatusError)
+      return refusedBy(first, refusal, error);
+    refusal.answer?.body.destroy();
+    throw error;
+  }
+}
+
+/** The error as an answer for the client. Throws any other, e.g. that the client left. */
+function statusErrorOf(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  throw error;
+}
+
+async function refusalOf(taken: UpstreamHandshake | StatusError): Promise<Refusal> {
+  if (taken instanceof StatusError) return { error: taken };
+  const { text, refused } = await peekRefusal(taken.response as RefusedUpgrade, PEEK);
+  return { answer: refused, text };
+}
+
+/** Throws `error`, or the refusal's own, where the first plan had no answer to pass on. */
+function refusedBy<A extends Admission>(
+  first: PlannedSession<A>,
+  refusal: Refusal,
+  error?: Error,
+): UpstreamHandshake<A> {
+  if (refusal.answer === undefined) throw error ?? refusal.error;
+  return { ...first, response: refusal.answer };
+}
+
+/** Clients fall back themselves and show the second refusal; a hop's own page says less than an API server's Status. */
+async function clearerOf<A extends Admission>(
+  first: PlannedSession<A>,
+  refusal: Refusal,
+  second: PlannedSession<A>,
+  secondAnswer: RefusedUpgrade,
+): Promise<UpstreamHandshake<A>> {
+  if (refusal.answer === undefined || statusOfBody(refusal.text) === undefined) {
+    refusal.answer?.body.destroy();
+    return { ...second, response: secondAnswer };
+  }
+  const { text, refused } = await peekRefusal(secondAnswer, PEEK);
+  const isFirst = statusOfBody(text) === undefined;
+  (isFirst ? refused : refusal.answer).body.destroy();
+  return isFirst ? { ...first, response: refusal.answer } : { ...second, response: refused };
 }

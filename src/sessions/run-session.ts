@@ -1,68 +1,81 @@
-import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { answerSwitched, switchedStatusOf } from "../http/answer-switched.ts";
-import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
 import { withReusedReads } from "../net/accepted-socket.ts";
+import type { Admission } from "./admission.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
 import type { SessionRunContext } from "./context.ts";
-import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
+import { countingRefusals } from "./count-refusals.ts";
+import type { IncomingStreaming } from "./incoming-request.ts";
+import type { Leg } from "./leg.ts";
+import { negotiateUpgrade } from "./negotiate-upgrade.ts";
 import { passRefusalOn } from "./node-refusal.ts";
 import type { PendingClient } from "./pending-client.ts";
-import type { Reauthorize } from "./resumption/resumable-sessions.ts";
-import { sessionProxyFor } from "./session-proxy.ts";
+import { resumptionIn } from "./resumption/resumable-sessions.ts";
+import { resumeSession } from "./resumption/resume-session.ts";
+import { type SessionProxy, sessionProxyFor } from "./session-proxy.ts";
 import { SessionRecord } from "./session-record.ts";
 
-/** A session that was decided on. */
-export interface AdmittedSession {
-  readonly prepared: PreparedStreaming;
-  /** By the gateway's clock, when the request came. */
-  readonly startedMs: number;
-  readonly trail?: AuditTrail | undefined;
-  /** Asks the upstream, when nothing on our side can refuse any more. */
-  ask(): Promise<UpstreamHandshake>;
-  /** What is decided anew when the session is resumed; absent: nothing. */
-  readonly readmit?: Reauthorize | undefined;
-}
-
 /**
- * What follows the decision, in order: a place, the upstream's answer, the client's 101, the bytes. Any step may refuse it by
- * throwing a StatusError.
+ * The life of a session, on every leg. Any step refuses it by throwing a StatusError or a HandshakeRefusal, which the listener answers.
  *
  * The upstream is dialled before the client gets its 101: a refusal stays an HTTP answer, and kubectl falls back to SPDY as
  * it would without us. From the 101 on the session's own protocol tells how it ended.
  */
-export async function runSession(
-  { prepared, startedMs, trail, ask, readmit }: AdmittedSession,
+export async function runSession<A extends Admission>(
+  leg: Leg<A>,
+  incoming: IncomingStreaming,
   client: PendingClient,
   gateway: SessionRunContext,
 ): Promise<void> {
-  const record = new SessionRecord(prepared, startedMs, gateway, trail);
+  const resumption = leg.resumption && resumptionIn(incoming.headers);
+  if (leg.resumption !== undefined && resumption !== undefined) {
+    const user = await leg.resumption.authorize(incoming);
+    return await resumeSession(resumption, user, incoming, client, gateway);
+  }
+  const startedMs = gateway.clock.now();
+  const admission = await countingRefusals(leg.path, incoming, gateway, () => leg.admit(incoming));
+  // From here on the session's record logs how it goes.
+  if (incoming.notes !== undefined) incoming.notes.isLogged = true;
+  const record = new SessionRecord(admission, startedMs, gateway, incoming.trail);
   try {
-    checkClientHandshake(prepared);
-    await record.admit();
-    const asked = await ask();
-    record.planned(asked.prepared);
-    const { response } = asked;
+    const handshake = checkClientHandshake(admission);
+    await record.takePlace();
+    const upstream = await negotiateUpgrade(leg, { admission, handshake }, client.signal);
+    const { admission: taken, response } = upstream;
+    record.planned(taken);
     if (response.kind === "refused") {
       record.refused(response.status);
-      return await passRefusalOn(response, asked.prepared.plan, client, gateway.limits.maxRefusalBodyBytes);
+      return await passRefusalOn(response, taken.plan, client, gateway.limits.maxRefusalBodyBytes);
     }
-    const carrier = sessionProxyFor({ ...asked, response }, gateway);
-    const resumption = gateway.resumable?.agree(asked.prepared, carrier.headers, readmit);
-    const connection = withReusedReads(client.release());
-    // The 101 and what the session says first leave in one write.
-    connection.socket.cork();
-    try {
-      answerSwitched(connection.socket, resumption?.headers ?? carrier.headers, carrier.statusMessage);
-      const downstream = resumption?.start(connection) ?? connection;
-      const sockets = [downstream.socket, response.socket];
-      record.start(switchedStatusOf(connection.socket), sockets, (context) =>
-        carrier.start(downstream, context),
-      );
-    } finally {
-      connection.socket.uncork();
-    }
+    const firstMessage = leg.switched?.(taken);
+    const proxy = sessionProxyFor({ ...upstream, response }, firstMessage, gateway);
+    answerAndCarry(leg, taken, proxy, client, record, gateway);
   } catch (error) {
     record.failed(error);
     throw error;
+  }
+}
+
+/** The client's 101, and the bytes. Both leave in one write. */
+function answerAndCarry<A extends Admission>(
+  { resumption }: Leg<A>,
+  admission: A,
+  proxy: SessionProxy,
+  client: PendingClient,
+  record: SessionRecord,
+  gateway: SessionRunContext,
+): void {
+  const resumable = gateway.resumable?.agree(admission, proxy.headers, (user) =>
+    resumption?.reauthorize?.(admission, user),
+  );
+  const connection = withReusedReads(client.release());
+  connection.socket.cork();
+  try {
+    answerSwitched(connection.socket, resumable?.headers ?? proxy.headers, proxy.statusMessage);
+    const downstream = resumable?.start(connection) ?? connection;
+    record.start(switchedStatusOf(connection.socket), [downstream.socket, proxy.upstream], (context) =>
+      proxy.start(downstream, context),
+    );
+  } finally {
+    connection.socket.uncork();
   }
 }

@@ -1,14 +1,14 @@
+import type { Duplex } from "node:stream";
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import { isRemoteCommandVersion, type RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import { genericError } from "../api/status.ts";
 import { type HeaderList, headerValue } from "../http/header-list.ts";
-import { chosenStreamProtocol, type SwitchedUpgrade } from "../legs/api-server/dial-node.ts";
-import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
+import type { SwitchedUpgrade } from "../http/upgrade-request.ts";
 import type { Leg } from "../net/leg.ts";
-import { isRuntimeUnreached } from "../nodes/refused-path.ts";
+import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { ForwardEndObserver } from "./carriers/end-observer.ts";
-import { FirstMessageObserver } from "./carriers/first-message-observer.ts";
+import type { FirstMessageObserver } from "./carriers/first-message-observer.ts";
 import { PortGuard } from "./carriers/port-guard.ts";
 import { Relay, type RelayGuards } from "./carriers/relay.ts";
 import type { SessionContext, StreamingSession } from "./carriers/session.ts";
@@ -18,22 +18,24 @@ import { Tunnel } from "./carriers/tunnel.ts";
 import { WebSocketEndObserver } from "./carriers/websocket-end-observer.ts";
 import type { SessionRunContext } from "./context.ts";
 import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
-import { planAfter, webSocketPathOf } from "./plan.ts";
+import { offeredStreamProtocols } from "./upstream-request.ts";
 
 /** Both sides have agreed: answers the client's upgrade and carries the bytes, by the plan. */
 export interface SessionProxy {
   /** The lines of the client's 101. */
   readonly headers: HeaderList;
   readonly statusMessage?: string;
+  readonly upstream: Duplex;
   start(downstream: Leg, context: SessionContext): StreamingSession;
 }
 
-/** A node that switched. */
-export type AgreedNode = UpstreamHandshake & { readonly response: SwitchedUpgrade };
+/** An upstream that switched. */
+export type AgreedUpstream = UpstreamHandshake & { readonly response: SwitchedUpgrade };
 
 /** Throws a StatusError, and closes the node's connection, when the node chose something that cannot be carried. */
 export function sessionProxyFor(
-  { prepared, handshake, kubeletRequest, response }: AgreedNode,
+  { admission, handshake, response }: AgreedUpstream,
+  firstMessage: FirstMessageObserver | undefined,
   gateway: SessionRunContext,
 ): SessionProxy {
   const { limits } = gateway;
@@ -43,29 +45,31 @@ export function sessionProxyFor(
     maxMessageBytes: Number.POSITIVE_INFINITY,
     maxFragments: limits.maxWebSocketFragments,
   };
-  const { kind } = prepared.plan;
+  const { kind } = admission.plan;
   switch (kind) {
     case "pass-through":
       return {
+        upstream: response.socket,
         headers: switchingHeaders(response.rawHeaders),
         statusMessage: response.statusMessage,
         start: (downstream, context) =>
           new Relay(downstream, upstream, context, {
-            ...endObserversFor(prepared, response, gateway),
-            ports: portGuardFor(prepared, gateway),
-            firstWord: firstWordWatchFor(prepared, gateway),
+            ...endObserversFor(admission, response, gateway),
+            ports: portGuardFor(admission, gateway),
+            firstWord: firstMessage,
           }),
       };
     case "translate": {
-      const upstreamVersion = chosenStreamProtocol(response, kubeletRequest) as RemoteCommandVersion;
+      const upstreamVersion = chosenStreamProtocol(response, admission) as RemoteCommandVersion;
       return {
+        upstream: response.socket,
         headers: handshake.switchTo("v5.channel.k8s.io"),
         start: (downstream, context) =>
           new Translator(
             downstream,
             upstream,
             {
-              requested: prepared.request.streams,
+              requested: admission.request.streams,
               upstreamVersion,
               webSocketLimits,
               spdyLimits: limits.spdy,
@@ -78,10 +82,16 @@ export function sessionProxyFor(
     case "bridge": {
       const { protocol } = handshake;
       return {
+        upstream: response.socket,
         headers: handshake.switchTo(protocol),
         start: (downstream, context) =>
           startBridge(
-            { request: prepared.request, protocol, webSocketLimits, ports: portGuardFor(prepared, gateway) },
+            {
+              request: admission.request,
+              protocol,
+              webSocketLimits,
+              ports: portGuardFor(admission, gateway),
+            },
             downstream,
             upstream,
             context,
@@ -90,8 +100,8 @@ export function sessionProxyFor(
       };
     }
     case "tunnel": {
-      const chosen = chosenStreamProtocol(response, kubeletRequest);
-      const { offer } = prepared.request;
+      const chosen = chosenStreamProtocol(response, admission);
+      const { offer } = admission.request;
       const offers = offer.transport === "websocket" ? tunnelOffers(offer.protocols) : [];
       const subprotocol = offers.find(({ spdyProtocol }) => spdyProtocol === chosen)?.subprotocol;
       if (subprotocol === undefined) {
@@ -99,9 +109,10 @@ export function sessionProxyFor(
         throw genericError(500, "unable to negotiate protocol");
       }
       return {
+        upstream: response.socket,
         headers: handshake.switchTo(subprotocol),
         start: (downstream, context) =>
-          new Tunnel(downstream, upstream, webSocketLimits, context, portGuardFor(prepared, gateway)),
+          new Tunnel(downstream, upstream, webSocketLimits, context, portGuardFor(admission, gateway)),
       };
     }
   }
@@ -112,7 +123,7 @@ export function sessionProxyFor(
  * an error to every client anyway.
  */
 function endObserversFor(
-  { request }: PreparedStreaming,
+  { request }: Admission,
   { rawHeaders }: SwitchedUpgrade,
   { limits }: SessionRunContext,
 ): RelayGuards {
@@ -131,33 +142,20 @@ function endObserversFor(
   return { ends: new WebSocketEndObserver(isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io") };
 }
 
-/** A kubelet that took v5 has not yet reached its runtime: its first word tells (docs/node-capability.md). */
-function firstWordWatchFor(
-  { plan, request, target }: PreparedStreaming,
-  { nodes, logger }: SessionRunContext,
-): FirstMessageObserver | undefined {
-  if (planAfter(plan, request.subresource) === undefined) return undefined;
-  const path = webSocketPathOf(request.subresource);
-  if (path === "tunnel") {
-    // Here the kubelet asks its runtime first.
-    nodes.recordSuccess(target.node, path);
-    return undefined;
-  }
-  return new FirstMessageObserver((word) => {
-    if (word.kind === "failure" && isRuntimeUnreached(word.text)) {
-      nodes.recordFailure(target.node, path, "failed-after-upgrade");
-      logger.warn(
-        { node: target.node.name, subresource: request.subresource },
-        "the node accepted WebSocket and could not carry it on",
-      );
-    } else {
-      nodes.recordSuccess(target.node, path);
-    }
-  });
+function portGuardFor({ policy }: Admission, { limits }: SessionRunContext): PortGuard | undefined {
+  return policy.portRefusal && new PortGuard(policy.portRefusal, limits.spdy);
 }
 
-function portGuardFor({ policy }: PreparedStreaming, { limits }: SessionRunContext): PortGuard | undefined {
-  return policy.portRefusal && new PortGuard(policy.portRefusal, limits.spdy);
+/** The SPDY protocol that the upstream chose, which must be one that it was offered. Throws a StatusError, as client-go words it. */
+function chosenStreamProtocol(response: SwitchedUpgrade, admission: Admission): string {
+  const offered = offeredStreamProtocols(admission);
+  const chosen = headerValue(response.rawHeaders, "x-stream-protocol-version")?.trim() ?? "";
+  if (offered.includes(chosen)) return chosen;
+  response.socket.destroy();
+  throw genericError(
+    500,
+    `unable to negotiate protocol: client supports [${offered.join(" ")}], server returned ${JSON.stringify(chosen)}`,
+  );
 }
 
 const SWITCHING_HEADERS: ReadonlySet<string> = new Set([

@@ -2,9 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { StatusError } from "../api/status.ts";
-import type { PreparedStreaming } from "../legs/api-server/prepare-streaming.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
-import { timesOf } from "./applied-policy.ts";
+import { type Admission, timesOf } from "./admission.ts";
 import { beginContained, INTERNAL_ERROR } from "./carriers/contained-session.ts";
 import type { SessionContext, SessionReport, StreamingSession } from "./carriers/session.ts";
 import { endOf } from "./carriers/session-end.ts";
@@ -16,7 +15,7 @@ import type { SessionInfo } from "./sessions.ts";
  * line when it starts and one when it ends. No command line, header or payload is ever recorded.
  */
 export class SessionRecord {
-  #prepared: PreparedStreaming;
+  #admission: Admission;
   readonly #gateway: SessionRunContext;
   #info: SessionInfo;
   readonly #startedMs: number;
@@ -25,15 +24,10 @@ export class SessionRecord {
   #isOver = false;
   #isReported = false;
 
-  constructor(
-    prepared: PreparedStreaming,
-    startedMs: number,
-    gateway: SessionRunContext,
-    trail?: AuditTrail,
-  ) {
+  constructor(admission: Admission, startedMs: number, gateway: SessionRunContext, trail?: AuditTrail) {
     this.#trail = trail;
-    const { request, target, user, plan } = prepared;
-    this.#prepared = prepared;
+    const { request, node, user, plan } = admission;
+    this.#admission = admission;
     this.#gateway = gateway;
     this.#startedMs = startedMs;
     this.#info = {
@@ -41,7 +35,7 @@ export class SessionRecord {
       subresource: request.subresource,
       namespace: request.namespace,
       pod: request.pod,
-      node: target.node.name,
+      node,
       user: user.name,
       plan,
       startedAt: new Date(),
@@ -50,7 +44,7 @@ export class SessionRecord {
   }
 
   /** Takes a place; throws a StatusError 429 or 503 when there is none. */
-  async admit(): Promise<void> {
+  async takePlace(): Promise<void> {
     const { user, namespace } = this.#info;
     const giveBackPlace = this.#gateway.sessions.admit();
     this.#giveBack = giveBackPlace;
@@ -62,10 +56,10 @@ export class SessionRecord {
   }
 
   /** Another plan than the first was taken. */
-  planned(prepared: PreparedStreaming): void {
-    if (prepared.plan === this.#prepared.plan) return;
-    this.#prepared = prepared;
-    this.#info = { ...this.#info, plan: prepared.plan };
+  planned(admission: Admission): void {
+    if (admission.plan === this.#admission.plan) return;
+    this.#admission = admission;
+    this.#info = { ...this.#info, plan: admission.plan };
   }
 
   /** The node refused; the client has its answer. */
@@ -100,7 +94,7 @@ export class SessionRecord {
       clock,
       bandwidth,
       lingerTimes: timeouts,
-      timeouts: timesOf(this.#prepared.policy, timeouts),
+      timeouts: timesOf(this.#admission.policy, timeouts),
       onOver,
       onReport: (report) => this.#report(report),
     };
@@ -134,7 +128,7 @@ export class SessionRecord {
     this.#trail?.annotate("sluice.dev/node", node);
     this.#trail?.annotate("sluice.dev/plan", plan.kind);
     this.#trail?.annotate("sluice.dev/plan-reason", plan.reason);
-    const { rule, reason } = this.#prepared.policy;
+    const { rule, reason } = this.#admission.policy;
     if (rule !== undefined) this.#trail?.annotate("sluice.dev/policy-rule", rule.name);
     if (reason !== "") this.#trail?.annotate("sluice.dev/reason", reason);
     this.#trail?.started({ code });
@@ -160,7 +154,7 @@ export class SessionRecord {
 
   #logFields(): Record<string, unknown> {
     const { id, subresource, namespace, pod, node, user, plan } = this.#info;
-    const { policy, request } = this.#prepared;
+    const { policy, request } = this.#admission;
     const { remoteAddress } = request;
     return {
       id,

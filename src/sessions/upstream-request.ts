@@ -9,6 +9,7 @@ import {
   type WebSocketRequest,
   webSocketRequestLines,
 } from "../http/websocket-request.ts";
+import type { Admission } from "./admission.ts";
 import { upstreamProtocolOf } from "./bridge-offer.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
@@ -52,17 +53,15 @@ export function upstreamRequestFor(request: StreamingRequest, path: string, plan
         method: "POST",
         path,
         upgrade: "SPDY/3.1",
-        headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols(SPDY_VERSIONS_OFFERED)],
+        headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols({ request, plan })],
       };
     case "tunnel": {
-      const offered = request.offer.transport === "websocket" ? tunnelOffers(request.offer.protocols) : [];
       const forwarded = withoutHeaders(forwardedHeaders(request), REPLACED_HEADERS);
-      const protocols = [...new Set(offered.map(({ spdyProtocol }) => spdyProtocol))];
       return {
         method: "POST",
         path,
         upgrade: "SPDY/3.1",
-        headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols(protocols), ...forwarded],
+        headers: [...upgradeHeaders("SPDY/3.1"), ...streamProtocols({ request, plan }), ...forwarded],
       };
     }
     case "bridge": {
@@ -95,8 +94,18 @@ function upgradeHeaders(upgrade: string): HeaderLine[] {
   ];
 }
 
-function streamProtocols(versions: readonly string[]): HeaderLine[] {
-  return versions.map((version) => ["X-Stream-Protocol-Version", version]);
+function streamProtocols(admission: Pick<Admission, "request" | "plan">): HeaderLine[] {
+  return offeredStreamProtocols(admission).map((version) => ["X-Stream-Protocol-Version", version]);
+}
+
+/** The SPDY protocols that our own request offers, by the plan; none where the client's request passes through. */
+export function offeredStreamProtocols({
+  request,
+  plan,
+}: Pick<Admission, "request" | "plan">): readonly string[] {
+  if (plan.kind === "translate") return SPDY_VERSIONS_OFFERED;
+  if (plan.kind !== "tunnel" || request.offer.transport !== "websocket") return [];
+  return [...new Set(tunnelOffers(request.offer.protocols).map(({ spdyProtocol }) => spdyProtocol))];
 }
 
 /** The client's headers without identity and hop-by-hop ones (those that Connection names too), its address added. */

@@ -79,7 +79,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/cluster",
     "src/config",
     "src/http",
-    "src/legs/api-server",
     "src/net",
     "src/nodes",
     "src/observability",
@@ -172,7 +171,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/api",
     "src/config",
     "src/http",
-    "src/legs/api-server",
     "src/listeners",
     "src/net",
     "src/observability",
@@ -188,7 +186,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/config",
     "src/http",
     "src/kubernetes",
-    "src/legs/api-server",
     "src/listeners",
     "src/net",
     "src/nodes",
@@ -258,7 +255,6 @@ const upwardDoors: readonly string[] = [
   "src/ingress -> src/app",
   "src/legs/agent -> src/app",
   "src/probes -> src/legs/kubelet",
-  "src/sessions -> src/legs/api-server",
   "src/sessions -> src/app",
 ];
 

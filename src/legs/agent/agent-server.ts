@@ -5,10 +5,11 @@ import { refuseUpgrade } from "../../listeners/answer.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import { writeStatus } from "../../listeners/write-status.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { runSession } from "../../sessions/run-session.ts";
 import { matchStreamingPath } from "../../sessions/streaming-request.ts";
 import type { AgentContext } from "./agent-context.ts";
+import { agentLeg } from "./agent-leg.ts";
 import { forwardOtherUpgrade, forwardRequest } from "./forward.ts";
-import { serveSession } from "./serve-session.ts";
 
 /** The agent's listener: whoever bears its token is the user of the kubeconfig. Not yet listening. */
 export function createAgentServer(agent: AgentContext, options: ListenerOptions): Listener {
@@ -23,7 +24,7 @@ export function createAgentServer(agent: AgentContext, options: ListenerOptions)
         const user = await requireToken(incoming, agent);
         const path = matchStreamingPath(incoming.url.pathname);
         if (path === undefined) return await forwardOtherUpgrade(incoming, client, agent);
-        await serveSession(path, incoming.target, user, incoming, client, agent);
+        await runSession(agentLeg(path, user, agent), incoming, client, agent);
       },
       refuse: (downstream, refusal) => writeStatus(downstream, refusal.status),
       refuseUpgrade,

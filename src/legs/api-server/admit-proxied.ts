@@ -5,7 +5,7 @@ import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../access/policy/require-policy.ts";
 import { forbidden, notFound } from "../../api/status.ts";
 import { headerValue } from "../../http/header-list.ts";
-import { timesOf } from "../../sessions/applied-policy.ts";
+import { timesOf } from "../../sessions/admission.ts";
 import type { SessionTimeouts } from "../../sessions/carriers/session.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";

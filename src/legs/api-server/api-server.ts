@@ -6,11 +6,13 @@ import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { writeStatus } from "../../listeners/write-status.ts";
+import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";
+import { runSession } from "../../sessions/run-session.ts";
 import { matchStreamingPath } from "../../sessions/streaming-request.ts";
-import { handleStreaming } from "./handle-streaming.ts";
-import { prepareStreaming } from "./prepare-streaming.ts";
+import { admitStreaming } from "./admit-streaming.ts";
+import { apiServerLeg } from "./api-server-leg.ts";
 
 /** What is not a streaming subresource: answered from manifests, or forwarded to an API server. */
 export interface OtherRequests {
@@ -32,12 +34,13 @@ export function createApiServer(
         if (path === undefined) return await other.handleRequest(incoming, downstream);
         // Refused for whatever is wrong first, and at last for not being an upgrade: Kubernetes takes `Connection: x-upgrade` for
         // one, the HTTP parser does not.
-        await prepareStreaming(path, incoming, gateway);
+        await countingRefusals(path, incoming, gateway, () => admitStreaming(path, incoming, gateway));
         throw badRequest("Upgrade request required");
       },
       async handleUpgrade(incoming, client) {
         const path = matchStreamingPath(incoming.url.pathname);
-        if (path !== undefined) return await handleStreaming(path, incoming, client, gateway);
+        if (path !== undefined)
+          return await runSession(apiServerLeg(path, gateway), incoming, client, gateway);
         await other.handleUpgrade(incoming, client);
         if (incoming.trail !== undefined) completeWithSocket(incoming.trail, client.socket);
       },

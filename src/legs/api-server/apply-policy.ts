@@ -3,7 +3,7 @@ import type { UserInfo } from "../../access/authn/authenticator.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { requirePolicy } from "../../access/policy/require-policy.ts";
 import type { StreamingTarget } from "../../cluster/locate.ts";
-import type { AppliedPolicy } from "../../sessions/applied-policy.ts";
+import type { AppliedPolicy } from "../../sessions/admission.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { Plan } from "../../sessions/plan.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";

@@ -1,8 +1,7 @@
 import type { Duplex } from "node:stream";
 import { genericError } from "../../api/status.ts";
 import type { NodeEndpoint } from "../../cluster/locate.ts";
-import { headerValue } from "../../http/header-list.ts";
-import type { RefusedUpgrade, SwitchedUpgrade, UpgradeResponse } from "../../http/upgrade-request.ts";
+import type { UpgradeResponse } from "../../http/upgrade-request.ts";
 import type { UpstreamEndpoint } from "../../net/dial.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { DialTicket } from "../../nodes/known-nodes.ts";
@@ -13,7 +12,7 @@ import { requestSession } from "../../sessions/request-session.ts";
 import type { ResumableUpgradeOptions } from "../../sessions/resumption/resumable-upgrade.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
 import type { UpstreamRequest } from "../../sessions/upstream-request.ts";
-import type { PreparedStreaming } from "./prepare-streaming.ts";
+import type { ApiServerAdmission } from "./admit-streaming.ts";
 
 /**
  * Asks the node for the session.
@@ -22,7 +21,7 @@ import type { PreparedStreaming } from "./prepare-streaming.ts";
  * to be dead, and UpstreamError "aborted" when the client left meanwhile.
  */
 export async function dialNode(
-  { target, request, plan }: PreparedStreaming,
+  { target, request, plan }: ApiServerAdmission,
   kubeletRequest: UpstreamRequest,
   signal: AbortSignal,
   gateway: GatewayContext,
@@ -105,17 +104,3 @@ export async function endpointOf(node: NodeEndpoint, kubelet: KubeletOptions): P
     throw genericError(500, `error dialing backend: ${message}`);
   }
 }
-
-/** The SPDY protocol that the node chose, which must be one that it was offered. Throws a StatusError, as client-go words it. */
-export function chosenStreamProtocol(response: SwitchedUpgrade, { headers }: UpstreamRequest): string {
-  const offered = headers.filter(([name]) => name === "X-Stream-Protocol-Version").map(([, value]) => value);
-  const chosen = headerValue(response.rawHeaders, "x-stream-protocol-version")?.trim() ?? "";
-  if (offered.includes(chosen)) return chosen;
-  response.socket.destroy();
-  throw genericError(
-    500,
-    `unable to negotiate protocol: client supports [${offered.join(" ")}], server returned ${JSON.stringify(chosen)}`,
-  );
-}
-
-export type { RefusedUpgrade, SwitchedUpgrade };

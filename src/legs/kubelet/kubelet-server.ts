@@ -2,14 +2,16 @@ import { matchKubeletPath } from "../../api/kubelet-path.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
+import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import { runSession } from "../../sessions/run-session.ts";
 import { admitCaller } from "./admit-caller.ts";
 import { kubeletAttributes } from "./kubelet-authorization.ts";
+import { kubeletLeg } from "./kubelet-leg.ts";
 import { podListOf } from "./list-pods.ts";
 import type { NodeContext } from "./node-context.ts";
 import { runCommand } from "./run-command.ts";
 import { serveLogs } from "./serve-logs.ts";
-import { prepareSession, serveSession } from "./serve-session.ts";
 import { isSessionPath } from "./session-request.ts";
 import { statsSummary } from "./stats-summary.ts";
 import { refusalOfRuntime, refuseUpgradeInText, textRefusal, writeTextRefusal } from "./text-refusal.ts";
@@ -29,7 +31,7 @@ export function createKubeletServer(node: NodeContext, options: ListenerOptions)
       handleUpgrade: async (incoming, client) => {
         const path = matchKubeletPath(incoming.url.pathname);
         if (path !== undefined && isSessionPath(path))
-          return await serveSession(path, incoming, client, node);
+          return await runSession(kubeletLeg(path, node), incoming, client, node.gateway);
         await admitCaller(incoming, false, node);
         throw textRefusal(404, "404 page not found\n");
       },
@@ -52,7 +54,8 @@ async function answer(
   const path = matchKubeletPath(incoming.url.pathname);
   if (path !== undefined && isSessionPath(path)) {
     // Refused for whatever is wrong first, and at last for not being an upgrade.
-    await prepareSession(path, incoming, node);
+    const leg = kubeletLeg(path, node);
+    await countingRefusals(leg.path, incoming, node.gateway, () => leg.admit(incoming));
     throw textRefusal(500, "Upgrade request required");
   }
   await admitCaller(incoming, false, node);

@@ -15,7 +15,6 @@ import {
   type StatusError,
   tooManyRequests,
 } from "../../api/status.ts";
-import type { StreamingTarget } from "../../cluster/locate.ts";
 import type { Resumption as ResumptionSettings } from "../../config/resumption.ts";
 import { type HeaderList, headerValue, listElements, withHeader } from "../../http/header-list.ts";
 import type { Leg } from "../../net/leg.ts";
@@ -23,8 +22,7 @@ import type { LingerTimes } from "../../net/linger.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ResumableCounts, ResumptionMetrics } from "../../observability/resumption-metrics.ts";
-import type { Plan } from "../plan.ts";
-import type { StreamingRequest } from "../streaming-request.ts";
+import type { Admission } from "../admission.ts";
 import { ResumableSocket } from "./resumable-socket.ts";
 import { isProven } from "./resume-proof.ts";
 import { RESUME_HEARTBEAT } from "./resuming-client.ts";
@@ -46,21 +44,15 @@ export interface ResumableSessionsOptions {
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
 
-/** What was decided when a session began. */
-export interface AdmissionContext {
-  readonly user: UserInfo;
-  readonly request: StreamingRequest;
-  readonly target: StreamingTarget;
-  readonly plan: Plan;
-}
-
 /** What else was decided when a session began, and may be decided otherwise for its user now. Throws StatusError. */
-export type Reauthorize = (user: UserInfo, prepared: AdmissionContext) => void;
+export type Reauthorize = (user: UserInfo) => void;
 
 /** A session that may be resumed, by whom, and with what. */
 interface HeldSession {
-  readonly prepared: AdmissionContext;
-  readonly readmit: Reauthorize;
+  readonly owner: UserInfo;
+  /** At which it was opened. */
+  readonly path: string;
+  readonly reauthorize: Reauthorize;
   readonly key: string;
   readonly socket: ResumableSocket;
   lastAttempt: number;
@@ -110,14 +102,14 @@ export class ResumableSessions {
 
   /**
    * Agrees where the client offered it and there is room; undefined: the session is served plainly. `answer`: its 101 as it would be.
-   * `readmit`: asked at each resumption.
+   * `reauthorize`: asked at each resumption.
    */
   agree(
-    prepared: AdmissionContext,
+    { user, request }: Pick<Admission, "user" | "request">,
     answer: HeaderList,
-    readmit: Reauthorize = () => {},
+    reauthorize: Reauthorize = () => {},
   ): AgreedResumption | undefined {
-    const { offer, headers } = prepared.request;
+    const { offer, headers } = request;
     const asked = parseRequest(headerValue(headers, RESUME_HEADER) ?? "");
     if (asked?.type !== "offer" || offer.transport !== "websocket") return undefined;
     if (!offer.protocols.includes(RESUME_PROTOCOL)) return undefined;
@@ -137,7 +129,8 @@ export class ResumableSessions {
     const value = encodeAgreement({ protocol, session, key, windowBytes, windowSeconds });
     return {
       headers: [...withHeader(answer, "Sec-WebSocket-Protocol", RESUME_PROTOCOL), [RESUME_HEADER, value]],
-      start: (downstream) => this.#start(session, { prepared, readmit, key }, windowBytes, downstream),
+      start: (downstream) =>
+        this.#start(session, { owner: user, path: request.path, reauthorize, key }, windowBytes, downstream),
     };
   }
 
@@ -148,11 +141,11 @@ export class ResumableSessions {
    */
   claim(resumption: Resumption, user: UserInfo, path: string): ResumableSocket {
     try {
-      const { socket, prepared, readmit } = this.#proven(resumption, user, path);
+      const { socket, reauthorize } = this.#proven(resumption, user, path);
       if (!socket.canAttach(resumption.received)) {
         throw new Refusal("offset", genericError(409, "the session can not be resumed: bytes are missing"));
       }
-      readmit(user, prepared);
+      reauthorize(user);
       return socket;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -212,7 +205,7 @@ export class ResumableSessions {
 
   #start(
     session: string,
-    agreed: Pick<HeldSession, "prepared" | "readmit" | "key">,
+    agreed: Pick<HeldSession, "owner" | "path" | "reauthorize" | "key">,
     windowBytes: number,
     leg: Leg,
   ): Leg {
@@ -225,11 +218,8 @@ export class ResumableSessions {
       windowBytes,
       windowMs: settings.windowMs,
       onDetached: (reason) => {
-        const { user, request } = agreed.prepared;
-        logger.info(
-          { user: user.name, path: request.path, reason },
-          "a session waits for its next connection",
-        );
+        const { owner, path } = agreed;
+        logger.info({ user: owner.name, path, reason }, "a session waits for its next connection");
       },
       onOver: (end) => {
         this.#held.delete(session);
@@ -244,9 +234,9 @@ export class ResumableSessions {
   #proven(resumption: Resumption, user: UserInfo, path: string): HeldSession {
     const held = this.#held.get(resumption.session);
     if (held === undefined) throw unknownSession();
-    const { user: owner, request } = held.prepared;
+    const { owner } = held;
     if (owner.name !== user.name || owner.uid !== user.uid) throw refused("identity", "it is another user's");
-    if (request.path !== path) throw refused("path", "it was opened at another path");
+    if (held.path !== path) throw refused("path", "it was opened at another path");
     const nowMs = this.#options.clock.now();
     if (held.wrongProofs >= MAX_WRONG_PROOFS && nowMs - held.lastWrongMs < WRONG_PROOF_PAUSE_MS) {
       const seconds = WRONG_PROOF_PAUSE_MS / 1_000;

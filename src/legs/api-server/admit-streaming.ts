@@ -5,47 +5,29 @@ import { requirePermission } from "../../access/authz/require-permission.ts";
 import { badRequest, methodNotAllowed } from "../../api/status.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
-import type { AppliedPolicy } from "../../sessions/applied-policy.ts";
+import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
-import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import { type Plan, planFor } from "../../sessions/plan.ts";
-import {
-  parseStreamingRequest,
-  type StreamingPath,
-  type StreamingRequest,
-} from "../../sessions/streaming-request.ts";
+import { planFor } from "../../sessions/plan.ts";
+import { parseStreamingRequest, type StreamingPath } from "../../sessions/streaming-request.ts";
 import { applyPolicy } from "./apply-policy.ts";
 import { identify } from "./identify.ts";
 
-/** A streaming request that may go ahead, and the way it will take. */
-export interface PreparedStreaming {
-  readonly user: UserInfo;
-  readonly request: StreamingRequest;
+/** A session with a pod of the cluster, and where the pod is. */
+export interface ApiServerAdmission extends Admission {
   readonly target: StreamingTarget;
-  readonly plan: Plan;
-  readonly policy: AppliedPolicy;
-}
-
-/** Decides, and lets operators see a refusal: from here on every streaming request is counted exactly once. */
-export async function prepareStreaming(
-  path: StreamingPath,
-  incoming: IncomingStreaming,
-  gateway: GatewayContext,
-): Promise<PreparedStreaming> {
-  return countingRefusals(path, incoming, gateway, () => decide(path, incoming, gateway));
 }
 
 /**
  * All that is decided before a node is dialled, in kube-apiserver's order: who, may they, what do they want, may they
  * really (the synthetic `create` of a GET), where is it, by which path. Any step refuses by throwing a StatusError.
  */
-async function decide(
+export async function admitStreaming(
   path: StreamingPath,
   incoming: IncomingStreaming,
   gateway: GatewayContext,
-): Promise<PreparedStreaming> {
+): Promise<ApiServerAdmission> {
   const { user, requireCreate } = await admitUser(path, incoming, gateway);
   const headers = withoutFrontProxy(incoming.headers, gateway.authenticator);
   const request = parseStreamingRequest(path, { ...incoming, headers });
@@ -62,7 +44,7 @@ async function decide(
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
   });
   const policy = applyPolicy(user, request, target, plan, gateway);
-  return { user, request, target, plan, policy };
+  return { user, request, node: target.node.name, target, plan, policy };
 }
 
 /** Who asks, and may they by the method's verb; `requireCreate` is the synthetic question of a GET. Both throw StatusError. */

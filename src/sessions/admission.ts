@@ -1,5 +1,18 @@
+import type { UserInfo } from "../access/authn/authenticator.ts";
 import type { GrantedSession } from "../access/policy/require-policy.ts";
 import type { SessionTimeouts } from "./carriers/session.ts";
+import type { Plan } from "./plan.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
+
+/** A session that may go ahead, and the way it takes. Each leg adds what it needs to dial. */
+export interface Admission {
+  readonly user: UserInfo;
+  readonly request: StreamingRequest;
+  /** The upstream by the name that operators know: a node's, or an API server's authority. */
+  readonly node: string;
+  readonly plan: Plan;
+  readonly policy: AppliedPolicy;
+}
 
 /** By which rule a session goes ahead, and the reason that its user gave. */
 export interface AppliedPolicy extends GrantedSession {

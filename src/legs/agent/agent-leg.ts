@@ -1,0 +1,143 @@
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { badRequest, StatusError, statusOfBody } from "../../api/status.ts";
+import { ConnectError, shouldFallBack } from "../../client/index.ts";
+import { quotedRefusal } from "../../client/refusal.ts";
+import type { UpgradeResponse } from "../../http/upgrade-request.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import type { NodeIncarnation } from "../../nodes/known-nodes.ts";
+import type { PathFailure } from "../../nodes/node-capability.ts";
+import { refusedPath } from "../../nodes/refused-path.ts";
+import type { Admission } from "../../sessions/admission.ts";
+import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { Fallback, Leg, Refusal } from "../../sessions/leg.ts";
+import { type Plan, webSocketPathOf } from "../../sessions/plan.ts";
+import { parseStreamingRequest, type StreamingPath } from "../../sessions/streaming-request.ts";
+import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
+import type { AgentContext } from "./agent-context.ts";
+import { dialUpstream } from "./dial-upstream.ts";
+import { unansweredError } from "./forward.ts";
+import { planAfterRefusal, planForApiServer } from "./plan-session.ts";
+
+/** A session that the API server is asked for, at the path and query that the client wrote. */
+export interface AgentAdmission extends Admission {
+  readonly target: string;
+}
+
+/**
+ * A session of the local user's: planned here, and asked of the API server in the place of a node. Nothing is decided about the user: the
+ * API server does, by the user's own credentials.
+ */
+export function agentLeg(path: StreamingPath, user: UserInfo, agent: AgentContext): Leg<AgentAdmission> {
+  const apiServer = { name: agent.upstream.authority, incarnation: "" };
+  return {
+    path,
+    admit: async (incoming) => admit(path, user, incoming, apiServer, agent),
+    dial: (admission, signal) => dial(admission, signal, agent),
+    switched: ({ plan, request: { subresource } }) => {
+      if (plan.kind === "bridge") agent.nodes.recordSuccess(apiServer, webSocketPathOf(subresource));
+      return undefined;
+    },
+    fallback: fallbackOver(apiServer, agent),
+  };
+}
+
+function admit(
+  path: StreamingPath,
+  user: UserInfo,
+  incoming: IncomingStreaming,
+  apiServer: NodeIncarnation,
+  { nodes }: AgentContext,
+): AgentAdmission {
+  const request = parseStreamingRequest(path, incoming);
+  if (request.offer.transport === "none") throw badRequest("Upgrade request required");
+  requireCarriableUpgrade(request);
+  const { subresource, offer, reason } = request;
+  const refusesWebSocket = nodes.avoidedPathsOf(apiServer).includes(webSocketPathOf(subresource));
+  return {
+    user,
+    request,
+    node: apiServer.name,
+    target: incoming.target,
+    plan: planForApiServer(subresource, offer, refusesWebSocket),
+    policy: { rule: undefined, reason },
+  };
+}
+
+/** The StatusError of an answer that never came has the reason as its cause. */
+async function dial(
+  { request, target, plan }: AgentAdmission,
+  signal: AbortSignal,
+  agent: AgentContext,
+): Promise<UpgradeResponse> {
+  try {
+    const asked = upstreamRequestFor(request, targetFor(plan, target), plan);
+    return await dialUpstream(request.headers, asked, signal, agent);
+  } catch (error) {
+    const refusal = unansweredError(error);
+    if (refusal instanceof StatusError && refusal !== error) refusal.cause = error;
+    throw refusal;
+  }
+}
+
+/**
+ * The client's own protocol, where the API server cannot take the bridge's WebSocket: exactly where client-go falls back. An API server that
+ * then takes the client's protocol is asked in it at once for a while.
+ */
+function fallbackOver(
+  apiServer: NodeIncarnation,
+  { nodes, metrics, note }: AgentContext,
+): Fallback<AgentAdmission> {
+  return {
+    planAfter: planAfterRefusal,
+    replan: (admission, plan, refusal) => {
+      if (refusal.answer === undefined && !shouldFallBack(upgradeFailureOf(refusal.error))) return undefined;
+      note(`${admission.request.subresource} fallback: ${reasonOf(refusal)}`);
+      return { ...admission, plan };
+    },
+    fellBack: ({ request: { subresource } }, refusal) => {
+      const cause = causeOf(refusal);
+      // Permission and load say nothing of the path: the next session may well find it.
+      if (cause === undefined) return;
+      nodes.recordFailure(apiServer, webSocketPathOf(subresource), cause);
+      metrics.nodes.fellBack(subresource, cause);
+    },
+  };
+}
+
+/** In words, for the user. */
+function reasonOf(refusal: Refusal): string {
+  if (refusal.answer === undefined) {
+    const failure = upgradeFailureOf(refusal.error);
+    return failure instanceof Error ? failure.message : String(failure);
+  }
+  const { status, statusMessage } = refusal.answer;
+  const words = statusOfBody(refusal.text)?.message ?? quotedRefusal(Buffer.from(refusal.text.slice(0, 200)));
+  return `${status} ${statusMessage}: ${words}`;
+}
+
+/** What the refusal says of the path; undefined where it is about the request. */
+function causeOf(refusal: Refusal): PathFailure | undefined {
+  if (refusal.answer === undefined) return "wrong-answer";
+  if (statusOfBody(refusal.text)?.reason === "Forbidden") return undefined;
+  return refusedPath(refusal.answer.status, refusal.text);
+}
+
+/** A complete answer that is no good 101, as the client's library tells it. */
+function upgradeFailureOf({ cause }: StatusError): unknown {
+  if (!(cause instanceof UpstreamError)) return cause;
+  if (cause.code === "invalid-status") return new ConnectError("http", cause.message);
+  if (cause.code === "upgrade-mismatch") return new ConnectError("handshake", cause.message);
+  return cause;
+}
+
+/** Legacy port-forward alone names its ports in the URL, and no bridge speaks it onward. */
+function targetFor({ kind }: Plan, target: string): string {
+  const at = target.indexOf("?");
+  if (kind !== "bridge" || at === -1) return target;
+  const kept = target
+    .slice(at + 1)
+    .split("&")
+    .filter((part) => !/^ports(?:=|$)/.test(part));
+  return kept.length === 0 ? target.slice(0, at) : `${target.slice(0, at)}?${kept.join("&")}`;
+}

@@ -1,0 +1,94 @@
+import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
+import { FirstMessageObserver } from "../../sessions/carriers/first-message-observer.ts";
+import type { GatewayContext } from "../../sessions/context.ts";
+import type { Fallback, Leg, Refusal } from "../../sessions/leg.ts";
+import { planAfter, webSocketPathOf } from "../../sessions/plan.ts";
+import type { StreamingPath } from "../../sessions/streaming-request.ts";
+import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
+import { type ApiServerAdmission, admitStreaming, admitUser } from "./admit-streaming.ts";
+import { applyPolicy } from "./apply-policy.ts";
+import { dialNode } from "./dial-node.ts";
+import { kubeletPath } from "./kubelet-path.ts";
+
+/** A session with a pod of the cluster: decided as kube-apiserver does, and asked of the pod's node. */
+export function apiServerLeg(path: StreamingPath, gateway: GatewayContext): Leg<ApiServerAdmission> {
+  return {
+    path,
+    admit: (incoming) => admitStreaming(path, incoming, gateway),
+    dial: (admission, signal) => {
+      const { request, target, plan } = admission;
+      // Legacy port-forward alone names its ports in the URL, and a bridge does not speak it to the node.
+      const asked = plan.kind === "bridge" ? { ...request, ports: [] } : request;
+      const kubeletRequest = upstreamRequestFor(request, kubeletPath(asked, target.container), plan);
+      return dialNode(admission, kubeletRequest, signal, gateway);
+    },
+    switched: (admission) => firstMessageObserverFor(admission, gateway),
+    fallback: fallbackOver(gateway),
+    resumption: {
+      authorize: async (incoming) => {
+        const { user, requireCreate } = await admitUser(path, incoming, gateway);
+        await requireCreate();
+        return user;
+      },
+      reauthorize: ({ request, target, plan }, user) => {
+        applyPolicy(user, request, target, plan, gateway);
+      },
+    },
+  };
+}
+
+/**
+ * SPDY, where the node refused the WebSocket path that it declares. Silence, a broken connection or a wrong 101 do not prove that nothing
+ * has begun: they are remembered against the path, and the client is told (docs/node-capability.md).
+ */
+function fallbackOver(gateway: GatewayContext): Fallback<ApiServerAdmission> {
+  return {
+    planAfter,
+    replan: (admission, plan, refusal) => {
+      if (causeOf(refusal) === undefined) return undefined;
+      const { user, request, target } = admission;
+      return { ...admission, plan, policy: applyPolicy(user, request, target, plan, gateway) };
+    },
+    fellBack: ({ target, request: { subresource } }, refusal) => {
+      const cause = causeOf(refusal);
+      if (cause === undefined) return;
+      const { nodes, metrics, logger } = gateway;
+      nodes.recordFailure(target.node, webSocketPathOf(subresource), cause);
+      metrics.nodes.fellBack(subresource, cause);
+      metrics.upgradeFailed(subresource);
+      logger.warn(
+        { node: target.node.name, subresource, code: refusal.answer?.status, cause },
+        "the node refused the WebSocket path that it declares; the session goes on over SPDY",
+      );
+    },
+  };
+}
+
+function causeOf(refusal: Refusal) {
+  return refusal.answer && refusedPath(refusal.answer.status, refusal.text);
+}
+
+/** A kubelet that took v5 has not yet reached its runtime: its first message tells (docs/node-capability.md). */
+function firstMessageObserverFor(
+  { plan, request: { subresource }, target }: ApiServerAdmission,
+  { nodes, logger }: Pick<GatewayContext, "nodes" | "logger">,
+): FirstMessageObserver | undefined {
+  if (planAfter(plan, subresource) === undefined) return undefined;
+  const path = webSocketPathOf(subresource);
+  if (path === "tunnel") {
+    // Here the kubelet asks its runtime first.
+    nodes.recordSuccess(target.node, path);
+    return undefined;
+  }
+  return new FirstMessageObserver((word) => {
+    if (word.kind === "failure" && isRuntimeUnreached(word.text)) {
+      nodes.recordFailure(target.node, path, "failed-after-upgrade");
+      logger.warn(
+        { node: target.node.name, subresource },
+        "the node accepted WebSocket and could not carry it on",
+      );
+    } else {
+      nodes.recordSuccess(target.node, path);
+    }
+  });
+}

@@ -1,0 +1,92 @@
+import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
+import type { UpgradeResponse } from "../../http/upgrade-request.ts";
+import { requestedOptions } from "../../listeners/audit-request.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import type { Admission } from "../../sessions/admission.ts";
+import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { Leg } from "../../sessions/leg.ts";
+import { planForRuntime } from "../../sessions/plan.ts";
+import { requestSession } from "../../sessions/request-session.ts";
+import { dialingError } from "../../sessions/upstream-errors.ts";
+import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
+import { admitCaller } from "./admit-caller.ts";
+import type { NodeContext } from "./node-context.ts";
+import { containerNotFound, findRunningContainer, findSandbox } from "./node-pods.ts";
+import { parseSessionRequest, type SessionPath, subresourceOf } from "./session-request.ts";
+import { streamingRouteOf } from "./streaming-url.ts";
+import { refusalOfRuntime, textRefusal } from "./text-refusal.ts";
+
+/** A session with a container of this node, and the call that gives its streaming URL. */
+export interface KubeletAdmission extends Admission {
+  mintUrl(): Promise<string>;
+}
+
+/** A session with a pod of this node: decided as a kubelet does, and asked of its container runtime. */
+export function kubeletLeg(path: SessionPath, node: NodeContext): Leg<KubeletAdmission> {
+  const { namespace, pod } = path;
+  return {
+    path: { namespace, pod, subresource: subresourceOf(path) },
+    admit: async (incoming) => {
+      try {
+        return await admit(path, incoming, node);
+      } catch (error) {
+        throw refusalOfRuntime(error);
+      }
+    },
+    dial: (admission, signal) => dialRuntime(admission, signal, node),
+    resumption: { authorize: (incoming) => admitCaller(incoming, true, node) },
+  };
+}
+
+/** In the kubelet's order: who, may they, with which options, which pod and container. */
+async function admit(
+  path: SessionPath,
+  incoming: IncomingStreaming,
+  node: NodeContext,
+): Promise<KubeletAdmission> {
+  const { gateway, runtime, nodeName } = node;
+  const user = await admitCaller(incoming, true, node);
+  if (incoming.method !== "GET" && incoming.method !== "POST")
+    throw textRefusal(405, "405: Method Not Allowed");
+  const headers = withoutFrontProxy(incoming.headers, gateway.authenticator);
+  const request = parseSessionRequest(path, { ...incoming, headers });
+  incoming.trail?.requested(requestedOptions(request));
+  const { command, streams, ports } = request;
+
+  const otherUid = path.action === "portForward" ? undefined : containerNotFound(path.container);
+  const sandbox = await findSandbox(runtime, path, otherUid);
+  let mintUrl = () => runtime.portForwardUrl(sandbox.id, ports);
+  if (path.action !== "portForward") {
+    const { id } = await findRunningContainer(runtime, sandbox, path.container);
+    mintUrl = () =>
+      path.action === "exec" ? runtime.execUrl(id, command, streams) : runtime.attachUrl(id, streams);
+  }
+  // The API server says 400 to the same mistake.
+  if (request.offer.transport === "none") throw textRefusal(500, "Upgrade request required");
+  requireCarriableUpgrade(request);
+  const plan = planForRuntime(request.subresource, request.offer, {
+    ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
+  });
+  // Policy knows users; who asks here is an API server.
+  return { user, request, node: nodeName, plan, policy: { rule: undefined, reason: "" }, mintUrl };
+}
+
+/**
+ * Asks the runtime for a URL and the server behind it for the session, once: the URL's token is consumed by the first request, refused or
+ * not.
+ */
+async function dialRuntime(
+  { request, plan, mintUrl }: KubeletAdmission,
+  signal: AbortSignal,
+  { gateway, streamingTls, counters }: NodeContext,
+): Promise<UpgradeResponse> {
+  try {
+    const { endpoint, path } = streamingRouteOf(await mintUrl(), streamingTls);
+    counters.urlObtained(request.subresource, plan);
+    return await requestSession(endpoint, upstreamRequestFor(request, path, plan), signal, gateway);
+  } catch (error) {
+    if (error instanceof UpstreamError && error.code !== "aborted") throw dialingError(error);
+    throw refusalOfRuntime(error);
+  }
+}
