@@ -22,6 +22,15 @@ export interface Timeouts {
   readonly dialMs: number;
   /** An upstream's answer to an upgrade, from the last byte of the request to the end of the answer's head. */
   readonly upgradeResponseMs: number;
+  /**
+   * An API server's response head, from the last byte of a forwarded request. kube-apiserver answers 504 by itself after 60 s
+   * (`--request-timeout`). Its long-running requests (watch, log, proxy) have no such time there or here.
+   */
+  readonly apiServerResponseMs: number;
+  /** A request's body to an API: silence of a body of declared length that is forwarded, or the whole body of a review. */
+  readonly requestBodyMs: number;
+  /** A side of an HTTP exchange that owes bytes, or does not take those that wait for it (Envoy's stream idle timeout). */
+  readonly streamIdleMs: number;
   /** What was learned of a node that nobody asks for is forgotten after this long. */
   readonly nodeMemoryMs: number;
   /** A container runtime's answer to a call that waits for no container. */
@@ -50,6 +59,9 @@ export const defaultTimeouts: Timeouts = {
   spdyPingMs: 10 * SECOND,
   dialMs: 10 * SECOND,
   upgradeResponseMs: 30 * SECOND,
+  apiServerResponseMs: 90 * SECOND,
+  requestBodyMs: MINUTE,
+  streamIdleMs: 5 * MINUTE,
   nodeMemoryMs: HOUR,
   runtimeCallMs: 30 * SECOND,
   keepAliveMs: 75 * SECOND,
@@ -73,6 +85,9 @@ export const timeoutRanges: { readonly [Name in keyof Timeouts]: Range } = {
   spdyPingMs: HEARTBEAT,
   dialMs: UPSTREAM_WAIT,
   upgradeResponseMs: UPSTREAM_WAIT,
+  apiServerResponseMs: UPSTREAM_WAIT,
+  requestBodyMs: UPSTREAM_WAIT,
+  streamIdleMs: UPSTREAM_WAIT,
   nodeMemoryMs: { min: 1 * SECOND, max: LONGEST },
   runtimeCallMs: UPSTREAM_WAIT,
   keepAliveMs: { min: 1 * SECOND, max: LONGEST },

@@ -18,6 +18,11 @@ export interface ForwardOptions {
   readonly responseHeaderTimeoutMs?: number | undefined;
   /** So long may a client keep a body of declared length to itself before there is an answer. Absent: no limit. */
   readonly bodySilenceTimeoutMs?: number | undefined;
+  /**
+   * So long may a side owe bytes: a client those of a chunked body before there is an answer, an upstream the taking of a body, or the rest of
+   * a response of declared length. Absent: no limit.
+   */
+  readonly streamIdleTimeoutMs?: number | undefined;
 }
 
 export interface ForwardExchangeOptions extends ForwardOptions {

@@ -55,6 +55,8 @@ export interface HttpDownstream {
   ): void;
   /** The system has taken, or has copied, all of the answer that was given so far: no memory that it came in is looked at. */
   readonly hasTakenAll: boolean;
+  /** Ends the exchange when the client takes nothing of what waits for it for so many milliseconds. 0: never; the same again changes nothing. */
+  expectTaking(timeoutMs: number): void;
   finish(trailers: HeaderList): void;
   /** Answered before the body was there: the client may finish sending, unheard, for so long. */
   discardBody(lingerMs: number): void;

@@ -7,7 +7,7 @@ import { exchangeErrorOf } from "./exchange-error.ts";
 import { isRepeatable, requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { headRefusal } from "./head-refusal.ts";
-import { type HeaderList, headerListOf } from "./header-list.ts";
+import { type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
 import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
@@ -43,8 +43,8 @@ export class HttpExchange implements Http1Exchange {
 
   start(): void {
     const { framingProblem } = this.#downstream;
-    if (framingProblem !== undefined) this.#fail(new UpstreamError("invalid-request", framingProblem));
-    else this.#send();
+    if (framingProblem === undefined) this.#send();
+    else this.#fail(new UpstreamError("invalid-request", framingProblem));
   }
 
   #send(): void {
@@ -72,10 +72,7 @@ export class HttpExchange implements Http1Exchange {
   }
 
   #sendOn(connection: Http1Connection, head: string, isReused: boolean): void {
-    if (this.#hasFailed) {
-      connection.destroy();
-      return;
-    }
+    if (this.#hasFailed) return void connection.destroy();
     this.#connection = connection;
     this.#isReusedConnection = isReused;
     connection.begin(this, this.#downstream.method);
@@ -96,17 +93,15 @@ export class HttpExchange implements Http1Exchange {
     this.#isRequestSent = true;
     const { responseHeaderTimeoutMs } = this.#options;
     const connection = this.#connection;
-    if (responseHeaderTimeoutMs === undefined || connection === undefined || this.#downstream.hasResponded)
-      return;
-    connection.afterWrites(() => {
+    if (responseHeaderTimeoutMs === undefined || this.#downstream.hasResponded) return;
+    connection?.afterWrites(() => {
       if (this.#connection === connection && !this.#downstream.hasResponded)
         connection.expectWithin(responseHeaderTimeoutMs);
     });
   }
 
   #watchBody(): void {
-    const { bodySilenceTimeoutMs } = this.#options;
-    this.#unwatchBody = watchBody(this.#downstream, bodySilenceTimeoutMs, (error) => this.#fail(error));
+    this.#unwatchBody = watchBody(this.#downstream, this.#options, (error) => this.#fail(error));
   }
 
   onInterim({ status, reason, headers }: ResponseHead): void {
@@ -150,8 +145,8 @@ export class HttpExchange implements Http1Exchange {
     if (this.#trailers !== undefined) this.#finish();
     // Mostly the system has taken all of it by now.
     if (this.#downstream.hasTakenAll) return true;
-    if (this.#connection !== undefined && this.#sink?.writableNeedDrain === true)
-      this.#waitForDrain(this.#sink);
+    const sink = this.#sink;
+    if (this.#connection !== undefined && sink?.writableNeedDrain === true) this.#waitForDrain(sink);
     return false;
   }
 
@@ -182,10 +177,14 @@ export class HttpExchange implements Http1Exchange {
 
   #respond(head: ResponseHead): void {
     const { status, reason } = head;
+    const { streamIdleTimeoutMs } = this.#options;
     const headers = this.#responseHeaders(head);
     const parts = this.#takeParts();
     if (this.#trailers === undefined) {
       this.#sink = this.#downstream.respond(status, reason, headers, parts);
+      // Without a length it may be a watch, which owes nothing.
+      if (streamIdleTimeoutMs !== undefined && hasHeader(headers, "content-length"))
+        this.#connection?.expectBytesWithin(streamIdleTimeoutMs);
     } else {
       const trailers = trailersToForward(headerListOf(this.#trailers));
       this.#downstream.respondWhole(status, reason, headers, parts, trailers);

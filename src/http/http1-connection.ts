@@ -53,6 +53,7 @@ export class Http1Connection implements ResponseHandler<Buffer> {
   #timer: NodeJS.Timeout | undefined;
   #timerMs = 0;
   #isTimerArmed = false;
+  #expectsBytes = false;
 
   /** The socket is as `dial` gives it. */
   constructor(socket: Socket, keeper: IdlePool) {
@@ -150,11 +151,28 @@ export class Http1Connection implements ResponseHandler<Buffer> {
     }, timeoutMs).unref();
   }
 
+  /** From now on until `finish` the connection breaks when nothing comes for so many milliseconds, unless it is paused. */
+  expectBytesWithin(timeoutMs: number): void {
+    if (!this.#expectsBytes) this.#socket.on("timeout", this.#silent);
+    this.#expectsBytes = true;
+    this.#socket.setTimeout(timeoutMs);
+  }
+
+  readonly #silent = (): void => {
+    // The client is what is slow: it has a time of its own.
+    if (!this.#socket.isPaused()) this.#break(new UpstreamError("response-timeout", "the response stopped"));
+    else this.#socket.setTimeout(this.#socket.timeout ?? 0);
+  };
+
   /** The exchange has all it wants. The connection is kept if request and response are whole and both sides want to. */
   finish(): void {
     this.#exchange = undefined;
     this.#isTimerArmed = false;
     const socket = this.#socket;
+    if (this.#expectsBytes) {
+      this.#expectsBytes = false;
+      socket.off("timeout", this.#silent).setTimeout(0);
+    }
     const isClean = this.#isReusable && this.#decoder.isIdle && socket.writableLength === 0;
     if (!isClean || socket.destroyed || socket.readableEnded) {
       socket.destroy();

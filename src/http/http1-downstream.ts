@@ -16,6 +16,7 @@ export class Http1Downstream implements HttpDownstream {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #isLengthSent = false;
+  #takingMs = 0;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request;
@@ -176,6 +177,22 @@ export class Http1Downstream implements HttpDownstream {
   get hasTakenAll(): boolean {
     return this.#response.writableLength === 0 && !this.#response.destroyed;
   }
+
+  /** Node's own timer of the socket: what the system takes sets it back, parts of a write too. */
+  expectTaking(timeoutMs: number): void {
+    const { socket } = this.#request;
+    if (timeoutMs === this.#takingMs || socket.destroyed) return;
+    if (this.#takingMs === 0) this.#response.once("close", () => this.expectTaking(0));
+    this.#response.off("timeout", this.#overdue);
+    this.#takingMs = timeoutMs;
+    if (timeoutMs > 0) this.#response.on("timeout", this.#overdue);
+    // What follows a finished answer has set its own time already.
+    if (!this.#response.writableFinished) socket.setTimeout(timeoutMs);
+  }
+
+  readonly #overdue = (): void => {
+    if (!this.hasTakenAll) this.#request.socket.destroy();
+  };
 
   #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
     this.#isLengthSent = hasHeader(headers, "content-length");

@@ -21,6 +21,7 @@ export class Http2Downstream implements HttpDownstream {
   #trailersToSend: HeaderList = [];
   #isHeadOnly = false;
   #isEnded = false;
+  #takingMs = 0;
 
   constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {
     this.#stream = stream;
@@ -133,6 +134,19 @@ export class Http2Downstream implements HttpDownstream {
   get hasTakenAll(): boolean {
     return this.#stream.writableLength === 0 && !this.#stream.destroyed;
   }
+
+  /** node:http2's own timer of the stream: what the connection takes of it sets it back. */
+  expectTaking(timeoutMs: number): void {
+    if (timeoutMs === this.#takingMs || this.#stream.destroyed) return;
+    this.#takingMs = timeoutMs;
+    this.#stream.setTimeout(timeoutMs);
+    this.#stream.off("timeout", this.#overdue);
+    if (timeoutMs > 0) this.#stream.on("timeout", this.#overdue);
+  }
+
+  readonly #overdue = (): void => {
+    if (!this.hasTakenAll) this.#stream.close(constants.NGHTTP2_CANCEL);
+  };
 
   finish(trailers: HeaderList): void {
     this.#trailersToSend = trailers;

@@ -22,7 +22,7 @@ import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import { http2Headers } from "./http2-headers.ts";
 import type { Http2Upstream } from "./http2-upstream.ts";
-import { watchBody } from "./silent-body.ts";
+import { type BodyTimeouts, watchBody } from "./silent-body.ts";
 
 export interface ForwardOverHttp2Options {
   readonly upstream: Http2Upstream;
@@ -33,6 +33,8 @@ export interface ForwardOverHttp2Options {
   readonly responseHeaderTimeoutMs: number | undefined;
   /** As in ForwardOptions. */
   readonly bodySilenceTimeoutMs: number | undefined;
+  /** As in ForwardOptions, for the request's body. */
+  readonly streamIdleTimeoutMs: number | undefined;
   /** Nothing has been sent to the client yet. */
   respondError(error: UpstreamError): void;
   /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
@@ -126,7 +128,7 @@ function exchange(
     if (!stream.closed) cancel(stream);
   });
   if (downstream.hasBody)
-    sendBody(downstream, stream, options.bodySilenceTimeoutMs, (error) => {
+    sendBody(downstream, stream, options, (error) => {
       failure = error;
       cancel(stream);
     });
@@ -141,7 +143,7 @@ function cancel(stream: ClientHttp2Stream): void {
 function sendBody(
   downstream: HttpDownstream,
   stream: ClientHttp2Stream,
-  silenceTimeoutMs: number | undefined,
+  timeouts: BodyTimeouts,
   onSilent: (error: UpstreamError) => void,
 ): void {
   // An empty body may have ended while the upstream was dialled, and does not end twice.
@@ -150,7 +152,7 @@ function sendBody(
     return;
   }
   downstream.body.pipe(stream, { end: false });
-  const unwatch = watchBody(downstream, silenceTimeoutMs, onSilent);
+  const unwatch = watchBody(downstream, timeouts, onSilent);
   if (unwatch !== undefined) stream.once("close", unwatch);
   downstream.body.once("end", () => {
     if (!stream.writableEnded) stream.end();

@@ -1,38 +1,49 @@
-import type { Readable } from "node:stream";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { contain } from "../observability/faults.ts";
+import type { ForwardOptions } from "./forward-options.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
+export type BodyTimeouts = Pick<ForwardOptions, "bodySilenceTimeoutMs" | "streamIdleTimeoutMs">;
+
 /**
- * Fails with "request-timeout" when no byte of a request's body has come for so long, and no answer has begun. A body without a declared length may be
- * one half of a conversation, where silence is no fault. The returned function ends the watch.
+ * Fails while no answer has begun: with "request-timeout" when no byte of a request's body has come for `bodySilenceTimeoutMs`, or, where its length is
+ * not declared, for `streamIdleTimeoutMs`; with "response-timeout" when the upstream has taken none for `streamIdleTimeoutMs`. Once answered, a body
+ * may be one half of a conversation, where silence is no fault. The returned function ends the watch.
  */
 export function watchBody(
   downstream: HttpDownstream,
-  timeoutMs: number | undefined,
+  { bodySilenceTimeoutMs, streamIdleTimeoutMs }: BodyTimeouts,
   onSilent: (error: UpstreamError) => void,
 ): (() => void) | undefined {
-  if (timeoutMs === undefined || downstream.isChunked || downstream.isBodyComplete) return undefined;
-  return watchForSilence(downstream.body, timeoutMs, () => {
-    if (downstream.hasResponded) return;
-    onSilent(new UpstreamError("request-timeout", "the request's body did not come"));
-  });
-}
-
-/**
- * Calls `onSilent` when no byte of a body has come for so long although there was room for it; to be called when the body is being piped.
- * The returned function ends the watch, as the body's end does.
- */
-function watchForSilence(body: Readable, timeoutMs: number, onSilent: () => void): () => void {
+  const silenceMs = downstream.isChunked ? streamIdleTimeoutMs : bodySilenceTimeoutMs;
+  if (silenceMs === undefined || downstream.isBodyComplete) return undefined;
+  const { body } = downstream;
+  const periodMs = Math.min(silenceMs, streamIdleTimeoutMs ?? silenceMs);
+  let silentMs = 0;
+  let pausedMs = 0;
   const timer = setTimeout(() => {
-    // Whoever takes the body is slow, not who sends it.
-    if (body.isPaused()) timer.refresh();
-    else {
-      stop();
-      contain("exchange", onSilent, (error) => body.destroy(error as Error));
+    if (downstream.hasResponded) return stop();
+    if (body.isPaused()) pausedMs += periodMs;
+    else silentMs += periodMs;
+    const isUpstreamStalled = pausedMs >= (streamIdleTimeoutMs ?? Number.POSITIVE_INFINITY);
+    if (!isUpstreamStalled && silentMs < silenceMs) {
+      timer.refresh();
+      return;
     }
-  }, timeoutMs);
-  const heard = (): void => void timer.refresh();
+    stop();
+    const error = isUpstreamStalled
+      ? new UpstreamError("response-timeout", "the upstream does not take the request's body")
+      : new UpstreamError("request-timeout", "the request's body did not come");
+    contain(
+      "exchange",
+      () => onSilent(error),
+      (fault) => void body.destroy(fault as Error),
+    );
+  }, periodMs);
+  const heard = (): void => {
+    silentMs = pausedMs = 0;
+    timer.refresh();
+  };
   const stop = (): void => {
     clearTimeout(timer);
     body.off("data", heard).off("end", stop).off("close", stop);

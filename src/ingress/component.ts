@@ -94,7 +94,8 @@ export async function startIngress(
     onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
   });
   // It stops listening when it drains.
-  const requests = new PlainRequests(configuration.limits.maxConcurrentIngressRequests, () => {});
+  const { limits, timeouts } = configuration;
+  const requests = new PlainRequests(limits.maxConcurrentIngressRequests, timeouts.streamIdleMs, () => {});
   const context: IngressContext = {
     ...gateway,
     metrics,

@@ -72,6 +72,7 @@ function forward(
       editResponseHeaders: (headers, status) => forwarding.editResponseHeaders(headers, status),
       responseHeaderTimeoutMs: chosen.responseTimeoutMs,
       bodySilenceTimeoutMs: chosen.bodyTimeoutMs,
+      streamIdleTimeoutMs: forwarding.streamIdleTimeoutMs,
       respondError: (error) => forwarding.respondError(error),
       nextUpstream: () => chosen.next()?.http2,
     }).then(() => forwarding.ended());
@@ -121,6 +122,10 @@ class IngressForwarding implements ForwardExchangeOptions {
 
   get bodySilenceTimeoutMs(): number | undefined {
     return this.#chosen.bodyTimeoutMs;
+  }
+
+  get streamIdleTimeoutMs(): number {
+    return this.#context.timeouts.streamIdleMs;
   }
 
   editHeaders(headers: HeaderList): HeaderList {

@@ -90,7 +90,9 @@ export function createListener(
     onRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
   });
 
-  const plainRequests = new PlainRequests(limits.maxConcurrentRequests, () => server.close());
+  const plainRequests = new PlainRequests(limits.maxConcurrentRequests, timeouts.streamIdleMs, () =>
+    server.close(),
+  );
   const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
     answerRequest: async (downstream, socket) => {
       const abort = (): void => downstream.abort();

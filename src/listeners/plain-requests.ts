@@ -1,4 +1,9 @@
 import type { HttpDownstream } from "../http/http-downstream.ts";
+import { contain } from "../observability/faults.ts";
+import { isLongRunning } from "./exchange-times.ts";
+
+/** How often clients that take nothing are looked for, in one `streamIdleMs`: one is let go later by so much at most. */
+const LOOKS_PER_IDLE_TIME = 4;
 
 /**
  * The plain requests that a listener is answering, so that a shutdown can wait for them. Those that have no end of their own, watches and
@@ -9,11 +14,16 @@ export class PlainRequests {
   readonly #maxInFlight: number;
   readonly #emptied: (() => void)[] = [];
   readonly #inFlight = new Set<HttpDownstream>();
+  /** Watches and followed logs. */
+  readonly #longRunning = new Set<HttpDownstream>();
+  readonly #streamIdleMs: number;
+  #look: NodeJS.Timeout | undefined;
   #isDraining = false;
 
-  /** `stopListening`: takes no new connections. */
-  constructor(maxInFlight: number, stopListening: () => void) {
+  /** `stopListening`: takes no new connections. `streamIdleMs`: so long may a client take nothing of what waits for it. */
+  constructor(maxInFlight: number, streamIdleMs: number, stopListening: () => void) {
     this.#maxInFlight = maxInFlight;
+    this.#streamIdleMs = streamIdleMs;
     this.#stopListening = stopListening;
   }
 
@@ -25,6 +35,9 @@ export class PlainRequests {
   add(downstream: HttpDownstream): boolean {
     if (isLongRunning(downstream.target)) {
       this.closeIfDraining(downstream);
+      this.#longRunning.add(downstream);
+      this.#startLooking();
+      downstream.onClose(() => this.#longRunning.delete(downstream));
       return true;
     }
     if (!this.begin(downstream)) return false;
@@ -37,6 +50,7 @@ export class PlainRequests {
     this.closeIfDraining(downstream);
     if (this.#inFlight.size >= this.#maxInFlight) return false;
     this.#inFlight.add(downstream);
+    this.#startLooking();
     return true;
   }
 
@@ -48,6 +62,23 @@ export class PlainRequests {
   /** A connection that is kept would bring another request each time. */
   closeIfDraining(downstream: HttpDownstream): void {
     if (this.#isDraining) downstream.closeConnectionAfter();
+  }
+
+  /** One timer for all exchanges, and nothing on the way of their bytes: the clock of a client runs while something waits for it. */
+  #startLooking(): void {
+    this.#look ??= setInterval(() => {
+      if (this.#inFlight.size + this.#longRunning.size === 0) {
+        clearInterval(this.#look);
+        this.#look = undefined;
+      }
+      for (const requests of [this.#inFlight, this.#longRunning])
+        for (const downstream of requests)
+          contain(
+            "listener",
+            () => downstream.expectTaking(downstream.hasTakenAll ? 0 : this.#streamIdleMs),
+            () => downstream.abort(),
+          );
+    }, this.#streamIdleMs / LOOKS_PER_IDLE_TIME).unref();
   }
 
   /** Each connection is closed after its next answer. To be called when sessions begin to drain. */
@@ -68,9 +99,4 @@ export class PlainRequests {
       });
     });
   }
-}
-
-/** By its URL, as kube-apiserver's long-running check: `watch=true`, `follow=true`, and paths below a version's `/watch/`. */
-function isLongRunning(url: string): boolean {
-  return /[?&](watch|follow)=(true|1)(&|$)/.test(url) || /^\/apis?\/[^?]*\/watch\//.test(url);
 }

@@ -1,7 +1,13 @@
 import { isDeeperThan, MAX_OBJECT_DEPTH } from "../api/is-deeper-than.ts";
 import { ProtobufError } from "../api/protobuf/decode-message.ts";
 import { decodeReview, PROTOBUF_TYPE } from "../api/protobuf/decode-review.ts";
-import { badRequest, requestEntityTooLarge, type StatusError, unsupportedMediaType } from "../api/status.ts";
+import {
+  badRequest,
+  genericError,
+  requestEntityTooLarge,
+  type StatusError,
+  unsupportedMediaType,
+} from "../api/status.ts";
 import { headerValue } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
 
@@ -10,13 +16,16 @@ export const MAX_REVIEW_BYTES: number = 64 * 1024;
 
 const JSON_TYPE = "application/json";
 
-/** The review that a client posts, up to a bound, as JSON or as Kubernetes' protobuf. Throws StatusError 400, 413 and 415. */
-export async function readReview(downstream: HttpDownstream): Promise<unknown> {
+/**
+ * The review that a client posts, up to a bound, as JSON or as Kubernetes' protobuf, when it is whole within `timeoutMs`.
+ * Throws StatusError 400, 408, 413 and 415.
+ */
+export async function readReview(downstream: HttpDownstream, timeoutMs: number): Promise<unknown> {
   const [type = ""] = (headerValue(downstream.headers, "content-type") ?? JSON_TYPE).toLowerCase().split(";");
   if (type.trim() !== JSON_TYPE && type.trim() !== PROTOBUF_TYPE) {
     throw unsupportedMediaType([JSON_TYPE, PROTOBUF_TYPE]);
   }
-  const review = decoded(type.trim(), await readBody(downstream));
+  const review = decoded(type.trim(), await readBody(downstream, timeoutMs));
   // Parts of it are written again, into the answer and into audit events.
   if (isDeeperThan(review, MAX_OBJECT_DEPTH))
     throw undecodable(`the body is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
@@ -35,14 +44,31 @@ function undecodable(problem: string): StatusError {
   return badRequest(`couldn't get version/kind: ${problem}`);
 }
 
-async function readBody({ body }: HttpDownstream): Promise<Buffer> {
+/** A body that is refused is left unread, and its connection stands until it has its answer. */
+function readBody({ body }: HttpDownstream, timeoutMs: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // A body past the bound is left unread, and its connection stands until it has its answer.
-  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_REVIEW_BYTES) throw requestEntityTooLarge(MAX_REVIEW_BYTES);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  return new Promise((resolve, reject) => {
+    const settle = (outcome: () => void): void => {
+      clearTimeout(timer);
+      body.off("data", take).off("end", end).off("error", cut).off("close", cut).pause();
+      outcome();
+    };
+    const fail = (error: StatusError): void => settle(() => reject(error));
+    const cut = (): void => fail(badRequest("the body ended early"));
+    const end = (): void => settle(() => resolve(Buffer.concat(chunks)));
+    const take = (chunk: Buffer): void => {
+      bytes += chunk.byteLength;
+      if (bytes > MAX_REVIEW_BYTES) fail(requestEntityTooLarge(MAX_REVIEW_BYTES));
+      else chunks.push(chunk);
+    };
+    const timer = setTimeout(
+      () => fail(genericError(408, "the request's body did not come in time")),
+      timeoutMs,
+    );
+    // An empty HTTP/2 body may have ended while its sender was identified, and does not end twice.
+    if (body.readableEnded) end();
+    else if (body.destroyed) cut();
+    else body.on("data", take).on("end", end).on("error", cut).on("close", cut);
+  });
 }

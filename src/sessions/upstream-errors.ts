@@ -16,6 +16,9 @@ export function dialingError({ code, message }: UpstreamError): StatusError {
 export function forwardingError(error: UpstreamError): StatusError {
   if (error.code === "upgrade-refused" || error.code === "invalid-request") return badRequest(error.message);
   if (error.code === "internal-error") return internalError("the gateway failed to handle the request");
+  if (error.code === "request-timeout") return genericError(408, "the request's body did not come in time");
+  if (error.code === "response-timeout")
+    return genericError(504, `error trying to reach the API server: ${error.message}`);
   if (error.code === "dial-failed")
     return serviceUnavailable(`error trying to reach the API server: ${error.message}`);
   return genericError(502, `error trying to reach the API server: ${error.message}`);

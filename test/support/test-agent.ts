@@ -7,6 +7,7 @@ import path from "node:path";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 import { Target } from "../../src/client/index.ts";
+import type { Timeouts } from "../../src/config/timeouts.ts";
 import { createSelfSignedCertificate } from "../../src/fake-node/index.ts";
 import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
 import { type RunningAgent, startAgent } from "../../src/legs/agent/component.ts";
@@ -24,6 +25,7 @@ export interface TestAgentOptions {
   /** More of the kubeconfig's cluster. */
   readonly cluster?: object;
   readonly memoryClock?: { now(): number };
+  readonly timeouts?: Partial<Timeouts>;
 }
 
 export interface AgentAnswer {
@@ -62,6 +64,7 @@ export class TestAgent {
     user = { token: USER_TOKEN },
     cluster,
     memoryClock,
+    timeouts,
   }: TestAgentOptions): Promise<TestAgent> {
     const folder = mkdtempSync(path.join(tmpdir(), "sluice-agent-test-"));
     const file = path.join(folder, "config");
@@ -79,7 +82,7 @@ export class TestAgent {
       listen: { address: "127.0.0.1", port: 0 },
       tls: { cert, key },
       token: AGENT_TOKEN,
-      timeouts: { lingerIdleMs: 500 },
+      timeouts: { lingerIdleMs: 500, ...timeouts },
       memoryClock,
       logger: createLogger({ level: "debug", destination: { write: (line) => void told.push(line) } }),
       trace: {

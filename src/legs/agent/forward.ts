@@ -5,6 +5,7 @@ import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import type { HeaderList } from "../../http/header-list.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { forwardExchange } from "../../http/http-forwarder.ts";
+import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
 import { writeStatus } from "../../listeners/write-status.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { carryForwarded } from "../../sessions/carry-forwarded.ts";
@@ -18,7 +19,7 @@ import { inUsersName } from "./user-headers.ts";
 export async function forwardRequest(
   { method, target }: IncomingStreaming,
   downstream: HttpDownstream,
-  { upstream, clock }: AgentContext,
+  { upstream, clock, timeouts }: AgentContext,
 ): Promise<void> {
   const credentials = await upstream.credentials();
   const path = upstream.pathOf(target);
@@ -26,6 +27,7 @@ export async function forwardRequest(
   await forwardExchange(downstream, {
     upstream: upstream.http,
     path,
+    ...exchangeTimesOf(target, timeouts),
     editHeaders: (headers) => {
       const lines = inUsersName(headers, { credentials, authority: upstream.authority });
       upstream.trace.request?.(method, upstream.origin + path, lines);

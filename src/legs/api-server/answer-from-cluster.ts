@@ -32,7 +32,7 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
       const user = await requireReader(incoming, gateway);
       const review = incoming.method === "POST" ? reviewAt(incoming.url.pathname) : undefined;
       if (review !== undefined && user !== undefined) {
-        const posted = await readReview(downstream);
+        const posted = await readReview(downstream, gateway.timeouts.requestBodyMs);
         if (typeof posted === "object" && posted !== null) incoming.trail?.requested(posted);
         const answer = jsonAnswer(await answerReview(review, posted, user, gateway.authorizer));
         record(answer, incoming);

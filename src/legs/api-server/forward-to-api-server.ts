@@ -6,6 +6,7 @@ import { withForwardedFor } from "../../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
 import { forwardExchange } from "../../http/http-forwarder.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
+import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
 import { writeStatus } from "../../listeners/write-status.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
@@ -48,6 +49,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       await forwardExchange(downstream, {
         upstream: apiServer.upstream,
         path: pathPrefix + incoming.target,
+        ...exchangeTimesOf(incoming.target, gateway.timeouts),
         editHeaders,
         editResponseHeaders: (headers, status) => {
           // Our own token may have been replaced; the caller is told what the API server said.
