@@ -3,14 +3,16 @@
 # Builds with everything, then drops what only building needs.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
-COPY package.json package-lock.json ./
+COPY package.json package-lock.json LICENSE ./
+COPY packages ./packages
 # `prepare` builds, and there is nothing to build yet: hence --ignore-scripts. No dependency needs its scripts.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
 COPY protocols ./protocols
 COPY src ./src
-RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+# node_modules/@sluice are links to the workspaces, which the program does not use.
+RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/@sluice
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production

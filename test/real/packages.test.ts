@@ -1,12 +1,16 @@
-import { existsSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { builtProgram } from "../support/built-program.ts";
 import { InstalledPackage, registryObstacle } from "../support/installed-package.ts";
 import { startShellGateway } from "../support/shell-gateway.ts";
 import type { TestGateway } from "../support/test-gateway.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
-const { version, optionalDependencies } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+const { version, dependencies, optionalDependencies } = JSON.parse(
+  readFileSync(path.join(root, "package.json"), "utf8"),
+);
 const BIN = "node_modules/sluice/dist/src/main.js";
 
 const obstacle = registryObstacle();
@@ -81,6 +85,75 @@ describeInstalled(`sluice as npm installs it${because}`, () => {
       for (const name of Object.keys(optionalDependencies)) {
         expect(existsSync(path.join(installed.folder, "node_modules", name)), name).toBe(true);
       }
+    } finally {
+      installed.remove();
+    }
+  });
+});
+
+describeInstalled(`the libraries${because}`, () => {
+  /** What a program in TypeScript sees of a package: its examples are checked, and run. */
+  const compile = (installed: InstalledPackage, program: string) =>
+    installed.run(
+      path.relative(installed.folder, path.join(root, "node_modules/typescript/bin/tsc")),
+      ...["--noEmit", "--strict", "--allowJs", "--checkJs", "--module", "nodenext", "--target", "es2023"],
+      ...["--typeRoots", path.join(root, "node_modules/@types"), "--types", "node", program],
+    );
+
+  beforeAll(() => {
+    builtProgram();
+    execFileSync(process.execPath, [path.join(root, "scripts/build-packages.mjs")]);
+  });
+
+  it("have the version of sluice, and its dependencies'", () => {
+    for (const name of ["client", "protocols"]) {
+      const library = JSON.parse(readFileSync(path.join(root, "packages", name, "package.json"), "utf8"));
+      expect(library.version).toBe(version);
+      expect(dependencies).toMatchObject(library.dependencies ?? {});
+    }
+  });
+
+  it("@sluice/client runs a command in less than 5 MB", async () => {
+    const installed = await InstalledPackage.install(["packages/client"]);
+    try {
+      expect(installed.megabytesOnDisk()).toBeLessThan(5);
+      const example = "node_modules/@sluice/client/examples/exec.mjs";
+      installed.write("exec.ts", readFileSync(path.join(installed.folder, example), "utf8"));
+      expect(await compile(installed, "exec.ts")).toEqual({ code: 0, output: "" });
+      const command = [gateway.kubeconfigFor("token-admin"), "web", "main", "echo", "it works"];
+      expect(await installed.run(example, ...command)).toEqual({ code: 0, output: "it works\n" });
+    } finally {
+      installed.remove();
+    }
+  });
+
+  it("@sluice/protocols is alone, and decodes what it encodes", async () => {
+    const installed = await InstalledPackage.install(["packages/protocols"]);
+    try {
+      expect(readdirSync(path.join(installed.folder, "node_modules/@sluice"))).toEqual(["protocols"]);
+      expect(
+        readdirSync(path.join(installed.folder, "node_modules")).filter((name) => !name.startsWith(".")),
+      ).toEqual(["@sluice"]);
+      expect(installed.megabytesOnDisk()).toBeLessThan(5);
+      const example = "node_modules/@sluice/protocols/examples/channels.mjs";
+      installed.write("channels.ts", readFileSync(path.join(installed.folder, example), "utf8"));
+      expect(await compile(installed, "channels.ts")).toEqual({ code: 0, output: "" });
+      expect(await installed.run(example)).toEqual({ code: 0, output: "4 { width: 80, height: 24 }\n" });
+      const { exports } = JSON.parse(
+        readFileSync(path.join(root, "packages/protocols/package.json"), "utf8"),
+      );
+      const doors = Object.keys(exports).map(
+        (door) => `await import("${door.replace(".", "@sluice/protocols")}"`,
+      );
+      const imports = doors.map((door) =>
+        door.includes("json") ? `${door}, { with: { type: "json" } });` : `${door});`,
+      );
+      installed.write("doors.mjs", imports.join("\n"));
+      expect(await installed.run("doors.mjs")).toMatchObject({ code: 0 });
+      const folders = readdirSync(path.join(root, "protocols"), { withFileTypes: true }).filter((one) =>
+        one.isDirectory(),
+      );
+      expect(Object.keys(exports)).toEqual(expect.arrayContaining(folders.map(({ name }) => `./${name}`)));
     } finally {
       installed.remove();
     }
