@@ -60,7 +60,7 @@ function protocolFailure(problem: string, status?: CommandStatus): Outcome {
  * The JSON Status that ended a session, as the last word of a version: itself from v4 on; before that its message, and nothing where it
  * says success. A failure never becomes nothing, which those versions take for success.
  */
-export function lastWordOf(version: RemoteCommandVersion, status: Uint8Array): Uint8Array {
+export function statusPayload(version: RemoteCommandVersion, status: Uint8Array): Uint8Array {
   if (specOf(version).hasStatusJson) return status;
   const decoded = decodeStatus(status);
   if (decoded?.status === "Success") return new Uint8Array(0);

@@ -62,6 +62,34 @@ export function withoutComments(source: string): string {
   return source.replace(commentOrString, (text) => (text.startsWith("/") ? blank(text) : text));
 }
 
+/** The comments, each as one line without its marks; comments on successive lines are one. */
+export function commentsOf(source: string): string[] {
+  const found: string[] = [];
+  let end = -1;
+  for (const { 0: text, index } of source.matchAll(commentOrString)) {
+    if (!text.startsWith("/")) continue;
+    const words = text
+      .replace(/^\/\*+|\*\/$|^\/\//g, "")
+      .replace(/\n\s*\*? ?/g, " ")
+      .trim();
+    const continues = text.startsWith("//") && end !== -1 && /^\n[ \t]*$/.test(source.slice(end, index));
+    if (continues) found.push(`${found.pop() ?? ""} ${words}`);
+    else found.push(words);
+    end = text.startsWith("//") ? index + text.length : -1;
+  }
+  return found;
+}
+
+/** The documents: markdown beside the sources, in `docs` and `protocols`. */
+export function markdownFiles(): string[] {
+  const names = ["docs", "protocols"].flatMap((folder) =>
+    readdirSync(path.join(repositoryRoot, folder), { recursive: true, encoding: "utf8" }).map((name) =>
+      path.posix.join(folder, name.split(path.sep).join("/")),
+    ),
+  );
+  return [...readdirSync(repositoryRoot), ...names].filter((name) => name.endsWith(".md")).sort();
+}
+
 /** Comments and the insides of quoted strings blanked out; template literals stay, for the code they embed. */
 export function withoutCommentsAndStrings(source: string): string {
   return source.replace(commentOrString, (text) => (text.startsWith("/") ? blank(text) : '""'));

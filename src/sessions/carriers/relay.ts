@@ -178,9 +178,9 @@ export class Relay implements StreamingSession {
   #cut(end: SessionEnd, message: string = end.message): void {
     if (this.#isOver) return;
     this.#over(end);
-    const lastWord = this.#guard?.lastWord(message);
-    if (lastWord !== undefined) {
-      this.#passDownstream(lastWord);
+    const failureFrame = this.#guard?.failureFrame(message);
+    if (failureFrame !== undefined) {
+      this.#passDownstream(failureFrame);
       this.#lingerBoth();
     } else if (this.#guard?.hasStatus || this.#ends?.hasResult) {
       // The status is on its way already; breaking the connection now would take it back.

@@ -23,7 +23,7 @@ export interface RelayGuard {
   /** Passes on what the upstream sends, through `pass`, in pieces that end where a last word can be put. */
   passOn(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): void;
   /** The bytes with which to tell the client of a failure, or undefined when it cannot be told. */
-  lastWord(message: string): Uint8Array | undefined;
+  failureFrame(message: string): Uint8Array | undefined;
   /** True when the upstream has begun to say how the session ended: nothing may be said in its place. */
   readonly hasStatus: boolean;
 }
@@ -132,7 +132,7 @@ export class StatusGuard extends EndObserver implements RelayGuard {
     }
   }
 
-  lastWord(message: string): Uint8Array | undefined {
+  failureFrame(message: string): Uint8Array | undefined {
     const streamId = this.#errorStreamId;
     // Clients drop DATA on a stream that was not replied to; their own time-out tells them of a failure then.
     if (streamId === undefined || !this.#isReplied || this.#isOpaque || this.#hasStatus) return undefined;

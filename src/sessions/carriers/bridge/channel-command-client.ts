@@ -2,9 +2,9 @@ import type { Duplex } from "node:stream";
 import {
   CHANNEL,
   ChannelDemux,
-  lastWordOf,
   type RemoteCommandSpec,
   specOf,
+  statusPayload,
 } from "../../../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { sendChannelMessage } from "../channel-message.ts";
@@ -86,7 +86,7 @@ export class ChannelCommandClient implements CommandClient {
   }
 
   finish(status: Uint8Array): void {
-    const word = lastWordOf(this.#options.version, status);
+    const word = statusPayload(this.#options.version, status);
     if (word.byteLength > 0) sendChannelMessage(this.#webSocket, this.#spec, CHANNEL.ERROR, word);
     this.leave();
   }

@@ -1,5 +1,9 @@
 import type { Duplex } from "node:stream";
-import { lastWordOf, type StreamType, spdyStreamTypes } from "../../../../protocols/remotecommand/index.ts";
+import {
+  type StreamType,
+  spdyStreamTypes,
+  statusPayload,
+} from "../../../../protocols/remotecommand/index.ts";
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../../protocols/spdy/index.ts";
 import type { SessionContext } from "../session.ts";
 import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
@@ -73,7 +77,7 @@ export class SpdyCommandClient implements CommandClient {
     this.#streams.get("stdout")?.finish();
     this.#streams.get("stderr")?.finish();
     const error = this.#streams.get("error");
-    error?.write(lastWordOf(this.#options.version, status));
+    error?.write(statusPayload(this.#options.version, status));
     error?.finish();
     // Clients read these to their end, too.
     this.#streams.get("stdin")?.finish();

@@ -5,11 +5,11 @@ import {
   encodeStatus,
   exitCodeStatus,
   internalErrorStatus,
-  lastWordOf,
   outcomeOf,
   REMOTE_COMMAND_VERSIONS,
   type RemoteCommandVersion,
   specOf,
+  statusPayload,
   successStatus,
 } from "../../../../protocols/remotecommand/index.ts";
 
@@ -121,9 +121,9 @@ describe("outcomeOf", () => {
   });
 });
 
-describe("lastWordOf", () => {
+describe("statusPayload", () => {
   const text = (version: RemoteCommandVersion, status: string) =>
-    new TextDecoder().decode(lastWordOf(version, encoder.encode(status)));
+    new TextDecoder().decode(statusPayload(version, encoder.encode(status)));
   const jsonVersions = REMOTE_COMMAND_VERSIONS.filter((version) => specOf(version).hasStatusJson);
   const textVersions = REMOTE_COMMAND_VERSIONS.filter((version) => !specOf(version).hasStatusJson);
 
