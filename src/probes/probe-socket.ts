@@ -98,6 +98,11 @@ export class ProbeSocket {
     return brokenText(error, this.#route, this.#address);
   }
 
+  /** It no longer keeps the process alive. */
+  unref(): void {
+    this.#socket.unref();
+  }
+
   /** Closes it; nobody is told any more. */
   destroy(): void {
     this.#hearer = NOBODY;

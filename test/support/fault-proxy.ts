@@ -7,6 +7,8 @@ export interface FaultProxy {
   readonly cuts: number;
   /** What went through, both ways. */
   readonly bytes: number;
+  /** Which side's FIN came first, on connections that ended without a cut. */
+  readonly endedFirst: { readonly client: number; readonly target: number };
   /** Connections that are open. */
   readonly connections: number;
   /** Where new connections go. */
@@ -39,6 +41,7 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
   const { cutBy = "reset", delayMs = 0 } = options;
   let cuts = 0;
   let bytes = 0;
+  const endedFirst = { client: 0, target: 0 };
   const cut = (client: Socket): void => {
     for (const socket of [client, pairs.get(client)]) {
       socket?.pause();
@@ -55,6 +58,7 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     client.setNoDelay(true);
     pairs.set(client, target);
     client.once("close", () => pairs.delete(client));
+    let hasEnded = false;
     let carried = 0;
     // Decided, and counted, when the byte is reached: a held-back cut must not be decided twice.
     let isCut = false;
@@ -64,7 +68,11 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     ] as const) {
       from.on("error", () => to.destroy());
       from.once("close", () => to.destroy());
-      from.on("end", () => later(() => to.end()));
+      from.on("end", () => {
+        if (!hasEnded) endedFirst[from === client ? "client" : "target"] += 1;
+        hasEnded = true;
+        later(() => to.end());
+      });
       const write = (chunk: Uint8Array): void => {
         if (to.destroyed || to.writableEnded) return;
         const step = options.writeBytes ?? chunk.byteLength;
@@ -95,6 +103,7 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
   await once(server, "listening");
   const proxy: FaultProxy = {
     targetPort,
+    endedFirst,
     isRefusing: false,
     port: (server.address() as AddressInfo).port,
     get cuts() {

@@ -30,9 +30,10 @@ export function checkHealth(
     let isConnected = false;
     let goaway: string | undefined;
 
-    const settle = (outcome: CheckOutcome | typeof NOT_CONNECTED): void => {
+    const settle = (outcome: CheckOutcome | typeof NOT_CONNECTED, isWhole = false): void => {
       forgetDeadline();
-      link.close();
+      if (isWhole) link.leave();
+      else link.close();
       resolve(outcome);
     };
     const breakOff = (message: string): void => {
@@ -72,7 +73,7 @@ export function checkHealth(
       },
       onTrailers: (fields) => answer?.onTrailers(fields),
       onEnd: (isByData) => {
-        if (answer !== undefined) settle(answer.outcome(isByData));
+        if (answer !== undefined) settle(answer.outcome(isByData), true);
       },
       onReset: (code) => {
         const isUntouched =

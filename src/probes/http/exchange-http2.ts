@@ -32,10 +32,11 @@ export function exchangeHttp2(
     let head: (ResponseHead & { readonly status: number }) | undefined;
     let goaway: { lastStreamId: number; code: number; debug: string } | undefined;
 
-    const finish = (bodyError?: string): void => {
+    const finish = (bodyError?: string, isWhole = false): void => {
       if (head === undefined) return;
       forgetDeadline();
-      link.close();
+      if (isWhole) link.leave();
+      else link.close();
       const location = fieldOf(head.fields, "location");
       resolve({
         status: head.status,
@@ -68,7 +69,7 @@ export function exchangeHttp2(
       onTrailers: () => {},
       onEnd: () => {
         if (head === undefined) failStream("");
-        else finish();
+        else finish(undefined, true);
       },
       onReset: (code) =>
         fail(

@@ -2,9 +2,12 @@ import {
   CLIENT_PREFACE_BYTES,
   ClientConnection,
   type ClientConnectionHandler,
+  encodeFrame,
+  FRAME,
   Http2Error,
 } from "../../../protocols/http2/index.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
+import { closeAfterServer } from "./close-after-server.ts";
 import { http2ErrorText } from "./http2-error-text.ts";
 
 /** What happens on a connection, and its end. */
@@ -12,6 +15,9 @@ export interface Http2LinkHandler extends ClientConnectionHandler {
   /** The connection is over before it was closed here; in Go's words. `isEof`: the server just ended it. */
   onBroken(text: string, isEof: boolean): void;
 }
+
+/** No stream of the server's was taken, and nothing is wrong. */
+const GOAWAY_BYTES = encodeFrame(FRAME.GOAWAY, 0, 0, new Uint8Array(8));
 
 /** Answers to PINGs and SETTINGS that a server asks for and does not read. */
 export const MAX_UNSENT_BYTES = 64 * 1024;
@@ -73,6 +79,16 @@ export class Http2Link {
       more.length === 0 ? (first as Uint8Array) : Buffer.concat([first as Uint8Array, ...more]),
     );
     if (this.#socket.unsentBytes > MAX_UNSENT_BYTES) this.#break("http2: too many control frames", false);
+  }
+
+  /** The same after a whole answer: the server is asked to close first (RFC 9113 section 6.8). */
+  leave(): void {
+    if (this.#isOver) return;
+    this.#unsent.push(GOAWAY_BYTES);
+    this.flush();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    closeAfterServer(this.#socket);
   }
 
   /** Nothing is told any more, and the connection is closed. */

@@ -1,0 +1,46 @@
+import type { ProbeSocket } from "../probe-socket.ts";
+
+/** Go's net/http closes a second after a GOAWAY, Node at once. */
+export const MAX_LINGER_MS = 1_500;
+/** Connections of one thread that wait at once; one more closes the oldest. */
+export const MAX_LINGERING = 1_024;
+
+/** When each is closed at the latest (ms of `performance.now()`), in that order. */
+const lingering = new Map<ProbeSocket, number>();
+let isSweepDue = false;
+
+/**
+ * Closes a connection that the server was asked to close, when it has, so that TIME_WAIT is the server's: a node that probes a thousand
+ * containers each second would hold sixty thousand ports. A server that does not is left after `MAX_LINGER_MS`.
+ */
+export function closeAfterServer(socket: ProbeSocket): void {
+  const finish = (): void => finishOne(socket);
+  socket.hear({ onOpen: () => {}, onData: () => {}, onEnd: finish, onError: finish });
+  socket.unref();
+  const [oldest] = lingering.size >= MAX_LINGERING ? lingering.keys() : [];
+  if (oldest !== undefined) finishOne(oldest);
+  lingering.set(socket, performance.now() + MAX_LINGER_MS);
+  if (!isSweepDue) sweepIn(MAX_LINGER_MS);
+}
+
+function finishOne(socket: ProbeSocket): void {
+  lingering.delete(socket);
+  socket.destroy();
+}
+
+function sweepIn(ms: number): void {
+  isSweepDue = true;
+  setTimeout(sweep, ms).unref();
+}
+
+function sweep(): void {
+  isSweepDue = false;
+  const now = performance.now();
+  for (const [socket, dueMs] of lingering) {
+    if (dueMs > now) {
+      sweepIn(dueMs - now);
+      return;
+    }
+    finishOne(socket);
+  }
+}
