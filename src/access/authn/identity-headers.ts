@@ -2,8 +2,13 @@ import { withoutBearerSubprotocols } from "../../../protocols/websocket/index.ts
 import { type HeaderLine, type HeaderList, listElements, withoutHeaders } from "../../http/header-list.ts";
 import type { Authenticator } from "./authenticator.ts";
 
-const IDENTITY_HEADERS = ["authorization", "cookie", "x-remote-user", "x-remote-group", "x-remote-uid"];
-const IDENTITY_PREFIXES = ["impersonate-", "x-remote-extra-"];
+/** As kube-apiserver is configured almost everywhere (`--requestheader-*`). */
+const FRONT_PROXY = {
+  names: ["x-remote-user", "x-remote-group", "x-remote-uid"],
+  prefixes: ["x-remote-extra-"],
+};
+const IDENTITY_HEADERS = ["authorization", "cookie", ...FRONT_PROXY.names];
+const IDENTITY_PREFIXES = ["impersonate-", ...FRONT_PROXY.prefixes];
 
 /**
  * The lines without any that say, or claim, who the user is. A token may come as a WebSocket subprotocol too, for
@@ -19,14 +24,16 @@ export function withoutIdentity(headers: HeaderList): HeaderLine[] {
     });
 }
 
-/** The lines without those by which a front proxy of ours names its users, whatever it was configured to call them. */
+/** The lines without those by which a front proxy names its users: by their usual names, and by those that ours was configured to use. */
 export function withoutFrontProxy(
   headers: HeaderList,
-  { identityHeaders }: Pick<Authenticator, "identityHeaders">,
+  { identityHeaders = { names: [], prefixes: [] } }: Pick<Authenticator, "identityHeaders">,
 ): HeaderList {
-  if (identityHeaders === undefined) return headers;
-  const names = new Set(identityHeaders.names.map((name) => name.toLowerCase()));
-  const prefixes = identityHeaders.prefixes.map((prefix) => prefix.toLowerCase());
+  const names = new Set([...FRONT_PROXY.names, ...identityHeaders.names.map((name) => name.toLowerCase())]);
+  const prefixes = [
+    ...FRONT_PROXY.prefixes,
+    ...identityHeaders.prefixes.map((prefix) => prefix.toLowerCase()),
+  ];
   return headers.filter(([name]) => {
     const lower = name.toLowerCase();
     return !names.has(lower) && !prefixes.some((prefix) => lower.startsWith(prefix));

@@ -18,13 +18,20 @@ const verbOfMethod: Readonly<Record<string, string>> = {
 /** What kube-apiserver would ask its authorizer about this request (its RequestInfo): a resource with a verb, or a bare path. */
 export function requestAttributes(user: UserInfo, request: RequestLine): Attributes {
   const { method, path } = request;
-  const parts = resourceParts(path);
+  const [parts, pathVerb] = resourceParts(path);
   const none = { namespace: "", apiGroup: "", apiVersion: "", resource: "", subresource: "", name: "" };
   if (parts === undefined) {
     return { user, ...none, isResourceRequest: false, verb: method.toLowerCase(), path };
   }
   const name = parts.name === "" ? nameOfFieldSelector(request.query) : parts.name;
-  return { user, ...parts, name, isResourceRequest: true, verb: verbOf(request, parts.name), path };
+  return {
+    user,
+    ...parts,
+    name,
+    isResourceRequest: true,
+    verb: pathVerb ?? verbOf(request, parts.name),
+    path,
+  };
 }
 
 interface ResourceParts {
@@ -36,13 +43,31 @@ interface ResourceParts {
   readonly subresource: string;
 }
 
-/** Undefined for a path that names no resource: discovery, health, and whatever is no API at all. */
-function resourceParts(path: string): ResourceParts | undefined {
+/** RequestInfo's verbs that are the first segment below a version, deprecated and still served, whatever the method. */
+const PATH_VERBS: readonly string[] = ["watch", "proxy"];
+
+/**
+ * Undefined for a path that names no resource: discovery, health, and whatever is no API at all. The verb
+ * comes with a path that has it. A bare `watch` or `proxy`, which kube-apiserver answers with 500, is read as a resource of that name.
+ */
+function resourceParts(path: string): [parts: ResourceParts | undefined, pathVerb: string | undefined] {
   const [root, ...rest] = decodedSegments(path);
   const [apiGroup, apiVersion, ...below] = root === "api" ? ["", ...rest] : rest;
   if ((root !== "api" && root !== "apis") || apiGroup === undefined || apiVersion === undefined)
-    return undefined;
-  const [first, second, third, ...others] = below;
+    return [undefined, undefined];
+  const [verb = "", ...about] = below;
+  if (!PATH_VERBS.includes(verb) || about.length === 0)
+    return [partsOf(apiGroup, apiVersion, below), undefined];
+  const parts = partsOf(apiGroup, apiVersion, about);
+  // What follows a proxied object's name is the object's own path.
+  return [verb === "proxy" && parts !== undefined ? { ...parts, subresource: "" } : parts, verb];
+}
+
+function partsOf(
+  apiGroup: string,
+  apiVersion: string,
+  [first, second, third, ...others]: string[],
+): ResourceParts | undefined {
   if (first === undefined) return undefined;
   const isInNamespace = first === "namespaces" && third !== undefined && !isNamespaceSubresource(third);
   if (isInNamespace) {

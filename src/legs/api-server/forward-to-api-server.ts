@@ -31,13 +31,13 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
     const user = impersonates ? (admitted?.user ?? (await identify(incoming, gateway))) : undefined;
     const own = user === undefined ? [] : await ownLines(ownCredentials, gateway);
     return (headers) => {
-      const forwarded = withForwardedFor(withHeader(headers, "Host", authority), {
+      // They count beside a front proxy's certificate only, which never travels on: here they are a caller's claim (decision 0034).
+      const lines = withoutFrontProxy(headers, gateway.authenticator);
+      const forwarded = withForwardedFor(withHeader(lines, "Host", authority), {
         peerAddress: incoming.remoteAddress,
         isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
-      return user === undefined
-        ? forwarded
-        : [...impersonating(withoutFrontProxy(forwarded, gateway.authenticator), user), ...own];
+      return user === undefined ? forwarded : [...impersonating(forwarded, user), ...own];
     };
   };
 

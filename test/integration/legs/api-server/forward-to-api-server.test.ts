@@ -195,6 +195,17 @@ describe("who is asking", () => {
     expect(headers).toMatchObject({ authorization: "Bearer secret", "impersonate-user": "bob" });
   });
 
+  it("but a front proxy's headers do not, for requests and for upgrades: its certificate stays here", async () => {
+    const port = await start();
+    await get(port, "/api", { headers: { ...credentials, ...CLAIMS } });
+    const lines = Object.entries(CLAIMS).map(([name, value]) => `${name}: ${value}`);
+    const socket = await askUpgrade(port, PROXY_PATH, lines);
+    await once(socket, "data");
+    socket.destroy();
+    expect(upstream.requests).toHaveLength(2);
+    for (const { rawHeaders } of upstream.requests) expect(rawHeaders.join("\n")).not.toMatch(/x-remote-/i);
+  });
+
   it("with one the gateway says for whom it speaks, and nothing of what the caller claims is left", async () => {
     await get(await start({ impersonates: true }), "/api", { headers: { ...credentials, ...CLAIMS } });
     const { headersDistinct, rawHeaders } = upstream.requests[0] as IncomingMessage;
