@@ -62,7 +62,7 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   }
 
   /**
-   * Returns the index behind the bytes of the expected response: fewer than the chunk has when something follows it that nobody asked for.
+   * Returns the index behind the bytes of the expected response: fewer than the chunk has when unrequested bytes follow it.
    * Throws ProtocolError "malformed-message", "header-block-too-large" or "too-many-headers"; the decoder is finished then.
    */
   push(chunk: Chunk): number {

@@ -39,7 +39,7 @@ export function deliveryOf(method: string, head: ResponseHead): ResponseDelivery
     if (bytes !== undefined) throw malformed("both Content-Length and Transfer-Encoding");
     if (coding.toLowerCase() !== "chunked") throw malformed("unsupported transfer encoding");
   }
-  // RFC 9112 section 6.1: who frames by chunks and says 1.0 is not to be trusted with a second message.
+  // RFC 9112 section 6.1: a peer that sends chunks as HTTP/1.0 is not trusted with a second message.
   const isClosing = closes(connection, minorVersion) || (coding !== undefined && minorVersion === 0);
   const hasBody = method !== "HEAD" && status >= 200 && status !== 204 && status !== 304;
   if (!hasBody) return { framing: 0, keepsAlive: !isClosing };

@@ -44,7 +44,7 @@ interface OpenStream {
 }
 
 /**
- * The client's side of one HTTP/2 connection with one request at a time (RFC 9113): what a probe needs. Who makes it sends
+ * The client's side of one HTTP/2 connection with one request at a time (RFC 9113): what a probe needs. Its creator sends
  * `CLIENT_PREFACE_BYTES` first, or `begin`s with a request that has them.
  */
 export class ClientConnection {

@@ -18,7 +18,7 @@ export const ERROR_CODE = {
 
 const NAMES = Object.keys(ERROR_CODE);
 
-/** `REFUSED_STREAM`; codes that nobody knows keep their number. */
+/** `REFUSED_STREAM`; unknown codes keep their number. */
 export function errorCodeName(code: number): string {
   return NAMES[code] ?? `unknown error code 0x${code.toString(16)}`;
 }

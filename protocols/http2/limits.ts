@@ -1,6 +1,6 @@
 /** What an answer may make us hold. Checked before the memory is taken. */
 export interface Http2Limits {
-  /** The payload of one frame other than DATA, which is never held. Announced by nobody: it is the protocol's own default. */
+  /** The payload of one frame other than DATA, which is never held. Never announced: it is the protocol's default. */
   readonly maxFrameBytes: number;
   /**
    * All header fields of a stream, interim answers and trailers included, as RFC 9113 section 6.5.2 counts them (names, values, and 32

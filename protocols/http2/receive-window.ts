@@ -2,7 +2,7 @@ import { DEFAULT_WINDOW_BYTES } from "./constants.ts";
 import { encodeWindowUpdate } from "./frame-encoder.ts";
 
 /**
- * How much the peer may still send, on one stream or, as stream 0, on all. Whoever takes data is done with it at once, so the peer is
+ * How much the peer may still send, on one stream or, as stream 0, on all. Data is consumed at once, so the peer is
  * told of room as soon as half of the window is used: a frame, a quarter of it at most, always has room.
  */
 export class ReceiveWindow {

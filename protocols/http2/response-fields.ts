@@ -6,7 +6,7 @@ import { Http2Error } from "./http2-error.ts";
 export type HeaderFields = readonly HeaderEntry[];
 
 export interface ResponseHead {
-  /** Undefined where the server left it out, which breaks the protocol; what that means is for who asked to say. */
+  /** Undefined if the server omitted it, which violates the protocol; the caller decides what that means. */
   readonly status: number | undefined;
   readonly fields: HeaderFields;
 }

@@ -57,7 +57,7 @@ function protocolFailure(problem: string, status?: CommandStatus): Outcome {
 }
 
 /**
- * The JSON Status that ended a session, as the last word of a version: itself from v4 on; before that its message, and nothing where it
+ * The JSON Status that ended a session, as the final payload of a version: itself from v4 on; before that its message, and nothing where it
  * says success. A failure never becomes nothing, which those versions take for success.
  */
 export function statusPayload(version: RemoteCommandVersion, status: Uint8Array): Uint8Array {

@@ -1,4 +1,4 @@
-/** The part of metav1.Status that runtimes send as the last word of a session. */
+/** The part of metav1.Status that runtimes send at the end of a session. */
 export interface CommandStatus {
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly status: string;

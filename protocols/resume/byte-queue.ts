@@ -14,7 +14,7 @@ interface Block {
  * is a block of at most 64 KiB at either end, however small the pieces were, and its spare blocks.
  *
  * Memory is used again within one queue and never by another: a peer that acknowledges what it has not received would otherwise be
- * sent the bytes of somebody else's session, out of a socket's queue that still looks at them.
+ * sent the bytes of another session, out of a socket's queue that still looks at them.
  */
 export class ByteQueue {
   readonly #reuses: boolean;

@@ -8,7 +8,7 @@ const SLAB_BYTES = 4 * 1024;
 let slab = new Uint8Array(0);
 let usedBytes = 0;
 
-/** A DATA header in memory that nobody will overwrite. */
+/** A DATA header in memory that is not reused. */
 export function carveDataHeader(streamId: number, payloadBytes: number, fin: boolean): Uint8Array {
   if (usedBytes + DATA_HEADER_BYTES > slab.length) {
     slab = new Uint8Array(SLAB_BYTES);

@@ -23,7 +23,7 @@ const NOTHING = new Uint8Array(0);
  * Passes SPDY frames on without understanding them, so that the receiver always stands between two frames: a DATA frame
  * that a chunk cuts off goes out as a shorter frame of what is there, and the rest as another one.
  *
- * This is what allows a relay to say a last word of its own when the sender dies in mid-frame. It costs one header per
+ * This lets a relay append a frame of its own when the sender dies in mid-frame. It costs one header per
  * chunk; whole frames and control frames keep their bytes, and so the compression context of their headers.
  */
 export class FrameSplitter {

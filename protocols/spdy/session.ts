@@ -116,7 +116,7 @@ export class SpdySession {
   ping(): number {
     const id = this.#nextPingId;
     this.#nextPingId += 2;
-    // Start over before the id leaves 32 bits; by then nobody waits for the first.
+    // Start over before the id leaves 32 bits; by then the first have been answered.
     if (this.#nextPingId > MAX_STREAM_ID) this.#nextPingId = this.#role === "client" ? 1 : 2;
     this.#sendControl({ type: "PING", id });
     return id;

@@ -26,7 +26,7 @@ export interface WebSocketFrameHandler {
   onMessage(part: Uint8Array, isFirst: boolean, isLast: boolean, isText: boolean): void;
   onPing(payload: Uint8Array): void;
   onPong(payload: Uint8Array): void;
-  /** The peer's last word; whatever it sends afterwards is ignored. `code` is 1005 when the frame had no body. */
+  /** The peer's Close; later bytes are ignored. `code` is 1005 when the frame had no body. */
   onClose(code: number, reason: string): void;
 }
 

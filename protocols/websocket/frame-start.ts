@@ -23,7 +23,7 @@ export function checkFrameStart(
   expectsMask: boolean,
   isInMessage: boolean,
 ): void {
-  // No extension is ever negotiated, so nobody gave these bits a meaning (RFC 6455 section 5.2).
+  // No extension is negotiated, so these bits have no meaning (RFC 6455 section 5.2).
   if ((first & RSV_BITS) !== 0) throw malformed("a reserved bit is set");
 
   const opcode = first & OPCODE_BITS;

@@ -20,7 +20,7 @@ export interface WebhookClientOptions {
   readonly timeoutMs: number;
 }
 
-/** Something that is asked by POSTing JSON. Throws ConfigurationError for a kubeconfig, or a file of it, that can not be read or used. */
+/** A service queried by POSTing JSON. Throws ConfigurationError for a kubeconfig, or a file of it, that is unreadable or invalid. */
 export async function webhookClient(
   target: WebhookTarget,
   { defaultPath, timeoutMs }: WebhookClientOptions,

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 const LOCAL_NAME = /^[^.]+$|\.localhost$|\.svc$|\.svc\.cluster\.local$/;
 
 /**
- * Whether a request's Host names the listener and not a site of somebody else's. A page whose name was pointed at this address (DNS
+ * Whether a request's Host names the listener and not a foreign site. A page whose name was pointed at this address (DNS
  * rebinding) reads what the browser of an operator may read, and shows its own name here. Absent: no browser sent it.
  */
 export function isAllowedHost(host: string | undefined, allowed: readonly string[] = []): boolean {

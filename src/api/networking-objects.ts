@@ -81,7 +81,7 @@ export interface IngressClass extends Extensible {
 }
 
 export interface IngressClassSpec extends Extensible {
-  /** `example.com/controller`: who serves the class. */
+  /** `example.com/controller`: the controller that serves the class. */
   readonly controller?: string;
   readonly parameters?: Extensible & {
     readonly apiGroup?: string;

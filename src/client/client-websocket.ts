@@ -87,7 +87,7 @@ export class ClientWebSocket {
     });
   }
 
-  /** Starts reading; nothing is delivered before. `reusesReads`: nobody keeps a view of a message's part. */
+  /** Starts reading; nothing is delivered before. `reusesReads`: no consumer keeps a view of a message's part. */
   start(reusesReads = false): void {
     const socket = this.#socket;
     socket.on("data", (chunk: Buffer) => {

@@ -178,7 +178,7 @@ export class CommandRun {
     this.#awaitClose();
   }
 
-  /** A status is a server's last word; one that then does not close is not waited for for ever. */
+  /** A status is final; a server that does not close after it is not waited for indefinitely. */
   #awaitClose(): void {
     clearTimeout(this.#closeTimer);
     this.#closeTimer = setTimeout(() => {

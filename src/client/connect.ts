@@ -53,7 +53,7 @@ export interface UpgradedConnection {
   /** What the server chose; "" where it named none. */
   readonly protocol: string;
   readonly responseHeaders: HeaderList;
-  /** The socket outlives its connections, and watches them itself: nobody else need give it up for its silence. */
+  /** The socket outlives its connections, and watches them itself: silence is no reason to close it. */
   readonly isResumable?: boolean;
 }
 

@@ -166,7 +166,7 @@ function dialRequest(
   };
 }
 
-/** client-go takes an answer without a protocol for v1, whose failures nobody hears of. */
+/** client-go takes a response without a protocol for v1, which loses failures. */
 function versionOf(
   { protocol, socket }: UpgradedConnection,
   offered: readonly RemoteCommandVersion[],

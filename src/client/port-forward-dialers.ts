@@ -44,7 +44,7 @@ export class TunnelDialer extends PathDialer implements PortForwardDialer {
   async dial(signal?: AbortSignal): Promise<PortForwardConnection> {
     const connection = await this.upgrade("websocket", tunnelSubprotocolOf(PORT_FORWARD_PROTOCOL), signal);
     const tunnel = new TunnelSocket(connection, this.times);
-    // Whether anybody is there, a resumable connection watches itself.
+    // A resumable connection checks its peer itself.
     const deadlineMs = connection.isResumable ? Number.POSITIVE_INFINITY : this.times.deadlineMs;
     return new PortForwardConnection(tunnel, Buffer.alloc(0), "websocket", { ...this.times, deadlineMs });
   }

@@ -9,7 +9,7 @@ export interface TargetOptions {
   /** `https://host:port`, with a path where the server is mounted below one. */
   readonly url: string | URL;
   /**
-   * How the server is trusted and who we are to it; PEM texts. Ignored for `http:`. A function is asked before each
+   * Trust in the server and the client's identity; PEM texts. Ignored for `http:`. A function is asked before each
    * connection, after `headers`, and gives another object when certificates were replaced.
    */
   readonly tls?: UpstreamTlsOptions | (() => UpstreamTlsOptions | undefined) | undefined;

@@ -31,7 +31,7 @@ export class WebSocketCommandLink implements CommandLink {
   ) {
     this.#handler = handler;
     this.#hasClose = specOf(version).hasClose;
-    // A server's 255 means nothing to a client: it is a channel that nobody knows.
+    // A server's 255 means nothing to a client: it is an unknown channel.
     this.#demux = new ChannelDemux(
       { isBase64: false, hasClose: false },
       {

@@ -21,7 +21,7 @@ export interface ClusterStoreOptions {
   readonly onListenerError?: (error: unknown, change: ClusterChange) => void;
 }
 
-/** What becomes of an object that was given, if nobody else changes it until it is put in. */
+/** The stored form of an object, if it is not changed before it is put in. */
 interface PreparedObject {
   readonly given: KubernetesObject;
   /** What it was compared with. */
@@ -222,7 +222,7 @@ export class ClusterStore implements Cluster {
     return object;
   }
 
-  /** The new state stands before anybody hears of it. What one listener makes of a change ends neither its source nor the others. */
+  /** The new state is visible before listeners run. A failing listener affects neither the source nor other listeners. */
   #announce(changes: readonly ClusterChange[]): void {
     for (const change of changes) this.#changes.push(change);
     const surplus = this.#changes.length - this.#maxRememberedChanges;

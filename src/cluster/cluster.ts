@@ -1,7 +1,7 @@
 import type { Namespace, Node, ObjectChange, ObjectKind, ObjectOfKind, Pod } from "../api/objects.ts";
 import type { RbacObject } from "../api/rbac-objects.ts";
 
-/** What is where. Answers come from memory; nothing here waits. */
+/** Cluster state. Answers come from memory; nothing here waits. */
 export interface Cluster {
   /** The namespace of a kind that has none is "". */
   get<Kind extends ObjectKind>(kind: Kind, namespace: string, name: string): ObjectOfKind<Kind> | undefined;

@@ -45,7 +45,7 @@ export class KindTable<Object extends KubernetesObject = KubernetesObject> {
   }
 }
 
-/** Orders are made when somebody asks, and names are sorted only after one came or went. */
+/** Orders are computed on demand, and names are sorted only after one came or went. */
 class NamespaceTable<Object extends KubernetesObject> {
   readonly objects = new Map<string, Object>();
   #names: readonly string[] | undefined;

@@ -1,4 +1,4 @@
-// A thread that reads manifest files, once: `read-in-thread.ts` is who starts it.
+// A thread that reads manifest files, once: `read-in-thread.ts` starts it.
 import { parentPort, workerData } from "node:worker_threads";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { FeatureGates } from "../config/feature-gates.ts";

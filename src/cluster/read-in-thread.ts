@@ -35,7 +35,7 @@ export function readInThread(
     const objects: KubernetesObject[] = [];
     const end = (): void => void worker.terminate();
     worker.on("error", reject);
-    // Nothing to anybody who has heard the end already.
+    // No effect after the end.
     worker.on("exit", () => reject(new Error("the thread that read has ended")));
     worker.on("message", (answer: ThreadAnswer) => {
       if ("objects" in answer) {

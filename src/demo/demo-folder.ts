@@ -9,7 +9,7 @@ export interface DemoFiles {
   readonly serverCertificate: SelfSignedCertificate;
   /** The nodes' certificate, which the gateway trusts. */
   readonly nodeCertificate: SelfSignedCertificate;
-  /** How the gateway identifies itself to the nodes: they run commands for nobody else. */
+  /** How the gateway identifies itself to the nodes: they run commands for the gateway only. */
   readonly kubeletClientCertificate: SelfSignedCertificate;
   readonly token: string;
   readonly manifests: string;
@@ -85,7 +85,7 @@ export class DemoFolder {
     await this.#write("kubeconfig", kubeconfigText(apiServerUrl, authority, token));
   }
 
-  /** Leaves nothing of ours behind, and everything that somebody else has put there meanwhile. */
+  /** Removes the demo's own files, and keeps files of others. */
   async remove(): Promise<void> {
     for (const file of this.#written) await rm(file, { force: true });
     if (this.#isOurs) await rmdir(this.path).catch(ignoreOthersFiles);

@@ -10,7 +10,7 @@ export interface CommandTransport {
   readonly socket: Duplex;
   sendOutput(stream: OutputStream, part: Uint8Array): void;
   endOutput(stream: OutputStream): void;
-  /** Sends the last word after all output, then ends the connection so that the client gets everything. */
+  /** Sends the status after all output, then ends the connection so that the client gets everything. */
   finish(exit: CommandExit): void;
   /** Ends the connection at once. */
   abort(): void;

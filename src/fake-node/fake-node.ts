@@ -23,7 +23,7 @@ export interface FakeNodeOptions {
   /** As if a hop in front let nothing pass but WebSocket v5 and the tunnel. Default false. */
   readonly refusesOtherProtocols?: boolean;
   readonly pods: readonly FakePod[];
-  /** Default 127.0.0.1. The node runs commands on this machine for whoever may connect. */
+  /** Default 127.0.0.1. The node runs commands on this machine for every client that can connect. */
   readonly address?: string;
   /** Default 0: any free port. */
   readonly port?: number;

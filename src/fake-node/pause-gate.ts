@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 
-/** Keeps a connection unread for as long as anybody holds it: the only backpressure that SPDY and WebSocket have. */
+/** Keeps a connection unread while it is held: the only backpressure that SPDY and WebSocket have. */
 export class PauseGate {
   readonly #socket: Duplex;
   readonly #holders = new Set<unknown>();

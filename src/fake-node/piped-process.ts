@@ -71,7 +71,7 @@ export class PipedProcess implements CommandProcess {
     this.#child.stderr?.resume();
   }
 
-  /** containerd 2.1 kills an exec whose client is gone (1.6 and 1.7 let it run with nobody to talk to). */
+  /** containerd 2.1 kills an exec whose client is gone (1.6 and 1.7 let it run without a client). */
   hangUp(): void {
     this.#child.stdin?.end();
     signalGroup(this.#child, "SIGKILL");

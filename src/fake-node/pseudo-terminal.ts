@@ -32,7 +32,7 @@ const openMasters = new Set<number>();
  * and with it the output that a slow client has not taken yet; it also hides the backpressure of writes.
  */
 export function openPseudoTerminal(columns: number, rows: number): PseudoTerminal {
-  // Loaded only when somebody wants a terminal: the binary does not exist for every platform.
+  // Loaded for the first terminal: the binary does not exist for every platform.
   native ??= loadNative();
   const { resize } = native;
   const { master, slave, pty: slavePath } = native.open(columns, rows);
@@ -72,7 +72,7 @@ function* readAvailable(master: number): Generator<Uint8Array> {
     try {
       length = readSync(master, piece);
     } catch {
-      // EAGAIN: nothing is left. EIO: nobody has the terminal any more.
+      // EAGAIN: nothing is left. EIO: the terminal has no user any more.
       return;
     }
     if (length === 0) return;
@@ -84,7 +84,7 @@ function* readAvailable(master: number): Generator<Uint8Array> {
 type Stdio = (StdioNull | StdioPipe | number)[];
 
 /**
- * Starts a process that does not inherit any open terminal's master: whoever holds one keeps the terminal alive, and
+ * Starts a process that does not inherit any open terminal's master: a process that holds one keeps the terminal alive, and
  * could read it. Node cannot mark them close-on-exec, so the process finds /dev/null in their places.
  */
 export function spawnWithoutTerminals<Child>(stdio: Stdio, start: (stdio: Stdio) => Child): Child {

@@ -12,7 +12,7 @@ const EARLIER_MS = 3600 * 1000;
 
 /**
  * A new certificate, P-256 or RSA of 2048 bits, that is its own authority, for a server on 127.0.0.1, localhost and `names` (host names or
- * addresses), and as a client's. `commonName` is who a client with it is.
+ * addresses), and as a client's. `commonName` is the client's user name.
  */
 export async function createSelfSignedCertificate(
   names: readonly string[] = [],

@@ -41,7 +41,7 @@ export class CertificateTable {
   readonly #byName = new Map<string, NamedCertificates>();
 
   /**
-   * In order of precedence: whoever names a host first has it, and only the same namespace can add a certificate with another kind of key: its
+   * In order of precedence: the first to name a host owns it, and only the same namespace can add a certificate with another kind of key: its
    * clients would be others' otherwise.
    */
   add(

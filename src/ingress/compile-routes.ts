@@ -34,7 +34,7 @@ export interface CompiledRoutes {
 
 /**
  * The Ingresses that are served, oldest first (then by namespace and name). Those that are being deleted, or whose namespace
- * is, are gone at once: whoever takes over their hosts must not wait for the last finalizer.
+ * is, are gone at once: the next owner of their hosts must not wait for the last finalizer.
  */
 export function servedIngresses(
   ingresses: readonly Ingress[],
@@ -55,7 +55,7 @@ export function servedIngresses(
     .toSorted(byPrecedence);
 }
 
-/** Compiles routes a slice at a time: whoever calls `next` may serve requests in between. Returns when all is compiled. */
+/** Compiles routes in slices: the caller of `next` may serve requests in between. Returns when all is compiled. */
 export function* compileRoutes(
   ingresses: readonly Ingress[],
   hostOwnership: HostOwnership,

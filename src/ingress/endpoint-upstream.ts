@@ -29,7 +29,7 @@ export class EndpointUpstream {
     return this.#http2;
   }
 
-  /** What a dial to this endpoint ended with. Anything but a failed handshake is nobody's fault here. */
+  /** What a dial to this endpoint ended with. Anything but a failed handshake is ignored here. */
   dialFailed(error: unknown): void {
     if (!(error instanceof UpstreamError && error.code === "dial-failed" && error.hasConnected)) return;
     const nowMs = performance.now();

@@ -11,7 +11,7 @@ import { RouteTable } from "./route-table.ts";
 /** Several changes at once (an apply, a relist) are compiled once; short enough to feel immediate. */
 export const RELOAD_DELAY_MS = 20;
 
-/** What is in force, for whoever publishes it. */
+/** The state in force, for publishers. */
 export interface ActiveRoutes {
   readonly ingresses: readonly Ingress[];
   readonly problems: readonly (Omit<RouteProblem, "reason"> & { readonly reason: string })[];

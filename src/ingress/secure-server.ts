@@ -70,7 +70,7 @@ function nameReader(): (seen: Buffer, newest: Buffer) => ClientHello | undefined
     seen.byteLength > MAX_CLIENT_HELLO_BYTES ? { serverName: undefined } : reader.push(newest);
 }
 
-/** Servers as they are needed, one for each list of certificates, for as long as those are held by somebody else. */
+/** Servers as they are needed, one for each list of certificates, for as long as those are held elsewhere. */
 class ServersByCertificates {
   readonly #create: (certificates: readonly CertificateAndKey[]) => TlsServer;
   readonly #root: ServerNode = { longer: new WeakMap() };
@@ -93,6 +93,6 @@ class ServersByCertificates {
 
 interface ServerNode {
   server?: TlsServer;
-  /** Lists that go on with another certificate. */
+  /** Lists that continue with another certificate. */
   readonly longer: WeakMap<CertificateAndKey, ServerNode>;
 }

@@ -32,7 +32,7 @@ export interface TlsFailure {
   readonly cause: string;
 }
 
-/** One port of a Service, under one idea of whom to trust. */
+/** One port of a Service, with one trust configuration. */
 interface ServicePort {
   readonly port: number | string;
   readonly trust: BackendTrust | undefined;

@@ -2,7 +2,7 @@ import type { EndpointSlice, Service } from "../api/service-objects.ts";
 
 /** Where one port of a Service can be reached, and how. */
 export interface ServiceEndpoints {
-  /** host:port pairs, distinct; empty: nobody is ready. */
+  /** host:port pairs, distinct; empty: no endpoint is ready. */
   readonly addresses: readonly EndpointAddress[];
   /** The Service's appProtocol, such as `kubernetes.io/h2c` or `kubernetes.io/ws`. */
   readonly appProtocol: string | undefined;
@@ -26,7 +26,7 @@ export function endpointsOf(
   wanted: number | string,
 ): ServiceEndpoints | EndpointProblem {
   if (service === undefined) return "no-service";
-  // A name that anybody could point at anything, the metadata service included.
+  // An external name can resolve to anything, the metadata service included.
   if (service.spec?.type === "ExternalName") return "external-name";
   const port = service.spec?.ports?.find(({ name, port: number }) =>
     typeof wanted === "number" ? number === wanted : name === wanted,

@@ -43,7 +43,7 @@ export class StatusPublisher {
       if (object.kind === "Ingress" && (type === "DELETED" || !this.#isPublished(object))) {
         this.#revoked.delete(keyOf(object));
       }
-      // Somebody took our address away, or the object came back without it.
+      // Another writer removed the address, or the object came back without it.
       if (object.kind === "Ingress" && type !== "DELETED" && this.#served.has(keyOf(object)))
         this.#publish(keyOf(object));
     });

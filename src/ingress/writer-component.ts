@@ -61,7 +61,7 @@ function writerTo(
       recorder.record({ involved: ingress, type: "Warning", reason, message }),
     start: (listener) => {
       onMayWrite = listener;
-      // Who does not know the cluster yet promises nothing and takes nothing back.
+      // Before the cluster is listed, nothing is published or withdrawn.
       void known.then(() => {
         isKnown = true;
         if (election === undefined) onMayWrite();

@@ -1,7 +1,7 @@
 import type { HeaderList } from "../http/header-list.ts";
 import type { HttpUpstream } from "../http/http-upstream.ts";
 
-/** The real API server, and who the gateway is there. */
+/** The real API server, and the gateway's identity there. */
 export interface ApiServerUpstream {
   /** Of the moment: certificates may be replaced while we run. */
   readonly upstream: HttpUpstream;
@@ -10,7 +10,7 @@ export interface ApiServerUpstream {
   /** Our own credentials besides a client certificate, for requests in another's name. */
   readonly ownCredentials?: { headers(): Promise<HeaderList>; forget(): void } | undefined;
   /**
-   * The gateway has a client certificate there. Then it must say for whom it speaks, by impersonation: otherwise every
+   * The gateway has a client certificate there. Then it must impersonate the caller: otherwise every
    * caller would act with the gateway's own rights.
    */
   readonly impersonates: boolean;

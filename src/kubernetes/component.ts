@@ -33,7 +33,7 @@ export interface BuiltCluster {
   readonly readinessChecks: Readonly<Record<string, HealthCheck>>;
   /** Where the live API is: no node may be there. */
   readonly apiEndpoint: { readonly host: string; readonly port: number } | undefined;
-  /** The live API as the server for everything that is not ours; undefined where manifests tell what is where. */
+  /** The live API as the server for all other requests; undefined if manifests hold the cluster state. */
   readonly apiServer: (ApiServerUpstream & { close(): void }) | undefined;
   /** Where what is written belongs; undefined where that is the store. */
   readonly live:
@@ -56,7 +56,7 @@ export interface BuiltCluster {
   stop(): Promise<void>;
 }
 
-/** What is where: from manifests, or from a live API. Throws ConfigurationError for files that are wrong. */
+/** Cluster state from manifests or a live API. Throws ConfigurationError for invalid files. */
 export async function buildCluster(
   configuration: GatewayConfiguration,
   metrics: Metrics,
@@ -92,7 +92,7 @@ export async function buildCluster(
 }
 
 /**
- * What is where, for one look: all manifests, or of a live API only what is asked for. Throws ConfigurationError for files that are
+ * A snapshot of the cluster state: all manifests, or the requested objects of a live API. Throws ConfigurationError for files that are
  * wrong, StatusError when the API cannot be asked.
  */
 export async function snapshotCluster(
@@ -184,7 +184,7 @@ function isPublished(feature: string, gates: FeatureGates): boolean {
   return gates.isEnabled("NodeDeclaredFeatures") && !isOff;
 }
 
-/** Of what nobody reads nothing is watched. */
+/** Kinds without a reader are not watched. */
 function kindsFor({ authorization, listeners }: GatewayConfiguration): ObjectKind[] {
   const usesRbac =
     authorization.modes.includes("RBAC") || listeners.kubelet?.authorization?.modes.includes("RBAC") === true;

@@ -23,7 +23,7 @@ interface Written {
 
 /**
  * Writes Events about containers. The same thing again counts up the Event that is there; a pod about which there is too much to say is
- * heard once in five minutes. Nothing waits: what can not be written is lost.
+ * heard once in five minutes. Nothing waits: Events that cannot be written are lost.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;

@@ -125,7 +125,7 @@ export class FeaturePublisher {
     this.#check(cluster.getNode(name));
   }
 
-  /** False: somebody else has written meanwhile. Rejects as the client does. */
+  /** False: another writer came first. Rejects as the client does. */
   async #write({ metadata }: Node, { declared, published }: Lists, signal?: AbortSignal): Promise<boolean> {
     const { name, resourceVersion } = metadata;
     const annotation = published.length === 0 ? null : published.join(",");

@@ -52,7 +52,7 @@ export interface ExecPlugin {
   readonly provideClusterInfo: boolean;
   /** Whether it gets our standard input, where that is a terminal. */
   readonly interactiveMode: (typeof INTERACTIVE_MODES)[number];
-  /** How to install it, for the person who has not. */
+  /** How to install it. */
   readonly installHint: string | undefined;
 }
 

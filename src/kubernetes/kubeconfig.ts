@@ -11,7 +11,7 @@ import { type AskPlugin, pluginOf } from "./plugin-credentials.ts";
 /** Files are read again after this long, as client-go does: tokens are replaced on disk while we run. */
 export const CREDENTIALS_REUSE_MS = 60_000;
 
-/** One API server, and who we are to it. */
+/** One API server, and the client's identity there. */
 export interface Kubeconfig {
   /** `https://host:port`, perhaps with a path, without a slash at its end. */
   readonly server: string;

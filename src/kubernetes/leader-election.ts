@@ -168,7 +168,7 @@ export class LeaderElection {
     return this.#ask({ method: "POST", path: collectionPath("Lease", namespace), body });
   }
 
-  /** With the version that was read: of two who find it free one gets it. */
+  /** With the version that was read: of two candidates one succeeds. */
   #put(lease: Lease, spec: LeaseSpec): Promise<unknown> {
     const { namespace, name } = this.#options;
     const body = { contentType: "application/json", json: { ...lease, spec } };

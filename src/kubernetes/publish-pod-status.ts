@@ -5,7 +5,7 @@ import { objectPath } from "./live-resources.ts";
 const JUDGED_CONDITIONS = ["Ready", "ContainersReady"];
 
 /**
- * Writes who has started, who is ready and the conditions that follow to a live pod, as a kubelet does: a strategic merge patch
+ * Writes `started`, `ready` and the resulting conditions to a live pod, as a kubelet does: a strategic merge patch
  * of the status that names the uid, so that a pod which was made again keeps its own. What we do not know of its containers stays.
  * Rejects as ApiClient does.
  */

@@ -22,7 +22,7 @@ export interface ReadThroughOptions {
   readonly maxReadsAtOnce?: number;
 }
 
-/** One read for all who miss the same object, and none for a while after the API has said that there is none. */
+/** One read for all callers that miss the same object, and none for a while after the API has said that there is none. */
 export class ReadThrough {
   readonly #options: ReadThroughOptions;
   readonly #nowMs: () => number;

@@ -26,7 +26,7 @@ export interface SharedEventRecorderOptions {
 
 /**
  * Writes core/v1 Events that several replicas could write. The same thing said of the same object is one Event, whichever replica says it, by a name made of both; said
- * again it counts up. Nobody waits for Events, and what cannot be written is lost.
+ * again it counts up. Events are written asynchronously; those that cannot be written are lost.
  */
 export class SharedEventRecorder {
   readonly #options: SharedEventRecorderOptions;

@@ -176,7 +176,7 @@ export class LoadSession {
     if (back > 1_024) this.#dueTimes = this.#dueTimes.slice(back);
   }
 
-  /** A protocol that cannot say that input is over needs somebody who ends the session. */
+  /** A protocol that cannot close stdin needs the client to end the session. */
   #cutWhenAllIsBack(): void {
     const { direction } = this.#plan;
     if (!this.#isInputOver || canEndInput(this.#plan)) return;

@@ -5,7 +5,7 @@ const SESSION_STRIDE = 7_919;
 const pools = new Map<number, Buffer>();
 
 /**
- * Bytes that anybody with the seed can make again, from any offset, at the cost of a copy: a pool of pseudo-random bytes
+ * Bytes that are reproducible from the seed, from any offset, at the cost of a copy: a pool of pseudo-random bytes
  * repeated, which each session enters elsewhere. Lost, doubled, reordered and changed bytes all show, and another session's.
  */
 export class SeededStream {

@@ -1,4 +1,4 @@
-/** Something that nobody may want any more before it is done. */
+/** The cancellation of an operation. */
 export interface Cancellable {
   cancel(): void;
 }

@@ -14,7 +14,7 @@ export type ServerKind =
 /** For each of the up to four connections. */
 const ATTEMPT_TIMEOUT_MS = 1_000;
 
-/** Tries TCP, TLS, HTTP/2 with prior knowledge and HTTP/1.1 one after the other. For people who ask why a probe fails, not for workers. */
+/** Tries TCP, TLS, HTTP/2 with prior knowledge and HTTP/1.1 one after the other. For diagnosis by people, not for workers. */
 export async function identifyServer(host: string, port: number): Promise<ServerKind> {
   try {
     await attempt(async (deadline) => (await openSocket({ host, port }, deadline)).destroy());

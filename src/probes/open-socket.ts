@@ -4,7 +4,7 @@ import type { WireFacts } from "./probe-result.ts";
 import { ProbeSocket, type SocketTarget } from "./probe-socket.ts";
 
 /**
- * A connected socket that belongs to the caller, who is to `hear` it before anything else can happen. Rejects with ExchangeError, or
+ * A connected socket owned by the caller, which must `hear` it synchronously. Rejects with ExchangeError, or
  * with DeadlineError; nothing stays open then.
  */
 export function openSocket(target: SocketTarget, deadline: ProbeDeadline): Promise<ProbeSocket> {

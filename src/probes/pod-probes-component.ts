@@ -94,7 +94,7 @@ export function probePods(
   };
 }
 
-/** Conditions of the pod, and of its addresses in EndpointSlices: what decides who gets traffic. */
+/** Conditions of the pod, and of its addresses in EndpointSlices: they decide which pods get traffic. */
 export function publishToStore(store: ClusterStore, pod: Pod, status: PodStatus): void {
   const { resourceVersion: _, ...metadata } = pod.metadata;
   const { namespace = "" } = metadata;

@@ -1,6 +1,6 @@
 import type { Cancellation } from "./cancellation-for.ts";
 
-/** Why a probe's time is over: its own limit, or nobody wants the answer any more. */
+/** Why a probe's time is over: its own limit, or cancellation. */
 export type DeadlineReason = "deadline" | "cancelled";
 
 /** Node takes a longer time for none at all. */
@@ -26,7 +26,7 @@ export class ProbeDeadline {
     cancellation?.add(this);
   }
 
-  /** Nobody wants the answer any more. */
+  /** Cancels the probe. */
   cancel(): void {
     this.#finish("cancelled");
   }

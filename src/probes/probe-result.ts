@@ -10,7 +10,7 @@ export interface ProbeResult {
   readonly wire: WireFacts;
 }
 
-/** What was seen on the wire, for people who ask why. Never part of a verdict. */
+/** What was seen on the wire, for diagnosis. Never part of a result. */
 export interface WireFacts {
   /** The protocol that was really spoken, once it was known. */
   protocol?: "tcp" | "http/1.1" | "h2c" | "h2";
@@ -18,7 +18,7 @@ export interface WireFacts {
   status?: number;
   /** The gRPC status code's name. */
   grpcStatus?: string;
-  /** The server's certificate, which nobody verifies: its subject, and until when it is valid. */
+  /** The server's unverified certificate: subject and expiry. */
   certificate?: string;
   /** Hosts and ports of the redirects that were followed. */
   redirects?: string[];

@@ -13,7 +13,7 @@ export interface SocketTarget {
   readonly alpn?: readonly string[] | undefined;
 }
 
-/** Who is told what happens to a socket: first who opens it, then who speaks on it. */
+/** The listener of a socket's events: first its opener, then its protocol. */
 export interface SocketHearer {
   /** Connected, in TLS with a handshake. */
   onOpen(): void;
@@ -42,7 +42,7 @@ const NOBODY: SocketHearer = { onOpen: ignore, onData: ignore, onEnd: ignore, on
 
 /**
  * One connection of a probe, plain or TLS; never through a proxy: Node knows none. Listeners of Node's socket are set once and stay,
- * whoever is told: setting and taking them away costs as much as all that a probe says.
+ * the current listener: adding and removing them costs as much as all that a probe says.
  */
 export class ProbeSocket {
   readonly #socket: Socket;
@@ -103,7 +103,7 @@ export class ProbeSocket {
     this.#socket.unref();
   }
 
-  /** Closes it; nobody is told any more. */
+  /** Closes it; no further events. */
   destroy(): void {
     this.#hearer = NOBODY;
     this.#socket.destroy();
@@ -111,7 +111,7 @@ export class ProbeSocket {
 
   readonly #onEnd = (): void => this.#hearer.onEnd();
 
-  /** An exception of who is told: that probe ends, and no other. */
+  /** An exception in the listener: that probe ends, and no other. */
   readonly #failed = (error: unknown): void => {
     const hearer = this.#hearer;
     this.destroy();

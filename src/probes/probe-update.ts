@@ -23,7 +23,7 @@ export function keyOfFinding(finding: ProbeUpdate): string {
     : `${finding.kind}/${finding.name}`;
 }
 
-/** Whether it is to be kept: nobody needs to be told of who is gone or alive, as everybody is until shown otherwise. */
+/** Whether to keep it: upstreams that are gone or alive need no entry, because alive is the default. */
 export function isLasting(finding: ProbeUpdate): boolean {
   return finding.kind === "pod" ? finding.status !== undefined : !finding.isHealthy;
 }

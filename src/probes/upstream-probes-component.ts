@@ -63,7 +63,7 @@ export function probeNodes(
   const unsubscribe = store.subscribe(({ type, object }) => {
     if (object.kind !== "Node") return;
     refresh();
-    // Nobody probes it any more, and nobody is to believe that it is dead when it comes again.
+    // It is no longer probed, and counts as alive when it comes back.
     if (type === "DELETED")
       share?.([{ kind: "node", name: object.metadata.name, isHealthy: true, reason: "" }]);
   });
@@ -118,7 +118,7 @@ function run(
       timeoutMs,
       signal,
       userAgentVersion: CLAIMED_KUBERNETES_MINOR,
-      // Whoever writes a configuration file asks for what it says.
+      // The configuration file requests these probes explicitly.
       gates: { H2CContainerProbe: true, GRPCContainerProbeTLS: true },
     },
   );

@@ -16,7 +16,18 @@ const MAX_COMMENT_CHARACTERS = 200;
 const citation = /RFC ?\d|KEP-\d|CVE-\d|§|\bsection\b|#\d{3,}|https?:|docs\/|\w\.(?:go|proto|md)\b/;
 
 /** Rooms whose comments still have such words, and rooms that have longer comments. Both lists only shrink. */
-const UNEDITED: readonly string[] = ["protocols", "src"];
+const UNEDITED: readonly string[] = [
+  "src/app",
+  "src/cli",
+  "src/config",
+  "src/http",
+  "src/legs",
+  "src/listeners",
+  "src/net",
+  "src/nodes",
+  "src/observability",
+  "src/sessions",
+];
 const LONG_WINDED: readonly string[] = ["protocols", "src"];
 
 const sources = [...typeScriptFilesIn("protocols"), ...typeScriptFilesIn("src")];

@@ -34,7 +34,7 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** What is known of a request before anybody is asked who sent it. */
+/** What is known of a request before authentication. */
 export interface AuditedRequest {
   /** Path and query as they came. */
   readonly requestUri: string;

@@ -15,11 +15,11 @@ export interface AuditBackend {
 export interface AuditLogOptions {
   readonly policy: AuditPolicyDocument;
   readonly backends: readonly AuditBackend[];
-  /** What a request meets whose event can not be kept: `refuse` it with 503, or `continue`; then the loss is only counted. */
+  /** The effect on a request whose event cannot be stored: `refuse` it with 503, or `continue` and count the loss. */
   readonly onFailure: "refuse" | "continue";
 }
 
-/** Where events go, and what happens when they can not. */
+/** Where events go, and the effect of a failure. */
 export class AuditLog {
   readonly #options: AuditLogOptions;
 
@@ -33,7 +33,7 @@ export class AuditLog {
 
   /**
    * Before a request goes on: stores its event, if there is one for this stage, in every backend. Throws StatusError 503 when one of
-   * them can not and the configuration says `refuse`.
+   * them cannot and the configuration says `refuse`.
    */
   async admit(event: AuditEvent | undefined): Promise<void> {
     const line = event && writeEvent(event);

@@ -8,7 +8,7 @@ export interface AuditDecision {
   readonly omitStages: readonly string[];
 }
 
-/** Without a policy file: who did what to which object, for everything. */
+/** Without a policy file: metadata of every request. */
 export const METADATA_OF_EVERYTHING: AuditPolicyDocument = {
   rules: [
     {

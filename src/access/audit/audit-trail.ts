@@ -44,7 +44,7 @@ export class AuditTrail {
     this.#attributesOf = attributesOf;
   }
 
-  /** It is known who asks. Throws StatusError 503 when that can not be recorded and must be. */
+  /** The user is known. Throws StatusError 503 if that cannot be recorded but must be. */
   async received(user: UserInfo): Promise<void> {
     this.#decide(user);
     if (this.#decision?.level === "None") return;
@@ -91,14 +91,14 @@ export class AuditTrail {
   complete(response: Partial<Status>): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    // Health and version are answered without asking who it is, and what passes to an API server is recorded there.
+    // Health and version need no user; forwarded requests are recorded by the API server.
     if (this.#decision === undefined && (response.code ?? 0) < 400) return;
     if (this.#response === undefined) this.started(response);
     if (response.kind === "Status") this.#responseObject ??= response;
     this.#record("ResponseComplete");
   }
 
-  /** The same authorizer, whose last word on this request is written down. */
+  /** The same authorizer; its final decision on this request is recorded. */
   watching(authorizer: Authorizer): Pick<Authorizer, "authorize"> {
     return {
       authorize: async (attributes) => {
@@ -116,7 +116,7 @@ export class AuditTrail {
   }
 
   #record(stage: AuditStage): void {
-    // Nobody was known: the refusal is recorded all the same.
+    // Unauthenticated: the refusal is recorded as well.
     if (this.#decision === undefined) this.#decide(NOBODY);
     const event = this.#event(stage);
     if (event !== undefined) this.#log.record(event);

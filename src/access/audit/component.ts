@@ -10,14 +10,14 @@ import { METADATA_OF_EVERYTHING } from "./audit-policy.ts";
 import { DeliveryThrottle } from "./delivery-throttle.ts";
 import { EventQueue, type EventQueueOptions, EventsRefused } from "./event-queue.ts";
 
-/** Events that wait for a file that can not be written. Each is about 1 KiB. */
+/** Events that wait for a file that cannot be written. Each is about 1 KiB. */
 const MAX_QUEUED_FOR_FILE = 10_000;
 /** Of the events that wait for one backend, however few they are: an event with objects may be over 100 KiB. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 /** kube-apiserver's --audit-webhook-truncate-max-batch-size. */
 const MAX_BATCH_CHARACTERS = 10 * 1024 * 1024;
 const MAX_FILE_BATCH = 1_000;
-/** Where nobody waits for the write, events of this long are written together. */
+/** If no request waits for the write, events of this period are written together. */
 const FILE_WAIT_MS = 50;
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
@@ -28,7 +28,7 @@ export interface BuiltAudit {
   stop(): Promise<void>;
 }
 
-/** Throws ConfigurationError for a wrong policy file. A log that can not be written is a matter of `onFailure`, at every request. */
+/** Throws ConfigurationError for a wrong policy file. `onFailure` handles a log that cannot be written, at every request. */
 export async function buildAudit(
   audit: Audit,
   metrics: Metrics,

@@ -4,7 +4,7 @@ export interface DeliveryThrottleOptions {
   readonly burst: number;
 }
 
-/** A token bucket that is only looked at when somebody wants to deliver: it has no timer of its own. */
+/** A token bucket that is evaluated on each delivery: it has no timer of its own. */
 export class DeliveryThrottle {
   readonly #intervalMs: number;
   readonly #burst: number;

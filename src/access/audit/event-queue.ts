@@ -93,7 +93,7 @@ export class EventQueue {
     if (lost > 0) this.#options.onLost?.(lost);
   }
 
-  /** Nobody waits for events that came after his own. */
+  /** A caller does not wait for later events than its own. */
   #resolveWaiting(): void {
     const ready = this.#waiting.filter(({ upTo }) => upTo <= this.#delivered);
     this.#waiting = this.#waiting.filter(({ upTo }) => upTo > this.#delivered);

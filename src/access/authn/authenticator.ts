@@ -1,6 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 
-/** Who makes a request. Kubernetes' user.Info. */
+/** The user of a request. Kubernetes' user.Info. */
 export interface UserInfo {
   readonly name: string;
   readonly uid: string;
@@ -27,13 +27,13 @@ export interface CredentialsRequest {
 export interface Authenticator {
   /** The user, or undefined when the request shows no credentials that are known (the answer then is 401). Never throws for those. */
   authenticate(request: CredentialsRequest): Promise<UserInfo | undefined>;
-  /** Headers that say who a user is, besides those that everybody knows. Absent: none. */
+  /** Headers that identify a user, besides the well-known ones. Absent: none. */
   readonly identityHeaders?: IdentityHeaders | undefined;
 }
 
 /**
  * Why a credential was not taken. A closed list, for it is a metric label; nothing that a client sends is part of it.
- * `authority-unreachable`: who would know could not be asked.
+ * `authority-unreachable`: the authority could not be queried.
  */
 export const CREDENTIAL_FAULTS = [
   "certificate-unverified",
@@ -59,7 +59,7 @@ export type Attempt =
   | { readonly type: "none" }
   | { readonly type: "invalid"; readonly fault: CredentialFault };
 
-/** Names and beginnings of names of headers that say who a user is, in any case of letters. */
+/** Names and name prefixes of headers that identify a user, case-insensitive. */
 export interface IdentityHeaders {
   readonly names: readonly string[];
   readonly prefixes: readonly string[];
@@ -89,7 +89,7 @@ export const ANONYMOUS_USER = "system:anonymous";
 const SAID_GROUPS: readonly string[] = [AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP];
 
 /**
- * Every known user is in `system:authenticated`, last and once, as kube-apiserver adds it. A front proxy may pass on a user who is not
+ * Every known user is in `system:authenticated`, last and once, as kube-apiserver adds it. A front proxy may pass on a user that is not
  * authenticated: that one stays so.
  */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {

@@ -42,7 +42,7 @@ export class SubprotocolTokens implements RequestAuthenticator {
   }
 }
 
-/** A token that nobody knows is a wrong one, not an absent one. */
+/** An unknown token is invalid, not absent. */
 function knownOr(attempt: Attempt): Attempt {
   return attempt.type === "none" ? invalidCredential("token-unknown") : attempt;
 }

@@ -8,7 +8,7 @@ const MAX_PATH_CERTIFICATES = 8;
 
 /**
  * One bundle of authorities. A listener has several (users' and the front proxy's) and TLS verifies against all of them at
- * once, so who signed what must be asked again here: a user's certificate must never pass for the proxy's.
+ * once, so issuers are checked again here: a user's certificate must never pass for the proxy's.
  */
 export class CertificateAuthority {
   #authorities: readonly X509Certificate[];
@@ -16,7 +16,7 @@ export class CertificateAuthority {
 
   /**
    * `isSole`: the listener trusts no other bundle, so what OpenSSL verified came from this one. Throws when the text holds no
-   * certificate, or one that can not be read.
+   * certificate, or an unreadable one.
    */
   constructor(pem: string, isSole = false) {
     this.#authorities = parse(pem);

@@ -35,7 +35,7 @@ export interface BuiltAuthenticator {
 
 /**
  * The chain in kube-apiserver's order: front proxy, client certificate, bearer token, subprotocol token; anonymous last.
- * Throws ConfigurationError for files that can not be read or are wrong.
+ * Throws ConfigurationError for files that are unreadable or invalid.
  */
 export async function buildAuthenticator(
   { authentication, limits }: Pick<GatewayConfiguration, "authentication" | "limits">,

@@ -28,7 +28,7 @@ export function extraOf(
   return Object.fromEntries(extra);
 }
 
-/** Header names can not hold every character of a key; an ill-formed escape stands for itself, as in kube-apiserver. */
+/** Header names cannot hold every character of a key; an ill-formed escape is kept as it is, as in kube-apiserver. */
 function unescapeKey(key: string): string {
   try {
     return decodeURIComponent(key);

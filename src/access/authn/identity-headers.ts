@@ -11,7 +11,7 @@ const IDENTITY_HEADERS = ["authorization", "cookie", ...FRONT_PROXY.names];
 const IDENTITY_PREFIXES = ["impersonate-", ...FRONT_PROXY.prefixes];
 
 /**
- * The lines without any that say, or claim, who the user is. A token may come as a WebSocket subprotocol too, for
+ * The header lines without those that identify, or claim to identify, the user. A token may come as a WebSocket subprotocol too, for
  * browsers can set no headers; it does not travel on either.
  */
 export function withoutIdentity(headers: HeaderList): HeaderLine[] {

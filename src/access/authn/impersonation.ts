@@ -102,7 +102,7 @@ async function requireImpersonation(user: UserInfo, part: Wanted, authorizer: Au
 }
 
 /**
- * The groups named; for a service account without any, its own. Who is somebody is in system:authenticated besides, and who is
+ * The groups named; for a service account without any, its own. A named user is in system:authenticated as well, and the
  * system:anonymous in system:unauthenticated, unless either of them was named.
  */
 function groupsOf(name: string, named: readonly string[]): string[] {

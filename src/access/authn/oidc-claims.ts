@@ -7,7 +7,7 @@ export type ClaimOptions = Pick<
   "issuerUrl" | "usernameClaim" | "usernamePrefix" | "groupsClaim" | "groupsPrefix" | "requiredClaims"
 >;
 
-/** The user that verified claims speak of, as kube-apiserver makes it out of them; undefined when they do not say who, or not enough. */
+/** The user of verified claims, as in kube-apiserver; undefined if the claims do not identify one. */
 export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | undefined {
   const { usernameClaim, groupsClaim, groupsPrefix, requiredClaims } = options;
   const hasRequired = Object.entries(requiredClaims).every(
@@ -15,7 +15,7 @@ export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | 
   );
   const name = claimOf(claims, usernameClaim);
   if (!hasRequired || typeof name !== "string" || name === "") return undefined;
-  // An address that its owner has not confirmed may be anybody's. The string "false" confirms nothing, nor does null.
+  // An unconfirmed address may belong to another person. The string "false" confirms nothing, nor does null.
   if (
     usernameClaim === "email" &&
     ![undefined, true].includes(claimOf(claims, "email_verified") as undefined)

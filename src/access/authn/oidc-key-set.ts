@@ -6,10 +6,10 @@ export type GetJson = (url: string) => Promise<{ readonly status: number; readon
 /** Keys are fetched again at this age, and for an unknown key id at most this often. */
 export const KEY_SET_MAX_AGE_MS = 600_000;
 export const KEY_SET_COOLDOWN_MS = 30_000;
-/** After a failed discovery nobody is asked for this long: wrong tokens must not become a stream of requests. */
+/** The pause after a failed discovery: invalid tokens must not become a stream of requests. */
 export const DISCOVERY_COOLDOWN_MS = 5_000;
 
-/** The issuer could not be asked for its keys, or what it said can not be believed. */
+/** The issuer could not be queried for its keys, or its response was invalid. */
 export class IssuerUnreachable extends Error {
   override readonly name = "IssuerUnreachable";
 }

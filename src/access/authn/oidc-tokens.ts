@@ -23,7 +23,7 @@ export class OidcTokens implements TokenAuthenticator {
   async attemptToken(token: string): Promise<Attempt> {
     if (token.split(".").length !== 3) return NO_CREDENTIAL;
     try {
-      // Unverified: only to tell whose token it is, before anybody is asked for keys.
+      // Unverified: only to identify the issuer, before its keys are fetched.
       if (decodeJwt(token).iss !== this.#options.issuerUrl) return NO_CREDENTIAL;
     } catch {
       return invalidCredential("token-malformed");

@@ -13,7 +13,7 @@ import { extraOf } from "./extra-headers.ts";
 import { headerText } from "./header-text.ts";
 
 /**
- * kube-apiserver's --requestheader-*: a proxy says in headers who its user is. Only behind a certificate of the proxy's own
+ * kube-apiserver's --requestheader-*: a proxy names its user in headers. Only with a certificate of the proxy's own
  * authority, with a name that is allowed; from everybody else the headers mean nothing.
  */
 export class RequestHeaders implements RequestAuthenticator {

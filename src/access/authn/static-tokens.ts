@@ -54,7 +54,7 @@ export class StaticTokens implements Authenticator, TokenAuthenticator {
  * Throws ConfigurationError with every bad line.
  *
  * kube-apiserver only warns when a token stands twice and lets the last one win, and skips a line with an empty token. Both
- * are mistakes that decide who gets in, so a second meaning of a token is refused here and an empty one too.
+ * are mistakes that change access, so a duplicate or empty token is refused here.
  */
 export function parseTokenFile(text: string, fileName: string): TokenRecord[] {
   const problems: ConfigurationProblem[] = [];

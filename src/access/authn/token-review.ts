@@ -35,7 +35,7 @@ export interface TokenReviewOptions {
 
 /**
  * Asks a Kubernetes API server whose token it is. Answers are kept for a while under a keyed digest of the token, never under the
- * token; the same token is asked about once at a time. Without a believable answer nobody is known, and nothing is kept.
+ * token; the same token is asked about once at a time. Without a valid response the user is unknown, and nothing is cached.
  */
 export class TokenReviews implements TokenAuthenticator {
   readonly #ask: AskTokenReview;
@@ -118,7 +118,7 @@ function userOfReview(
   if (typeof user?.username !== "string" || user.username === "") {
     throw new Error("the TokenReview names no user");
   }
-  // An API server that does not know audiences leaves them out; then nobody has checked them.
+  // An API server that does not know audiences omits them; they are unchecked then.
   const isForUs = audiences.length === 0 || strings(status.audiences).some((one) => audiences.includes(one));
   if (!isForUs) return undefined;
   return {

@@ -2,7 +2,7 @@ import type { UserInfo } from "../authn/authenticator.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "./authorizer.ts";
 
 /**
- * Asks in order: the first allow or deny decides, no opinion goes on to the next. When nobody decides, the answer is no opinion with
+ * Queries in order: the first allow or deny decides, no opinion proceeds to the next. Without a decision, the result is no opinion with
  * every reason, a line each, which all callers take for a refusal. Kubernetes' union.
  *
  * An authorizer that throws has no opinion: a later one may still allow, as with kube-apiserver.
@@ -52,7 +52,7 @@ async function decisionOf(authorizer: Authorizer, attributes: Attributes): Promi
   try {
     return await authorizer.authorize(attributes);
   } catch {
-    // Whoever throws has logged why; the user is told no more than that nobody decided.
+    // The authorizer that threw has logged the cause; the user sees only that there was no decision.
     return { decision: "no-opinion", reason: "", error: "an authorizer failed" };
   }
 }

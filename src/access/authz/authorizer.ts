@@ -26,7 +26,7 @@ export interface Decision {
   readonly error?: string;
 }
 
-/** The port behind which every way of deciding stands. Throws only when it cannot decide; nobody is allowed then. */
+/** The interface of every authorizer. Throws only when it cannot decide; the request is denied then. */
 export interface Authorizer {
   authorize(attributes: Attributes): Promise<Decision>;
   /** What the user may do in the namespace, as far as it can be listed. Absent: everything there is to list is nothing. */

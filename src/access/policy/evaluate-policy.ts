@@ -1,6 +1,6 @@
 import type { CommandPattern, PolicyMatch, PolicyRule, PolicySubresource } from "../../config/policy.ts";
 
-/** A session that somebody wants, as policy sees it. */
+/** A requested session, as policy sees it. */
 export interface WantedSession {
   readonly user: string;
   readonly groups: readonly string[];

@@ -27,7 +27,7 @@ export interface GrantedSession {
 export type PortRefusal = (port: number) => string | undefined;
 
 /**
- * Throws StatusError 403 that names the rule by which the session is refused. `canSeePorts`: whether whoever carries the session
+ * Throws StatusError 403 that names the rule by which the session is refused. `canSeePorts`: whether the carrier of the session
  * looks for ports in it; without that a rule about them can only refuse.
  */
 export function requirePolicy(

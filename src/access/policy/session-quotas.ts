@@ -44,7 +44,7 @@ export class SessionQuotas {
     };
   }
 
-  /** Users and namespaces that are counted; nobody without a session is remembered. */
+  /** Counted users and namespaces; only those with a session are kept. */
   get size(): number {
     return this.#ofUser.size + this.#ofNamespace.size;
   }

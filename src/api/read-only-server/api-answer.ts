@@ -17,7 +17,7 @@ export interface ApiAnswer {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
-/** What a cache or a proxy between must know: answers depend on who asks. */
+/** For caches and proxies in between: responses depend on the user. */
 const NEVER_CACHED = { "Cache-Control": "no-cache, private" } as const;
 
 export function jsonAnswer(value: unknown, contentType = "application/json"): ApiAnswer {

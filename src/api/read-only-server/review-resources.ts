@@ -16,7 +16,7 @@ export const reviewResources: readonly ReviewResource[] = [
     name: "selfsubjectreviews",
     kind: "SelfSubjectReview",
   },
-  // kubectl 1.27 asks who it is in this version.
+  // kubectl 1.27 posts its SelfSubjectReview in this version.
   {
     group: AUTHENTICATION,
     version: "v1beta1",

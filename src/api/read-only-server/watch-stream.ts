@@ -18,7 +18,7 @@ export interface WatchOptions {
 
 /**
  * The events of a watch, one JSON line each. Nothing is queued for a slow client: it is told what the source still remembers when
- * it comes for more, and gets 410 when that is no longer everything. Whoever reads must call `return` when the client leaves.
+ * it comes for more, and gets 410 when that is no longer everything. The reader must call `return` when the client leaves.
  */
 export class WatchStream implements AsyncIterableIterator<Uint8Array> {
   readonly #options: WatchOptions;

@@ -21,7 +21,7 @@ export function podSpecUpdateErrors(next: Pod, old: Pod): FieldError[] {
   if (deadlines.length > 0) return deadlines;
   const tolerations = tolerationErrors(listOf(next.spec.tolerations), listOf(old.spec.tolerations));
   const isSame = isDeepStrictEqual(withUpdatableFieldsOf(next.spec, old.spec), old.spec);
-  // The API server goes on with a diff of Go structs, which no client reads.
+  // The API server appends a diff of Go structs, which no client reads.
   const sentence = `pod updates may not change fields other than ${UPDATABLE_FIELDS}\n`;
   return [...tolerations, ...(isSame ? [] : [forbiddenField(["spec"], sentence)])];
 }

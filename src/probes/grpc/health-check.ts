@@ -10,7 +10,7 @@ import { type CheckOutcome, UnaryAnswer } from "./unary-answer.ts";
 
 const DRAINING_TEXT = "the connection is draining";
 
-/** The server has not shown that it speaks HTTP/2: whoever connects may try again. */
+/** The server has not shown that it speaks HTTP/2: the caller may retry. */
 export const NOT_CONNECTED = "not connected";
 
 /**

@@ -29,7 +29,7 @@ export function exchangeHttp1(
     };
     const fail = (error: Error): void => {
       settle();
-      // A body that can not be read makes the round an error, not a failure.
+      // An unreadable body makes the round an error, not a failure.
       if (response.hasHead) resolve(response.reply(error.message));
       else reject(error);
     };

@@ -13,7 +13,7 @@ export interface HttpHop {
   readonly request: HttpRequest;
 }
 
-/** Undefined headers are what can not be sent: said when the request is due, as Go does. */
+/** Undefined headers are invalid: reported when the request is due, as in Go. */
 export interface FirstHop {
   readonly url: ProbeUrl;
   readonly hop: HttpHop | undefined;

@@ -19,7 +19,7 @@ const NOT_SENT = new Set(["Host", "Content-Length", "Transfer-Encoding", "Traile
 
 /**
  * The headers of a probe: those of the action, and User-Agent and Accept where it does not name them. An empty value takes
- * either away. Throws Error in Go's words for names and values that can not be sent.
+ * either away. Throws Error in Go's words for invalid names and values.
  */
 export function probeHeaders(given: readonly HTTPHeader[], userAgent: string): ProbeHeaders {
   const canonical = given.map(({ name, value }) => [canonicalName(name), value] as const);

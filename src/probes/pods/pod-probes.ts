@@ -22,7 +22,7 @@ export interface PodProbesOptions {
   readonly pods: PodSource;
   /** The pods of the nodes that we front. */
   readonly isOurs: (pod: Pod) => boolean;
-  /** Makes a pod's status known, to whoever keeps pods. Called on changes only, and again until it succeeds at the next one. */
+  /** Publishes a pod's status. Called on changes only, and again until it succeeds at the next one. */
   readonly publish: (pod: Pod, status: PodStatus) => void | Promise<void>;
   /** Ends a container, so that it is started anew; absent where the runtime is not ours. */
   readonly restart?: ((request: RestartRequest) => Promise<void>) | undefined;
@@ -39,7 +39,7 @@ export interface PodProbesOptions {
 }
 
 /**
- * Probes the containers of our pods and publishes who has started and who is ready. Where a runtime tells about containers
+ * Probes the containers of the configured pods and publishes `started` and `ready`. Where a runtime tells about containers
  * (`reportStatus`), its word counts; else the pod's own status does, as manifests have it.
  */
 export class PodProbes {
@@ -76,7 +76,7 @@ export class PodProbes {
     });
   }
 
-  /** `isSuccessor`: somebody else has probed before, and what pods' statuses say counts until there are verdicts. */
+  /** `isSuccessor`: another prober ran before, and pods' statuses count until there are results. */
   start(isSuccessor = false): void {
     const { pods } = this.#options;
     const { Liveness, Readiness, Startup } = this.#manager.results;
@@ -110,7 +110,7 @@ export class PodProbes {
 
   /** What the runtime knows of a pod's containers now: ids, states, the pod's IP. */
   reportStatus(podUid: string, status: PodStatus): void {
-    // A runtime also tells of pods that nobody here knows of, and is asked again.
+    // A runtime may report unknown pods, and is queried again.
     if (!this.#pods.has(podUid) || isDeepStrictEqual(this.#reported.get(podUid), status)) return;
     this.#reported.set(podUid, status);
     this.#publishLater(podUid);

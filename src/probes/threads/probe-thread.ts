@@ -1,4 +1,4 @@
-// One thread that probes: it is told what to run and tells how it went, both in batches. Counting is done by who asks.
+// One thread that probes: it receives probes and returns results, both in batches. The main thread counts.
 import { parentPort } from "node:worker_threads";
 import { CancellableRun } from "../cancellation-for.ts";
 import { runProbe } from "../run-probe.ts";

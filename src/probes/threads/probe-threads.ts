@@ -172,7 +172,7 @@ class ProbeThread {
   }
 }
 
-/** Somebody waits for a thread. */
+/** A probe waits for a thread. */
 class PendingRun implements Cancellable {
   readonly cancel: () => void;
   readonly #resolve: (result: ProbeResult) => void;

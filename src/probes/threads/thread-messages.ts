@@ -3,7 +3,7 @@ import type { ProbeResult, ProbeVerdict } from "../probe-result.ts";
 /** One probe for a thread. `probe` is what `described` says of it: texts are cheaper to send than objects, and known again when they return. */
 export type ThreadRun = readonly [id: number, probe: string];
 
-/** To a thread: what is to be run, and which runs nobody wants any more. */
+/** To a thread: probes to run, and cancelled runs. */
 export interface ThreadRequest {
   readonly runs: readonly ThreadRun[];
   readonly cancelled: readonly number[];

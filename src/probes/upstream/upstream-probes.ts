@@ -19,7 +19,7 @@ export interface UpstreamProbesOptions {
    * text.
    */
   readonly report: (name: string, isHealthy: boolean, reason: string) => void;
-  /** False for who was found dead by whoever probed before; absent: nobody did. */
+  /** False if an earlier prober found it dead; absent: not probed before. */
   readonly wasHealthy?: ((name: string) => boolean) | undefined;
   /** In [0, 1): spreads targets over a period. */
   readonly random?: () => number;
@@ -34,7 +34,7 @@ export class UpstreamProbes {
     this.#options = options;
   }
 
-  /** Exactly these from now on. Who stays keeps what was counted. */
+  /** Exactly these from now on. Those that stay keep their counts. */
   setTargets(targets: readonly UpstreamTarget[]): void {
     const names = new Set(targets.map(({ name }) => name));
     for (const [name, watched] of this.#watched) {
@@ -49,7 +49,7 @@ export class UpstreamProbes {
     }
   }
 
-  /** False only for who was found dead. */
+  /** False only for upstreams that were found dead. */
   isHealthy(name: string): boolean {
     return this.#watched.get(name)?.isHealthy ?? true;
   }
@@ -109,7 +109,7 @@ class WatchedTarget {
     this.#run = isSuccess === this.#wasSuccess ? this.#run + 1 : 1;
     this.#wasSuccess = isSuccess;
     if (this.#run < (isSuccess ? timing.successThreshold : timing.failureThreshold)) return;
-    // Who is alive is not praised again: dials that fail in other ways count for themselves.
+    // Alive is not reported again: other dial failures count on their own.
     const isNews = isSuccess !== this.isHealthy;
     this.isHealthy = isSuccess;
     if (isNews || !isSuccess) report(this.target.name, isSuccess, reason);

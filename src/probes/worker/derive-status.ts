@@ -6,7 +6,7 @@ export interface ContainerVerdicts {
   isReady(podUid: string, status: ContainerStatus): boolean;
 }
 
-/** `started` and `ready` of every container, as the kubelet derives them: who has not started is not ready. */
+/** `started` and `ready` of every container, as the kubelet derives them: a container that has not started is not ready. */
 export function withVerdicts(pod: Pod, verdicts: ContainerVerdicts): PodStatus {
   const { status = {}, spec } = pod;
   const uid = pod.metadata.uid ?? "";

@@ -58,7 +58,7 @@ export class ProbeManager implements ContainerVerdicts {
     }
   }
 
-  /** What whoever probed before has found of containers counts until there are verdicts, as their statuses have it. To follow `addPod`. */
+  /** An earlier prober's results, from the containers' statuses, count until there are new ones. Call after `addPod`. */
   believeStatus({ metadata, status = {} }: Pod): void {
     const { uid = "" } = metadata;
     for (const container of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) {
@@ -122,7 +122,7 @@ export class ProbeManager implements ContainerVerdicts {
     return this.#workers.get(podUid)?.get(`${containerName}/${kind}`);
   }
 
-  /** The status with `started` and `ready` as probes have it. A started container whose readiness nobody asked about yet is probed. */
+  /** The status with `started` and `ready` as probes have it. A started container without a readiness result is probed. */
   statusWithVerdicts(pod: Pod): PodStatus {
     return withVerdicts(pod, this);
   }

@@ -19,7 +19,7 @@ export interface ProbeWorkerOptions {
   readonly runRound: (containerId: string) => Promise<RoundResult>;
   /** The worker has ended by itself or was stopped. */
   readonly onStopped: () => void;
-  /** A tick went wrong in a way that nobody expected; the worker goes on. */
+  /** An unexpected exception in a tick; the worker continues. */
   readonly onCrash: (error: unknown) => void;
   /** Milliseconds since the epoch, to compare with `startedAt`. */
   readonly wallClockMs: () => number;
@@ -154,7 +154,7 @@ export class ProbeWorker {
       return isOver ? "stop" : "wait";
     }
     if (pod.metadata.deletionTimestamp !== undefined && kind !== "Readiness") {
-      // Whoever is on the way out is not to be restarted.
+      // A terminating container is not restarted.
       this.#believe("Success");
       return "stop";
     }
@@ -168,7 +168,7 @@ export class ProbeWorker {
     if (this.#containerId !== undefined) results.remove(this.#containerId);
     this.#containerId = containerId;
     this.#isOnHold = false;
-    // Somebody may have probed it before, and what he found counts until there is more.
+    // An earlier prober's result counts until there is a new one.
     if (results.get(containerId) === undefined) results.set(containerId, podUid, INITIAL_RESULTS[kind]);
   }
 

@@ -65,7 +65,7 @@ export class TimerWheel implements Ticking {
   }
 
   tick(nowMs: number): void {
-    // A clock that is stopped says that all time is over; nobody is to be probed then.
+    // A stopped clock reports the end of time; no probe runs then.
     if (nowMs === Number.POSITIVE_INFINITY) return;
     const lastTick = Math.floor(nowMs / WHEEL_TICK_MS);
     // After a long sleep each slot needs to be looked at once, not once for every turn that was missed.

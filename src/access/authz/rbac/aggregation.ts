@@ -3,7 +3,7 @@ import type { ClusterRole, PolicyRule } from "../../../api/rbac-objects.ts";
 
 /**
  * The rules of a ClusterRole: its own, or those of the ClusterRoles that its aggregationRule chooses, in order of their names. What
- * kube-controller-manager writes into the object is worked out here, since nobody writes into files. A role never aggregates itself,
+ * kube-controller-manager writes into the object is computed here, since files have no controller. A role never aggregates itself,
  * and an aggregated one gives its own aggregate: a circle gives each of its roles the rules of all.
  */
 export function rulesOfClusterRole(role: ClusterRole, all: readonly ClusterRole[]): readonly PolicyRule[] {

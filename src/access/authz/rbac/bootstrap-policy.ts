@@ -12,7 +12,7 @@ const READ_ANYBODY = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /**
  * Those of kube-apiserver's default roles without which no client gets anywhere: health and version for everybody, discovery and
- * questions about oneself for everybody who is known, everything for cluster-admin, and the roles that are given to people. A manifest
+ * self-reviews for every authenticated user, everything for cluster-admin, and the roles meant for users. A manifest
  * of the same kind and name replaces one.
  */
 export const bootstrapPolicy: readonly RbacObject[] = [

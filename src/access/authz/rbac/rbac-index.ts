@@ -16,7 +16,7 @@ export type RoleRules =
   | { readonly rules: readonly PolicyRule[]; readonly error?: undefined }
   | { readonly rules?: undefined; readonly error: string };
 
-/** A binding that applies to somebody, and the words that name it in a reason, which few requests need. */
+/** A binding that applies to a user, and its name for a reason, which few requests need. */
 export interface AppliedBinding {
   readonly roleRules: RoleRules;
   describe(): string;

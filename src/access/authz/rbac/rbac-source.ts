@@ -2,14 +2,14 @@ import { isRbacObject, type RbacObject } from "../../../api/rbac-objects.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacIndex } from "./rbac-index.ts";
 
-/** Where RBAC objects come from and who says when one of them changed. */
+/** The source of RBAC objects, with notifications of changes. */
 export interface RbacObjects {
   /** In order of namespace and name. */
   listRbacObjects(): readonly RbacObject[];
   subscribe(listener: (change: { readonly object: { readonly kind: string } }) => void): () => void;
 }
 
-/** The index of the current objects, built again after a change and not before somebody asks. */
+/** The index of the current objects, rebuilt lazily after a change. */
 export class RbacSource {
   readonly #objects: RbacObjects;
   readonly #unsubscribe: () => void;

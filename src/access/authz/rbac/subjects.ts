@@ -7,8 +7,8 @@ export function serviceAccountUserName(namespace: string, name: string): string 
 }
 
 /**
- * By which identity a subject is found: `user/NAME` or `group/NAME`. Undefined for a service account without any namespace, which is
- * nobody. `bindingNamespace` is empty for a ClusterRoleBinding.
+ * By which identity a subject is found: `user/NAME` or `group/NAME`. Undefined for a service account without a
+ * namespace. `bindingNamespace` is empty for a ClusterRoleBinding.
  */
 export function identityOfSubject(subject: Subject, bindingNamespace: string): string | undefined {
   switch (subject.kind) {

@@ -21,7 +21,7 @@ export interface WebhookAuthorizerOptions {
   onFailure(error: Error): void;
 }
 
-/** Attributes longer than this are asked about every time: whoever makes them up must not be able to fill the cache. */
+/** Longer attributes are not cached: a caller must not be able to fill the cache. */
 export const MAX_CACHED_ATTRIBUTE_CHARACTERS = 10_000;
 
 /**
