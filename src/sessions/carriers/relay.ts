@@ -4,13 +4,12 @@ import { abortSocket } from "../../net/abort-socket.ts";
 import { feed } from "../../net/feed.ts";
 import type { Leg } from "../../net/leg.ts";
 import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
+import { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "./end-observer.ts";
 import type { FirstMessageObserver } from "./first-message-observer.ts";
 import type { PortGuard } from "./port-guard.ts";
-import { reportEnd } from "./report-end.ts";
-import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import type { SessionContext, StreamingSession, Traffic } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
-import { SessionLimits } from "./session-limits.ts";
 import type { RelayGuard } from "./status-guard.ts";
 
 /** What reads along. */
@@ -37,13 +36,12 @@ export class Relay implements StreamingSession {
   readonly #downstream: Duplex;
   readonly #upstream: Duplex;
   readonly traffic: Traffic;
-  readonly #limits: SessionLimits;
+  readonly #life: SessionLifecycle;
   readonly #ends: EndObserver | undefined;
   readonly #guard: RelayGuard | undefined;
   readonly #portGuard: PortGuard | undefined;
   #firstWord: RelayGuards["firstWord"];
   #downstreamEndedMs: number | undefined;
-  #isOver = false;
 
   constructor(downstream: Leg, upstream: Leg, context: SessionContext, guards: RelayGuards = {}) {
     this.#context = context;
@@ -53,9 +51,8 @@ export class Relay implements StreamingSession {
     this.#firstWord = guards.firstWord;
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
-    const startedMs = context.clock.now();
-    this.traffic = new Traffic(startedMs);
-    this.#limits = new SessionLimits(startedMs, context.timeouts);
+    this.#life = new SessionLifecycle(this, context);
+    this.traffic = this.#life.traffic;
     feed(
       this.#upstream,
       this.#downstream,
@@ -74,20 +71,18 @@ export class Relay implements StreamingSession {
     this.#downstream.on("error", (error: Error) => this.#clientBroke(error.message));
     this.#upstream.on("close", () => this.#upstreamBroke("the node's connection closed"));
     this.#downstream.on("close", () => this.#clientBroke("the client's connection closed"));
-    context.clock.add(this);
+    this.#life.begin();
     if (upstream.head.byteLength > 0) this.#toDownstream(upstream.head);
     if (downstream.head.byteLength > 0) this.#toUpstream(downstream.head);
   }
 
   tick(nowMs: number): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     if (this.#isAbandoned(nowMs)) {
       this.#clientBroke("the client ended its connection, and the node says nothing more");
       return;
     }
-    const due = this.#limits.check(nowMs, this.traffic);
-    // A warning has no place among bytes of which nothing is known.
-    if (due?.type === "end") this.end(due.cause, due.message);
+    this.#life.checkLimits(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -115,7 +110,7 @@ export class Relay implements StreamingSession {
   };
 
   #toUpstream(chunk: Uint8Array): void {
-    if (this.#isOver && this.#portGuard !== undefined) return;
+    if (this.#life.isOver && this.#portGuard !== undefined) return;
     const end = this.#portGuard?.inspect(chunk);
     if (end !== undefined) {
       this.#cut(end);
@@ -128,7 +123,7 @@ export class Relay implements StreamingSession {
 
   /** The node has said all it had to say, which ends a streaming session: the client gets all of it, then our FIN. */
   #upstreamEnded(): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     const end = this.#nodeEnd("the node ended the connection");
     if (this.#guard !== undefined && !this.#guard.hasStatus) {
       this.#cut(end, "the node ended the session without a status");
@@ -139,7 +134,7 @@ export class Relay implements StreamingSession {
   }
 
   #upstreamBroke(how: string): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     const end = this.#ends?.nodeEnd(how) ?? endOf("upstream-lost", how);
     this.#cut(end, how);
   }
@@ -151,7 +146,7 @@ export class Relay implements StreamingSession {
 
   /** The client has no more input; the node may still have output. */
   #downstreamEnded(): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#downstreamEndedMs = this.#context.clock.now();
     this.#ends?.clientLeft("the client ended its connection");
     if (this.#upstream.writable) this.#upstream.end();
@@ -166,7 +161,7 @@ export class Relay implements StreamingSession {
 
   /** A client that has its result goes as it likes. */
   #clientBroke(how: string): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     const hasAll = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
     const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;
     this.#over(end ?? endOf("client-gone", how), hasAll);
@@ -176,7 +171,7 @@ export class Relay implements StreamingSession {
 
   /** The node broke, or the session may not go on. `message`: for the client, where it can be told. */
   #cut(end: SessionEnd, message: string = end.message): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#over(end);
     const failureFrame = this.#guard?.failureFrame(message);
     if (failureFrame !== undefined) {
@@ -198,14 +193,6 @@ export class Relay implements StreamingSession {
 
   /** `hasAll`: the client took everything before it left. */
   #over(end: SessionEnd, hasAll = false): void {
-    this.#isOver = true;
-    this.#context.clock.delete(this);
-    reportEnd(
-      end,
-      hasAll ? undefined : this.#downstream,
-      this.traffic,
-      this.#context,
-      this.#guard !== undefined,
-    );
+    this.#life.end(end, hasAll ? undefined : this.#downstream, this.#guard !== undefined);
   }
 }

@@ -11,12 +11,12 @@ import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protoco
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import type { Leg } from "../../net/leg.ts";
+import { SessionLifecycle } from "../lifecycle.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { CommandResult, type Conclusion, failedBy } from "./command-result.ts";
-import { reportEnd } from "./report-end.ts";
-import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import type { SessionContext, StreamingSession, Traffic } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
-import { SessionLimits, terminalWarning } from "./session-limits.ts";
+import { terminalWarning } from "./session-limits.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
@@ -45,23 +45,20 @@ export class Translator implements StreamingSession {
   readonly #webSocket: WebSocketConnection;
   readonly #spdy: SpdyConnection;
   readonly traffic: Traffic;
-  readonly #limits: SessionLimits;
+  readonly #life: SessionLifecycle;
   readonly #result: CommandResult;
-  readonly #startedMs: number;
   readonly #overdueEnd = new CloseTimeout();
   #stdin: SpdyStream | undefined;
   #resize: SpdyStream | undefined;
   #unrepliedStreams = 0;
   #runningOutputs = 0;
-  #isOver = false;
 
   constructor(downstream: Leg, upstream: Leg, options: TranslatorOptions, context: SessionContext) {
     const { clock, lingerTimes, timeouts } = context;
     this.#context = context;
     this.#options = options;
-    this.#startedMs = clock.now();
-    this.traffic = new Traffic(this.#startedMs);
-    this.#limits = new SessionLimits(this.#startedMs, timeouts);
+    this.#life = new SessionLifecycle(this, context);
+    this.traffic = this.#life.traffic;
     this.#result = new CommandResult(options.upstreamVersion);
     const demux = new ChannelDemux(specOf("v5.channel.k8s.io"), {
       onChannelData: (channel, part) => this.#fromClient(channel, part),
@@ -98,18 +95,16 @@ export class Translator implements StreamingSession {
   }
 
   tick(nowMs: number): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#webSocket.tick(nowMs);
     this.#spdy.tick(nowMs);
     const { timeouts } = this.#context;
-    if (this.#unrepliedStreams > 0 && nowMs - this.#startedMs >= timeouts.streamCreationMs) {
+    if (this.#unrepliedStreams > 0 && nowMs - this.#life.startedMs >= timeouts.streamCreationMs) {
       this.#fail(faultOf("node", "stream-creation-timeout", "the node did not accept the streams in time"));
     } else if (this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#spdy.socket.isPaused())) {
       this.#finish();
     } else {
-      const due = this.#limits.check(nowMs, this.traffic);
-      if (due?.type === "end") this.end(due.cause, due.message);
-      else if (due?.type === "warn") this.#warn(due.message);
+      this.#life.checkLimits(nowMs, this.#warn);
     }
   }
 
@@ -132,7 +127,7 @@ export class Translator implements StreamingSession {
       this.#context.bandwidth?.direction(),
     );
 
-    this.#context.clock.add(this);
+    this.#life.begin();
     // The first message names the first output channel and carries nothing (wsstream does it, and clients wait for it).
     downstream.socket.cork();
     const first = requested.stdout ? CHANNEL.STDOUT : requested.stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
@@ -218,7 +213,7 @@ export class Translator implements StreamingSession {
   }
 
   #upstreamEnded(end: SpdyConnectionEnd): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     if (end.isProtocolError) {
       this.#fail(faultOf("node", "protocol-error", `the node sent malformed SPDY: ${end.reason}`));
     } else {
@@ -234,19 +229,19 @@ export class Translator implements StreamingSession {
   }
 
   /** On a line of its own, to whoever sits at a terminal; output that is no terminal's stays as the command wrote it. */
-  #warn(message: string): void {
+  readonly #warn = (message: string): void => {
     const { tty, stdout } = this.#options.requested;
     if (!tty || !stdout) return;
     this.#webSocket.sendMessage(CHANNEL.STDOUT, terminalWarning(message));
-  }
+  };
 
   /** All output is passed on: now the status, then Close. */
   #finish(): void {
-    if (!this.#isOver) this.#conclude(this.#result.conclude());
+    if (!this.#life.isOver) this.#conclude(this.#result.conclude());
   }
 
   #fail(end: SessionEnd): void {
-    if (!this.#isOver) this.#conclude(failedBy(end));
+    if (!this.#life.isOver) this.#conclude(failedBy(end));
   }
 
   #conclude({ status, end }: Conclusion): void {
@@ -259,9 +254,6 @@ export class Translator implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#context.clock.delete(this);
-    reportEnd(end, this.#webSocket.socket, this.traffic, this.#context);
+    this.#life.end(end, this.#webSocket.socket);
   }
 }

@@ -2,12 +2,11 @@ import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import type { Leg } from "../../net/leg.ts";
 import { finishAndLinger } from "../../net/linger.ts";
+import { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "./end-observer.ts";
 import type { PortGuard } from "./port-guard.ts";
-import { reportEnd } from "./report-end.ts";
-import { type SessionContext, type StreamingSession, Traffic } from "./session.ts";
+import type { SessionContext, StreamingSession, Traffic } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
-import { SessionLimits } from "./session-limits.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 const ENDED = "the node ended the connection";
@@ -29,10 +28,9 @@ export class Tunnel implements StreamingSession {
   readonly #upstream: Leg["socket"];
   readonly #webSocket: WebSocketConnection;
   readonly traffic: Traffic;
-  readonly #limits: SessionLimits;
+  readonly #life: SessionLifecycle;
   readonly #portGuard: PortGuard | undefined;
   readonly #ends = new ForwardEndObserver();
-  #isOver = false;
 
   constructor(
     downstream: Leg,
@@ -45,8 +43,8 @@ export class Tunnel implements StreamingSession {
     this.#context = context;
     this.#portGuard = portGuard;
     this.#upstream = upstream.socket;
-    this.traffic = new Traffic(clock.now());
-    this.#limits = new SessionLimits(clock.now(), timeouts);
+    this.#life = new SessionLifecycle(this, context);
+    this.traffic = this.#life.traffic;
     this.#webSocket = new WebSocketConnection(
       downstream.socket,
       {
@@ -77,17 +75,15 @@ export class Tunnel implements StreamingSession {
     upstream.socket.on("end", () => this.#upstreamEnded(CLOSE_NORMAL, this.#ends.nodeEnd(ENDED)));
     upstream.socket.on("error", (error: Error) => this.#upstreamBroke(error.message));
     upstream.socket.on("close", () => this.#upstreamBroke("the node's connection closed"));
-    clock.add(this);
+    this.#life.begin();
     if (upstream.head.byteLength > 0) this.#fromUpstream(upstream.head);
     if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
   }
 
   tick(nowMs: number): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#webSocket.tick(nowMs);
-    const due = this.#limits.check(nowMs, this.traffic);
-    // A warning has no place among bytes of which nothing is known.
-    if (due?.type === "end") this.end(due.cause, due.message);
+    this.#life.checkLimits(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -124,7 +120,7 @@ export class Tunnel implements StreamingSession {
 
   /** Everything the upstream sent is written already; the close code says whether that was all. */
   #upstreamEnded(closeCode: number, end: SessionEnd): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#over(end);
     this.#webSocket.close(closeCode, closeCode === CLOSE_NORMAL ? "" : end.message.slice(0, 100));
     finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
@@ -136,9 +132,6 @@ export class Tunnel implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#context.clock.delete(this);
-    reportEnd(end, this.#webSocket.socket, this.traffic, this.#context);
+    this.#life.end(end, this.#webSocket.socket);
   }
 }

@@ -1,12 +1,12 @@
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { Leg } from "../../../net/leg.ts";
+import { SessionLifecycle } from "../../lifecycle.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { type Conclusion, failedBy } from "../command-result.ts";
-import { reportEnd } from "../report-end.ts";
-import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
-import { SessionLimits, terminalWarning } from "../session-limits.ts";
+import { terminalWarning } from "../session-limits.ts";
 import type { CommandClient, CommandClientHandler } from "./command-client.ts";
 import { V5Upstream } from "./v5-upstream.ts";
 
@@ -30,21 +30,18 @@ export class CommandBridge implements StreamingSession {
   readonly #client: CommandClient;
   readonly #upstream: V5Upstream;
   readonly traffic: Traffic;
-  readonly #limits: SessionLimits;
+  readonly #life: SessionLifecycle;
   readonly #overdueEnd = new CloseTimeout();
-  readonly #startedMs: number;
   readonly #hasTerminal: boolean;
   readonly #upstreamLeg: Leg;
   #early: Conclusion | undefined;
-  #isOver = false;
 
   constructor(downstream: Leg, upstream: Leg, options: CommandBridgeOptions, context: SessionContext) {
     this.#context = context;
     this.#upstreamLeg = upstream;
     this.#hasTerminal = options.hasTerminal;
-    this.#startedMs = context.clock.now();
-    this.traffic = new Traffic(this.#startedMs);
-    this.#limits = new SessionLimits(this.#startedMs, context.timeouts);
+    this.#life = new SessionLifecycle(this, context);
+    this.traffic = this.#life.traffic;
     this.#client = options.clientOf({
       onReady: () => this.#clientIsReady(),
       onInput: (part) => {
@@ -68,7 +65,7 @@ export class CommandBridge implements StreamingSession {
       options.webSocketLimits,
       context,
     );
-    context.clock.add(this);
+    this.#life.begin();
     feed(
       downstream.socket,
       upstream.socket,
@@ -82,22 +79,18 @@ export class CommandBridge implements StreamingSession {
   }
 
   tick(nowMs: number): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#client.tick(nowMs);
     this.#upstream.tick(nowMs);
     const { streamCreationMs } = this.#context.timeouts;
-    if (!this.#client.isReady && nowMs - this.#startedMs >= streamCreationMs) {
+    if (!this.#client.isReady && nowMs - this.#life.startedMs >= streamCreationMs) {
       this.#fail(faultOf("client", "stream-creation-timeout", "the client did not open its streams in time"));
     } else if (
       this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#upstreamLeg.socket.isPaused())
     ) {
       this.#conclude(this.#upstream.conclude());
     } else {
-      const due = this.#limits.check(nowMs, this.traffic);
-      if (due?.type === "end") this.end(due.cause, due.message);
-      else if (due?.type === "warn" && this.#hasTerminal && this.#client.isReady) {
-        this.#client.sendOutput("stdout", terminalWarning(due.message));
-      }
+      this.#life.checkLimits(nowMs, this.#warn);
     }
   }
 
@@ -105,8 +98,13 @@ export class CommandBridge implements StreamingSession {
     this.#fail(endOf(cause, message));
   }
 
+  readonly #warn = (message: string): void => {
+    if (this.#hasTerminal && this.#client.isReady)
+      this.#client.sendOutput("stdout", terminalWarning(message));
+  };
+
   #clientIsReady(): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     if (this.#early !== undefined) {
       this.#conclude(this.#early);
       return;
@@ -122,21 +120,21 @@ export class CommandBridge implements StreamingSession {
 
   /** Output is not read before the client can take it, but a broken connection is noticed at once. */
   #upstreamEnded(conclusion: Conclusion): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     if (this.#client.isReady) this.#conclude(conclusion);
     else this.#early = conclusion;
   }
 
   /** What was accepted is still delivered: stdin ends after it. */
   #clientEnded(end: SessionEnd): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#over(end);
     this.#upstream.leave();
     this.#client.leave();
   }
 
   #fail(end: SessionEnd): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#conclude(failedBy(end));
     this.#upstream.leave();
   }
@@ -148,9 +146,6 @@ export class CommandBridge implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#context.clock.delete(this);
-    reportEnd(end, this.#client.socket, this.traffic, this.#context, this.#client.isSpdy);
+    this.#life.end(end, this.#client.socket, this.#client.isSpdy);
   }
 }

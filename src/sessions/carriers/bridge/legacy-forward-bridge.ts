@@ -10,11 +10,10 @@ import { RST, type SpdyLimits, SpdySession } from "../../../../protocols/spdy/in
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { Leg } from "../../../net/leg.ts";
+import { SessionLifecycle } from "../../lifecycle.ts";
 import { sendChannelMessage } from "../channel-message.ts";
-import { reportEnd } from "../report-end.ts";
-import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
-import { SessionLimits } from "../session-limits.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
 
@@ -43,18 +42,15 @@ export class LegacyForwardBridge implements StreamingSession {
   readonly #spdy: SpdySession;
   readonly #ports: readonly ForwardedPort[];
   readonly traffic: Traffic;
-  readonly #limits: SessionLimits;
-  readonly #startedMs: number;
+  readonly #life: SessionLifecycle;
   #unsent: Uint8Array[] = [];
-  #isOver = false;
 
   constructor(downstream: Leg, upstream: Leg, options: LegacyForwardOptions, context: SessionContext) {
     const { clock, lingerTimes, timeouts } = context;
     this.#context = context;
     this.#framing = { isBase64: options.isBase64, hasClose: false };
-    this.#startedMs = clock.now();
-    this.traffic = new Traffic(this.#startedMs);
-    this.#limits = new SessionLimits(this.#startedMs, timeouts);
+    this.#life = new SessionLifecycle(this, context);
+    this.traffic = this.#life.traffic;
     const demux = new ChannelDemux(this.#framing, {
       onChannelData: (channel, part) => this.#fromClient(channel, part),
       onChannelClose: () => {},
@@ -94,7 +90,7 @@ export class LegacyForwardBridge implements StreamingSession {
       (chunk) => this.#client.receive(chunk),
       context.bandwidth?.direction(),
     );
-    clock.add(this);
+    this.#life.begin();
     downstream.socket.cork();
     this.#ports = options.ports.map((port, index) => this.#open(port, index));
     this.#flush();
@@ -104,17 +100,15 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   tick(nowMs: number): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#client.tick(nowMs);
     this.#tunnel.tick(nowMs);
-    const hasTimeToOpen = nowMs - this.#startedMs < this.#context.timeouts.streamCreationMs;
+    const hasTimeToOpen = nowMs - this.#life.startedMs < this.#context.timeouts.streamCreationMs;
     for (const port of this.#ports) port.tick(nowMs, hasTimeToOpen);
     this.#flush();
     this.#endIfAllOver();
-    if (this.#isOver) return;
-    const due = this.#limits.check(nowMs, this.traffic);
-    // A warning has no place among bytes of which nothing is known.
-    if (due?.type === "end") this.end(due.cause, due.message);
+    if (this.#life.isOver) return;
+    this.#life.checkLimits(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -147,7 +141,7 @@ export class LegacyForwardBridge implements StreamingSession {
   /** Odd channels carry errors to the client; nothing is read from them, nor from channels of no port. */
   #fromClient(channel: number, part: Uint8Array): void {
     const port = channel % 2 === 0 ? this.#ports[channel / 2] : undefined;
-    if (port === undefined || part.byteLength === 0 || this.#isOver) return;
+    if (port === undefined || part.byteLength === 0 || this.#life.isOver) return;
     this.traffic.upstreamBytes += part.byteLength;
     port.write(part);
     this.#flush();
@@ -155,7 +149,7 @@ export class LegacyForwardBridge implements StreamingSession {
 
   #fromUpstream(part: Uint8Array, isText: boolean): void {
     if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#spdy.receive(part);
     this.#flush();
     this.#endIfAllOver();
@@ -172,7 +166,7 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   #endIfAllOver(): void {
-    if (this.#isOver || this.#ports.some(({ isOver }) => !isOver)) return;
+    if (this.#life.isOver || this.#ports.some(({ isOver }) => !isOver)) return;
     this.#over(endOf("completed", "all connections ended"));
     this.#client.close(CLOSE_NORMAL, "");
     this.#tunnel.close(CLOSE_NORMAL, "");
@@ -180,7 +174,7 @@ export class LegacyForwardBridge implements StreamingSession {
 
   /** What was accepted is still delivered, and ends there. */
   #clientEnded(end: WebSocketEnd): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#over(clientEnd(end));
     for (const port of this.#ports) port.finish();
     this.#flush();
@@ -195,7 +189,7 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   #breakOff(end: SessionEnd, closeCode: number): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     for (const port of this.#ports) port.fail(end.message);
     this.#over(end);
     this.#client.close(closeCode, end.message.slice(0, 100));
@@ -203,8 +197,6 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
-    this.#isOver = true;
-    this.#context.clock.delete(this);
-    reportEnd(end, this.#client.socket, this.traffic, this.#context);
+    this.#life.end(end, this.#client.socket);
   }
 }

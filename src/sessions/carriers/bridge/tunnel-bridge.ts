@@ -6,11 +6,10 @@ import { abortSocket } from "../../../net/abort-socket.ts";
 import { feed } from "../../../net/feed.ts";
 import type { Leg } from "../../../net/leg.ts";
 import { finishAndLinger } from "../../../net/linger.ts";
+import { SessionLifecycle } from "../../lifecycle.ts";
 import type { PortGuard } from "../port-guard.ts";
-import { reportEnd } from "../report-end.ts";
-import { type SessionContext, type StreamingSession, Traffic } from "../session.ts";
+import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
-import { SessionLimits } from "../session-limits.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 
 const CLOSE_NORMAL = 1000;
@@ -28,13 +27,12 @@ export class TunnelBridge implements StreamingSession {
   readonly #downstream: Duplex;
   readonly #webSocket: WebSocketConnection;
   readonly traffic: Traffic;
-  readonly #limits: SessionLimits;
+  readonly #life: SessionLifecycle;
   readonly #portGuard: PortGuard | undefined;
   readonly #clientFrames = new FrameWalker(() => {
     this.#clientLeaves = true;
   });
   #clientLeaves = false;
-  #isOver = false;
 
   constructor(
     downstream: Leg,
@@ -48,8 +46,8 @@ export class TunnelBridge implements StreamingSession {
     this.#portGuard = portGuard;
     const socket = downstream.socket;
     this.#downstream = socket;
-    this.traffic = new Traffic(clock.now());
-    this.#limits = new SessionLimits(clock.now(), timeouts);
+    this.#life = new SessionLifecycle(this, context);
+    this.traffic = this.#life.traffic;
     this.#webSocket = new WebSocketConnection(
       upstream.socket,
       {
@@ -70,17 +68,15 @@ export class TunnelBridge implements StreamingSession {
     socket.on("end", () => this.#clientGone("the client ended its connection"));
     socket.on("error", (error: Error) => this.#clientGone(error.message));
     socket.on("close", () => this.#clientGone("the client's connection closed"));
-    clock.add(this);
+    this.#life.begin();
     if (upstream.head.byteLength > 0) this.#webSocket.receive(upstream.head);
     if (downstream.head.byteLength > 0) this.#fromClient(downstream.head);
   }
 
   tick(nowMs: number): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#webSocket.tick(nowMs);
-    const due = this.#limits.check(nowMs, this.traffic);
-    // A warning has no place among bytes of which nothing is known.
-    if (due?.type === "end") this.end(due.cause, due.message);
+    this.#life.checkLimits(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -89,13 +85,13 @@ export class TunnelBridge implements StreamingSession {
 
   #fromUpstream(part: Uint8Array, isText: boolean): void {
     if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
-    if (part.byteLength === 0 || this.#isOver) return;
+    if (part.byteLength === 0 || this.#life.isOver) return;
     this.traffic.downstreamBytes += part.byteLength;
     if (this.#downstream.writable) this.#downstream.write(part);
   }
 
   #fromClient(chunk: Uint8Array): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     const end = this.#portGuard?.inspect(chunk);
     if (end !== undefined) {
       this.#breakOff(end);
@@ -124,23 +120,20 @@ export class TunnelBridge implements StreamingSession {
   }
 
   #clientGone(reason: string): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#over(endOf("client-gone", reason));
     this.#webSocket.close(CLOSE_NORMAL, "");
     finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
   }
 
   #breakOff(end: SessionEnd): void {
-    if (this.#isOver) return;
+    if (this.#life.isOver) return;
     this.#over(end);
     this.#webSocket.close(CLOSE_GOING_AWAY, "");
     abortSocket(this.#downstream);
   }
 
   #over(end: SessionEnd): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#context.clock.delete(this);
-    reportEnd(end, this.#downstream, this.traffic, this.#context);
+    this.#life.end(end, this.#downstream);
   }
 }

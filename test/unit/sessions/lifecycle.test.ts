@@ -1,0 +1,106 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
+import { type CauseOfOurs, endOf } from "../../../src/sessions/carriers/session-end.ts";
+import { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
+import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
+
+const DONE = endOf("completed", "exit code 0");
+
+/** A session that carries nothing: what is left is its life. */
+class IdleSession implements StreamingSession {
+  readonly life: SessionLifecycle;
+  readonly warnings: string[] = [];
+  readonly socket: MemorySocket;
+
+  constructor({ context }: CarriedSession) {
+    this.socket = new MemorySocket();
+    this.socket.on("error", () => {});
+    this.life = new SessionLifecycle(this, context);
+    this.life.begin();
+  }
+
+  get traffic(): SessionLifecycle["traffic"] {
+    return this.life.traffic;
+  }
+
+  tick(nowMs: number): void {
+    this.life.checkLimits(nowMs, (message) => void this.warnings.push(message));
+  }
+
+  end(cause: CauseOfOurs, message: string): void {
+    this.life.end(endOf(cause, message), this.socket);
+  }
+}
+
+describe("the life of a session", () => {
+  it("ends when nothing moved for the idle time, with one warning before", () => {
+    const carried = new CarriedSession({ idleMs: 600_000 });
+    const session = new IdleSession(carried);
+    carried.clock.advance(539_999);
+    expect(session.warnings).toEqual([]);
+    carried.clock.advance(1);
+    carried.clock.advance(1_000);
+    expect(session.warnings).toEqual(["this session is idle and will be ended in 60 s"]);
+    carried.clock.advance(59_000);
+    expect(carried.reports).toMatchObject([{ cause: "idle", endedBy: "gateway", code: 500 }]);
+  });
+
+  it("goes on as long as bytes move, up to its total duration", () => {
+    const carried = new CarriedSession({ idleMs: 10_000, maxDurationMs: 30_000 });
+    const session = new IdleSession(carried);
+    for (let seconds = 9; seconds <= 27; seconds += 9) {
+      session.life.traffic.downstreamBytes += 1;
+      carried.clock.advance(9_000);
+    }
+    expect(session.life.isOver).toBe(false);
+    carried.clock.advance(3_000);
+    expect(carried.reports).toMatchObject([{ cause: "time-limit", downstreamBytes: 3, upstreamBytes: 0 }]);
+  });
+
+  it("ends once: what comes later is not reported, and the clock lets go of it", () => {
+    const carried = new CarriedSession();
+    const session = new IdleSession(carried);
+    expect(carried.clock.listenerCount).toBe(1);
+    session.life.end(endOf("client-gone", "it closed"), session.socket);
+    session.life.end(endOf("upstream-lost", "it broke"), session.socket);
+    session.end("shutdown", "bye");
+    expect(carried.clock.listenerCount).toBe(0);
+    expect(carried.overs).toBe(1);
+    expect(carried.reports.map(({ cause, message }) => [cause, message])).toEqual([
+      ["client-gone", "it closed"],
+    ]);
+  });
+
+  it("is over at once, and reported as completed when its client has ended behind all of it", async () => {
+    const carried = new CarriedSession();
+    const session = new IdleSession(carried);
+    session.socket.resume();
+    session.life.end(DONE, session.socket);
+    expect([carried.overs, carried.reports.length]).toEqual([1, 0]);
+    session.socket.push(null);
+    await expect.poll(() => carried.reports.map(({ cause }) => cause)).toEqual(["completed"]);
+  });
+
+  it("is its client's end where that broke before it had all", async () => {
+    const carried = new CarriedSession();
+    const session = new IdleSession(carried);
+    session.life.end(DONE, session.socket);
+    session.socket.destroy(new Error("reset"));
+    await turn();
+    expect(carried.reports).toMatchObject([
+      {
+        cause: "client-gone",
+        endedBy: "client",
+        message: "exit code 0, and the client was gone before it had all of it",
+      },
+    ]);
+  });
+
+  it("is completed at once where the client is known to have all", () => {
+    const carried = new CarriedSession();
+    const session = new IdleSession(carried);
+    session.life.end(DONE, undefined);
+    expect(carried.reports.map(({ cause }) => cause)).toEqual(["completed"]);
+  });
+});

@@ -1,0 +1,127 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { Relay, type RelayGuards } from "../../../src/sessions/carriers/relay.ts";
+import type { SessionTimeouts } from "../../../src/sessions/carriers/session.ts";
+import { endOf } from "../../../src/sessions/carriers/session-end.ts";
+import type { RelayGuard } from "../../../src/sessions/carriers/status-guard.ts";
+import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
+
+const NOTHING = new Uint8Array(0);
+
+function relayed(guards?: RelayGuards, timeouts?: Partial<SessionTimeouts>) {
+  const carried = new CarriedSession(timeouts);
+  const [client, node] = [new MemorySocket(), new MemorySocket()];
+  const relay = new Relay(
+    { socket: client, head: NOTHING },
+    { socket: node, head: NOTHING },
+    carried.context,
+    guards,
+  );
+  return { carried, client, node, relay, causes: () => carried.reports.map(({ cause }) => cause) };
+}
+
+describe("a relay", () => {
+  it("passes the bytes that came with both upgrades first, and then every other", async () => {
+    const carried = new CarriedSession();
+    const [client, node] = [new MemorySocket(), new MemorySocket()];
+    const [early, first] = [Buffer.from("early "), Buffer.from("first ")];
+    const relay = new Relay({ socket: client, head: early }, { socket: node, head: first }, carried.context);
+    client.push("input");
+    node.push("output");
+    await turn();
+    expect([node.sentBytes.toString(), client.sentBytes.toString()]).toEqual(["early input", "first output"]);
+    expect(relay.traffic).toMatchObject({ upstreamBytes: 11, downstreamBytes: 12 });
+  });
+
+  it("ends the node's side behind the client's input, and goes on with its output", async () => {
+    const { client, node, causes } = relayed();
+    client.push(null);
+    await turn();
+    expect(node.writableEnded).toBe(true);
+    node.push("late");
+    await turn();
+    expect(client.sentBytes.toString()).toBe("late");
+    expect(causes()).toEqual([]);
+  });
+
+  it("gives up a node that says nothing more to a client that ended", async () => {
+    const { carried, client, node, causes } = relayed();
+    client.push(null);
+    await turn();
+    carried.clock.advance(carried.context.lingerTimes.lingerIdleMs - 1);
+    expect(causes()).toEqual([]);
+    carried.clock.advance(1);
+    expect(causes()).toEqual(["client-gone"]);
+    expect([client.destroyed, node.writableEnded]).toEqual([true, true]);
+  });
+
+  it("breaks the client's connection where the node's breaks", async () => {
+    const { client, node, causes } = relayed();
+    client.on("error", () => {});
+    node.destroy(new Error("reset"));
+    await expect.poll(causes).toEqual(["upstream-lost"]);
+    await expect.poll(() => client.destroyed).toBe(true);
+    expect(client.writableFinished).toBe(false);
+  });
+
+  it("does not break it where the node's whole result is known", async () => {
+    const ends = {
+      hasResult: true,
+      fromDownstream: () => {},
+      fromUpstream: () => {},
+      clientLeft: () => {},
+      nodeEnd: () => endOf("completed", "exit code 0"),
+    } as unknown as RelayGuards["ends"];
+    const { client, node } = relayed({ ends });
+    node.destroy(new Error("reset"));
+    await expect.poll(() => client.writableFinished).toBe(true);
+  });
+
+  it("writes the guard's failure where the node ends without a status", async () => {
+    const status: RelayGuard = {
+      hasStatus: false,
+      passOn: (chunk, pass) => pass(chunk),
+      failureFrame: (message) => Buffer.from(`[${message}]`),
+    };
+    const { client, node } = relayed({ status });
+    node.push("out ");
+    node.push(null);
+    await expect.poll(() => client.writableFinished).toBe(true);
+    expect(client.sentBytes.toString()).toBe("out [the node ended the session without a status]");
+  });
+
+  it("passes nothing on that the port rules refuse, and nothing behind it", async () => {
+    const refused = endOf("refused", "port 22 is denied");
+    const ports = { inspect: (chunk: Uint8Array) => (chunk[0] === 33 ? refused : undefined) };
+    const { client, node, carried } = relayed({ ports: ports as unknown as RelayGuards["ports"] });
+    client.on("error", () => {});
+    client.push("ok");
+    await turn();
+    client.push("!bad");
+    client.push("more");
+    await expect
+      .poll(() => carried.reports)
+      .toMatchObject([{ cause: "refused", message: "port 22 is denied" }]);
+    expect(node.sentBytes.toString()).toBe("ok");
+    expect(node.destroyed).toBe(true);
+  });
+
+  it("shows the node's first bytes to an observer until that has seen enough", async () => {
+    const seen: string[] = [];
+    const firstWord = { see: (chunk: Uint8Array) => seen.push(Buffer.from(chunk).toString()) === 2 };
+    const { node } = relayed({ firstWord });
+    for (const part of ["one", "two", "three"]) {
+      node.push(part);
+      await turn();
+    }
+    expect(seen).toEqual(["one", "two"]);
+  });
+
+  it("ends both sides at its limit", () => {
+    const { carried, client, node, causes } = relayed(undefined, { idleMs: 5_000 });
+    client.on("error", () => {});
+    carried.clock.advance(5_000);
+    expect(causes()).toEqual(["idle"]);
+    expect([client.destroyed, node.destroyed]).toEqual([true, true]);
+  });
+});

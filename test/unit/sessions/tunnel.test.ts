@@ -1,0 +1,133 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
+import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
+import type { PortGuard } from "../../../src/sessions/carriers/port-guard.ts";
+import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
+import { endOf } from "../../../src/sessions/carriers/session-end.ts";
+import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
+import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
+
+const NOTHING = new Uint8Array(0);
+const REFUSED = endOf("refused", "port 22 is denied");
+const REFUSING = {
+  inspect: (chunk: Uint8Array) => (chunk[0] === 33 ? REFUSED : undefined),
+} as unknown as PortGuard;
+
+/** One unmasked or masked frame of at most 125 bytes; the mask is zero, so that it changes nothing. */
+function frame(opcode: number, payload: Uint8Array | string, isMasked: boolean): Buffer {
+  const bytes = Buffer.from(payload as string);
+  const head = [0x80 | opcode, bytes.byteLength | (isMasked ? 0x80 : 0), ...(isMasked ? [0, 0, 0, 0] : [])];
+  return Buffer.concat([Buffer.from(head), bytes]);
+}
+const close = (code: number, isMasked: boolean): Buffer =>
+  frame(8, Uint8Array.of(code >> 8, code & 0xff), isMasked);
+
+/** What `socket` was sent in WebSocket frames; `role` is that of whoever reads them. */
+function readFrames(socket: MemorySocket, role: "client" | "server"): { data: string; closed: number[] } {
+  const read = { data: "", closed: [] as number[] };
+  const decoder = new WebSocketFrameDecoder(role, {
+    onMessage: (part) => {
+      read.data += Buffer.from(part).toString("latin1");
+    },
+    onPing: () => {},
+    onPong: () => {},
+    onClose: (code) => void read.closed.push(code),
+  });
+  decoder.push(Uint8Array.from(socket.sentBytes));
+  return read;
+}
+
+interface Carried extends Pick<CarriedSession, "clock" | "reports"> {
+  readonly client: MemorySocket;
+  readonly node: MemorySocket;
+  readonly session: StreamingSession;
+}
+
+function carrying(Carrier: typeof Tunnel | typeof TunnelBridge, ports?: PortGuard): Carried {
+  const { context, clock, reports } = new CarriedSession({ idleMs: 5_000 });
+  const [client, node] = [new MemorySocket(), new MemorySocket()];
+  for (const socket of [client, node]) socket.on("error", () => {});
+  const [downstream, upstream] = [client, node].map((socket) => ({ socket, head: NOTHING }));
+  if (downstream === undefined || upstream === undefined) throw new Error("two sockets");
+  const session = new Carrier(downstream, upstream, defaultWebSocketLimits, context, ports);
+  return { clock, reports, client, node, session };
+}
+
+describe("a tunnel", () => {
+  it("takes the client's messages apart and puts the node's bytes into messages", async () => {
+    const { client, node, session } = carrying(Tunnel);
+    client.push(Buffer.concat([frame(2, "one ", true), frame(2, "two", true)]));
+    node.push("three");
+    await turn();
+    expect(node.sentBytes.toString()).toBe("one two");
+    expect(readFrames(client, "client").data).toBe("three");
+    expect(session.traffic).toMatchObject({ upstreamBytes: 7, downstreamBytes: 5 });
+  });
+
+  it.each([
+    ["the node's end without GOAWAY", (t: Carried) => t.node.push(null), 1000, "upstream-lost"],
+    ["a broken node", (t: Carried) => t.node.destroy(new Error("reset")), 1011, "upstream-lost"],
+    ["a text message", (t: Carried) => t.client.push(frame(1, "text", true)), 1003, "protocol-error"],
+    ["a refused port", (t: Carried) => t.client.push(frame(2, "!22", true)), 1008, "refused"],
+    ["a limit", (t: Carried) => t.clock.advance(5_000), 1001, "idle"],
+    ["a shutdown", (t: Carried) => t.session.end("shutdown", "bye"), 1001, "shutdown"],
+  ])("closes for %s", async (_name, act, code, cause) => {
+    const tunnel = carrying(Tunnel, REFUSING);
+    act(tunnel);
+    await expect.poll(() => tunnel.reports.map((report) => report.cause)).toEqual([cause]);
+    expect(readFrames(tunnel.client, "client").closed).toEqual([code]);
+    expect(tunnel.node.sentBytes.toString()).toBe("");
+  });
+
+  it("ends the node's side behind the client's Close", async () => {
+    const { client, node, reports } = carrying(Tunnel);
+    client.push(Buffer.concat([frame(2, "last", true), close(1000, true)]));
+    await expect.poll(() => node.writableFinished).toBe(true);
+    expect(node.sentBytes.toString()).toBe("last");
+    expect(reports).toMatchObject([{ cause: "client-gone", upstreamBytes: 4 }]);
+  });
+});
+
+describe("a bridge into a tunnel", () => {
+  it("puts the client's bytes into masked messages and takes the node's apart", async () => {
+    const { client, node, session } = carrying(TunnelBridge);
+    client.push("one");
+    node.push(Buffer.concat([frame(2, "two ", false), frame(2, "", false), frame(2, "three", false)]));
+    await turn();
+    expect(readFrames(node, "server").data).toBe("one");
+    expect(client.sentBytes.toString()).toBe("two three");
+    expect(session.traffic).toMatchObject({ upstreamBytes: 3, downstreamBytes: 9 });
+  });
+
+  it("ends the client's side behind Close 1000, which completes it", async () => {
+    const { client, node, reports } = carrying(TunnelBridge);
+    node.push(Buffer.concat([frame(2, "last", false), close(1000, false)]));
+    await expect.poll(() => client.writableFinished).toBe(true);
+    expect(client.sentBytes.toString()).toBe("last");
+    client.push(null);
+    await expect.poll(() => reports.map(({ cause }) => cause)).toEqual(["completed"]);
+  });
+
+  it.each([
+    ["another Close", (t: Carried) => t.node.push(close(1011, false)), "upstream-lost"],
+    ["a broken node", (t: Carried) => t.node.destroy(new Error("reset")), "upstream-lost"],
+    ["a text message", (t: Carried) => t.node.push(frame(1, "text", false)), "protocol-error"],
+    ["a refused port", (t: Carried) => t.client.push("!22"), "refused"],
+    ["a limit", (t: Carried) => t.clock.advance(5_000), "idle"],
+  ])("breaks the client's connection for %s", async (_name, act, cause) => {
+    const bridge = carrying(TunnelBridge, REFUSING);
+    act(bridge);
+    await expect.poll(() => bridge.reports.map((report) => report.cause)).toEqual([cause]);
+    expect(bridge.client.destroyed).toBe(true);
+    expect(bridge.client.sentBytes.toString()).toBe("");
+  });
+
+  it("closes the tunnel when the client ends its connection", async () => {
+    const { client, node, reports } = carrying(TunnelBridge);
+    client.push("last");
+    client.push(null);
+    await expect.poll(() => readFrames(node, "server")).toEqual({ data: "last", closed: [1000] });
+    expect(reports).toMatchObject([{ cause: "client-gone" }]);
+  });
+});
