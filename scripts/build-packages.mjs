@@ -3,8 +3,8 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The statements that tsc writes: at the beginning of a line, the name in double quotes; and import(). */
-const IMPORTS = /(?:^(?:import|export)\b[^"]*\bfrom |^import |\bimport\()"([^"]+)"/gm;
+/** The statements that tsc writes: at the beginning of a line, the name in double quotes; import(); and what is required. */
+const IMPORTS = /(?:^(?:import|export)\b[^"]*\bfrom |^import |\bimport\(|\bcreateRequire\(.*\)\()"([^"]+)"/gm;
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 for (const name of readdirSync(path.join(root, "packages"))) {

@@ -1,8 +1,12 @@
-import { createRequire } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
 
-/** This release, from package.json, found by its own name: source and dist lie at different depths below it. */
-export const SLUICE_VERSION: string = (
-  createRequire(import.meta.url)("sluice/package.json") as { readonly version: string }
+const fromSource = new URL("../../package.json", import.meta.url);
+/** In @sluice/client, too: it has the same version. */
+const fromDist = new URL("../../../package.json", import.meta.url);
+
+/** This release, from package.json. */
+export const SLUICE_VERSION: string = JSON.parse(
+  readFileSync(existsSync(fromSource) ? fromSource : fromDist, "utf8"),
 ).version;
 
 /** `User-Agent` of the requests that Sluice makes for itself. Probes have the kubelet's, and forwarded requests their client's. */
