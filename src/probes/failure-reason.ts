@@ -9,8 +9,12 @@ const REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/deadline exceeded|timeout|timed out|within \d/i, "timed out"],
   [/x509|tls:|certificate/, "TLS handshake failed"],
   [/malformed HTTP|server gave HTTP/, "the server does not speak HTTP there"],
+  [/no h2 by ALPN/, "TLS without h2"],
   [/\bEOF\b/, "the server closed the connection"],
 ];
+
+/** The TLS alerts of servers that ask for a certificate and get none: of TLS 1.3, and of Go's TLS 1.2. */
+const NO_CERTIFICATE = /certificate required|bad certificate/;
 
 /** Why a probe failed, in words that hold nothing of what was sent or answered; undefined where there is nothing to say. */
 export function failureReasonOf(
@@ -29,7 +33,9 @@ export function failureReasonOf(
       : `HTTP status ${wire.status}`;
   }
   if (wire.grpcStatus !== undefined && wire.grpcStatus !== "OK") return `gRPC status ${wire.grpcStatus}`;
-  const text = error ?? message;
+  if (wire.isModeIgnored && wire.protocol !== "h2c") return "grpc.mode is ignored: its feature gate is off";
+  const text = error ?? wire.lastAttempt ?? message;
+  if (NO_CERTIFICATE.test(text)) return "the server asks for a client certificate";
   if (text.startsWith("service unhealthy")) return "gRPC: the service is not SERVING";
   return REASONS.find(([pattern]) => pattern.test(text))?.[1] ?? "the answer could not be read";
 }

@@ -73,12 +73,21 @@ function causeOfStatus(status: number | undefined): string | undefined {
   return status >= 500 ? "The server answered and says itself that it is not healthy." : undefined;
 }
 
+/** TLS alerts of servers that get no certificate; OpenSSL's at TLS 1.2 has other causes too. */
+const NO_CERTIFICATE = /certificate required|bad certificate|handshake failure/;
+
 function causeOfGrpc(
   action: NonNullable<ProbeHandler["grpc"]>,
   { wire, message }: ProbeResult,
   server: ServerKind,
 ): string | undefined {
   const isTls = action.mode === "TLS";
+  if (wire.isModeIgnored && wire.protocol !== "h2c") {
+    return "`mode: TLS` did not apply: the gate GRPCContainerProbeTLS is off.";
+  }
+  if (NO_CERTIFICATE.test(wire.lastAttempt ?? "")) {
+    return "The server probably asks for a client certificate (mTLS), and a probe has none: serve the health service where none is asked for.";
+  }
   if (!isTls && server.speaks === "tls") {
     return "The server expects TLS: set `mode: TLS` (gate GRPCContainerProbeTLS).";
   }

@@ -20,6 +20,10 @@ export interface WireFacts {
   grpcStatus?: string;
   /** The server's unverified certificate: subject and expiry. */
   certificate?: string;
+  /** Why the last attempt to connect to a gRPC server failed, in Go's words: the message states the deadline only. */
+  lastAttempt?: string;
+  /** `grpc.mode: TLS` was asked for, and its gate is off. */
+  isModeIgnored?: true;
   /** Hosts and ports of the redirects that were followed. */
   redirects?: string[];
 }

@@ -6,7 +6,7 @@ import { expandCommand } from "./expand-command.ts";
 import { probeGrpc } from "./grpc/grpc-probe.ts";
 import { probeHttp } from "./http/http-probe.ts";
 import { ProbeDeadline } from "./probe-deadline.ts";
-import { errored, type ProbeResult } from "./probe-result.ts";
+import { errored, type ProbeResult, type WireFacts } from "./probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "./probe-target.ts";
 import { probeTcp } from "./tcp-probe.ts";
 
@@ -44,7 +44,8 @@ export async function runProbe(
     }
     if (grpc !== undefined) {
       const isTls = gates.GRPCContainerProbeTLS && grpc.mode === "TLS";
-      return await probeGrpc(grpc, target.host, { userAgent, isTls, timeoutMs, deadline });
+      const wire: WireFacts = grpc.mode === "TLS" && !isTls ? { isModeIgnored: true } : {};
+      return await probeGrpc(grpc, target.host, { userAgent, isTls, timeoutMs, deadline }, wire);
     }
     return errored(`missing probe handler for ${target.name ?? target.host}`);
   } catch (error) {

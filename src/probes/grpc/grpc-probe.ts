@@ -35,14 +35,17 @@ export async function probeGrpc(
   action: GRPCAction,
   host: string,
   options: GrpcProbeOptions,
+  wire: WireFacts = {},
 ): Promise<ProbeResult> {
   const { deadline, isTls, timeoutMs, userAgent } = options;
-  const wire: WireFacts = {};
   const request = checkRequestOf(action, host, userAgent, isTls);
   let isConnected = false;
   const onConnected = (): void => {
     isConnected = true;
     wire.protocol = isTls ? "h2" : "h2c";
+  };
+  const onUnconnected = (reason: string): void => {
+    wire.lastAttempt = reason;
   };
   try {
     // Tries until the deadline, as grpc-go's blocking dial does: a refused connection, a wrong protocol and a missing certificate
@@ -54,7 +57,8 @@ export async function probeGrpc(
         deadline,
         wire,
       );
-      const outcome = socket && (await checkHealth(socket, request, deadline, onConnected));
+      const outcome =
+        socket && (await checkHealth(socket, request, deadline, { onConnected, onUnconnected }));
       if (outcome !== undefined && outcome !== NOT_CONNECTED) return verdictOf(outcome, timeoutMs, wire);
       const spreadMs = backoffMs * (1 + BACKOFF_JITTER * (2 * Math.random() - 1));
       await deadline.sleep(Math.max(0, startMs + spreadMs - performance.now()));
@@ -79,8 +83,10 @@ async function connect(
     noteCertificate(socket, wire);
     if (socket.alpnProtocol === "h2") return socket;
     socket.destroy();
+    wire.lastAttempt = "no h2 by ALPN";
   } catch (error) {
     if (!(error instanceof ExchangeError)) throw error;
+    wire.lastAttempt = error.message;
   }
   return undefined;
 }

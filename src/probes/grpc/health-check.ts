@@ -13,16 +13,22 @@ const DRAINING_TEXT = "the connection is draining";
 /** The server has not shown that it speaks HTTP/2: the caller may retry. */
 export const NOT_CONNECTED = "not connected";
 
+/** Is told whether the server speaks HTTP/2, and what happened where it does not. */
+export interface ConnectionHearer {
+  onConnected(): void;
+  onUnconnected(reason: string): void;
+}
+
 /**
  * One unary grpc.health.v1.Health/Check on a new connection, which is closed in the end. Connected means that the server's SETTINGS
- * have come, and `onConnected` is called then. The call goes along with the preface (RFC 9113 section 3.4), where grpc-go waits for them:
+ * have come. The call goes along with the preface (RFC 9113 section 3.4), where grpc-go waits for them:
  * a server that never speaks HTTP/2 is not connected all the same. Rejects with DeadlineError only.
  */
 export function checkHealth(
   socket: ProbeSocket,
   request: CheckRequest,
   deadline: ProbeDeadline,
-  onConnected: () => void,
+  { onConnected, onUnconnected }: ConnectionHearer,
 ): Promise<CheckOutcome | typeof NOT_CONNECTED> {
   return new Promise((resolve, reject) => {
     let answer: UnaryAnswer | undefined;
@@ -89,8 +95,10 @@ export function checkHealth(
       },
       onBroken: (text) => {
         const reason = `error reading from server: ${text}`;
-        if (!isConnected) settle(NOT_CONNECTED);
-        else if (goaway === undefined) breakOff(reason);
+        if (!isConnected) {
+          onUnconnected(text);
+          settle(NOT_CONNECTED);
+        } else if (goaway === undefined) breakOff(reason);
         else breakOff(closedText(reason, goaway));
       },
     });

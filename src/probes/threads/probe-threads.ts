@@ -42,7 +42,7 @@ export class ProbeThreads {
     this.#windowStartMs = this.#now();
   }
 
-  /** As `runProbe`, never rejecting; what was on the wire is told only where a probe ran on this thread. */
+  /** As `runProbe`, never rejecting; of a success on another thread, what was on the wire is not told. */
   run(handler: ProbeHandler, target: ProbeTarget, options: ProbeOptions): Promise<ProbeResult> {
     if (handler.exec !== undefined) return runProbe(handler, target, options);
     this.#countRate();

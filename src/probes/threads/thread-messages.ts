@@ -1,4 +1,4 @@
-import type { ProbeResult, ProbeVerdict } from "../probe-result.ts";
+import type { ProbeResult, ProbeVerdict, WireFacts } from "../probe-result.ts";
 
 /** One probe for a thread. `probe` is what `described` says of it: texts are cheaper to send than objects, and known again when they return. */
 export type ThreadRun = readonly [id: number, probe: string];
@@ -9,14 +9,21 @@ export interface ThreadRequest {
   readonly cancelled: readonly number[];
 }
 
-/** From a thread: results by id. What was on the wire stays there: it is no part of a verdict. */
+/** From a thread: results by id. What was on the wire comes along where a cause is asked for: of what did not succeed. */
 export type ThreadAnswer = readonly ThreadResult[];
-export type ThreadResult = readonly [id: number, result: ProbeVerdict, message: string, error?: string];
+export type ThreadResult = readonly [
+  id: number,
+  result: ProbeVerdict,
+  message: string,
+  wire?: WireFacts,
+  error?: string,
+];
 
-export function toThreadResult(id: number, { result, message, error }: ProbeResult): ThreadResult {
-  return error === undefined ? [id, result, message] : [id, result, message, error];
+export function toThreadResult(id: number, { result, message, error, wire }: ProbeResult): ThreadResult {
+  if (error !== undefined) return [id, result, message, wire, error];
+  return result === "Success" ? [id, result, message] : [id, result, message, wire];
 }
 
-export function fromThreadResult([, result, message, error]: ThreadResult): ProbeResult {
-  return { result, message, wire: {}, ...(error === undefined ? {} : { error }) };
+export function fromThreadResult([, result, message, wire = {}, error]: ThreadResult): ProbeResult {
+  return { result, message, wire, ...(error === undefined ? {} : { error }) };
 }

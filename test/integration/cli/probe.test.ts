@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import { createServer as createH2c } from "node:http2";
+import { createSecureServer as createH2, createServer as createH2c } from "node:http2";
 import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -18,6 +18,7 @@ import { issueCertificate } from "../../support/test-certificates.ts";
 let http: Server;
 let h2c: NetServer;
 let tls: NetServer;
+let mutualTls: NetServer;
 let folder: string;
 /** Statuses that the HTTP server gives, one after the other; then 200. */
 const statuses: number[] = [];
@@ -37,10 +38,11 @@ beforeAll(async () => {
   h2c = createH2c((_, response) => response.end("two"));
   const { cert, key } = await issueCertificate({ commonName: "the-pod" });
   tls = createHttps({ cert, key }, (_, response) => response.end("tls"));
-  await Promise.all([listen(http), listen(h2c), listen(tls)]);
+  mutualTls = createH2({ cert, key, ca: cert, requestCert: true });
+  await Promise.all([http, h2c, tls, mutualTls].map(listen));
 });
 afterAll(async () => {
-  for (const server of [http, h2c, tls]) server.close();
+  for (const server of [http, h2c, tls, mutualTls]) server.close();
   await rm(folder, { recursive: true });
 });
 afterEach(() => {
@@ -101,6 +103,24 @@ describe("sluice probe URL", () => {
       "gRPC TLS against plaintext",
       () => [`grpc://127.0.0.1:${portOf(h2c)}`, "--mode", "TLS", "--timeout", "300ms"],
       /take `mode: TLS` away/,
+    ],
+    [
+      "gRPC TLS with the gate off",
+      () => [
+        `grpc://127.0.0.1:${portOf(tls)}`,
+        "--mode",
+        "TLS",
+        "--timeout",
+        "300ms",
+        "--feature-gates",
+        "GRPCContainerProbeTLS=false",
+      ],
+      /gate GRPCContainerProbeTLS is off/,
+    ],
+    [
+      "gRPC TLS against mTLS",
+      () => [`grpc://127.0.0.1:${portOf(mutualTls)}`, "--mode", "TLS", "--timeout", "300ms"],
+      /client certificate \(mTLS\)/,
     ],
     [
       "gRPC against HTTP/1.1",

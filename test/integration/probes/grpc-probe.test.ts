@@ -1,4 +1,5 @@
-import { createServer, type ServerHttp2Stream } from "node:http2";
+import { once } from "node:events";
+import { createSecureServer, createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import {
   Server,
@@ -9,6 +10,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
+import { failureReasonOf } from "../../../src/probes/failure-reason.ts";
 import { decodeCheckResponse, encodeCheckRequest } from "../../../src/probes/grpc/health-messages.ts";
 import { closedPort } from "../../support/misbehaving-servers.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
@@ -222,6 +224,39 @@ describe("TestGrpcProber_Probe_TLS", () => {
     return serveGrpc(answering(8, 1), ServerCredentials.createSsl(null, [pair]));
   }
   const NOT_CONNECTED = /^timeout: failed to connect service "127\.0\.0\.1:\d+" within 300ms: /;
+
+  it.each([
+    ["TLSv1.2", "handshake failure", "TLS handshake failed"],
+    ["TLSv1.3", "certificate required", "the server asks for a client certificate"],
+  ] as const)("a server that asks for a certificate (%s)", async (version, alert, reason) => {
+    const { cert, key } = await issueCertificate({ commonName: "grpc" });
+    const server = createSecureServer({
+      cert,
+      key,
+      ca: cert,
+      requestCert: true,
+      rejectUnauthorized: true,
+      maxVersion: version,
+    });
+    server.on("error", () => {}).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const result = await probe({ grpc: { port, mode: "TLS" } }, { timeoutMs: 300 });
+    server.close();
+    expect(result.message).toMatch(NOT_CONNECTED);
+    expect(result.wire.lastAttempt).toBe(`remote error: tls: ${alert}`);
+    expect(failureReasonOf(result, false)).toBe(reason);
+  });
+
+  it("the cause of a mode whose gate is off", async () => {
+    const gates = { H2CContainerProbe: false, GRPCContainerProbeTLS: false };
+    const action = { port: await tlsServer(), mode: "TLS" };
+    const result = await probe({ grpc: action }, { timeoutMs: 300, gates });
+    expect(result.message).toMatch(NOT_CONNECTED);
+    expect(failureReasonOf(result, false)).toBe("grpc.mode is ignored: its feature gate is off");
+    const refused = await probe({ grpc: { port: await closedPort() } }, { timeoutMs: 300 });
+    expect(failureReasonOf(refused, false)).toBe("connection refused");
+  });
 
   it("TLS succeeds against a TLS server whose certificate nobody signed", async () => {
     const port = await tlsServer();
