@@ -1,4 +1,3 @@
-import { type Runtime, urlOf } from "../app/runtime/runtime.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { IngressListener } from "../config/ingress-listener.ts";
 import { createSelfSignedCertificate } from "../fake-node/self-signed.ts";
@@ -10,6 +9,8 @@ import { readServingTls, watchServingTls } from "../listeners/serving-certificat
 import { finishRequests } from "../listeners/shutdown.ts";
 import { AddressRules } from "../net/address-rules.ts";
 import { endpointOfUrl } from "../net/endpoint-of-url.ts";
+import { type Listen, urlOf } from "../net/listen.ts";
+import type { Component } from "../observability/component.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { EndpointUpstream } from "./endpoint-upstream.ts";
@@ -24,14 +25,16 @@ import { buildIngressWriter } from "./writer-component.ts";
 /** The default certificate carries a DNS name, without which some clients do not even report it. */
 const DEFAULT_CERTIFICATE_NAME = "ingress.sluice.dev";
 
-export interface RunningIngress {
+export interface RunningIngress extends Component {
   readonly httpUrl: string;
   readonly httpsUrl: string;
-  /** No new connections. Resolves when the requests in flight are answered, or after `timeoutMs`. */
-  drain(timeoutMs: number): Promise<void>;
-  /** Reads the default certificate's files now. Never rejects. */
-  reload(): Promise<void>;
-  stop(): Promise<void>;
+}
+
+/** What differs where several processes are one gateway. */
+export interface IngressRuntime {
+  readonly listen: Listen;
+  /** What TLS tickets are encrypted with; absent: keys of this process. */
+  readonly ticketKeys?: Buffer | undefined;
 }
 
 /** The front door: routes from the store, its own listeners, and the API leg behind `StreamingGateway` backends. */
@@ -41,7 +44,7 @@ export async function startIngress(
   cluster: Pick<BuiltCluster, "store" | "live">,
   gateway: ServingContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
   api: Listener,
-  surroundings: Runtime,
+  { listen, ticketKeys }: IngressRuntime,
 ): Promise<RunningIngress> {
   const { logger } = gateway;
   const { store } = cluster;
@@ -105,7 +108,6 @@ export async function startIngress(
     streamingGateways,
     onConnectionRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
   };
-  const { ticketKeys } = surroundings;
   const servers = createIngressServers(context, {
     defaultTls,
     certificatesFor: (name) => controller.certificatesFor(name),
@@ -126,8 +128,8 @@ export async function startIngress(
     }
   };
   try {
-    const plainAt = await surroundings.listen(servers.plain, "ingress.http", { address, port: httpPort });
-    const secureAt = await surroundings.listen(servers.secure, "ingress.https", { address, port: httpsPort });
+    const plainAt = await listen(servers.plain, "ingress.http", { address, port: httpPort });
+    const secureAt = await listen(servers.secure, "ingress.https", { address, port: httpsPort });
     return {
       httpUrl: urlOf("http", plainAt),
       httpsUrl: urlOf("https", secureAt),

@@ -1,5 +1,7 @@
+import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { HeaderList } from "../http/header-list.ts";
-import type { HttpUpstream } from "../http/http-upstream.ts";
+import { HttpUpstream } from "../http/http-upstream.ts";
+import { endpointOfUrl } from "../net/endpoint-of-url.ts";
 
 /** The real API server, and the gateway's identity there. */
 export interface ApiServerUpstream {
@@ -14,4 +16,18 @@ export interface ApiServerUpstream {
    * caller would act with the gateway's own rights.
    */
   readonly impersonates: boolean;
+}
+
+/** The API server that the configuration names; undefined where it names none. Throws ConfigurationError for files that are wrong. */
+export async function upstreamApiServerOf({
+  upstreamAPIServer,
+  timeouts,
+}: Pick<GatewayConfiguration, "upstreamAPIServer" | "timeouts">): Promise<
+  (ApiServerUpstream & { close(): void }) | undefined
+> {
+  if (upstreamAPIServer === undefined) return undefined;
+  const endpoint = await endpointOfUrl(upstreamAPIServer.url, upstreamAPIServer);
+  const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs });
+  const impersonates = upstreamAPIServer.clientCertificateFile !== undefined;
+  return { upstream, impersonates, close: () => upstream.close() };
 }

@@ -1,4 +1,3 @@
-import type { HealthCheck } from "../admin/health.ts";
 import type { ObjectKind, Pod, PodStatus } from "../api/objects.ts";
 import { ClusterStore } from "../cluster/cluster-store.ts";
 import { readManifestFiles } from "../cluster/manifest-files.ts";
@@ -11,6 +10,7 @@ import { HttpUpstream } from "../http/http-upstream.ts";
 import { connectThroughProxy, proxyServerOf } from "../http/proxy-connection.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import { UpstreamTls } from "../net/tls.ts";
+import type { Component, Health } from "../observability/component.ts";
 import { reportFault } from "../observability/faults.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Metrics } from "../observability/metrics.ts";
@@ -27,10 +27,9 @@ const STREAMING_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];
 const RBAC_KINDS: readonly ObjectKind[] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
 const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingress", "IngressClass"];
 
-export interface BuiltCluster {
+export interface BuiltCluster extends Component {
   readonly store: ClusterStore;
   readonly lookUp: GatewayContext["lookUp"];
-  readonly readinessChecks: Readonly<Record<string, HealthCheck>>;
   /** Where the live API is: no node may be there. */
   readonly apiEndpoint: { readonly host: string; readonly port: number } | undefined;
   /** The live API as the server for all other requests; undefined if manifests hold the cluster state. */
@@ -49,11 +48,6 @@ export interface BuiltCluster {
   readonly publishPodStatus: ((pod: Pod, status: PodStatus) => Promise<void>) | undefined;
   /** Writes Events to the live API; undefined where there is none. */
   readonly events: Pick<EventRecorder, "record"> | undefined;
-  /** Reads what files say again; a live API tells by itself. */
-  reload(): Promise<void>;
-  /** Takes back what nodes are said to have because of this gateway. Never rejects. */
-  withdraw(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 /** Cluster state from manifests or a live API. Throws ConfigurationError for invalid files. */
@@ -79,13 +73,11 @@ export async function buildCluster(
   return {
     store,
     lookUp: undefined,
-    readinessChecks: {},
     apiEndpoint: undefined,
     apiServer: undefined,
     live: undefined,
     publishPodStatus: undefined,
     events: undefined,
-    withdraw: async () => {},
     reload: () => manifests.reload(),
     stop: () => manifests.stop(),
   };
@@ -157,7 +149,6 @@ async function buildLive(
   return {
     store,
     lookUp: (namespace, pod) => live.lookUp(namespace, pod),
-    readinessChecks: { cluster: () => healthOf(live) },
     apiEndpoint: addressOfUrl(kubeconfig.server),
     apiServer: configuration.upstreamAPIServer
       ? undefined
@@ -168,8 +159,9 @@ async function buildLive(
       client,
       onFailure: (error) => logger.warn({ error }, "an Event could not be written"),
     }),
-    withdraw: async () => await publisher?.withdraw(),
-    reload: async () => {},
+    health: () => healthOf(live),
+    // Nodes no longer have the features that this gateway gave them.
+    drain: async () => await publisher?.withdraw(),
     stop: async () => {
       publisher?.stop();
       await live.stop();
@@ -196,7 +188,7 @@ function kindsFor({ authorization, listeners }: GatewayConfiguration): ObjectKin
 }
 
 /** Old state serves: a gateway that stood aside while the API is away would take all replicas with it. */
-function healthOf(live: LiveCluster): ReturnType<HealthCheck> {
+function healthOf(live: LiveCluster): Health {
   if (live.unsynced.length > 0) return `not yet listed: ${live.unsynced.join(", ")}`;
   const staleSeconds = Math.floor(live.staleMs / 1_000);
   return staleSeconds > 0 ? { note: `the API server was last heard ${staleSeconds}s ago` } : undefined;

@@ -3,15 +3,34 @@ import type { Pod, PodStatus } from "../api/objects.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
+import type { Component } from "../observability/component.ts";
 import { type BuiltProbes, buildProbes, type ProbeParts } from "./component.ts";
 import { publishToStore } from "./pod-probes-component.ts";
 import { isLasting, keyOfFinding, type ProbeUpdate } from "./probe-update.ts";
 
-export interface SharedProbes extends BuiltProbes {
+export interface RunningProbes extends BuiltProbes, Component {
   /** What the process that probes for all has found. */
   learn(findings: readonly ProbeUpdate[]): void;
   /** This process probes for all from now on. After another one (`isSuccessor`) what that one found counts until there are verdicts. */
   begin(isSuccessor: boolean): Promise<void>;
+  stop(): void;
+}
+
+/** Probes of this process alone, from its start; or of one of several processes, which `share` their findings. */
+export async function startProbes(
+  configuration: GatewayConfiguration,
+  parts: ProbeParts,
+  share: ((findings: readonly ProbeUpdate[]) => void) | undefined,
+): Promise<RunningProbes> {
+  // Of several processes the one that probes for all goes on while it drains: no other one knows yet that it will end.
+  if (share !== undefined) return buildSharedProbes(configuration, parts, share);
+  const probes = await buildProbes(configuration, parts);
+  let isStopped = false;
+  const stop = (): void => {
+    if (!isStopped) probes.stop();
+    isStopped = true;
+  };
+  return { ...probes, learn: () => {}, begin: async () => {}, drain: async () => stop(), stop };
 }
 
 /** Probes of one of several processes: another one's findings until it is this one's turn, its own from then on, told to the others. */
@@ -19,7 +38,7 @@ export function buildSharedProbes(
   configuration: GatewayConfiguration,
   parts: ProbeParts,
   share: (findings: readonly ProbeUpdate[]) => void,
-): SharedProbes {
+): RunningProbes {
   const { store, nodes, publishStatus, logger } = parts;
   const learned = new RemoteProbeResults(store, nodes);
   const stops: (() => void)[] = [() => learned.stop()];

@@ -75,7 +75,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "protocols/websocket",
     "src/access",
     "src/api",
-    "src/app",
     "src/cluster",
     "src/config",
     "src/http",
@@ -84,7 +83,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/observability",
   ],
   "src/kubernetes": [
-    "src/admin",
     "src/api",
     "src/cluster",
     "src/config",
@@ -162,6 +160,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/listeners",
     "src/net",
     "src/nodes",
+    "src/observability",
     "src/sessions",
   ],
   "src/legs/kubelet": [
@@ -181,7 +180,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/access",
     "src/admin",
     "src/api",
-    "src/app",
     "src/client",
     "src/config",
     "src/http",
@@ -196,7 +194,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "protocols/bytes",
     "protocols/tls",
     "src/api",
-    "src/app",
     "src/cluster",
     "src/config",
     "src/fake-node",
@@ -213,7 +210,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/api",
     "src/cluster",
     "src/config",
-    "src/http",
     "src/ingress",
     "src/kubernetes",
     "src/legs/api-server",
@@ -250,13 +246,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Doors that lead upwards. Each is a mistake to be turned; no new ones. */
-const upwardDoors: readonly string[] = [
-  "src/http -> src/client",
-  "src/ingress -> src/app",
-  "src/legs/agent -> src/app",
-  "src/probes -> src/legs/kubelet",
-  "src/sessions -> src/app",
-];
+const upwardDoors: readonly string[] = ["src/http -> src/client", "src/probes -> src/legs/kubelet"];
 
 /** The one folder that may import each package; a package without a row may not be imported at all. */
 const packageHome: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Audit, AuditLogFile, AuditWebhook } from "../../config/audit.ts";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
+import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { webhookClient } from "../webhook-client.ts";
@@ -22,7 +23,7 @@ const FILE_WAIT_MS = 50;
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
-export interface BuiltAudit {
+export interface BuiltAudit extends Component {
   /** Undefined: nothing is recorded anywhere. */
   readonly audit: AuditLog | undefined;
   stop(): Promise<void>;

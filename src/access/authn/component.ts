@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
 import { getJson } from "../../http/https-json.ts";
+import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { webhookClient } from "../webhook-client.ts";
@@ -25,7 +26,7 @@ export interface WatchedAuthority {
   readonly authority: CertificateAuthority;
 }
 
-export interface BuiltAuthenticator {
+export interface BuiltAuthenticator extends Component {
   readonly authenticator: AuthenticatorChain;
   /** Whose client certificates the listener must ask for. */
   readonly authorities: readonly WatchedAuthority[];

@@ -1,4 +1,5 @@
 import type { Authorization, AuthorizationMode } from "../../config/authorization.ts";
+import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { webhookClient } from "../webhook-client.ts";
 import { type Authorizer, alwaysAllow, alwaysDeny, superusers } from "./authorizer.ts";
@@ -7,7 +8,7 @@ import { RbacAuthorizer } from "./rbac/rbac-authorizer.ts";
 import { type RbacObjects, RbacSource } from "./rbac/rbac-source.ts";
 import { WebhookAuthorizer } from "./webhook/webhook-authorizer.ts";
 
-export interface BuiltAuthorizer {
+export interface BuiltAuthorizer extends Component {
   readonly authorizer: Authorizer;
   /** Lets go of connections and subscriptions. */
   stop(): void;

@@ -10,6 +10,7 @@ import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
 import { networkOf } from "../../listeners/connection-cap.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
+import { listenAt, urlOf } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { RunningGateway } from "../app.ts";
@@ -17,7 +18,7 @@ import type { BoundAddress, ListenCall, WorkerStart } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
 import { KeptManifests } from "./kept-manifests.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
-import { type ListenerUrls, singleProcess, urlOf, urlsByListener } from "./runtime.ts";
+import { type ListenerUrls, urlsByListener } from "./runtime.ts";
 import { SessionLimiter } from "./session-limiter.ts";
 import { SharedProbing } from "./shared-probing.ts";
 import { type Worker, WorkerPool } from "./worker-pool.ts";
@@ -161,7 +162,7 @@ export async function startWorkers(
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const adminAt = await singleProcess.listen(admin, "admin", listeners.admin);
+    const adminAt = await listenAt(admin, listeners.admin);
     await pool.start();
     const urls = await listenerUrls(listeners, adminAt, acceptors);
     logger.info({ ...urls, workers: count }, "the gateway is ready");

@@ -3,6 +3,7 @@ import path from "node:path";
 import { setDefaultHighWaterMark } from "node:stream";
 import { parseConfiguration } from "../../config/configuration.ts";
 import { mergeFlags } from "../../config/flags.ts";
+import { listenAtPath } from "../../net/listen.ts";
 import { createLogger } from "../../observability/logger.ts";
 import { type RunningGateway, startGateway } from "../app.ts";
 import { surviveUncaughtExceptions } from "../uncaught-exceptions.ts";
@@ -37,13 +38,10 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
   const configuration = mergeFlags(parseConfiguration(configurationText, configurationFile), flags);
   // Sockets that are handed over come with Node's default.
   setDefaultHighWaterMark(false, configuration.limits.socketBufferBytes);
-  const surroundings: Runtime = {
+  const runtime: Runtime = {
     listen: (server, name, where) => {
-      if (name !== "admin") return primary.listen(server, name, where);
-      return new Promise((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(rest.adminSocket, () => resolve({ address: rest.adminSocket, port: 0 }));
-      });
+      const isOwn = name === "admin";
+      return isOwn ? listenAtPath(server, rest.adminSocket) : primary.listen(server, name, where);
     },
     quotasOf: () => ({ take: (user, namespace) => primary.takePlace(user, namespace) }),
     openAuditLog: () => ({ deliver: (lines) => primary.writeAudit(lines), stop: () => {} }),
@@ -54,7 +52,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
   };
   const logger = createLogger(configuration.logging);
-  gateway = await startGateway(configuration, logger, surroundings);
+  gateway = await startGateway(configuration, logger, runtime);
   surviveUncaughtExceptions(() => {
     process.exitCode = 1;
     void end();

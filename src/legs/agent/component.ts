@@ -1,6 +1,5 @@
 import { StaticTokens } from "../../access/authn/static-tokens.ts";
 import { createAdminServer } from "../../admin/admin-server.ts";
-import { type ListenAddress, singleProcess, urlOf } from "../../app/runtime/runtime.ts";
 import type { ConnectTrace } from "../../client/index.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
 import type { Timeouts } from "../../config/timeouts.ts";
@@ -9,6 +8,7 @@ import { closerOf, closeServer } from "../../listeners/close-server.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
 import type { ServingTls } from "../../listeners/serving-tls.ts";
 import { drainGateway } from "../../listeners/shutdown.ts";
+import { type ListenAddress, listenAt, urlOf } from "../../net/listen.ts";
 import { SessionClock } from "../../net/session-clock.ts";
 import { buildKnownNodes } from "../../nodes/component.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -90,11 +90,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       listSessions: () => sessions.list(),
       logger,
     });
-  const url = urlOf("https", await singleProcess.listen(listener.server, "agent", options.listen));
+  const url = urlOf("https", await listenAt(listener.server, options.listen));
   let adminUrl: string | undefined;
   try {
-    adminUrl =
-      admin && options.admin && urlOf("http", await singleProcess.listen(admin, "admin", options.admin));
+    adminUrl = admin && options.admin && urlOf("http", await listenAt(admin, options.admin));
   } catch (error) {
     await close();
     throw error;

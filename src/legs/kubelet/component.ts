@@ -9,21 +9,19 @@ import type { KubeletListener } from "../../config/kubelet-listener.ts";
 import type { Listener } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
+import { drainGateway } from "../../listeners/shutdown.ts";
 import { readUpstreamTls } from "../../net/endpoint-of-url.ts";
+import type { Component } from "../../observability/component.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { Sessions } from "../../sessions/sessions.ts";
 import { CriRuntime } from "./cri-runtime.ts";
 import { createKubeletServer } from "./kubelet-server.ts";
 
-export interface BuiltKubeletListener {
+export interface BuiltKubeletListener extends Component {
   readonly listener: Listener;
   /** As the listener's steps see it: with its own authenticator, authorizer and sessions. */
   readonly gateway: ServingContext;
   readonly runtime: CriRuntime;
-  /** Reads the files of its TLS again. Never rejects. */
-  reload(): Promise<void>;
-  /** Lets go of the runtime, of connections and of watched files. */
-  stop(): void;
 }
 
 /** What the whole gateway has, for a listener that says nothing of its own. */
@@ -97,6 +95,7 @@ export async function buildKubeletListener(
     gateway,
     runtime,
     reload: async () => await watched?.reload(),
+    drain: () => drainGateway(gateway, kubelet),
     stop: () => {
       for (const stop of stops) stop();
     },

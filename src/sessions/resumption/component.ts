@@ -1,20 +1,23 @@
-import type { Server } from "node:http";
-import type { Runtime } from "../../app/runtime/runtime.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
-import type { GatewayContext } from "../context.ts";
-import type { Responder } from "../responder.ts";
-import { createHolderServer } from "./owner-server.ts";
 import { ResumableSessions } from "./resumable-sessions.ts";
 import { SessionOwner } from "./session-owner.ts";
 
+/** Processes that are one gateway with this one: connections of one client reach several, each of which knows only its own sessions. */
+export interface Siblings {
+  /** How many, this one included. */
+  readonly processes: number;
+  /** Where they meet: a folder that only they may enter. */
+  readonly socketFolder: string;
+}
+
 /** The sessions that may be resumed; undefined where the configuration says that there are none. */
 export function buildResumption(
-  { resumption, timeouts }: GatewayConfiguration,
+  { resumption, timeouts }: Pick<GatewayConfiguration, "resumption" | "timeouts">,
   { clock, metrics, logger }: { clock: SessionClock; metrics: Metrics; logger: Logger },
-  { siblings }: Runtime,
+  siblings: Siblings | undefined,
 ): ResumableSessions | undefined {
   if (!resumption.enabled) return undefined;
   const count = siblings?.processes ?? 1;
@@ -31,19 +34,4 @@ export function buildResumption(
     logger,
     holder: siblings && new SessionOwner(siblings.socketFolder),
   });
-}
-
-/** Listens for resumptions that other processes of this gateway got; undefined where there are none. */
-export async function startHolderServer(
-  gateway: GatewayContext,
-  responder: Responder,
-): Promise<Server | undefined> {
-  const holder = gateway.resumable?.holder;
-  if (holder === undefined) return undefined;
-  const server = createHolderServer(gateway, responder);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(holder.socketPath, resolve);
-  });
-  return server;
 }

@@ -1,0 +1,84 @@
+import type { BuiltAudit } from "../access/audit/component.ts";
+import type { BuiltAuthenticator } from "../access/authn/component.ts";
+import type { BuiltAuthorizer } from "../access/authz/component.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { BuiltCluster } from "../kubernetes/component.ts";
+import { buildKubelet } from "../legs/api-server/kubelets-component.ts";
+import { refuseUpgrade } from "../listeners/answer.ts";
+import { startListener } from "../listeners/component.ts";
+import { EdgeRules } from "../listeners/edge-rules.ts";
+import type { ServingContext } from "../listeners/listener-context.ts";
+import { Bandwidth } from "../net/bandwidth.ts";
+import { listenAtPath } from "../net/listen.ts";
+import type { ReservedEndpoint } from "../net/reserved-endpoints.ts";
+import { SessionClock } from "../net/session-clock.ts";
+import { buildKnownNodes } from "../nodes/component.ts";
+import type { Component } from "../observability/component.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { GatewayPolicy } from "../sessions/context.ts";
+import { buildResumption, type Siblings } from "../sessions/resumption/component.ts";
+import { createHolderServer } from "../sessions/resumption/owner-server.ts";
+import { Sessions } from "../sessions/sessions.ts";
+
+export interface SessionsParts {
+  readonly cluster: Pick<BuiltCluster, "store" | "lookUp">;
+  readonly authentication: Pick<BuiltAuthenticator, "authenticator">;
+  readonly authorization: Pick<BuiltAuthorizer, "authorizer">;
+  readonly audit: Pick<BuiltAudit, "audit">;
+  readonly policy: { readonly inForce: GatewayPolicy };
+  /** Where this process listens as an API server, asked when a node is dialled: no node may be there. */
+  readonly ownEndpoints: () => readonly ReservedEndpoint[];
+  readonly siblings: Siblings | undefined;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+export interface BuiltSessions extends Component {
+  readonly context: ServingContext & { readonly metrics: Metrics };
+}
+
+/** What the steps of every session share. Stopping ends what still waits for a peer. */
+export async function buildSessions(
+  configuration: GatewayConfiguration,
+  parts: SessionsParts,
+): Promise<BuiltSessions> {
+  const { limits, timeouts, featureGates, edge } = configuration;
+  const { cluster, metrics, logger } = parts;
+  const clock = new SessionClock();
+  const sessions = new Sessions(limits.maxConcurrentSessions);
+  metrics.observeRunningSessions(() => sessions.list());
+  const bytesPerSecond = limits.maxConnectionBytesPerSecond;
+  return {
+    context: {
+      authenticator: parts.authentication.authenticator,
+      audit: parts.audit.audit,
+      authorizer: parts.authorization.authorizer,
+      policy: parts.policy.inForce,
+      cluster: cluster.store,
+      lookUp: cluster.lookUp,
+      edge: new EdgeRules(edge),
+      gates: featureGates,
+      limits,
+      timeouts,
+      nodes: buildKnownNodes(configuration, clock, metrics),
+      kubelet: await buildKubelet(configuration, parts.ownEndpoints),
+      clock,
+      bandwidth: bytesPerSecond === 0 ? undefined : new Bandwidth(bytesPerSecond),
+      sessions,
+      resumable: buildResumption(configuration, { clock, metrics, logger }, parts.siblings),
+      metrics,
+      logger,
+    },
+    stop: () => clock.expireAll(),
+  };
+}
+
+/** Takes resumptions that other processes of this gateway got; where there are none it does nothing. */
+export async function startOwnerListener(context: ServingContext): Promise<Component> {
+  const owner = context.resumable?.holder;
+  if (owner === undefined) return { stop: () => {} };
+  return startListener(createHolderServer(context, { refuseUpgrade }), (server) =>
+    listenAtPath(server, owner.socketPath),
+  );
+}

@@ -1,0 +1,53 @@
+import type { WatchedAuthority } from "../../access/authn/component.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { CLAIMED_KUBERNETES_VERSION } from "../../config/version.ts";
+import { type ApiServerUpstream, upstreamApiServerOf } from "../../kubernetes/api-server-upstream.ts";
+import type { Listener } from "../../listeners/listener.ts";
+import type { ServingContext } from "../../listeners/listener-context.ts";
+import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
+import { drainGateway } from "../../listeners/shutdown.ts";
+import type { Component } from "../../observability/component.ts";
+import { answerFromCluster } from "./answer-from-cluster.ts";
+import { createApiServer } from "./api-server.ts";
+import { forwardToApiServer } from "./forward-to-api-server.ts";
+
+export interface ApiServerLeg extends Component {
+  readonly listener: Listener;
+}
+
+export interface ApiServerLegParts {
+  /** Whose client certificates the listener asks for. */
+  readonly authorities: readonly WatchedAuthority[];
+  /** Where everything else goes that the configuration names no upstream for; undefined: it is answered from the cluster's state. */
+  readonly apiServer: ApiServerUpstream | undefined;
+  /** What TLS tickets are encrypted with; absent: keys of this process. */
+  readonly ticketKeys?: Buffer | undefined;
+}
+
+/** The API-server leg, not yet listening. Throws ConfigurationError for files that cannot be read or are wrong. */
+export async function buildApiServerLeg(
+  configuration: GatewayConfiguration,
+  gateway: ServingContext,
+  { authorities, apiServer, ticketKeys }: ApiServerLegParts,
+): Promise<ApiServerLeg> {
+  const { tls: files, http2 } = configuration.listeners.apiServer;
+  const tls = files && (await readServingTls(files, authorities, ticketKeys));
+  const configured = await upstreamApiServerOf(configuration);
+  const upstream = configured ?? apiServer;
+  const other =
+    upstream === undefined
+      ? answerFromCluster(gateway, CLAIMED_KUBERNETES_VERSION)
+      : forwardToApiServer(gateway, upstream);
+  const listener = createApiServer(gateway, other, { tls, http2 });
+  const watched =
+    files && watchServingTls(replaceTlsOf(listener.server), files, authorities, gateway.logger, ticketKeys);
+  return {
+    listener,
+    reload: async () => await watched?.reload(),
+    drain: () => drainGateway(gateway, listener),
+    stop: () => {
+      watched?.stop();
+      configured?.close();
+    },
+  };
+}

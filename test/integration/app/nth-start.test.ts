@@ -1,0 +1,183 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { TestApiServer } from "../../support/api-server/test-api-server.ts";
+import { builtProgram } from "../../support/built-program.ts";
+import { selfSignedPair } from "../../support/gateway-files.ts";
+import { PlainGatewayFiles } from "../../support/plain-gateway.ts";
+import { ScriptedRuntime } from "../../support/scripted-runtime.ts";
+
+/**
+ * Fails the start of the first component, then of the second, and so on until there is none left to fail, each time in the same process,
+ * and prints what is left afterwards that was not there before: handles by kind, and timers, with or without `unref`, by where they come
+ * from.
+ */
+const PROGRAM = `
+  const [folder, file, siblingsFolder] = process.argv.slice(1);
+  const { createHook } = await import("node:async_hooks");
+  const { readFileSync } = await import("node:fs");
+  const timers = new Map();
+  createHook({
+    init: (id, type) => {
+      if (type === "Timeout") timers.set(id, new Error().stack.split("\\n").filter((line) => line.includes("/dist/src/"))[0]?.trim() ?? "node");
+    },
+    destroy: (id) => timers.delete(id),
+  }).enable();
+  const { startGateway } = await import(folder + "/app/app.js");
+  const { Supervisor } = await import(folder + "/app/supervisor.js");
+  const { singleProcess } = await import(folder + "/app/runtime/runtime.js");
+  const { parseConfiguration } = await import(folder + "/config/configuration.js");
+  const configuration = parseConfiguration(readFileSync(file, "utf8"), file);
+  const logger = { debug() {}, info() {}, warn() {}, error() {}, setLevel() {} };
+  const runtime =
+    siblingsFolder === undefined
+      ? singleProcess
+      : { ...singleProcess, shareFindings: () => {}, siblings: { processes: 2, socketFolder: siblingsFolder } };
+
+  class FailingSupervisor extends Supervisor {
+    constructor(failing) {
+      super(logger);
+      this.names = [];
+      this.failing = failing;
+    }
+    add(name, build) {
+      this.names.push(name);
+      const fails = this.names.length - 1 === this.failing;
+      return super.add(name, fails ? () => Promise.reject(new Error("start " + this.failing)) : build);
+    }
+  }
+
+  const open = () => [...process.getActiveResourcesInfo().filter((kind) => kind !== "Immediate"), ...timers.values()].sort();
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  /** What is open and was not before. A socket that is being destroyed is closed some turns later. */
+  const settled = async (before) => {
+    const untilMs = performance.now() + 5_000;
+    for (;;) {
+      const rest = [...before];
+      const left = open().filter((kind) => {
+        const at = rest.indexOf(kind);
+        if (at >= 0) rest.splice(at, 1);
+        return at < 0;
+      });
+      if (left.length === 0 || performance.now() > untilMs) return left;
+      await turn();
+    }
+  };
+  const attempt = async (failing, before) => {
+    const app = new FailingSupervisor(failing);
+    let problem;
+    try {
+      const gateway = await startGateway(configuration, logger, runtime, app);
+      await gateway.shutDown();
+    } catch (error) {
+      problem = error.message;
+    }
+    return { name: app.names[failing], problem, left: await settled(before), count: app.names.length };
+  };
+
+  // Modules that are loaded at the first use, with what they keep for the process.
+  await attempt(-1, []).then(({ problem }) => problem && console.error(problem));
+  const before = open();
+  const results = [];
+  for (let failing = 0; failing < (results[0]?.count ?? 1); failing++) results.push(await attempt(failing, before));
+  results.push(await attempt(-1, before));
+  console.log(JSON.stringify(results));
+`;
+
+interface Attempt {
+  readonly name?: string;
+  readonly problem?: string;
+  readonly left: readonly string[];
+}
+
+let apiServer: TestApiServer;
+let runtime: ScriptedRuntime;
+let silent: Server;
+let pair: Awaited<ReturnType<typeof selfSignedPair>>;
+let files: PlainGatewayFiles;
+beforeAll(async () => {
+  apiServer = await TestApiServer.start();
+  runtime = new ScriptedRuntime({ Version: () => ({ runtimeName: "scripted", runtimeVersion: "1" }) });
+  await runtime.start();
+  silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  pair = await selfSignedPair("gateway");
+});
+afterEach(() => files.remove());
+afterAll(async () => {
+  silent.close();
+  await runtime.stop();
+  await apiServer.stop();
+});
+
+/** Everything that a gateway can have, so that every kind of component is among those that start. */
+async function writeConfiguration(isLive: boolean): Promise<void> {
+  files = new PlainGatewayFiles({ kubeletPort: 1 });
+  const tls = { certFile: files.write("tls.crt", pair.cert), keyFile: files.write("tls.key", pair.key) };
+  const kubeconfig = files.write("kubeconfig", "");
+  await apiServer.writeKubeconfig(kubeconfig);
+  const configuration = {
+    apiVersion: "sluice.dev/v1alpha1",
+    kind: "GatewayConfiguration",
+    listeners: {
+      apiServer: { port: 0, tls },
+      admin: { port: 0 },
+      kubelet: {
+        port: 0,
+        tls,
+        authentication: { tokenAuthFile: files.write("node-tokens.csv", "t,u,1\n") },
+        authorization: { mode: ["RBAC"] },
+        runtime: { endpoint: runtime.endpoint, nodeName: "node" },
+      },
+      ingress: {
+        address: "127.0.0.1",
+        httpPort: 0,
+        httpsPort: 0,
+        defaultCertificate: tls,
+        publishedAddresses: ["192.0.2.1"],
+        streamingGateways: [
+          { name: "local" },
+          { name: "next", url: "https://127.0.0.1:1", insecureSkipTLSVerify: true },
+        ],
+      },
+    },
+    cluster: isLive ? { kubeconfig } : { manifests: [path.join(path.dirname(tls.certFile), "cluster.json")] },
+    authentication: { tokenAuthFile: files.write("tokens.csv", "t,u,1\n") },
+    authorization: { mode: ["RBAC", "AlwaysAllow"] },
+    audit: { log: { path: path.join(path.dirname(tls.certFile), "audit.log") } },
+    resumption: { enabled: true },
+    upstreamProbes: { nodes: {}, gateways: {} },
+    podProbes: { nodeNames: ["node"] },
+    timeouts: { shutdownGracePeriod: "0s" },
+  };
+  files.write(path.basename(files.configurationFile), JSON.stringify(configuration));
+}
+
+async function attempts(...more: string[]): Promise<Attempt[]> {
+  const folder = pathToFileURL(path.dirname(builtProgram())).href;
+  const args = ["--input-type=module", "-e", PROGRAM, folder, files.configurationFile, ...more];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
+  expect(stderr).toBe("");
+  return JSON.parse(stdout);
+}
+
+describe("a gateway whose n-th component does not start", { timeout: 120_000 }, () => {
+  it.each([
+    ["manifests", false, false],
+    ["a live cluster", true, false],
+    ["manifests, as one of several processes", false, true],
+  ])("leaves no handle, listener, timer or watch, for every n: %s", async (_what, isLive, hasSiblings) => {
+    await writeConfiguration(isLive);
+    const results = await attempts(...(hasSiblings ? [path.dirname(files.configurationFile)] : []));
+    const whole = results.pop();
+    expect(results.length).toBeGreaterThanOrEqual(14);
+    for (const [index, { name, problem, left }] of results.entries()) {
+      expect({ name, problem, left }).toEqual({ name, problem: `start ${index}`, left: [] });
+    }
+    expect(whole, "started whole, and shut down").toEqual({ left: [], count: results.length });
+  });
+});
