@@ -9,10 +9,10 @@ import type { CommandClient, CommandClientHandler } from "./carriers/bridge/comm
 import { LegacyForwardBridge } from "./carriers/bridge/legacy-forward-bridge.ts";
 import { SpdyCommandClient } from "./carriers/bridge/spdy-command-client.ts";
 import { TunnelBridge } from "./carriers/bridge/tunnel-bridge.ts";
-import type { PortGuard } from "./carriers/port-guard.ts";
 import { Relay } from "./carriers/relay.ts";
 import type { SessionContext, StreamingSession } from "./carriers/session.ts";
-import { WebSocketEndObserver } from "./carriers/websocket-end-observer.ts";
+import type { PortGuard } from "./observers/port-guard.ts";
+import { WebSocketEndObserver } from "./observers/websocket-end-observer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A client whose protocol ends here, and what decides how it is carried on. */

@@ -2,8 +2,8 @@ import type { UserInfo } from "../access/authn/authenticator.ts";
 import type { StatusError } from "../api/status.ts";
 import type { RefusedUpgrade, UpgradeResponse } from "../http/upgrade-request.ts";
 import type { Admission } from "./admission.ts";
-import type { FirstMessageObserver } from "./carriers/first-message-observer.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
+import type { FirstMessageObserver } from "./observers/first-message-observer.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingPath, Subresource } from "./streaming-request.ts";
 

@@ -7,17 +7,17 @@ import type { SwitchedUpgrade } from "../http/upgrade-request.ts";
 import type { Leg } from "../net/leg.ts";
 import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
-import { ForwardEndObserver } from "./carriers/end-observer.ts";
-import type { FirstMessageObserver } from "./carriers/first-message-observer.ts";
-import { PortGuard } from "./carriers/port-guard.ts";
 import { Relay, type RelayGuards } from "./carriers/relay.ts";
 import type { SessionContext, StreamingSession } from "./carriers/session.ts";
-import { StatusGuard } from "./carriers/status-guard.ts";
 import { Translator } from "./carriers/translator.ts";
 import { Tunnel } from "./carriers/tunnel.ts";
-import { WebSocketEndObserver } from "./carriers/websocket-end-observer.ts";
 import type { SessionRunContext } from "./context.ts";
 import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
+import { ForwardEndObserver } from "./observers/end-observer.ts";
+import type { FirstMessageObserver } from "./observers/first-message-observer.ts";
+import { PortGuard } from "./observers/port-guard.ts";
+import { StatusGuard } from "./observers/status-guard.ts";
+import { WebSocketEndObserver } from "./observers/websocket-end-observer.ts";
 import { offeredStreamProtocols } from "./upstream-request.ts";
 
 /** Both sides have agreed: answers the client's upgrade and carries the bytes, by the plan. */
@@ -56,7 +56,7 @@ export function sessionProxyFor(
           new Relay(downstream, upstream, context, {
             ...endObserversFor(admission, response, gateway),
             ports: portGuardFor(admission, gateway),
-            firstWord: firstMessage,
+            firstMessage,
           }),
       };
     case "translate": {

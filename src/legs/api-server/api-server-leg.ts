@@ -1,7 +1,7 @@
 import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
-import { FirstMessageObserver } from "../../sessions/carriers/first-message-observer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { Fallback, Leg, Refusal } from "../../sessions/leg.ts";
+import { FirstMessageObserver } from "../../sessions/observers/first-message-observer.ts";
 import { planAfter, webSocketPathOf } from "../../sessions/plan.ts";
 import type { StreamingPath } from "../../sessions/streaming-request.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";

@@ -5,12 +5,12 @@ import { feed } from "../../net/feed.ts";
 import type { Leg } from "../../net/leg.ts";
 import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
 import { SessionLifecycle } from "../lifecycle.ts";
-import type { EndObserver } from "./end-observer.ts";
-import type { FirstMessageObserver } from "./first-message-observer.ts";
-import type { PortGuard } from "./port-guard.ts";
+import type { EndObserver } from "../observers/end-observer.ts";
+import type { FirstMessageObserver } from "../observers/first-message-observer.ts";
+import type { PortGuard } from "../observers/port-guard.ts";
+import type { RelayGuard } from "../observers/status-guard.ts";
 import type { SessionContext, StreamingSession, Traffic } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
-import type { RelayGuard } from "./status-guard.ts";
 
 /** What reads along. */
 export interface RelayGuards {
@@ -21,7 +21,7 @@ export interface RelayGuards {
   /** Lets no port through that policy forbids. */
   readonly ports?: PortGuard | undefined;
   /** Wants to know how the upstream begins. */
-  readonly firstWord?: Pick<FirstMessageObserver, "see"> | undefined;
+  readonly firstMessage?: Pick<FirstMessageObserver, "see"> | undefined;
 }
 
 /**
@@ -40,7 +40,7 @@ export class Relay implements StreamingSession {
   readonly #ends: EndObserver | undefined;
   readonly #guard: RelayGuard | undefined;
   readonly #portGuard: PortGuard | undefined;
-  #firstWord: RelayGuards["firstWord"];
+  #firstMessage: RelayGuards["firstMessage"];
   #downstreamEndedMs: number | undefined;
 
   constructor(downstream: Leg, upstream: Leg, context: SessionContext, guards: RelayGuards = {}) {
@@ -48,7 +48,7 @@ export class Relay implements StreamingSession {
     this.#ends = guards.ends;
     this.#guard = guards.status;
     this.#portGuard = guards.ports;
-    this.#firstWord = guards.firstWord;
+    this.#firstMessage = guards.firstMessage;
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
     this.#life = new SessionLifecycle(this, context);
@@ -91,7 +91,7 @@ export class Relay implements StreamingSession {
 
   #toDownstream(chunk: Uint8Array): void {
     this.traffic.downstreamBytes += chunk.byteLength;
-    if (this.#firstWord?.see(chunk) === true) this.#firstWord = undefined;
+    if (this.#firstMessage?.see(chunk) === true) this.#firstMessage = undefined;
     this.#ends?.fromUpstream(chunk);
     if (this.#guard === undefined) {
       this.#passDownstream(chunk);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   FirstMessageObserver,
   type FirstWord,
-} from "../../../src/sessions/carriers/first-message-observer.ts";
+} from "../../../src/sessions/observers/first-message-observer.ts";
 
 const frame = (payload: Uint8Array, opcode = 0x82): Buffer => {
   const length =

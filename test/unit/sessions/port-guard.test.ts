@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
-import { PortGuard } from "../../../src/sessions/carriers/port-guard.ts";
+import { PortGuard } from "../../../src/sessions/observers/port-guard.ts";
 
 /** What a port-forward client sends for these ports: an error and a data stream for each. */
 function clientBytes(...ports: string[]): Uint8Array[] {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Relay, type RelayGuards } from "../../../src/sessions/carriers/relay.ts";
 import type { SessionTimeouts } from "../../../src/sessions/carriers/session.ts";
 import { endOf } from "../../../src/sessions/carriers/session-end.ts";
-import type { RelayGuard } from "../../../src/sessions/carriers/status-guard.ts";
+import type { RelayGuard } from "../../../src/sessions/observers/status-guard.ts";
 import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);
@@ -108,8 +108,8 @@ describe("a relay", () => {
 
   it("shows the node's first bytes to an observer until that has seen enough", async () => {
     const seen: string[] = [];
-    const firstWord = { see: (chunk: Uint8Array) => seen.push(Buffer.from(chunk).toString()) === 2 };
-    const { node } = relayed({ firstWord });
+    const firstMessage = { see: (chunk: Uint8Array) => seen.push(Buffer.from(chunk).toString()) === 2 };
+    const { node } = relayed({ firstMessage });
     for (const part of ["one", "two", "three"]) {
       node.push(part);
       await turn();

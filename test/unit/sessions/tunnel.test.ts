@@ -2,10 +2,10 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
-import type { PortGuard } from "../../../src/sessions/carriers/port-guard.ts";
 import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
 import { endOf } from "../../../src/sessions/carriers/session-end.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
+import type { PortGuard } from "../../../src/sessions/observers/port-guard.ts";
 import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeClose, OPCODE, writeFrameHeader } from "../../../protocols/websocket/index.ts";
 import { MAX_STATUS_BYTES } from "../../../src/sessions/carriers/command-result.ts";
-import { WebSocketEndObserver } from "../../../src/sessions/carriers/websocket-end-observer.ts";
+import { WebSocketEndObserver } from "../../../src/sessions/observers/websocket-end-observer.ts";
 
 const HOW = "the connection broke";
 const SUCCESS = '{"metadata":{},"status":"Success"}';

@@ -7,7 +7,7 @@ import { feed } from "../../../net/feed.ts";
 import type { Leg } from "../../../net/leg.ts";
 import { finishAndLinger } from "../../../net/linger.ts";
 import { SessionLifecycle } from "../../lifecycle.ts";
-import type { PortGuard } from "../port-guard.ts";
+import type { PortGuard } from "../../observers/port-guard.ts";
 import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";

@@ -1,5 +1,5 @@
 import { FrameWalker } from "../../../protocols/spdy/index.ts";
-import { endOf, type SessionEnd } from "./session-end.ts";
+import { endOf, type SessionEnd } from "../carriers/session-end.ts";
 
 /**
  * Reads along with a session that passes through, to know how it ends and which side ended it. It looks at headers, and at the payload of the

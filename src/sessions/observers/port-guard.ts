@@ -1,6 +1,6 @@
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import { FrameDecoder, type SpdyHeaders, type SpdyLimits } from "../../../protocols/spdy/index.ts";
-import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
+import { endOf, faultOf, type SessionEnd } from "../carriers/session-end.ts";
 
 /**
  * Reads along what a port-forward client sends in SPDY and finds the ports that its streams ask for (header `port` of SYN_STREAM). What

@@ -8,9 +8,9 @@ import {
 } from "../../../protocols/remotecommand/index.ts";
 import { FrameWalker } from "../../../protocols/spdy/index.ts";
 import { type FrameWalkerHandler, WebSocketFrameWalker } from "../../../protocols/websocket/index.ts";
-import { CommandResult } from "./command-result.ts";
+import { CommandResult } from "../carriers/command-result.ts";
+import { endOf, type SessionEnd } from "../carriers/session-end.ts";
 import { EndObserver } from "./end-observer.ts";
-import { endOf, type SessionEnd } from "./session-end.ts";
 
 const CLOSE_NORMAL = 1000;
 

@@ -14,9 +14,9 @@ import {
   type SpdyLimits,
   writeDataHeader,
 } from "../../../protocols/spdy/index.ts";
-import { CommandResult } from "./command-result.ts";
+import { CommandResult } from "../carriers/command-result.ts";
+import type { SessionEnd } from "../carriers/session-end.ts";
 import { EndObserver } from "./end-observer.ts";
-import type { SessionEnd } from "./session-end.ts";
 
 /** Has the last word towards a client whose upstream said none. */
 export interface RelayGuard {
