@@ -6,11 +6,37 @@ import type { Metrics } from "../observability/metrics.ts";
 export const MAX_UNCAUGHT_EXCEPTIONS = 10;
 export const UNCAUGHT_WINDOW_MS = 60_000;
 
-/** Logs every fault of this process, with its stack, and counts it. The returned function ends that. */
-export function observeFaults(logger: Logger, metrics?: Pick<Metrics, "internalError">): () => void {
+/** So many faults are logged within each such window: what fails at every request must not fill the disk. */
+export const MAX_LOGGED_FAULTS = 60;
+export const LOGGED_FAULTS_WINDOW_MS = 60_000;
+
+/**
+ * Counts every fault of this process, and logs it with its stack, up to a bound; a later line has the number of those that were left out before it
+ * as `unlogged`. The returned function ends that. `now` is in milliseconds.
+ */
+export function observeFaults(
+  logger: Pick<Logger, "error">,
+  metrics: Pick<Metrics, "internalError">,
+  now: () => number = () => performance.now(),
+): () => void {
+  let windowStartMs = Number.NEGATIVE_INFINITY;
+  let logged = 0;
+  let unlogged = 0;
   return onFault((where, error) => {
-    metrics?.internalError(where);
-    logger.error({ where, error }, "internal error: what it happened in was ended");
+    metrics.internalError(where);
+    const nowMs = now();
+    if (nowMs - windowStartMs >= LOGGED_FAULTS_WINDOW_MS) {
+      windowStartMs = nowMs;
+      logged = 0;
+    }
+    if (logged >= MAX_LOGGED_FAULTS) {
+      unlogged += 1;
+      return;
+    }
+    logged += 1;
+    const missing = unlogged === 0 ? {} : { unlogged };
+    unlogged = 0;
+    logger.error({ where, error, ...missing }, "internal error: what it happened in was ended");
   });
 }
 

@@ -1,7 +1,7 @@
 import { startGateway } from "../app/app.ts";
 import { reloaderOf } from "../app/reload-configuration.ts";
 import { startWorkers } from "../app/runtime/primary.ts";
-import { observeFaults, surviveUncaughtExceptions } from "../app/uncaught-exceptions.ts";
+import { surviveUncaughtExceptions } from "../app/uncaught-exceptions.ts";
 import { parseConfiguration } from "../config/configuration.ts";
 import { KUBE_APISERVER_FLAGS, mergeFlags } from "../config/flags.ts";
 import { readText } from "../config/load-configuration.ts";
@@ -61,7 +61,6 @@ export async function run(args: string[]): Promise<number> {
   reload = reloaderOf({ file: config, text, flags, gateway, logger });
   process.stdout.write(listeningLines(configuration, gateway.listening));
   const failed = new Promise<"failed">((resolve) => surviveUncaughtExceptions(() => resolve("failed")));
-  if (count > 1) observeFaults(logger);
   const end = await Promise.race([stopped, failed]);
   reload = async () => {};
   await gateway.shutDown();

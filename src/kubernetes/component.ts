@@ -62,8 +62,8 @@ export async function buildCluster(
     firstResourceVersion: Date.now(),
     onListenerError: (error, { object: { kind, metadata } }) => {
       const { namespace, name } = metadata;
-      logger.error({ kind, namespace, name }, "a change of the cluster could not be followed");
-      reportFault("watch", error);
+      const change = `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+      reportFault("watch", new Error(`the change of ${change} could not be followed`, { cause: error }));
     },
   });
   const { live, manifests: paths } = configuration.cluster;

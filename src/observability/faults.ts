@@ -56,36 +56,55 @@ export function containAsync(
 interface Owner {
   where: FaultPlace;
   onFailure: (error: unknown) => void;
+  /** The emitter's own. */
+  readonly emit: (this: EventEmitter, ...event: unknown[]) => boolean;
 }
 
-const owners = new WeakMap<EventEmitter, Owner>();
+const OWNER = Symbol("owner");
+
+interface OwnedEmitter extends EventEmitter {
+  [OWNER]?: Owner;
+}
 
 /**
  * From now on exceptions of the emitter's listeners, those that are added later too, are reported and end their owner by `onFailure`, instead of the
  * process. Called again, for a socket that another owner takes over, it names the new owner.
  */
 export function containEvents(
-  emitter: EventEmitter,
+  emitter: OwnedEmitter,
   where: FaultPlace,
   onFailure: (error: unknown) => void,
 ): void {
-  const known = owners.get(emitter);
+  const known = emitter[OWNER];
   if (known !== undefined) {
     known.where = where;
     known.onFailure = onFailure;
     return;
   }
-  const owner: Owner = { where, onFailure };
-  owners.set(emitter, owner);
-  const { emit } = emitter;
-  emitter.emit = function containedEmit(this: EventEmitter, ...event: Parameters<typeof emit>): boolean {
-    try {
-      return emit.apply(this, event);
-    } catch (error) {
-      settleFault(owner.where, error, owner.onFailure);
-      return true;
-    }
-  };
+  emitter[OWNER] = { where, onFailure, emit: emitter.emit as Owner["emit"] };
+  emitter.emit = containedEmit;
+}
+
+/** One function for all emitters, without an array of arguments for the events of a socket's data path. */
+function containedEmit(
+  this: OwnedEmitter,
+  event: string | symbol,
+  first?: unknown,
+  second?: unknown,
+): boolean {
+  const owner = this[OWNER] as Owner;
+  try {
+    // Listeners see as many arguments as the event has.
+    // biome-ignore lint/complexity/noArguments: a rest parameter is an array for each event.
+    const args = arguments;
+    if (args.length === 1) return owner.emit.call(this, event);
+    if (args.length === 2) return owner.emit.call(this, event, first);
+    if (args.length === 3) return owner.emit.call(this, event, first, second);
+    return owner.emit.apply(this, args as unknown as unknown[]);
+  } catch (error) {
+    settleFault(owner.where, error, owner.onFailure);
+    return true;
+  }
 }
 
 /** Reports what was caught and ends its owner, whose end may throw as well: its state is what broke. Never throws. */

@@ -1,4 +1,6 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from "prom-client";
+import { countFaults } from "./fault-counter.ts";
+import type { FaultPlace } from "./faults.ts";
 
 type Snapshot = readonly object[];
 /** What goes on when the process that counted it is gone. */
@@ -11,6 +13,9 @@ const LASTING = ["counter", "histogram"];
  */
 export class MergedMetrics {
   readonly #own = new Registry();
+  /** What workers count as well. */
+  readonly #shared = new Registry();
+  readonly #internalErrors = countFaults(this.#shared);
   readonly #ready: Gauge;
   readonly #ended: Counter<"cause">;
   readonly #refused: Counter;
@@ -51,6 +56,11 @@ export class MergedMetrics {
     this.#refused.inc();
   }
 
+  /** An exception that nothing expected was stopped in this process. */
+  internalError(where: FaultPlace): void {
+    this.#internalErrors.inc({ where });
+  }
+
   /** What a process says now. */
   seen(source: object, snapshot: Snapshot): void {
     this.#last.set(source, snapshot);
@@ -70,7 +80,7 @@ export class MergedMetrics {
   /** Everything in Prometheus' text format. */
   async expose(): Promise<string> {
     await this.#adding;
-    const all = merged([...this.#last.values(), this.#gone]);
+    const all = merged([...this.#last.values(), this.#gone, await this.#shared.getMetricsAsJSON()]);
     return `${await all.metrics()}\n${await this.#own.metrics()}`;
   }
 }

@@ -1,8 +1,9 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { type Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { CLAIMED_KUBERNETES_VERSION, SLUICE_VERSION } from "../config/version.ts";
 import { AccessMetrics } from "./access-metrics.ts";
 import { ClusterMetrics } from "./cluster-metrics.ts";
-import { FAULT_PLACES, type FaultPlace } from "./faults.ts";
+import { countFaults } from "./fault-counter.ts";
+import type { FaultPlace } from "./faults.ts";
 import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
@@ -58,13 +59,7 @@ export class Metrics {
       aggregator: "first",
       registers: [this.#registry],
     }).set({ version: SLUICE_VERSION, kubernetes_version: CLAIMED_KUBERNETES_VERSION }, 1);
-    this.#internalErrors = new Counter({
-      name: "sluice_internal_errors_total",
-      help: "Exceptions that nothing expected, by where they were stopped; each ended one request, exchange, session or probe. Logged with their stacks.",
-      labelNames: ["where"],
-      registers: [this.#registry],
-    });
-    for (const where of FAULT_PLACES) this.#internalErrors.inc({ where }, 0);
+    this.#internalErrors = countFaults(this.#registry);
     const kubernetes = new KubernetesMetrics(this.#registry);
     this.#streaming = new StreamingMetrics(this.#registry, "sluice_streaming", kubernetes);
   }

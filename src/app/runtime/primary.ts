@@ -14,6 +14,7 @@ import { listenAt, urlOf } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { RunningGateway } from "../app.ts";
+import { observeFaults } from "../uncaught-exceptions.ts";
 import type { BoundAddress, ListenCall, WorkerStart } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
 import { KeptManifests } from "./kept-manifests.ts";
@@ -49,6 +50,7 @@ export async function startWorkers(
   const { limits, policy, audit, timeouts, listeners } = configuration;
   const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
   const metrics = new MergedMetrics();
+  const stopObservingFaults = observeFaults(logger, metrics);
   const edge = new EdgeRules(configuration.edge);
   const places = new SessionLimiter(limits.maxConcurrentSessions, policy.limits);
   const auditLog = audit.log && openAuditLog(audit.log);
@@ -160,6 +162,7 @@ export async function startWorkers(
     admin.closeAllConnections();
     await auditLog?.stop();
     await rm(folder, { recursive: true, force: true });
+    stopObservingFaults();
   };
   try {
     const adminAt = await listenAt(admin, listeners.admin);

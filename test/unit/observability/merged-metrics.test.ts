@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { expect, it } from "vitest";
 import { ClusterMetrics } from "../../../src/observability/cluster-metrics.ts";
 import { MergedMetrics } from "../../../src/observability/merged-metrics.ts";
+import { Metrics } from "../../../src/observability/metrics.ts";
 import { NodeMetrics } from "../../../src/observability/node-metrics.ts";
 
 async function snapshot(count: number): Promise<readonly object[]> {
@@ -18,6 +19,19 @@ async function snapshot(count: number): Promise<readonly object[]> {
   new Histogram({ name: "took_seconds", help: "h", buckets: [1, 10], registers }).observe(count);
   return (registers[0] as Registry).getMetricsAsJSON();
 }
+
+it("counts the faults of the process itself with those of the others, as one metric", async () => {
+  const metrics = new MergedMetrics();
+  const worker = new Metrics({ withProcessMetrics: false });
+  worker.internalError("session");
+  metrics.seen({}, await worker.snapshot());
+  metrics.internalError("session");
+  metrics.internalError("process");
+  const text = await metrics.expose();
+  expect(text).toContain('sluice_internal_errors_total{where="session"} 2');
+  expect(text).toContain('sluice_internal_errors_total{where="process"} 1');
+  expect(text.match(/# TYPE sluice_internal_errors_total/g)).toHaveLength(1);
+});
 
 it("sums what lives, and keeps what the dead had counted", async () => {
   const metrics = new MergedMetrics();

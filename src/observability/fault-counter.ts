@@ -1,0 +1,14 @@
+import { Counter, type Registry } from "prom-client";
+import { FAULT_PLACES } from "./faults.ts";
+
+/** The counter of a process's faults, 0 from the start. */
+export function countFaults(registry: Registry): Counter<"where"> {
+  const counter = new Counter({
+    name: "sluice_internal_errors_total",
+    help: "Exceptions that nothing expected, by where they were stopped; each ended one request, exchange, session or probe. Logged with their stacks.",
+    labelNames: ["where"] as const,
+    registers: [registry],
+  });
+  for (const where of FAULT_PLACES) counter.inc({ where }, 0);
+  return counter;
+}
