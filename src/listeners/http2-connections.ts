@@ -101,6 +101,7 @@ export class Http2Connections {
       const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };
       const abort = (): void => stream.close(constants.NGHTTP2_INTERNAL_ERROR);
       containEvents(stream, "listener", abort);
+      destroyWhenReset(stream);
       contain(
         "listener",
         () => (pseudo[":method"] === "CONNECT" ? handlers.onConnect(request) : handlers.onRequest(request)),
@@ -163,4 +164,27 @@ export class Http2Connections {
   #openStreamsOf(session: ServerHttp2Session): number {
     return this.#sessions.get(session) ?? 0;
   }
+}
+
+/**
+ * node:http2 takes a RST_STREAM with NO_ERROR for a stream that has all of its answer, and waits for writes that are never sent: the stream,
+ * and its backend's connection, would last as long as the client's connection. Our own NO_ERROR leaves the stream known to nghttp2.
+ */
+function destroyWhenReset(stream: ServerHttp2Stream): void {
+  const destroyIfForgotten = (): void => {
+    if (!stream.destroyed && isForgotten(stream)) stream.destroy();
+  };
+  // nghttp2 still knows the stream while it reports its end.
+  const closing = (): void => {
+    if (stream.closed) setImmediate(destroyIfForgotten);
+  };
+  stream.once("aborted", closing).once("end", closing);
+}
+
+/** nghttp2 forgets a stream that is closed, and node:http2 calls the state of one that it does not know idle. */
+function isForgotten({ state }: ServerHttp2Stream): boolean {
+  return (
+    state.state === constants.NGHTTP2_STREAM_STATE_IDLE ||
+    state.state === constants.NGHTTP2_STREAM_STATE_CLOSED
+  );
 }

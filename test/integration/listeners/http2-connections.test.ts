@@ -44,6 +44,28 @@ it("a connection without a stream is closed when it has been idle, one with a si
   await once(waiting, "close");
 });
 
+it.each([
+  ["an answer that is written as it comes", false],
+  ["an answer that has been written to its end", true],
+])("%s is over when its client resets the stream without an error", async (_what, isEnded) => {
+  const closed: Promise<void>[] = [];
+  const onRequest = ({ stream }: Http2Request): void => {
+    closed.push(new Promise((resolve) => stream.once("close", resolve)));
+    stream.respond({ ":status": 200 });
+    stream.write(Buffer.alloc(300_000));
+    if (isEnded) stream.end();
+  };
+  const port = await serve(new Http2Connections(defaultLimits, { onRequest, onConnect: () => {} }));
+  const session = await connectHttp2(`http://127.0.0.1:${port}`);
+  const stream = session.request({ ":path": "/" });
+  await once(stream, "response");
+  stream.close(constants.NGHTTP2_NO_ERROR);
+  expect(closed).toHaveLength(1);
+  await closed[0];
+  expect(session.closed).toBe(false);
+  session.destroy();
+});
+
 it("a client that leaves many downloads gets a new connection in time, and is never refused", async () => {
   const body = Buffer.alloc(300_000);
   const small = { maxHttp2Streams: 4, socketBufferBytes: 4_096, maxRequestHeaderBytes: 8_192 };
