@@ -9,6 +9,7 @@ import {
 } from "../../../../protocols/websocket/index.ts";
 import { SessionClock } from "../../../../src/net/session-clock.ts";
 import { eventually } from "../../../support/eventually.ts";
+import { type FaultProxy, startFaultProxy } from "../../../support/fault-proxy.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { afterHead, listenRaw, type RawUpstream } from "../../../support/http/loopback.ts";
 
@@ -46,9 +47,17 @@ const FAILURE =
 let gateway: GatewayHarness | undefined;
 let raw: RawUpstream | undefined;
 let client: Socket | undefined;
+let cable: FaultProxy | undefined;
+
+async function cableTo(port: number): Promise<FaultProxy> {
+  cable = await startFaultProxy(port, { cutAfterBytes: Number.POSITIVE_INFINITY, maxCuts: 0 });
+  return cable;
+}
 
 afterEach(async () => {
   client?.destroy();
+  await cable?.close();
+  cable = undefined;
   await gateway?.close();
   await raw?.close();
   gateway = raw = client = undefined;
@@ -230,7 +239,14 @@ const PATHS: readonly Path[] = [
   },
 ];
 
-async function start(path: Path, policy?: object): Promise<Ends> {
+interface StartOptions {
+  readonly policy?: object;
+  readonly idleMs?: number;
+  /** Where a cable can be pulled. */
+  readonly proxied?: "client" | "node";
+}
+
+async function start(path: Path, { policy, idleMs = 600_000, proxied }: StartOptions = {}): Promise<Ends> {
   const nodes: Socket[] = [];
   raw = await listenRaw((socket) => {
     socket.on("error", () => {});
@@ -242,14 +258,18 @@ async function start(path: Path, policy?: object): Promise<Ends> {
     });
   });
   gateway = await startGatewayHarness({
-    kubeletPort: raw.port,
+    kubeletPort: proxied === "node" ? (await cableTo(raw.port)).port : raw.port,
     declaredFeatures: path.declaredFeatures ?? [],
-    timeouts: { lingerIdleMs: 200, idleMs: 600_000 },
+    timeouts: { lingerIdleMs: 200, idleMs },
     clock: new SessionClock(20),
     ...(policy !== undefined && { policy }),
   });
   const [host = "", port = ""] = gateway.authority.split(":");
-  client = connect({ host, port: Number(port), allowHalfOpen: true });
+  client = connect(
+    proxied === "client"
+      ? { host: "127.0.0.1", port: (await cableTo(Number(port))).port, allowHalfOpen: true }
+      : { host, port: Number(port), allowHalfOpen: true },
+  );
   client.on("error", () => {});
   await once(client, "connect");
   const query = path.subresource === "portforward" ? "ports=80" : "stdout=true&command=x";
@@ -370,9 +390,20 @@ describe.each(PATHS)("the end of $name", (path) => {
     expect(await report()).toEqual({ endedBy: "gateway", cause: "shutdown", code: 500 });
   });
 
+  it.each([
+    "client",
+    "node",
+  ] as const)("is the gateway's where the network of the %s stalls", async (proxied) => {
+    const { client, node } = await start(path, { proxied, idleMs: 500 });
+    endsWithPeer(client);
+    endsWithPeer(node);
+    cable?.freeze();
+    expect(await report()).toEqual({ endedBy: "gateway", cause: "idle", code: 500 });
+  });
+
   it("is the gateway's where a limit is reached", async () => {
     const rule = { name: "short", action: "allow", maxDuration: "1s" };
-    const { client, node } = await start(path, { rules: [rule] });
+    const { client, node } = await start(path, { policy: { rules: [rule] } });
     endsWithPeer(client);
     endsWithPeer(node);
     expect(await report()).toEqual({ endedBy: "gateway", cause: "time-limit", code: 500 });
