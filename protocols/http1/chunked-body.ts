@@ -15,8 +15,8 @@ export interface ChunkSink<Chunk extends Uint8Array> {
 }
 
 /**
- * The chunks of one body up to the line of the last one; trailers are another's. Lines must end in CRLF here: there is no old server to
- * be kind to, and lenient readers of chunks have been the door of smuggling. Extensions are skipped.
+ * The chunks of one body up to the last chunk's line, without trailers. Lines must end in CRLF:
+ * lenient chunk readers enabled request smuggling. Extensions are skipped.
  */
 export class ChunkedBody<Chunk extends Uint8Array> {
   readonly #maxLineBytes: number;

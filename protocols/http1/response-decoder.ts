@@ -29,8 +29,8 @@ const NO_LINES: FieldLines = [];
 type State = "idle" | "head" | "length" | "chunked" | "trailers" | "until-close" | "failed";
 
 /**
- * Reads the responses of one HTTP/1.x connection, one after the other, from chunks cut anywhere. The body is never assembled. A response
- * whose end two readers could disagree on is refused; so is what is no HTTP/1.
+ * Reads consecutive responses of one HTTP/1.x connection from chunks cut anywhere. Bodies are never
+ * assembled. Ambiguous framing and anything but HTTP/1 are refused.
  */
 export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   readonly #handler: ResponseHandler<Chunk>;
@@ -62,8 +62,8 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   }
 
   /**
-   * Returns the index behind the bytes of the expected response: fewer than the chunk has when unrequested bytes follow it.
-   * Throws ProtocolError "malformed-message", "header-block-too-large" or "too-many-headers"; the decoder is finished then.
+   * Returns the index after the expected response's bytes; the rest is unrequested. Throws ProtocolError
+   * "malformed-message", "header-block-too-large" or "too-many-headers" and is finished then.
    */
   push(chunk: Chunk): number {
     try {

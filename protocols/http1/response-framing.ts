@@ -14,8 +14,8 @@ export interface ResponseDelivery {
 const MAX_LENGTH_DIGITS = 15;
 
 /**
- * Throws ProtocolError "malformed-message" where two readers could disagree on the end: different lengths, a length beside a
- * coding, a coding other than `chunked`. The same length in several lines is one length, as for Go.
+ * Throws ProtocolError "malformed-message" for ambiguous framing: different lengths, a length beside a
+ * coding, a coding other than `chunked`. Equal lengths count once, as in Go.
  */
 export function deliveryOf(method: string, head: ResponseHead): ResponseDelivery {
   const { headers, minorVersion, status } = head;

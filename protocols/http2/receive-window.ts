@@ -2,8 +2,8 @@ import { DEFAULT_WINDOW_BYTES } from "./constants.ts";
 import { encodeWindowUpdate } from "./frame-encoder.ts";
 
 /**
- * How much the peer may still send, on one stream or, as stream 0, on all. Data is consumed at once, so the peer is
- * told of room as soon as half of the window is used: a frame, a quarter of it at most, always has room.
+ * What the peer may still send on one stream, or on all (stream 0). Data is consumed at once, so a
+ * WINDOW_UPDATE follows as soon as half of the window is used.
  */
 export class ReceiveWindow {
   readonly #streamId: number;

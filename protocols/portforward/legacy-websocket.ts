@@ -12,8 +12,8 @@ export type ParsedPorts =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * The ports of a legacy port-forward: all values of the query parameter, each one port or several with commas.
- * The parameter is `ports` at an API server and `port` at a kubelet; refusals say "port" at both.
+ * The ports of a legacy port-forward: all values of the query parameter, separated by commas. It is
+ * `ports` at an API server and `port` at a kubelet; errors name "port" at both.
  */
 export function parsePortsQuery(values: readonly string[]): ParsedPorts {
   if (values.length === 0) return { ok: false, reason: 'query parameter "port" is required' };

@@ -8,8 +8,8 @@ const CLOSE_PAYLOAD_BYTES = 1;
 
 export interface ChannelHandler {
   /**
-   * A piece of a message for `channel` (0..255, not checked: what is unknown or was not asked for is to be dropped).
-   * `part` is a view of what was pushed, except for base64; it is empty only together with `isLast`.
+   * A piece of a message for `channel` (0 to 255, unchecked: unknown channels are to be dropped). `part`
+   * is a view of the pushed bytes, except for base64; empty only with `isLast`.
    */
   onChannelData(channel: number, part: Uint8Array, isLast: boolean): void;
   /** The peer ended this channel (v5 only), 0..4. May come more than once. */
@@ -20,8 +20,8 @@ export interface ChannelHandler {
 export type ChannelFraming = Pick<RemoteCommandSpec, "isBase64" | "hasClose">;
 
 /**
- * Takes WebSocket messages apart into channels, part by part, without assembling them. The opcode does not matter:
- * Kubernetes' servers read text and binary alike, and decide about base64 by the subprotocol alone.
+ * Splits WebSocket messages into channels, part by part, without assembling them. Text and binary are
+ * read alike; the subprotocol alone decides about base64, as in Kubernetes.
  */
 export class ChannelDemux {
   readonly #framing: ChannelFraming;

@@ -57,8 +57,8 @@ function protocolFailure(problem: string, status?: CommandStatus): Outcome {
 }
 
 /**
- * The JSON Status that ended a session, as the final payload of a version: itself from v4 on; before that its message, and nothing where it
- * says success. A failure never becomes nothing, which those versions take for success.
+ * A session's final JSON Status in the payload of a version: unchanged from v4 on; before that its
+ * message, empty for success. A failure is never empty.
  */
 export function statusPayload(version: RemoteCommandVersion, status: Uint8Array): Uint8Array {
   if (specOf(version).hasStatusJson) return status;

@@ -17,9 +17,8 @@ export function encodeResize(size: TerminalSize): Uint8Array {
 }
 
 /**
- * Reads the sizes out of the resize stream: JSON values one after the other, which may share or straddle messages.
- * The first wrong value ends resizing for the session without a word, as in Kubernetes: a session outlives a bad
- * terminal.
+ * Reads sizes from the resize stream: consecutive JSON values that may share or span messages. The
+ * first invalid value silently ends resizing, as in Kubernetes.
  */
 export class ResizeDecoder {
   readonly #maxBytes: number;

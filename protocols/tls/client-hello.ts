@@ -25,8 +25,8 @@ export interface ClientHello {
 const NAMELESS: ClientHello = { serverName: undefined };
 
 /**
- * Reads the ClientHello that a connection begins with, in however many records and reads; each byte is looked at once. What is no ClientHello,
- * or a broken one, names no server: it is for TLS itself to refuse.
+ * Reads a connection's ClientHello, split into any records and reads. Anything else, or a malformed
+ * one, yields no server name; TLS itself refuses it.
  */
 export class ClientHelloReader {
   readonly #message = new ByteCollector();

@@ -60,8 +60,8 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const ALIVE: HealthChecks = { ping: () => undefined };
 
 /**
- * The operators' listener: /livez, /readyz, /metrics, /debug/sessions, /debug/nodes, /debug/probes and a page at /. It answers GET and HEAD, changes nothing, and
- * knows no users, so it belongs on an address that only operators reach. Not yet listening.
+ * The admin listener: /livez, /readyz, /metrics, /debug/sessions, /debug/nodes, /debug/probes and a
+ * page at /. Read-only, without users: for addresses that only operators reach.
  */
 export function createAdminServer(options: AdminServerOptions): Server {
   const httpOptions = {

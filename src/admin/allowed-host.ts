@@ -4,8 +4,8 @@ import { isIP } from "node:net";
 const LOCAL_NAME = /^[^.]+$|\.localhost$|\.svc$|\.svc\.cluster\.local$/;
 
 /**
- * Whether a request's Host names the listener and not a foreign site. A page whose name was pointed at this address (DNS
- * rebinding) reads what the browser of an operator may read, and shows its own name here. Absent: no browser sent it.
+ * Whether a request's Host names the listener rather than a foreign site (DNS rebinding: a page's own
+ * name resolves to this address). Absent: no browser sent it.
  */
 export function isAllowedHost(host: string | undefined, allowed: readonly string[] = []): boolean {
   if (host === undefined) return true;

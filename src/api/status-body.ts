@@ -8,10 +8,8 @@ const WORTHWHILE_MESSAGE_BYTES = 256;
 const MAX_INT32 = 2 ** 31 - 1;
 
 /**
- * The Status as a response body, byte for byte as the API server writes it, with its closing newline.
- *
- * With `maxBytes` the body stays strictly below that: causes go first, then the message is cut, then all details go. gorilla's
- * dialler keeps only the first 1,024 bytes of a refused upgrade, and a Status cut there can no longer be decoded.
+ * The Status as a body, byte for byte the API server's. Below `maxBytes` causes are dropped
+ * first, then the message is cut, then all details: gorilla keeps 1,024 bytes of a refused upgrade.
  */
 export function statusBody(status: Status, maxBytes = Number.POSITIVE_INFINITY): Uint8Array {
   const whole = encode(status);

@@ -126,7 +126,7 @@ export class ManifestSource {
   #logWrong(error: unknown): void {
     const { logger, paths } = this.#options;
     const problems = error instanceof Error ? error.message.split("\n") : [String(error)];
-    logger.error({ paths, problems }, "manifests are wrong, the last good ones stay in use");
+    logger.error({ paths, problems }, "manifests are invalid, the last good ones stay in use");
   }
 
   /** Returns the number of changes. */
@@ -152,7 +152,10 @@ export class ManifestSource {
       return await readInThread(files, gates, threadProgram);
     } catch (error) {
       if (error instanceof ConfigurationError) throw error;
-      logger.error({ error: String(error) }, "manifests could not be read by a thread, and are read without");
+      logger.error(
+        { error: String(error) },
+        "manifests could not be read in a thread, and are read without one",
+      );
       return await this.#readHere(files);
     }
   }

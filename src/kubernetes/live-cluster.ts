@@ -208,6 +208,6 @@ export class LiveCluster {
     this.#isSyncTold = true;
     this.#tellKnown();
     const tookMs = Math.round(performance.now() - this.#startedMs);
-    this.#options.logger.info({ tookMs }, "the cluster is known");
+    this.#options.logger.info({ tookMs }, "the cluster is synced");
   }
 }

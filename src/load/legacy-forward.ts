@@ -13,8 +13,8 @@ const PROTOCOL = "v4.channel.k8s.io";
 const MAX_ERROR_BYTES = 1_024;
 
 /**
- * The form of port-forward without SPDY: two channels a port, whose first message from the server is the port's number, and no
- * way to say that one's input is over. So it ends when the server closes, or by the signal.
+ * Port-forward without SPDY: two channels per port; the server's first message is the port's number.
+ * Input cannot be closed, so it ends when the server closes, or by the signal.
  */
 export function legacyForward(target: Target, path: string, options: ExecutorOptions): Carrier {
   return async (input, output, signal) => {

@@ -13,8 +13,8 @@ export interface MessageSourceOptions {
 }
 
 /**
- * A session's input. Each message of a rate has its time, however late the ones before it were: what is late is counted as
- * late from then (no coordinated omission). Timers tick in milliseconds, so a message may go out up to one late.
+ * A session's input. Each message of a rate is due at its own time, so late ones count as late from
+ * then (no coordinated omission). Timers have a resolution of a millisecond.
  */
 export class MessageSource extends Readable {
   readonly #options: MessageSourceOptions;

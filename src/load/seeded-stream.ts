@@ -5,8 +5,8 @@ const SESSION_STRIDE = 7_919;
 const pools = new Map<number, Buffer>();
 
 /**
- * Bytes that are reproducible from the seed, from any offset, at the cost of a copy: a pool of pseudo-random bytes
- * repeated, which each session enters elsewhere. Lost, doubled, reordered and changed bytes all show, and another session's.
+ * Bytes reproducible from the seed at any offset: a repeated pool of pseudo-random bytes, entered at a
+ * different offset by each session. Lost, doubled, reordered and changed bytes show.
  */
 export class SeededStream {
   readonly #pool: Buffer;

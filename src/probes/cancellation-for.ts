@@ -12,8 +12,8 @@ export interface Cancellation {
 const running = new WeakMap<AbortSignal, SignalledRuns>();
 
 /**
- * What runs under a signal and is cancelled when it aborts; members come and go. A worker has one signal for all its probes: listening
- * once is enough, and adding and taking away a listener for each probe is not cheap.
+ * Members that are cancelled when a signal aborts. A worker has one signal for all its probes; one
+ * listener is cheaper than adding and removing one per probe.
  */
 export function cancellationFor(signal: AbortSignal): Cancellation {
   const known = running.get(signal);

@@ -26,7 +26,7 @@ export async function buildProbes(
   const { threads } = configuration.podProbes;
   const probeThreads = new ProbeThreads({
     maxThreads: threads === "auto" ? availableParallelism() : threads,
-    onProblem: (error) => parts.logger.error({ error }, "a thread that probes has ended"),
+    onProblem: (error) => parts.logger.error({ error }, "a probe thread has ended"),
   });
   const runProbe: RunProbe = (...probe) => probeThreads.run(...probe);
   const { nodes, gateways } = configuration.upstreamProbes;

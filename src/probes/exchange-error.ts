@@ -18,8 +18,8 @@ export class DeadlineError extends Error {
 }
 
 /**
- * What Go says when a socket breaks: `read tcp LOCAL->REMOTE: read: connection reset by peer` once it was connected, also where our
- * writing saw it first: Go's readers report. `route` is undefined before, and `address` what was dialled.
+ * Go's text for a broken socket: `read tcp LOCAL->REMOTE: read: connection reset by peer` once
+ * connected, for writes too. Before that `route` is undefined and `address` was dialled.
  */
 export function brokenText(error: Error, route: string | undefined, address: string): string {
   const { code, syscall } = error as NodeJS.ErrnoException;

@@ -81,7 +81,7 @@ export function probePods(
         const uid = store.getPod(namespace, name)?.metadata.uid;
         if (uid !== undefined) pods.reportStatus(uid, status);
       },
-      onProblem: (error) => logger.error({ error }, "the runtime could not be asked about its containers"),
+      onProblem: (error) => logger.error({ error }, "the runtime could not list its containers"),
     });
   pods.start(isSuccessor);
   statuses?.start();

@@ -41,8 +41,8 @@ let secureContext: SecureContext | undefined;
 const NOBODY: SocketHearer = { onOpen: ignore, onData: ignore, onEnd: ignore, onError: ignore };
 
 /**
- * One connection of a probe, plain or TLS; never through a proxy: Node knows none. Listeners of Node's socket are set once and stay,
- * the current listener: adding and removing them costs as much as all that a probe says.
+ * One connection of a probe, plain or TLS, never proxied. Socket listeners are set once and delegate
+ * to the current listener: replacing them costs as much as the probe's own I/O.
  */
 export class ProbeSocket {
   readonly #socket: Socket;

@@ -50,7 +50,7 @@ export function buildSharedProbes(
     learn: (findings) => learned.learn(findings),
     begin: async (isSuccessor) => {
       if (isStopped) return;
-      logger.info({ isSuccessor }, "this process probes for all");
+      logger.info({ isSuccessor }, "this process is the prober");
       learned.stop();
       own = await buildProbes(configuration, {
         ...parts,

@@ -39,7 +39,10 @@ export function probeNodes(
     report: (name, isHealthy, reason) => {
       nodes.reportProbe(name, isHealthy, reason);
       share?.([{ kind: "node", name, isHealthy, reason }]);
-      logger.warn({ node: name, isHealthy, reason }, isHealthy ? "a node is back" : "a node is found dead");
+      logger.warn(
+        { node: name, isHealthy, reason },
+        isHealthy ? "a node is healthy again" : "a node is unhealthy",
+      );
     },
   });
   const refresh = (): void => {

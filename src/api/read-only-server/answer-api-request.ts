@@ -16,8 +16,8 @@ export interface ReadOnlyApiOptions {
 }
 
 /**
- * Answers what kubectl asks of an API server before and besides streaming: versions, discovery, health, and reading cluster state. Every request gets its answer here, errors as Status, except the streaming subresources, for which undefined is
- * returned: they are the gateway's. The caller is authorized before.
+ * Serves what kubectl requests besides streaming: versions, discovery, health, cluster state. Errors
+ * are Status. Undefined for streaming subresources. The caller is authorized before.
  */
 export function answerApiRequest(
   request: ApiRequest,

@@ -23,8 +23,8 @@ export interface WatchRequest {
 }
 
 /**
- * Answers `watch=true`. Without a resourceVersion, with "0" and with sendInitialEvents the present state comes first, as ADDED events.
- * Throws StatusError 410 for a version whose successors are forgotten.
+ * Answers `watch=true`. Without a resourceVersion, with "0" or sendInitialEvents, ADDED events of the
+ * present state come first. Throws StatusError 410 for a forgotten version.
  */
 export function answerWatch(request: WatchRequest): ApiAnswer {
   const { resource, source, query } = request;

@@ -5,8 +5,8 @@ import type { Resource } from "./resources.ts";
 export type ObjectMatcher = (object: KubernetesObject) => boolean;
 
 /**
- * Parses `spec.nodeName=worker,status.phase!=Failed`; a comma, an equals sign or a backslash in a value is escaped by a backslash.
- * Throws StatusError 400 for a term without operator and for a field that the resource cannot be selected by.
+ * Parses `spec.nodeName=worker,status.phase!=Failed`; a backslash escapes a comma, equals sign or
+ * backslash. Throws StatusError 400 for a term without operator or an unsupported field.
  */
 export function parseFieldSelector(selector: string, resource: Resource): ObjectMatcher {
   const terms = selector.match(/(?:\\.|[^\\,])+/gs) ?? [];

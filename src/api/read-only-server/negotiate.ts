@@ -10,8 +10,8 @@ export interface Representation {
 const JSON_TYPE = "application/json";
 
 /**
- * Chooses the form that the client likes best, as kube-apiserver does: by quality, then in the order given. Undefined means plain
- * JSON. Throws StatusError 406 when it accepts no form of JSON; a client that lists protobuf first gets the JSON it lists next.
+ * Chooses the media type as kube-apiserver does: by quality, then in the given order; protobuf is
+ * skipped. Undefined means plain JSON. Throws StatusError 406 without any JSON form.
  */
 export function negotiate(
   accept: string,

@@ -17,8 +17,8 @@ export interface WatchOptions {
 }
 
 /**
- * The events of a watch, one JSON line each. Nothing is queued for a slow client: it is told what the source still remembers when
- * it comes for more, and gets 410 when that is no longer everything. The reader must call `return` when the client leaves.
+ * A watch's events, one JSON line each. Nothing is queued for a slow client: it gets what the source
+ * still has, or 410. The reader must call `return` when the client leaves.
  */
 export class WatchStream implements AsyncIterableIterator<Uint8Array> {
   readonly #options: WatchOptions;

@@ -4,8 +4,8 @@ import type { FieldError } from "../field-errors.ts";
 import type { Shape } from "../validation/shape.ts";
 
 /**
- * What the API server does with the objects of one kind before it stores them (k8s.io/apiserver's rest strategies). Pure: an
- * object is never altered, a changed one is new. The order on a write is: shape, conversion, defaults, prepare, validate, warnings.
+ * Kubernetes' rest strategy of one kind. Pure: objects are never altered, a changed one is new. Order
+ * of a write: shape, conversion, defaults, prepare, validate, warnings.
  */
 export interface Strategy<T extends ApiObject = ApiObject> {
   readonly kind: string;

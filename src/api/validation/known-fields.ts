@@ -1,6 +1,6 @@
 /**
- * Every field of every type in the kinds that are read here, from the Go types of k8s.io/api 1.37.2: a type's name, then its fields, each
- * with the type of what it holds, or of the members of the list that it holds, where that has fields of its own.
+ * Every field of every type in the kinds read here, from the Go types of k8s.io/api 1.37.2: a type's
+ * name, then its fields, each with the type of its value or list members, if that has fields.
  */
 const GO_TYPES = `
 AWSElasticBlockStoreVolumeSource fsType partition readOnly volumeID

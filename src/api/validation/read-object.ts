@@ -21,8 +21,8 @@ export type ObjectReading =
   | { readonly isValid: false; readonly problems: readonly ObjectProblem[] };
 
 /**
- * Reads one object from untrusted data as a create does, or, where `oldOf` has one of its kind and name, as an update of that: kind, types, conversion, defaults (the namespace too), fields whose gate is
- * off cleared, then every rule. The result needs no further checks.
+ * Reads one object from untrusted data as a create, or as an update if `oldOf` has its kind and name:
+ * types, conversion, defaults, gates, validation. The result needs no further checks.
  */
 export function readObject(
   value: unknown,

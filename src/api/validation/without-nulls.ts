@@ -3,9 +3,8 @@ import type { Shape } from "./shape.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * What Go's decoder makes of nulls. A null member means "not set" (`creationTimestamp: null` stands in every manifest that kubectl
- * generates); a null in a list is an empty entry. Lists that are not known keep theirs. Expects a value of the shape. What has
- * no nulls is given back as it is.
+ * Nulls as Go's decoder reads them: a null member is absent, a null in a list is an empty entry;
+ * unknown lists keep theirs. Expects valid shape; returns values without nulls unchanged.
  */
 export function withoutNulls<T extends Fields>(value: T, shape: Shape | undefined): T {
   return cleanedFields(value, shape, false) as T;

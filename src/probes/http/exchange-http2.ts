@@ -12,8 +12,8 @@ import type { HttpRequest } from "./http-request.ts";
 const RETRYABLE_CODES: ReadonlySet<number> = new Set([ERROR_CODE.REFUSED_STREAM, ERROR_CODE.PROTOCOL_ERROR]);
 
 /**
- * One GET over HTTP/2, on a connection that speaks it from its first byte: there is no way back to HTTP/1. Rejects with
- * ExchangeError or DeadlineError while there is no status yet; the connection is closed.
+ * One GET over HTTP/2 with prior knowledge or ALPN, without fallback. Rejects with ExchangeError or
+ * DeadlineError before there is a status; the connection is closed.
  */
 export function exchangeHttp2(
   socket: ProbeSocket,

@@ -10,8 +10,8 @@ const lingering = new Map<ProbeSocket, number>();
 let isSweepDue = false;
 
 /**
- * Closes a connection that the server was asked to close, when it has, so that TIME_WAIT is the server's: a node that probes a thousand
- * containers each second would hold sixty thousand ports. A server that does not is left after `MAX_LINGER_MS`.
+ * Closes a connection after the server did, so that the server keeps TIME_WAIT: a thousand probes a
+ * second would hold sixty thousand ports. Waits at most `MAX_LINGER_MS`.
  */
 export function closeAfterServer(socket: ProbeSocket): void {
   const finish = (): void => finishOne(socket);

@@ -2,8 +2,8 @@ import type { Pod } from "../../api/objects.ts";
 import type { Endpoint, EndpointSlice } from "../../api/service-objects.ts";
 
 /**
- * The slice with the pod's readiness in its endpoints, as the endpoint slice controller would write it; the same slice where
- * nothing changes. A Service that publishes addresses which are not ready shows all of its pods as ready.
+ * The slice with the pod's readiness, as the endpoint slice controller writes it; the same object if
+ * unchanged. With publishNotReadyAddresses every pod counts as ready.
  */
 export function withPodReadiness(
   slice: EndpointSlice,

@@ -39,8 +39,8 @@ export interface PodProbesOptions {
 }
 
 /**
- * Probes the containers of the configured pods and publishes `started` and `ready`. Where a runtime tells about containers
- * (`reportStatus`), its word counts; else the pod's own status does, as manifests have it.
+ * Probes the containers of the configured pods and publishes `started` and `ready`. The runtime's
+ * report (`reportStatus`) wins; without one the pod's own status counts.
  */
 export class PodProbes {
   readonly #options: PodProbesOptions;

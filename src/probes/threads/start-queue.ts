@@ -1,6 +1,6 @@
 /**
- * Starts what waits a few at a time, with everything else of the loop in between. A thread that has more to do than it can would
- * otherwise begin all of it, and let each run out of its time: probes are to be late then, not failures.
+ * Starts waiting probes a few at a time, yielding to the event loop. An overloaded thread then runs
+ * probes late instead of letting all of them time out.
  */
 export class StartQueue<Run> {
   readonly #start: (run: Run) => void;

@@ -29,8 +29,8 @@ export interface ProbeWorkerOptions {
 type TickDecision = "wait" | "stop" | "probe";
 
 /**
- * One probe of one container, for as long as the pod is there: the kubelet's worker. A tick looks at the pod, probes when it is
- * time, and counts; ticks keep their distance from the first one, so that workers which started apart stay apart.
+ * The kubelet's worker: one probe of one container while the pod exists. Ticks check the pod, probe
+ * when due, and count; they keep their distance from the first one.
  */
 export class ProbeWorker {
   readonly #options: ProbeWorkerOptions;

@@ -15,8 +15,8 @@ const SLOTS = 1_024;
 const IDLE = -1;
 
 /**
- * Thousands of deadlines on one timer: entries lie in slots of 10 ms, and one that is further away than the wheel is long is met
- * again each time round. The timer runs only while there are entries, and never keeps the process alive.
+ * Thousands of deadlines on one timer, in slots of 10 ms; distant entries go round again. The timer
+ * runs only while there are entries and never keeps the process alive.
  */
 export class TimerWheel implements Ticking {
   readonly #clock: SessionClock;

@@ -100,7 +100,7 @@ const probers = (): { pid: number; isSuccessor: boolean }[] =>
   gateway
     .log()
     .split("\n")
-    .filter((line) => line.includes("this process probes for all"))
+    .filter((line) => line.includes("this process is the prober"))
     .map((line) => JSON.parse(line) as { pid: number; isSuccessor: boolean });
 
 /** Each stays connected, so that each is with another worker. */

@@ -175,7 +175,7 @@ describe("two workers", () => {
     gateway.write("cluster.json", JSON.stringify(later));
     await expect.poll(() => logged("manifests reloaded")).toBe(2);
     gateway.write("cluster.json", "kind: [");
-    await expect.poll(() => logged("manifests are wrong, the last good ones stay in use")).toBe(2);
+    await expect.poll(() => logged("manifests are invalid, the last good ones stay in use")).toBe(2);
     // With the last worker that knew them, too.
     for (const index of [0, 1]) process.kill(gateway.pidOf(index), "SIGKILL");
     await expect.poll(() => gateway.metric('sluice_workers_ended_total{cause="crash"}')).toBe(2);

@@ -122,7 +122,7 @@ describe("ManifestSource", () => {
     await replaceFile("a.yaml", listText("b", "c"));
     await hasNames("b", "c");
     await replaceFile("a.yaml", listText("b", "Bad_Name"));
-    expect(await logger.lineWith("error")).toContain("manifests are wrong, the last good ones stay in use");
+    expect(await logger.lineWith("error")).toContain("manifests are invalid, the last good ones stay in use");
     await replaceFile("a.yaml", listText("d"));
     await hasNames("d");
     expect(logger.lines.join("")).not.toContain("by a thread");
@@ -133,7 +133,7 @@ describe("ManifestSource", () => {
     const { hasNames, logger } = await start([folder], undefined, pathToFileURL(file("missing.js")));
     await replaceFile("a.yaml", listText("b", "c"));
     await hasNames("b", "c");
-    expect(await logger.lineWith("error")).toContain("manifests could not be read by a thread");
+    expect(await logger.lineWith("error")).toContain("manifests could not be read in a thread");
   });
 
   it("follows a mounted ConfigMap, whose data link is swapped", async () => {
@@ -155,7 +155,7 @@ describe("ManifestSource", () => {
     const { logger, names, hasNames } = await start([folder]);
     await replaceFile("a.yaml", podText("Bad_Name"));
     expect(await logger.lineWith("error")).toMatch(
-      /^error manifests are wrong, the last good ones stay in use .*a\.yaml:3: Pod \\"Bad_Name\\" is invalid/,
+      /^error manifests are invalid, the last good ones stay in use .*a\.yaml:3: Pod \\"Bad_Name\\" is invalid/,
     );
     expect(names()).toEqual(["a"]);
     await rm(file("a.yaml"));
