@@ -1,6 +1,7 @@
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { NotInstalledError } from "../config/optional-package.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
+import { CredentialsError } from "../kubernetes/credentials-error.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** One subcommand. `run` resolves to the exit code: 0 ok, 1 failed, 2 usage or configuration. */
@@ -64,11 +65,16 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       process.stderr.write(`sluice ${name}: ${error.message}\n`);
       return 2;
     }
-    if (!isSystemError(error) && !(error instanceof NotInstalledError)) throw error;
+    if (!isSystemError(error) && !isForTheUser(error)) throw error;
     process.stderr.write(`sluice ${name}: ${error.message}\n`);
     // As an error that nobody catches would: what was started before it has nobody to end it.
     process.exit(1);
   }
+}
+
+/** Messages that say what to do, of faults that are not ours. */
+function isForTheUser(error: unknown): error is Error {
+  return error instanceof NotInstalledError || error instanceof CredentialsError;
 }
 
 /** A port in use, a folder that may not be written: its words say all, its stack nothing. Any other error is a defect of ours. */

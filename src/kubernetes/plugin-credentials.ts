@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { isatty } from "node:tty";
+import { asCredentialsError, CredentialsError } from "./credentials-error.ts";
 import { execInfo, type PluginCredentials, readExecCredential } from "./exec-credential.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
 import { type OidcOptions, oidcProvider } from "./oidc-provider.ts";
@@ -27,7 +28,7 @@ See https://cloud.google.com/blog/products/containers-kubernetes/kubectl-auth-ch
 
 /**
  * Asks the user's exec plugin or identity provider. Undefined: the user has neither, or credentials that stand above it, as in
- * client-go (a token, a password; above a plugin a certificate, too). Throws client-go's sentence for a provider that it would not take.
+ * client-go (a token, a password; above a plugin a certificate, too). Throws CredentialsError for a provider that it would not take.
  */
 export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}): AskPlugin | undefined {
   const { exec, authProvider, token, tokenFile, basic, clientCertificate } = entries.user;
@@ -36,9 +37,14 @@ export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}
   if (authProvider === undefined) return undefined;
   const { name, config } = authProvider;
   if (name !== "oidc") {
-    throw new Error(REMOVED[name] ?? `no Auth Provider found for name ${JSON.stringify(name)}`);
+    throw new CredentialsError(REMOVED[name] ?? `no Auth Provider found for name ${JSON.stringify(name)}`);
   }
-  return oidcProvider(config, options);
+  try {
+    const ask = oidcProvider(config, options);
+    return () => ask().catch(asCredentialsError);
+  } catch (error) {
+    return asCredentialsError(error);
+  }
 }
 
 function execPlugin(
@@ -65,7 +71,7 @@ function execPlugin(
       });
       return readExecCredential(text, plugin.apiVersion);
     } catch (error) {
-      throw new Error(`getting credentials: ${(error as Error).message}`);
+      throw new CredentialsError(`getting credentials: ${(error as Error).message}`);
     }
   };
 }

@@ -1,10 +1,14 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { runCommandLine } from "../../../src/cli/command-line.ts";
 import { builtProgram } from "../../support/built-program.ts";
+import { Sluice } from "../../support/sluice.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -76,6 +80,43 @@ describe("sluice", () => {
       expect([status, stderr]).toEqual([1, `sluice fake-node: ${problem}\n`]);
     } finally {
       taken.close();
+    }
+  });
+
+  it.each<[string, object, string]>([
+    [
+      "exec",
+      { exec: { apiVersion: "client.authentication.k8s.io/v1beta1", command: "/nowhere/plugin" } },
+      "getting credentials: exec: fork/exec /nowhere/plugin: no such file or directory",
+    ],
+    ["exec", { "auth-provider": { name: "x" } }, 'no Auth Provider found for name "x"'],
+    [
+      "exec",
+      {
+        "auth-provider": {
+          name: "oidc",
+          config: { "client-id": "c", "idp-issuer-url": "https://127.0.0.1:1" },
+        },
+      },
+      "No valid id-token, and cannot refresh without refresh-token",
+    ],
+    ["load", { "auth-provider": { name: "x" } }, 'no Auth Provider found for name "x"'],
+  ])("%s: says why there are no credentials, without a stack, and ends with 1", async (name, user, problem) => {
+    const folder = await mkdtemp(path.join(tmpdir(), "sluice-command-line-"));
+    try {
+      const kubeconfig = path.join(folder, "config");
+      const config = {
+        "current-context": "c",
+        contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+        clusters: [{ name: "k", cluster: { server: "https://127.0.0.1:1" } }],
+        users: [{ name: "u", user }],
+      };
+      await writeFile(kubeconfig, JSON.stringify(config));
+      const operands = name === "load" ? ["http", "/"] : ["web", "--", "true"];
+      const result = await new Sluice({}).run([name, "--kubeconfig", kubeconfig, ...operands]);
+      expect(result).toEqual({ exitCode: 1, stdout: "", stderr: `sluice ${name}: ${problem}\n` });
+    } finally {
+      await rm(folder, { recursive: true });
     }
   });
 });
