@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { readNamedFile } from "../config/named-file-text.ts";
 import { type PemSource, parseWebhookKubeconfig } from "../config/webhook-kubeconfig.ts";
 import type { WebhookTarget } from "../config/webhook-target.ts";
 import { HttpUpstream } from "../http/http-upstream.ts";
@@ -76,7 +77,7 @@ function readPem(source: PemSource | undefined): string | undefined | Promise<st
 
 async function readNamed(file: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    return await readNamedFile(file);
   } catch (error) {
     throw problemOf(file, error);
   }

@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { UsageError } from "./usage-error.ts";
 
@@ -25,6 +26,17 @@ export function terminationSignal(
     };
     for (const name of signals) process.on(name, onSignal);
   });
+}
+
+/**
+ * Ends this process by the signal that it got, as one that does not handle it. An exit would first wait for reads that hang. The
+ * first process of a container is spared by the signal, and exits with the same status.
+ */
+export function endBySignal(signal: NodeJS.Signals): never {
+  process.emit("exit", 128 + constants.signals[signal]);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+  process.exit(128 + constants.signals[signal]);
 }
 
 /** `[name, help]` rows under a usage line. */

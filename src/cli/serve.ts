@@ -8,7 +8,7 @@ import { readText } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
 import { parseWorkers, type Workers, workerCount } from "../config/workers.ts";
 import { createLogger } from "../observability/logger.ts";
-import { helpText, parseFlags, terminationSignal } from "./flags.ts";
+import { endBySignal, helpText, parseFlags, terminationSignal } from "./flags.ts";
 import { authenticationWarning, listeningLines } from "./serve-notices.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -20,7 +20,7 @@ Flags of kube-apiserver (--kubeconfig: of the kubelet), each with a value that s
 
 ${KUBE_APISERVER_FLAGS.map((name) => `  --${name}\n`).join("")}`;
 
-/** The gateway, until SIGTERM or Ctrl-C; then running sessions get the grace period. SIGHUP makes it read its configuration again. */
+/** The gateway, until SIGTERM or Ctrl-C; then running sessions get the grace period, and a start that has not ended is given up. SIGHUP makes it read its configuration again. */
 export async function run(args: string[]): Promise<number> {
   const { values } = parseFlags({
     args,
@@ -43,6 +43,12 @@ export async function run(args: string[]): Promise<number> {
   if (config === undefined)
     throw new UsageError(`--config FILE is required; sluice serve --help tells the flags`);
   const stopped = terminationSignal(["SIGTERM", "SIGINT"]);
+  let isReady = false;
+  void stopped.then((signal) => {
+    if (isReady) return;
+    process.stderr.write(`sluice serve: ${signal} before the gateway was ready\n`);
+    endBySignal(signal);
+  });
   const text = await readText(config);
   const configuration = mergeFlags(parseConfiguration(text, config), flags);
   await checkNamedFiles(configuration.namedFiles);
@@ -58,6 +64,7 @@ export async function run(args: string[]): Promise<number> {
     count === 1
       ? await startGateway(configuration, logger)
       : await startWorkers(configuration, count, forWorkers, logger);
+  isReady = true;
   reload = reloaderOf({ file: config, text, flags, gateway, logger });
   process.stdout.write(listeningLines(configuration, gateway.listening));
   const failed = new Promise<"failed">((resolve) => surviveUncaughtExceptions(() => resolve("failed")));

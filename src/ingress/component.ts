@@ -115,7 +115,13 @@ export async function startIngress(
   });
   const { address, httpPort, httpsPort, defaultCertificate } = listener;
   const watchedTls =
-    defaultCertificate && watchServingTls(servers.setDefaultTls, defaultCertificate, [], logger);
+    defaultCertificate &&
+    watchServingTls(servers.setDefaultTls, {
+      files: defaultCertificate,
+      current: { ...defaultTls, clientAuthorities: [] },
+      authorities: [],
+      logger,
+    });
   const stop = async (): Promise<void> => {
     watchedTls?.stop();
     await stopServers(servers);

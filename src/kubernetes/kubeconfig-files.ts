@@ -1,7 +1,8 @@
-import { access, readFile, stat } from "node:fs/promises";
+import { access, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
+import { readNamedFile } from "../config/named-file-text.ts";
 import { Section } from "../config/section.ts";
 import { parseYamlDocuments } from "../config/yaml-documents.ts";
 
@@ -49,7 +50,7 @@ async function textOf(name: string): Promise<string> {
     if (size > MAX_KUBECONFIG_BYTES) {
       throw new Error(`the file has ${size} bytes, at most ${MAX_KUBECONFIG_BYTES} are read`);
     }
-    return await readFile(name, "utf8");
+    return await readNamedFile(name);
   } catch (error) {
     const { message } = error as Error;
     throw new ConfigurationError([{ source: name, line: 0, column: 0, path: "", message }]);

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { readNamedFile } from "../config/named-file-text.ts";
 import type { PemSource } from "../config/webhook-kubeconfig.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import type { UpstreamTlsOptions } from "../net/tls.ts";
@@ -132,7 +133,7 @@ function remainingMs(credentials: PluginCredentials | undefined): number {
 
 async function pemText(source: PemSource | undefined): Promise<string | undefined> {
   if (source === undefined || "pem" in source) return source?.pem;
-  return readFile(source.file, "utf8");
+  return readNamedFile(source.file);
 }
 
 function isSame(a: UpstreamTlsOptions, b: UpstreamTlsOptions): boolean {

@@ -1,10 +1,10 @@
-import { readFile } from "node:fs/promises";
 import type { Server } from "node:http";
 import { Server as HttpsServer } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { WatchedAuthority } from "../access/authn/component.ts";
 import { watchFolders } from "../cluster/path-watcher.ts";
 import type { ListenerTls } from "../config/certificate-files.ts";
+import { namedFilesAreRight, readNamedFile } from "../config/named-file-text.ts";
 import type { Logger } from "../observability/logger.ts";
 import { type ServingTls, secureContextOf } from "./serving-tls.ts";
 
@@ -18,9 +18,7 @@ export async function readServingTls(
   ticketKeys?: Buffer | undefined,
 ): Promise<ServingTls> {
   const [cert, key, ...clientAuthorities] = await Promise.all(
-    [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map((file) =>
-      readFile(file, "utf8"),
-    ),
+    [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map(readNamedFile),
   );
   const tls = { cert: cert as string, key: key as string, clientAuthorities, ticketKeys };
   createSecureContext(secureContextOf(tls));
@@ -40,31 +38,42 @@ export interface WatchedTls {
   stop(): void;
 }
 
+export interface WatchedTlsOptions {
+  readonly files: ListenerTls;
+  /** What the listener serves now. */
+  readonly current: Pick<ServingTls, "cert" | "key" | "clientAuthorities">;
+  readonly authorities: readonly WatchedAuthority[];
+  readonly logger: Logger;
+  readonly ticketKeys?: Buffer | undefined;
+}
+
 /**
  * Keeps a listener's certificate, key and client authorities up with their files, without a restart: handshakes from then on
- * use the new ones, connections go on. Files that do not fit are logged and the old ones stay.
+ * use the new ones, connections go on. Files that do not fit are logged and the old ones stay; files that did not change, nothing.
  */
 export function watchServingTls(
   replaceTls: (tls: ServingTls) => void,
-  files: ListenerTls,
-  authorities: readonly WatchedAuthority[],
-  logger: Logger,
-  ticketKeys?: Buffer | undefined,
+  { files, current, authorities, logger, ticketKeys }: WatchedTlsOptions,
 ): WatchedTls {
   let timer: NodeJS.Timeout | undefined;
+  const paths = [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)];
+  let served = textsOf(current);
   const reload = async (): Promise<void> => {
     try {
       const tls = await readServingTls(files, authorities, ticketKeys);
+      const texts = textsOf(tls);
+      if (texts.every((text, index) => text === served[index])) return;
       for (const [index, { authority }] of authorities.entries()) {
         authority.replace(tls.clientAuthorities[index] ?? "");
       }
       replaceTls(tls);
+      served = texts;
+      namedFilesAreRight(paths.map((name, index) => ({ name, text: texts[index] as string })));
       logger.info({ certFile: files.certFile }, "the serving certificate was read again");
     } catch (error) {
       logger.error({ error, certFile: files.certFile }, "the serving certificate could not be read again");
     }
   };
-  const paths = [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)];
   const stop = watchFolders(paths, {
     onChange: () => {
       clearTimeout(timer);
@@ -79,4 +88,9 @@ export function watchServingTls(
       stop();
     },
   };
+}
+
+/** In the order of their files. */
+function textsOf({ cert, key, clientAuthorities }: WatchedTlsOptions["current"]): readonly string[] {
+  return [cert, key, ...clientAuthorities];
 }

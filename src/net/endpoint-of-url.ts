@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readNamedFile } from "../config/named-file-text.ts";
 import type { UpstreamTrust } from "../config/upstream-trust.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
 import { UpstreamTls } from "./tls.ts";
@@ -25,7 +25,8 @@ export function addressOfUrl(url: string): { host: string; port: number; isTls: 
 
 /** The TLS identity that a configuration's files make. Rejects as `endpointOfUrl` does. */
 export async function readUpstreamTls(trust: UpstreamTrust): Promise<UpstreamTls> {
-  const read = async (file: string | undefined) => (file === undefined ? undefined : await readFile(file));
+  const read = async (file: string | undefined) =>
+    file === undefined ? undefined : await readNamedFile(file);
   return new UpstreamTls({
     ca: await read(trust.certificateAuthorityFile),
     certificate: await read(trust.clientCertificateFile),

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import type { Audit, AuditLogFile, AuditWebhook } from "../../config/audit.ts";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
+import { readNamedFile } from "../../config/named-file-text.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
@@ -40,7 +40,7 @@ export async function buildAudit(
   const policy =
     policyFile === undefined
       ? METADATA_OF_EVERYTHING
-      : parseAuditPolicy(await readFile(policyFile, "utf8"), policyFile);
+      : parseAuditPolicy(await readNamedFile(policyFile), policyFile);
   const observed = (
     backend: "log" | "webhook",
   ): Omit<

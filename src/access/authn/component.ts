@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
+import { readNamedFile } from "../../config/named-file-text.ts";
 import { getJson } from "../../http/https-json.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -116,7 +116,7 @@ async function readAuthority(file: string, isSole: boolean): Promise<Certificate
 
 async function readNamed(file: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    return await readNamedFile(file);
   } catch (error) {
     throw fileProblem(file, error);
   }

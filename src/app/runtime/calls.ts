@@ -1,5 +1,6 @@
-import type { ManifestFile } from "../../cluster/manifests.ts";
+import type { NamedText } from "../../config/named-file-text.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
+import type { KeptKind } from "./kept-files.ts";
 
 /** A listener by its name in the configuration, and where it is. */
 export interface ListenCall {
@@ -34,15 +35,18 @@ export type PrimaryCalls = {
     readonly answer: PlaceAnswer;
   };
   readonly giveBack: { readonly body: number; readonly answer: undefined };
-  /** Events as lines of JSON. */
-  /** Whether manifests of this digest, which the worker found right, are to be sent. */
-  readonly wantsManifests: { readonly body: string; readonly answer: boolean };
-  readonly keepManifests: { readonly body: readonly ManifestFile[]; readonly answer: undefined };
-  /** The last that were right; undefined: none were. */
-  readonly recallManifests: {
-    readonly body: undefined;
-    readonly answer: readonly ManifestFile[] | undefined;
+  /** Whether files of this digest, which the worker found right, are to be sent. */
+  readonly wantsFiles: {
+    readonly body: { readonly kind: KeptKind; readonly digest: string };
+    readonly answer: boolean;
   };
+  readonly keepFiles: {
+    readonly body: { readonly kind: KeptKind; readonly files: readonly NamedText[] };
+    readonly answer: undefined;
+  };
+  /** The last that were right; undefined: none were. */
+  readonly recallFiles: { readonly body: KeptKind; readonly answer: readonly NamedText[] | undefined };
+  /** Events as lines of JSON. */
   readonly audit: { readonly body: readonly string[]; readonly answer: undefined };
   /** By the one that probes for all. */
   readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };

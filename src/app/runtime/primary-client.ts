@@ -1,9 +1,8 @@
 import type { Server, Socket } from "node:net";
 import { tooManyRequests } from "../../api/status.ts";
-import type { LastGoodManifests } from "../../cluster/manifest-source.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
-import { lastGoodManifests } from "./kept-manifests.ts";
+import { type KeptKind, type LastGoodFiles, lastGoodFiles } from "./kept-files.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
 
 /** What changed within this time is told together. */
@@ -54,12 +53,12 @@ export class PrimaryClient {
     return this.#link.request("audit", lines);
   }
 
-  /** The primary keeps manifests that were right for workers that start while they are wrong. */
-  get lastGoodManifests(): LastGoodManifests {
-    return lastGoodManifests({
-      wants: (digest) => this.#link.request("wantsManifests", digest),
-      keep: (files) => this.#link.notify("keepManifests", files),
-      recall: () => this.#link.request("recallManifests", undefined),
+  /** The primary keeps files that were right for workers that start while they are wrong. */
+  lastGood(kind: KeptKind): LastGoodFiles {
+    return lastGoodFiles({
+      wants: (digest) => this.#link.request("wantsFiles", { kind, digest }),
+      keep: (files) => this.#link.notify("keepFiles", { kind, files }),
+      recall: () => this.#link.request("recallFiles", kind),
     });
   }
 

@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -17,7 +18,7 @@ import type { RunningGateway } from "../app.ts";
 import { observeFaults } from "../uncaught-exceptions.ts";
 import type { BoundAddress, ListenCall, WorkerStart } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
-import { KeptManifests } from "./kept-manifests.ts";
+import { KeptFiles, type KeptKind } from "./kept-files.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
 import { type ListenerUrls, urlsByListener } from "./runtime.ts";
 import { SessionLimiter } from "./session-limiter.ts";
@@ -49,12 +50,14 @@ export async function startWorkers(
 ): Promise<RunningWorkers> {
   const { limits, policy, audit, timeouts, listeners } = configuration;
   const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
+  // A start that is given up ends without `stop`.
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const metrics = new MergedMetrics();
   const stopObservingFaults = observeFaults(logger, metrics);
   const edge = new EdgeRules(configuration.edge);
   const places = new SessionLimiter(limits.maxConcurrentSessions, policy.limits);
   const auditLog = audit.log && openAuditLog(audit.log);
-  const keptManifests = new KeptManifests();
+  const kept: Readonly<Record<KeptKind, KeptFiles>> = { manifests: new KeptFiles(), named: new KeptFiles() };
   const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
   const acceptors = new Map<string, Promise<Server>>();
   let isDraining = false;
@@ -118,9 +121,9 @@ export async function startWorkers(
       received: (id) => handOver.received(id),
       takePlace: ({ user, namespace }) => places.acquire(worker, user, namespace),
       giveBack: (place) => places.release(place),
-      wantsManifests: (digest) => keptManifests.wants(digest),
-      keepManifests: (files) => keptManifests.keep(files),
-      recallManifests: () => keptManifests.files,
+      wantsFiles: ({ kind, digest }) => kept[kind].wants(digest),
+      keepFiles: ({ kind, files }) => kept[kind].keep(files),
+      recallFiles: (kind) => kept[kind].files,
       audit: async (lines) => auditLog?.deliver(lines),
       found: (findings) => probing.found(worker, findings),
     }),

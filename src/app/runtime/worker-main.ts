@@ -3,8 +3,9 @@ import path from "node:path";
 import { setDefaultHighWaterMark } from "node:stream";
 import { parseConfiguration } from "../../config/configuration.ts";
 import { mergeFlags } from "../../config/flags.ts";
+import { observeRightFiles, readingInstead } from "../../config/named-file-text.ts";
 import { listenAtPath } from "../../net/listen.ts";
-import { createLogger } from "../../observability/logger.ts";
+import { createLogger, type Logger } from "../../observability/logger.ts";
 import { type RunningGateway, startGateway } from "../app.ts";
 import { surviveUncaughtExceptions } from "../uncaught-exceptions.ts";
 import type { WorkerStart } from "./calls.ts";
@@ -48,11 +49,11 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     announce: (logger, fields, message) => logger.debug(fields, message),
     siblings: { processes: rest.workers, socketFolder: path.dirname(rest.adminSocket) },
     shareFindings: (findings) => primary.shareFindings(findings),
-    lastGoodManifests: primary.lastGoodManifests,
+    lastGoodManifests: primary.lastGood("manifests"),
     ticketKeys: Buffer.from(rest.ticketKeys, "base64"),
   };
   const logger = createLogger(configuration.logging);
-  gateway = await startGateway(configuration, logger, runtime);
+  gateway = await startWithLastGood(() => startGateway(configuration, logger, runtime), logger);
   surviveUncaughtExceptions(() => {
     process.exitCode = 1;
     void end();
@@ -64,11 +65,30 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
   };
 }
 
+/** A file that is wrong fails the first start of the gateway; its worker's successor takes what it was before. */
+async function startWithLastGood<T>(startNow: () => Promise<T>, logger: Logger): Promise<T> {
+  const lastGood = primary.lastGood("named");
+  const started = await startNow().catch(async (error: Error) => {
+    const files = await lastGood.recall();
+    if (files === undefined) throw error;
+    const problems = error.message.split("\n");
+    const again = await readingInstead(files, startNow);
+    logger.error({ problems }, "files of the configuration are wrong, the last good ones stay in use");
+    return again;
+  });
+  observeRightFiles((files) => lastGood.keep(files));
+  return started;
+}
+
 let ending: Promise<void> | undefined;
 
 function end(): Promise<void> {
   // While it starts it serves nobody, and only this ends what has been started.
-  if (gateway === undefined) process.exit();
+  // SIGKILL: an exit would wait for a read that hangs.
+  if (gateway === undefined) {
+    process.kill(process.pid, "SIGKILL");
+    return Promise.resolve();
+  }
   ending ??= gateway.shutDown().finally(() => {
     // The answer to the primary leaves first.
     setImmediate(() => process.disconnect?.());

@@ -40,7 +40,15 @@ export async function buildApiServerLeg(
       : forwardToApiServer(gateway, upstream);
   const listener = createApiServer(gateway, other, { tls, http2 });
   const watched =
-    files && watchServingTls(replaceTlsOf(listener.server), files, authorities, gateway.logger, ticketKeys);
+    tls &&
+    files &&
+    watchServingTls(replaceTlsOf(listener.server), {
+      files,
+      current: tls,
+      authorities,
+      logger: gateway.logger,
+      ticketKeys,
+    });
   return {
     listener,
     reload: async () => await watched?.reload(),

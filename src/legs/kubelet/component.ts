@@ -87,8 +87,15 @@ export async function buildKubeletListener(
     { tls, http2: listener.http2 },
   );
   const watched =
+    tls &&
     listener.tls &&
-    watchServingTls(replaceTlsOf(kubelet.server), listener.tls, authorities, logger, ticketKeys);
+    watchServingTls(replaceTlsOf(kubelet.server), {
+      files: listener.tls,
+      current: tls,
+      authorities,
+      logger,
+      ticketKeys,
+    });
   if (watched !== undefined) stops.push(watched.stop);
   return {
     listener: kubelet,

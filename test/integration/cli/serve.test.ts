@@ -1,5 +1,7 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, constants, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { GatewayFiles } from "../../support/gateway-files.ts";
@@ -86,4 +88,60 @@ describe("sluice serve", () => {
     expect(stderr).toContain("gateway.json:1: listeners.apiServer.tls.keyFile: ");
     expect(stderr).not.toContain("    at ");
   });
+
+  it.each([
+    ["of the configuration", 1, { authentication: { tokenAuthFile: "fifo" } }],
+    ["of a worker", 2, { cluster: { manifests: ["fifo"] } }],
+  ])("is ended at once by SIGTERM while a read %s hangs", async (_name, workers, sections) => {
+    const configuration = JSON.parse(readFileSync(files.configurationFile, "utf8"));
+    const folder = path.dirname(files.configurationFile);
+    execFileSync("mkfifo", [path.join(folder, "fifo")]);
+    writeFileSync(files.configurationFile, JSON.stringify({ ...configuration, ...sections, workers }));
+    const child = new Sluice({ TMPDIR: folder }).start(["serve", "--config", files.configurationFile]);
+    const exited = once(child, "exit");
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    const ownFolders = () => readdirSync(folder).filter((name) => name.startsWith("sluice-workers-"));
+    let writer: number | undefined;
+    try {
+      // Its readers wait as long as this end is open.
+      await eventually("it reads", () => {
+        writer = openWithoutWaiting(path.join(folder, "fifo"));
+        return writer !== undefined;
+      });
+      const started = childrenOf(child.pid as number);
+      expect(started).toHaveLength(workers === 1 ? 0 : workers);
+      child.kill("SIGTERM");
+      expect(await exited).toEqual([null, "SIGTERM"]);
+      expect(stderr()).toContain("sluice serve: SIGTERM before the gateway was ready\n");
+      expect(stdout()).toBe("");
+      await eventually("its workers are gone", () => !started.some(isAlive));
+      expect(ownFolders()).toEqual([]);
+    } finally {
+      child.kill("SIGKILL");
+      if (writer !== undefined) closeSync(writer);
+    }
+  });
 });
+
+/** For writing; undefined while no process opens it for reading. */
+function openWithoutWaiting(fifo: string): number | undefined {
+  try {
+    return openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENXIO") return undefined;
+    throw error;
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return pids === "" ? [] : pids.split(" ").map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

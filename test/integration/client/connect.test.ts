@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type DialRequest, dial } from "../../../src/client/connect.ts";
 import { MAX_QUOTED_REFUSAL_CHARACTERS } from "../../../src/client/refusal.ts";
 import { Target, type TargetOptions } from "../../../src/client/target.ts";
+import { USER_AGENT } from "../../../src/config/version.ts";
 import { ConnectError } from "../../../src/http/connect-error.ts";
 import { switchingWebSocket } from "../../support/client/switching.ts";
 import { startConnectProxy } from "../../support/connect-proxy.ts";
@@ -60,6 +61,7 @@ describe("dial", () => {
       "Upgrade: SPDY/3.1",
       "X-Stream-Protocol-Version: v5.channel.k8s.io",
       "X-Stream-Protocol-Version: v4.channel.k8s.io",
+      `User-Agent: ${USER_AGENT}`,
       "Content-Length: 0",
       "",
       "",

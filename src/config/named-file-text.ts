@@ -1,0 +1,45 @@
+import { readFile } from "node:fs/promises";
+
+/** A file that the configuration names, and its text. */
+export interface NamedText {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Of this process: a worker hands over to its successors what it started with and found right since. */
+const lastRead = new Map<string, string>();
+let instead: ReadonlyMap<string, string> | undefined;
+let onRight: ((files: readonly NamedText[]) => void) | undefined;
+
+/** Every start reads the files that the configuration names by this. Rejects with what the file system says. */
+export async function readNamedFile(name: string): Promise<string> {
+  const text = instead?.get(name) ?? (await readFile(name, "utf8"));
+  if (onRight === undefined) lastRead.set(name, text);
+  return text;
+}
+
+/** Files that were read again after the start, and found right. */
+export function namedFilesAreRight(files: readonly NamedText[]): void {
+  for (const { name, text } of files) lastRead.set(name, text);
+  onRight?.(filesRead());
+}
+
+/** Runs a start that reads those files from memory. Files that are not among them come from the disk. */
+export async function readingInstead<T>(files: readonly NamedText[], start: () => Promise<T>): Promise<T> {
+  instead = new Map(files.map(({ name, text }) => [name, text]));
+  try {
+    return await start();
+  } finally {
+    instead = undefined;
+  }
+}
+
+/** After a start: what it read was right. Called with all of it at once, and again whenever some of it has changed. */
+export function observeRightFiles(observer: (files: readonly NamedText[]) => void): void {
+  onRight = observer;
+  observer(filesRead());
+}
+
+function filesRead(): NamedText[] {
+  return Array.from(lastRead, ([name, text]) => ({ name, text }));
+}
