@@ -51,6 +51,8 @@ async function handshake(
 ): Promise<Handshake> {
   const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false, ...(session && { session }) });
   sockets.push(socket);
+  // Its worker may be killed later.
+  socket.on("error", () => {});
   socket.resume();
   const next = new Promise<Buffer>((resolve) => socket.once("session", resolve));
   await once(socket, "secureConnect");
