@@ -99,7 +99,7 @@ export async function probeGateways(
       share?.([{ kind: "gateway", name: gateway, isHealthy, reason }]);
       logger.warn(
         { gateway, isHealthy, reason },
-        isHealthy ? "a gateway is back" : "a gateway is found dead",
+        isHealthy ? "a gateway is healthy again" : "a gateway is unhealthy",
       );
     },
   });
