@@ -198,6 +198,6 @@ function untrueEnds(running: SoakWorld): string[] {
 function internalErrors(running: SoakWorld): string[] {
   return running
     .log()
-    .filter(({ level }) => level === "error" || level === "fatal" || level === 50 || level === 60)
+    .filter(({ level, signal }) => (level === "error" || level === "fatal") && signal !== "SIGKILL")
     .map((line) => JSON.stringify(line).slice(0, 2_000));
 }
