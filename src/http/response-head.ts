@@ -1,3 +1,4 @@
+import { ByteCollector } from "../../protocols/bytes/index.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { type HeaderLine, type HeaderList, isHeaderName, trimWhitespace } from "./header-list.ts";
 
@@ -30,7 +31,7 @@ const MAX_QUOTED_CHARACTERS = 64;
  */
 export class ResponseHeadReader {
   readonly #maxBytes: number;
-  #chunks: Buffer[] = [];
+  #head = new ByteCollector();
   #totalBytes = 0;
   #lineBytes = 0;
   #isLineLoneCr = false;
@@ -47,11 +48,12 @@ export class ResponseHeadReader {
     if (this.#totalBytes > this.#maxBytes) {
       throw new UpstreamError("response-head-too-large", "header size limit exceeded");
     }
-    this.#chunks.push(chunk.subarray(0, headBytes));
+    this.#head.append(chunk.subarray(0, headBytes));
     if (end === -1) return undefined;
 
-    const text = Buffer.concat(this.#chunks).toString("latin1");
-    this.#chunks = [];
+    const { buffer, byteOffset, byteLength } = this.#head.bytes;
+    const text = Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
+    this.#head = new ByteCollector();
     return { head: parseResponseHead(text), rest: chunk.subarray(end) };
   }
 
@@ -82,9 +84,10 @@ export class ResponseHeadReader {
 function parseResponseHead(text: string): ResponseHead {
   const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
   const { status, statusMessage } = parseStatusLine(lines[0] ?? "");
-  const headers: HeaderLine[] = [];
+  const folded: FoldedHeader[] = [];
   // The last two elements are the empty line and what follows it: nothing.
-  for (const line of lines.slice(1, -2)) addHeaderLine(headers, line);
+  for (const line of lines.slice(1, -2)) addHeaderLine(folded, line);
+  const headers = folded.map(({ name, parts }): HeaderLine => [name, trimWhitespace(parts.join(" "))]);
   return { status, statusMessage, headers };
 }
 
@@ -100,21 +103,28 @@ function parseStatusLine(line: string): { status: number; statusMessage: string 
   return { status: Number(code), statusMessage };
 }
 
-function addHeaderLine(headers: HeaderLine[], line: string): void {
+/** A header and the lines that continue it, joined once. */
+interface FoldedHeader {
+  readonly name: string;
+  readonly parts: string[];
+}
+
+function addHeaderLine(headers: FoldedHeader[], line: string): void {
   // Of a refused line only the part before the colon is quoted: the rest may be a credential.
   const colon = line.indexOf(":");
   const name = line.slice(0, Math.max(colon, 0));
   if (hasControls(line)) throw malformed("malformed MIME header line:", name);
   if (line.startsWith(" ") || line.startsWith("\t")) {
     // obs-fold: a gateway replaces it by one space (RFC 9112 section 5.2).
-    const previous = headers.pop();
+    const previous = headers.at(-1);
     if (previous === undefined) throw malformed("malformed MIME header initial line:", name);
-    headers.push([previous[0], trimWhitespace(`${previous[1]} ${trimWhitespace(line)}`)]);
+    const part = trimWhitespace(line);
+    if (part !== "") previous.parts.push(part);
     return;
   }
   // A space before the colon is refused, not trimmed: two readers that disagree on it see different messages.
   if (!isHeaderName(name)) throw malformed("malformed MIME header line:", name);
-  headers.push([name, trimWhitespace(line.slice(colon + 1))]);
+  headers.push({ name, parts: [trimWhitespace(line.slice(colon + 1))] });
 }
 
 function hasControls(text: string): boolean {

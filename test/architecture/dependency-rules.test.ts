@@ -55,6 +55,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/net": ["src/config", "src/observability"],
   "src/http": [
     "protocols",
+    "protocols/bytes",
     "protocols/http1",
     "protocols/websocket",
     "src/client",
