@@ -2,28 +2,31 @@ import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { openAuditLog } from "../../access/audit/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
+import { startListener } from "../../listeners/component.ts";
 import { networkOf } from "../../listeners/connection-cap.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
-import { listenAt, urlOf } from "../../net/listen.ts";
+import { type ListenAddress, listenAt, urlOf } from "../../net/listen.ts";
+import type { Component } from "../../observability/component.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { RunningGateway } from "../app.ts";
+import { MAX_STOP_MS, Supervisor } from "../supervisor.ts";
 import { observeFaults } from "../uncaught-exceptions.ts";
-import type { BoundAddress, ListenCall, WorkerStart } from "./calls.ts";
+import { Acceptors } from "./acceptors.ts";
+import type { WorkerStart } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
 import { KeptFiles, type KeptKind } from "./kept-files.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
 import { type ListenerUrls, urlsByListener } from "./runtime.ts";
 import { SessionLimiter } from "./session-limiter.ts";
 import { SharedProbing } from "./shared-probing.ts";
-import { type Worker, WorkerPool } from "./worker-pool.ts";
+import { KILL_AFTER_MS, type Worker, WorkerPool } from "./worker-pool.ts";
 import { buildWorkersAdmin } from "./workers-admin.ts";
 
 /** OpenSSL's: 16 bytes of name, 16 of HMAC and 16 of AES key. */
@@ -47,20 +50,14 @@ export async function startWorkers(
   count: number,
   forWorkers: WorkerConfiguration,
   logger: Logger = createLogger(configuration.logging),
+  app: Supervisor = new Supervisor(logger, { maxStopMs: MAX_STOP_MS + KILL_AFTER_MS }),
 ): Promise<RunningWorkers> {
   const { limits, policy, audit, timeouts, listeners } = configuration;
-  const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
-  // A start that is given up ends without `stop`.
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const metrics = new MergedMetrics();
-  const stopObservingFaults = observeFaults(logger, metrics);
   const edge = new EdgeRules(configuration.edge);
   const places = new SessionLimiter(limits.maxConcurrentSessions, policy.limits);
-  const auditLog = audit.log && openAuditLog(audit.log);
   const kept: Readonly<Record<KeptKind, KeptFiles>> = { manifests: new KeptFiles(), named: new KeptFiles() };
   const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
-  const acceptors = new Map<string, Promise<Server>>();
-  let isDraining = false;
   let reloadedText: string | undefined;
   const reloadWorker = async ({ link, index }: Worker): Promise<void> => {
     if (reloadedText === undefined) return;
@@ -79,11 +76,6 @@ export async function startWorkers(
     onRefused: () => metrics.connectionRefused(),
     logger,
   });
-  const accept = async ({ name, ...where }: ListenCall): Promise<BoundAddress> => {
-    const known = acceptors.get(name) ?? acceptAt(where, (socket) => handOver.accept(name, socket));
-    acceptors.set(name, known);
-    return (await known).address() as AddressInfo;
-  };
   const proberWatch = new ProberWatchdog<Worker>({
     onHung: ({ index, process: child }) => {
       const silentSeconds = (PROBER_BEAT_MS * MAX_SILENT_BEATS) / 1_000;
@@ -110,10 +102,10 @@ export async function startWorkers(
       ...forWorkers,
       ticketKeys,
       workers: count,
-      adminSocket: adminSocketOf(folder, worker),
+      adminSocket: adminSocketOf(folder.started, worker),
     }),
     handlersFor: (worker) => ({
-      listen: accept,
+      listen: ({ name, ...where }) => acceptors.started.listen(name, where),
       report: ({ closed, sessions }) => {
         worker.sessions = sessions;
         handOver.closed(closed);
@@ -124,7 +116,7 @@ export async function startWorkers(
       wantsFiles: ({ kind, digest }) => kept[kind].wants(digest),
       keepFiles: ({ kind, files }) => kept[kind].keep(files),
       recallFiles: (kind) => kept[kind].files,
-      audit: async (lines) => auditLog?.deliver(lines),
+      audit: async (lines) => auditLog?.started.deliver(lines),
       found: (findings) => probing.found(worker, findings),
     }),
     shutdownGracePeriodMs: timeouts.shutdownGracePeriodMs,
@@ -145,32 +137,46 @@ export async function startWorkers(
     },
   });
 
-  const admin = buildWorkersAdmin({
-    allowedHosts: listeners.admin.allowedHosts,
-    pool,
-    metrics,
-    limits,
-    isDraining: () => isDraining,
-    adminSocketOf: (worker) => adminSocketOf(folder, worker),
-    logger,
+  app.add("faults", () => ({ stop: observeFaults(logger, metrics) }));
+  const folder = app.add("socket folder", createSocketFolder);
+  const { log } = audit;
+  const auditLog = log && app.add("audit log", () => openAuditLog(log));
+  const acceptors = app.add(
+    "acceptors",
+    () => new Acceptors((name, socket) => handOver.accept(name, socket)),
+  );
+  const adminListener = app.add("admin listener", () =>
+    startListener(
+      buildWorkersAdmin({
+        allowedHosts: listeners.admin.allowedHosts,
+        pool,
+        metrics,
+        limits,
+        isDraining: () => app.isDraining,
+        adminSocketOf: (worker) => adminSocketOf(folder.started, worker),
+        logger,
+      }),
+      (server) => listenAt(server, listeners.admin),
+    ),
+  );
+  app.add("workers", async () => {
+    await pool.start();
+    return {
+      drain: async () => {
+        // The front door takes nothing more; the other listeners answer that sessions go elsewhere.
+        acceptors.started.close((name) => name.startsWith("ingress."));
+        await pool.shutDown();
+      },
+      stop: async () => {
+        await pool.shutDown();
+        proberWatch.stop();
+      },
+    };
   });
 
-  const stop = async (): Promise<void> => {
-    // The front door takes nothing more; the other listeners answer that sessions go elsewhere.
-    for (const [name, acceptor] of acceptors) if (name.startsWith("ingress.")) closeAcceptor(acceptor);
-    await pool.shutDown();
-    proberWatch.stop();
-    for (const acceptor of acceptors.values()) closeAcceptor(acceptor);
-    admin.close();
-    admin.closeAllConnections();
-    await auditLog?.stop();
-    await rm(folder, { recursive: true, force: true });
-    stopObservingFaults();
-  };
   try {
-    const adminAt = await listenAt(admin, listeners.admin);
-    await pool.start();
-    const urls = await listenerUrls(listeners, adminAt, acceptors);
+    await app.start();
+    const urls = listenerUrls(listeners, adminListener.started.at, acceptors.started);
     logger.info({ ...urls, workers: count }, "the gateway is ready");
     return {
       apiServerUrl: urls.apiServerUrl,
@@ -182,36 +188,35 @@ export async function startWorkers(
         await Promise.all(pool.workers.filter(({ isTaking }) => isTaking).map(reloadWorker));
       },
       shutDown: async () => {
-        isDraining = true;
-        await stop();
-        logger.info({}, "the gateway has stopped");
+        const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs);
+        logger.info(notStopped.length === 0 ? {} : { notStopped }, "the gateway has stopped");
       },
     };
   } catch (error) {
-    await stop();
+    await app.stop();
     const message = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError([{ source: "workers", line: 0, column: 0, path: "", message }]);
   }
 }
 
 /** Of those that workers asked for; by then each has. */
-async function listenerUrls(
+function listenerUrls(
   { apiServer, kubelet }: GatewayConfiguration["listeners"],
-  adminAt: BoundAddress,
-  acceptors: ReadonlyMap<string, Promise<Server>>,
-): Promise<ListenerUrls> {
-  const urlAt = async (name: string, scheme: "http" | "https"): Promise<string | undefined> => {
-    const server = await acceptors.get(name);
-    return server && urlOf(scheme, server.address() as AddressInfo);
+  adminAt: ListenAddress,
+  acceptors: Acceptors,
+): ListenerUrls {
+  const urlAt = (name: string, scheme: "http" | "https"): string | undefined => {
+    const at = acceptors.addressOf(name);
+    return at && urlOf(scheme, at);
   };
-  const apiServerUrl = await urlAt("apiServer", apiServer.tls === undefined ? "http" : "https");
+  const apiServerUrl = urlAt("apiServer", apiServer.tls === undefined ? "http" : "https");
   if (apiServerUrl === undefined) throw new Error("no worker listens for the API");
-  const httpUrl = await urlAt("ingress.http", "http");
-  const httpsUrl = await urlAt("ingress.https", "https");
+  const httpUrl = urlAt("ingress.http", "http");
+  const httpsUrl = urlAt("ingress.https", "https");
   return {
     apiServerUrl,
     adminUrl: urlOf("http", adminAt),
-    kubeletUrl: await urlAt("kubelet", kubelet?.tls === undefined ? "http" : "https"),
+    kubeletUrl: urlAt("kubelet", kubelet?.tls === undefined ? "http" : "https"),
     ingress: httpUrl === undefined || httpsUrl === undefined ? undefined : { httpUrl, httpsUrl },
   };
 }
@@ -221,23 +226,26 @@ function workerProgram(): URL {
   return new URL(`worker-main${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
 }
 
+/** Where the sockets of workers are: only this user may enter it. */
+async function createSocketFolder(): Promise<SocketFolder> {
+  const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
+  // A start that is given up ends without `stop`.
+  const removeAtExit = (): void => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", removeAtExit);
+  return {
+    path: folder,
+    stop: async () => {
+      await rm(folder, { recursive: true, force: true });
+      process.off("exit", removeAtExit);
+    },
+  };
+}
+
+interface SocketFolder extends Component {
+  readonly path: string;
+}
+
 /** A killed worker leaves its file behind, so the next one has another. */
-function adminSocketOf(folder: string, { process: child }: Worker): string {
-  return path.join(folder, `${child.pid}.sock`);
-}
-
-function closeAcceptor(acceptor: Promise<Server>): void {
-  void acceptor.then((server) => server.close()).catch(() => {});
-}
-
-/** Accepts and reads nothing: whoever gets the connection reads its first byte. */
-function acceptAt({ address, port }: BoundAddress, onConnection: (socket: Socket) => void): Promise<Server> {
-  const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, onConnection);
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, address, () => {
-      server.off("error", reject);
-      resolve(server);
-    });
-  });
+function adminSocketOf(folder: SocketFolder, { process: child }: Worker): string {
+  return path.join(folder.path, `${child.pid}.sock`);
 }

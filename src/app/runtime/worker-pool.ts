@@ -11,7 +11,7 @@ import { RestartDelay } from "./restart-delay.ts";
 import type { Prober } from "./shared-probing.ts";
 
 /** After its own grace period a worker has this long to be gone. */
-const KILL_AFTER_MS = 10_000;
+export const KILL_AFTER_MS = 10_000;
 
 /** One process of the gateway, as its primary sees it. */
 export class Worker implements Recipient, Prober, Watched {

@@ -17,7 +17,7 @@ import { ScriptedRuntime } from "../../support/scripted-runtime.ts";
  * from.
  */
 const PROGRAM = `
-  const [folder, file, siblingsFolder] = process.argv.slice(1);
+  const [folder, file, kind, siblingsFolder] = process.argv.slice(2);
   const { createHook } = await import("node:async_hooks");
   const { readFileSync } = await import("node:fs");
   const timers = new Map();
@@ -30,13 +30,20 @@ const PROGRAM = `
   const { startGateway } = await import(folder + "/app/app.js");
   const { Supervisor } = await import(folder + "/app/supervisor.js");
   const { singleProcess } = await import(folder + "/app/runtime/runtime.js");
+  const { startWorkers } = await import(folder + "/app/runtime/primary.js");
   const { parseConfiguration } = await import(folder + "/config/configuration.js");
-  const configuration = parseConfiguration(readFileSync(file, "utf8"), file);
+  const configurationText = readFileSync(file, "utf8");
+  const configuration = parseConfiguration(configurationText, file);
   const logger = { debug() {}, info() {}, warn() {}, error() {}, setLevel() {} };
   const runtime =
-    siblingsFolder === undefined
+    kind !== "sibling"
       ? singleProcess
       : { ...singleProcess, shareFindings: () => {}, siblings: { processes: 2, socketFolder: siblingsFolder } };
+
+  const start = (app) =>
+    kind === "primary"
+      ? startWorkers(configuration, 2, { configurationText, configurationFile: file, flags: {} }, logger, app)
+      : startGateway(configuration, logger, runtime, app);
 
   class FailingSupervisor extends Supervisor {
     constructor(failing) {
@@ -71,7 +78,7 @@ const PROGRAM = `
     const app = new FailingSupervisor(failing);
     let problem;
     try {
-      const gateway = await startGateway(configuration, logger, runtime, app);
+      const gateway = await start(app);
       await gateway.shutDown();
     } catch (error) {
       problem = error.message;
@@ -153,13 +160,14 @@ async function writeConfiguration(isLive: boolean): Promise<void> {
     upstreamProbes: { nodes: {}, gateways: {} },
     podProbes: { nodeNames: ["node"] },
     timeouts: { shutdownGracePeriod: "0s" },
+    logging: { level: "silent" },
   };
   files.write(path.basename(files.configurationFile), JSON.stringify(configuration));
 }
 
 async function attempts(...more: string[]): Promise<Attempt[]> {
   const folder = pathToFileURL(path.dirname(builtProgram())).href;
-  const args = ["--input-type=module", "-e", PROGRAM, folder, files.configurationFile, ...more];
+  const args = [files.write("program.mjs", PROGRAM), folder, files.configurationFile, ...more];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
   expect(stderr).toBe("");
   return JSON.parse(stdout);
@@ -167,16 +175,18 @@ async function attempts(...more: string[]): Promise<Attempt[]> {
 
 describe("a gateway whose n-th component does not start", { timeout: 120_000 }, () => {
   it.each([
-    ["manifests", false, false],
-    ["a live cluster", true, false],
-    ["manifests, as one of several processes", false, true],
-  ])("leaves no handle, listener, timer or watch, for every n: %s", async (_what, isLive, hasSiblings) => {
+    ["manifests", false, "alone", 14],
+    ["a live cluster", true, "alone", 14],
+    ["manifests, as one of several processes", false, "sibling", 14],
+    ["manifests, as the primary of workers", false, "primary", 5],
+  ])("leaves no handle, listener, timer, watch or child, for every n: %s", async (_what, isLive, kind, count) => {
     await writeConfiguration(isLive);
-    const results = await attempts(...(hasSiblings ? [path.dirname(files.configurationFile)] : []));
+    const results = await attempts(kind, path.dirname(files.configurationFile));
     const whole = results.pop();
-    expect(results.length).toBeGreaterThanOrEqual(14);
-    for (const [index, { name, problem, left }] of results.entries()) {
-      expect({ name, problem, left }).toEqual({ name, problem: `start ${index}`, left: [] });
+    expect(results.length).toBeGreaterThanOrEqual(count);
+    for (const [index, { problem, left, name }] of results.entries()) {
+      expect({ left, name }).toEqual({ left: [], name });
+      expect(problem).toContain(`start ${index}`);
     }
     expect(whole, "started whole, and shut down").toEqual({ left: [], count: results.length });
   });

@@ -1,0 +1,42 @@
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { type ListenAddress, listenAt } from "../../net/listen.ts";
+import type { Component } from "../../observability/component.ts";
+
+/** The gateway's listening sockets in the primary. They accept and read nothing: the worker that gets a connection reads its first byte. */
+export class Acceptors implements Component {
+  readonly #onConnection: (name: string, socket: Socket) => void;
+  readonly #servers = new Map<
+    string,
+    { readonly server: Server; readonly listening: Promise<ListenAddress> }
+  >();
+
+  constructor(onConnection: (name: string, socket: Socket) => void) {
+    this.#onConnection = onConnection;
+  }
+
+  /** Of workers that ask for the same listener the first one opens it. Rejects when the address cannot be taken. */
+  listen(name: string, where: ListenAddress): Promise<ListenAddress> {
+    const known = this.#servers.get(name);
+    if (known !== undefined) return known.listening;
+    const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
+      this.#onConnection(name, socket),
+    );
+    const listening = listenAt(server, where);
+    this.#servers.set(name, { server, listening });
+    return listening;
+  }
+
+  /** Undefined where it is not listening. */
+  addressOf(name: string): ListenAddress | undefined {
+    return (this.#servers.get(name)?.server.address() as AddressInfo | null) ?? undefined;
+  }
+
+  /** Takes no more connections at the listeners of these names. Those that were accepted go on. */
+  close(isChosen: (name: string) => boolean): void {
+    for (const [name, { server }] of this.#servers) if (isChosen(name)) server.close();
+  }
+
+  stop(): void {
+    this.close(() => true);
+  }
+}
