@@ -70,11 +70,14 @@ export class WorkerPool {
   readonly #delays: RestartDelay[];
   readonly #workers = new Map<number, Worker>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  /** By worker: the problem of its last start, already logged; "" where that went well. */
+  readonly #startProblems: string[];
   #isStopping = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
     this.#delays = Array.from({ length: options.count }, () => new RestartDelay());
+    this.#startProblems = this.#delays.map(() => "");
   }
 
   /** Those that live, whether they serve already or not. */
@@ -128,6 +131,7 @@ export class WorkerPool {
       child.kill("SIGKILL");
       throw error;
     }
+    this.#startProblems[index] = "";
     worker.readySinceMs = performance.now();
     logger.info({ worker: index, workerPid: child.pid }, "a worker serves");
     onReady(worker);
@@ -150,7 +154,10 @@ export class WorkerPool {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       this.#start(index).catch((error: Error) => {
-        logger.error({ worker: index, problem: error.message }, "a worker could not start");
+        const problem = firstLineOf(error.message);
+        const log = error.message === this.#startProblems[index] ? "debug" : "error";
+        this.#startProblems[index] = error.message;
+        logger[log]({ worker: index, problem }, "a worker could not start");
       });
     }, delayMs);
     this.#timers.add(timer);
@@ -168,4 +175,10 @@ export class WorkerPool {
       }),
     );
   }
+}
+
+/** A wrong file has a line for each of its problems, and each retry would log them all. */
+function firstLineOf(text: string): string {
+  const [first = "", ...more] = text.split("\n");
+  return more.length === 0 ? first : `${first} (and ${more.length} more)`;
 }

@@ -6,12 +6,13 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Worker, WorkerPool } from "../../../src/app/runtime/worker-pool.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 
-/** Answers what it is called by its first argument: `good` everything, `stubborn` no shutDown, `broken` with a problem, `mortal` dies. */
+/** Answers what it is called by its first argument: `good` everything, `stubborn` no shutDown, `broken` with a problem, `garbled` with two, `mortal` dies. */
 const PROGRAM = `
   const kind = process.argv[2];
   process.on("message", ({ id, name }) => {
     const answer = (more) => process.send({ type: "answer", id, ...more });
     if (name === "start" && kind === "broken") answer({ problem: "tokens.csv: ENOENT" });
+    else if (name === "start" && kind === "garbled") answer({ problem: "a.yaml:1:2: bad\\na.yaml:3:4: worse" });
     else if (name === "start" && kind === "mortal") process.exit(3);
     else if (name === "start") answer({});
     else if (name === "shutDown" && kind !== "stubborn") process.disconnect();
@@ -96,6 +97,20 @@ describe("a pool of workers", () => {
     expect(workers.workers.every(({ isTaking }) => isTaking)).toBe(true);
     expect(gone.map(({ isExpected }) => isExpected)).toEqual([false, false]);
     expect(logLines.filter((line) => line.includes("will be replaced")).length).toBe(2);
+  });
+
+  it("logs a replacement's problem once, on one line, until it is another one", async () => {
+    const workers = poolOf(["good", "garbled", "garbled", "broken", "good"], 1);
+    await workers.start();
+    ready[0]?.process.kill("SIGKILL");
+    await expect.poll(() => ready.length, { timeout: 10_000 }).toBe(2);
+    const problems = logLines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg === "a worker could not start");
+    expect(problems.map(({ problem }) => problem)).toEqual([
+      "a.yaml:1:2: bad (and 1 more)",
+      "tokens.csv: ENOENT",
+    ]);
   });
 
   it("one that does not end is killed", async () => {
