@@ -61,7 +61,7 @@ export async function buildSessions(
       gates: featureGates,
       limits,
       timeouts,
-      nodes: buildKnownNodes(configuration, clock, metrics),
+      nodes: buildKnownNodes(configuration, clock, metrics, logger),
       kubelet: await buildKubelet(configuration, parts.ownEndpoints),
       clock,
       bandwidth: bytesPerSecond === 0 ? undefined : new Bandwidth(bytesPerSecond),

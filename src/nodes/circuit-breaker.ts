@@ -74,6 +74,11 @@ export class CircuitBreaker {
     return nowMs >= this.#openUntilMs ? "half-open" : "open";
   }
 
+  /** Also while a trial finds out; until the node was reached. */
+  get isOpen(): boolean {
+    return this.#pauseMs > 0;
+  }
+
   get failures(): number {
     return this.#failures;
   }

@@ -1,5 +1,6 @@
 import type { Cluster } from "../cluster/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { type DescribedNode, describeNode } from "./describe-nodes.ts";
 import { KnownNodes } from "./known-nodes.ts";
@@ -9,6 +10,7 @@ export function buildKnownNodes(
   { kubelet, limits, timeouts }: Pick<GatewayConfiguration, "kubelet" | "limits" | "timeouts">,
   clock: { now(): number },
   metrics: Metrics,
+  logger: Logger,
 ): KnownNodes {
   return new KnownNodes({
     streaming: kubelet.streaming,
@@ -17,6 +19,7 @@ export function buildKnownNodes(
     forgetAfterMs: timeouts.nodeMemoryMs,
     clock,
     metrics: metrics.nodes,
+    logger,
   });
 }
 

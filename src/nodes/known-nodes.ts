@@ -1,8 +1,9 @@
-import { nodeUnreachable, type StatusError } from "../api/status.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { NodeCircuit, NodeStreaming } from "../config/node-streaming.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { NodeMetrics } from "../observability/node-metrics.ts";
 import { CircuitBreaker, type CircuitState } from "./circuit-breaker.ts";
+import { CircuitOpenError } from "./circuit-open-error.ts";
 import {
   type NodeCapability,
   type PathFailure,
@@ -21,6 +22,8 @@ export interface KnownNodesOptions {
   readonly forgetAfterMs: number;
   readonly clock: { now(): number };
   readonly metrics: NodeMetrics;
+  /** Gets a line where a circuit opens and one where it closes. */
+  readonly logger: Pick<Logger, "info" | "warn">;
 }
 
 /** Of whom something is learned: a node until its kubelet, runtime or address is another one. */
@@ -85,14 +88,14 @@ export class KnownNodes {
     return WEBSOCKET_PATHS.filter((path) => paths?.[path].isAvoided(nowMs) === true);
   }
 
-  /** Leave to dial the node, or a StatusError 503 thrown at once that says why not. */
+  /** Leave to dial the node, or a CircuitOpenError thrown at once that says why not. */
   admit(node: NodeIncarnation): DialTicket {
     const { clock, metrics } = this.#options;
     const known = this.#touch(node);
     const admission = known.breaker.admit(clock.now());
     if (admission.kind === "refused") {
       metrics.dialRefused();
-      throw unreachable(node.name, known.breaker.failures, admission.reason, admission.retryInMs);
+      throw new CircuitOpenError(node.name, known.breaker.failures, admission.reason, admission.retryInMs);
     }
     let isOpen = true;
     const once = (settle: () => void) => () => {
@@ -100,11 +103,12 @@ export class KnownNodes {
       isOpen = false;
     };
     return {
-      answered: once(() => known.breaker.succeeded()),
+      answered: once(() => this.#logged(node.name, known, () => known.breaker.succeeded())),
       failed: (reason) =>
         once(() => {
           metrics.dialFailed();
-          known.breaker.failed(clock.now(), reason, admission.kind === "trial");
+          const wasTrial = admission.kind === "trial";
+          this.#logged(node.name, known, () => known.breaker.failed(clock.now(), reason, wasTrial));
         })(),
       abandoned: once(() => {
         if (admission.kind === "trial") known.breaker.abandoned();
@@ -125,8 +129,10 @@ export class KnownNodes {
   /** What whoever probes nodes found. A dead node is refused without a dial until it is found alive, or a trial reaches it. */
   reportProbe(name: string, isHealthy: boolean, reason: string): void {
     const known = this.#nodes.get(name) ?? this.#add(name, undefined);
-    if (isHealthy) known.breaker.succeeded();
-    else known.breaker.declaredDead(this.#options.clock.now(), reason);
+    this.#logged(name, known, () => {
+      if (isHealthy) known.breaker.succeeded();
+      else known.breaker.declaredDead(this.#options.clock.now(), reason);
+    });
   }
 
   /** Undefined for a node of which nothing was learned. */
@@ -178,9 +184,9 @@ export class KnownNodes {
       breaker: new CircuitBreaker(circuit),
       paths: { command: new PathMemory(streaming), tunnel: new PathMemory(streaming) },
     };
-    this.#nodes.delete(name);
+    this.#forget(name);
     this.#nodes.set(name, known);
-    if (this.#nodes.size > maxNodes) this.#nodes.delete(this.#nodes.keys().next().value ?? "");
+    if (this.#nodes.size > maxNodes) this.#forget(this.#nodes.keys().next().value ?? "");
     return known;
   }
 
@@ -188,8 +194,27 @@ export class KnownNodes {
     const oldestMs = this.#options.clock.now() - this.#options.forgetAfterMs;
     for (const [name, { usedMs }] of this.#nodes) {
       if (usedMs >= oldestMs) return;
-      this.#nodes.delete(name);
+      this.#forget(name);
     }
+  }
+
+  #forget(name: string): void {
+    const known = this.#nodes.get(name);
+    if (known !== undefined) this.#logged(name, known, () => known.breaker.succeeded());
+    this.#nodes.delete(name);
+  }
+
+  #logged(node: string, known: KnownNode, change: () => void): void {
+    const { breaker } = known;
+    const wasOpen = breaker.isOpen;
+    change();
+    // A late dial of a node that was forgotten changes nothing that is in use.
+    if (breaker.isOpen === wasOpen || this.#nodes.get(node) !== known) return;
+    const { logger, clock } = this.#options;
+    const { failures, reason } = breaker;
+    const retryInMs = breaker.retryInMs(clock.now());
+    if (wasOpen) logger.info({ node }, "a node's circuit is closed: it is dialled again");
+    else logger.warn({ node, failures, reason, retryInMs }, "a node's circuit is open: it is not dialled");
   }
 
   #counts() {
@@ -211,13 +236,4 @@ interface KnownNode {
   usedMs: number;
   readonly breaker: CircuitBreaker;
   readonly paths: Readonly<Record<WebSocketPath, PathMemory>>;
-}
-
-function unreachable(name: string, failures: number, reason: string, retryInMs: number): StatusError {
-  const seconds = Math.max(1, Math.ceil(retryInMs / 1_000));
-  const times = failures === 1 ? "once" : `${failures} times in a row`;
-  return nodeUnreachable(
-    `error dialing backend: node ${JSON.stringify(name)} failed ${times} and is not dialled for ${seconds}s: ${reason}`,
-    seconds,
-  );
 }

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { StatusError } from "../api/status.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
+import { CircuitOpenError } from "../nodes/circuit-open-error.ts";
 import { type Admission, timesOf } from "./admission.ts";
 import { beginContained, INTERNAL_ERROR } from "./carriers/contained-session.ts";
 import type { SessionContext, SessionReport, StreamingSession } from "./carriers/session.ts";
@@ -72,7 +73,8 @@ export class SessionRecord {
   failed(error: unknown): void {
     const code = error instanceof StatusError ? error.code : 500;
     const hasLeft = error instanceof UpstreamError && error.code === "aborted";
-    this.#notStarted(code, hasLeft ? "the client left" : error instanceof Error ? error.message : "unknown");
+    const reason = hasLeft ? "the client left" : error instanceof Error ? error.message : "unknown";
+    this.#notStarted(code, reason, error instanceof CircuitOpenError ? "debug" : "warn");
   }
 
   /** Both upgrades are done, the client's with this code: from here on the session's report is the last word. */
@@ -144,12 +146,12 @@ export class SessionRecord {
     this.#trail?.complete({});
   }
 
-  #notStarted(code: number, reason: string): void {
+  #notStarted(code: number, reason: string, level: "debug" | "warn" = "warn"): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#giveBack?.();
     this.#gateway.metrics.streamingRefused(this.#info.subresource, this.#info.plan, code);
-    this.#gateway.logger.warn({ session: this.#logFields(), code, reason }, "session refused");
+    this.#gateway.logger[level]({ session: this.#logFields(), code, reason }, "session refused");
   }
 
   #logFields(): Record<string, unknown> {

@@ -55,6 +55,7 @@ export interface GatewayHarness {
 /** A gateway over plain HTTP with one node `node` and one pod `default/web` (container `main`), all allowed. */
 export async function startGatewayHarness(options: HarnessOptions): Promise<GatewayHarness> {
   const logLines: string[] = [];
+  const logger = createLogger({ level: "debug", destination: { write: (line) => void logLines.push(line) } });
   const store = new ClusterStore();
   store.replaceAll(objects(options), new Date(0));
   const limits = { ...defaultLimits, ...options.limits };
@@ -83,11 +84,12 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
       forgetAfterMs: timeouts.nodeMemoryMs,
       clock: options.nodeClock ?? clock,
       metrics: metrics.nodes,
+      logger,
     }),
     clock,
     sessions: new Sessions(limits.maxConcurrentSessions),
     metrics,
-    logger: createLogger({ level: "debug", destination: { write: (line) => void logLines.push(line) } }),
+    logger,
   };
   const none = async (): Promise<never> => {
     throw unknownPath();

@@ -72,7 +72,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     edge: new EdgeRules(edge),
     limits,
     timeouts,
-    nodes: buildKnownNodes({ kubelet, limits, timeouts }, options.memoryClock ?? clock, metrics),
+    nodes: buildKnownNodes({ kubelet, limits, timeouts }, options.memoryClock ?? clock, metrics, logger),
     clock,
     sessions,
     metrics,

@@ -259,6 +259,10 @@ describe("a node that is gone", () => {
     clock.nowMs = 5_000;
     expect(await exec()).toBe("500");
     expect(await exec()).toBe("503");
+    const refusals = harness.logLines.filter((line) => line.includes('"session refused"'));
+    const levels = refusals.map((line) => JSON.parse(line).level);
+    expect(levels).toEqual(["warn", "warn", "warn", "debug", "warn", "debug"]);
+    expect(harness.logLines.filter((line) => line.includes("circuit is open")).length).toBe(1);
   });
 
   it("in mid-session: the client gets a failure, and the node is no worse for it", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeEndpoint } from "../../../src/cluster/locate.ts";
 import type { StreamingMode } from "../../../src/config/node-streaming.ts";
 import { KnownNodes } from "../../../src/nodes/known-nodes.ts";
+import type { LogFields } from "../../../src/observability/logger.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 
 const MINUTE = 60_000;
@@ -22,6 +23,9 @@ function nodeNamed(name: string, more: Partial<NodeEndpoint> = {}): NodeEndpoint
 function start(modes: readonly (readonly [string, StreamingMode])[] = [], mode: StreamingMode = "auto") {
   const clock = { nowMs: 0, now: () => clock.nowMs };
   const metrics = new Metrics({ withProcessMetrics: false });
+  const lines: unknown[] = [];
+  const log = (level: string) => (fields: LogFields, message: string) =>
+    void lines.push({ level, ...fields, message });
   const nodes = new KnownNodes({
     streaming: { mode, nodes: new Map(modes), retryFailedPathMs: MINUTE, maxRetryFailedPathMs: 4 * MINUTE },
     circuit: { failures: 2, retryMs: 5_000, maxRetryMs: MINUTE },
@@ -29,10 +33,11 @@ function start(modes: readonly (readonly [string, StreamingMode])[] = [], mode: 
     forgetAfterMs: 60 * MINUTE,
     clock,
     metrics: metrics.nodes,
+    logger: { info: log("info"), warn: log("warn") },
   });
   const metric = async (name: string) =>
     (await metrics.expose()).split("\n").filter((line) => line.startsWith(name));
-  return { nodes, clock, metric };
+  return { nodes, clock, metric, lines };
 }
 
 describe("a path that failed", () => {
@@ -115,6 +120,30 @@ describe("a node that can not be reached", () => {
     trial.answered();
     nodes.admit(node).answered();
     expect(await metric("sluice_nodes_dead ")).toEqual(["sluice_nodes_dead 0"]);
+  });
+
+  it("has one log line when its circuit opens and one when it closes, whatever is asked in between", () => {
+    const { nodes, clock, lines } = start();
+    for (let dial = 0; dial < 4; dial++) {
+      if (dial === 2) expect(() => nodes.admit(node)).toThrow("is not dialled");
+      else if (dial === 3) clock.nowMs = 5_000;
+      if (dial !== 2) nodes.admit(node).failed("refused");
+    }
+    const opened = { level: "warn", node: "a", failures: 2, reason: "refused", retryInMs: 5_000 };
+    const message = "a node's circuit is open: it is not dialled";
+    expect(lines).toEqual([{ ...opened, message }]);
+    nodes.reportProbe("a", true, "");
+    nodes.admit(node).answered();
+    expect(lines.slice(1)).toEqual([
+      { level: "info", node: "a", message: "a node's circuit is closed: it is dialled again" },
+    ]);
+  });
+
+  it("is not logged as open for ever when it is forgotten", () => {
+    const { nodes, lines } = start();
+    nodes.reportProbe("a", false, "refused");
+    for (const name of ["b", "c", "d"]) nodes.admit(nodeNamed(name)).answered();
+    expect(lines).toMatchObject([{ level: "warn" }, { level: "info", node: "a" }]);
   });
 
   it("settles a ticket once", () => {
