@@ -49,7 +49,9 @@ export interface FakeNode {
 /** Starts a node as a kubelet with a container runtime behind it would be seen. Resolves when it listens. */
 export async function createFakeNode(options: FakeNodeOptions): Promise<FakeNode> {
   const limits = { ...defaultFakeNodeLimits, ...options.limits };
-  const pods = new Map(options.pods.map((pod) => [`${pod.namespace}/${pod.name}`, new RunningPod(pod)]));
+  const pods = new Map(
+    options.pods.map((pod) => [`${pod.namespace}/${pod.name}`, new RunningPod(pod, limits)]),
+  );
   const sessions = new Set<LiveSession>();
   const shortestMs = Math.min(limits.streamCreationTimeoutMs, limits.streamStallTimeoutMs);
   const node: ServingNode = {
@@ -99,10 +101,9 @@ function listen(options: FakeNodeOptions, node: ServingNode, upgraded: Set<Duple
     const refusal = refusalOf(request);
     const decision = refusal === undefined ? decide(request, node) : { refusal };
     // Node calls it an upgrade only when both headers are there; without them nothing can be served.
-    respond(
-      response,
-      "refusal" in decision ? decision.refusal : textRefusal(400, "Upgrade request required"),
-    );
+    if ("respond" in decision) decision.respond(response);
+    else if ("refusal" in decision) respond(response, decision.refusal);
+    else respond(response, textRefusal(400, "Upgrade request required"));
   });
   server.on("upgrade", (request, socket, head) => {
     upgraded.add(socket);
@@ -111,7 +112,8 @@ function listen(options: FakeNodeOptions, node: ServingNode, upgraded: Set<Duple
     const refusal = refusalOf(request);
     const decision = refusal === undefined ? decide(request, node) : { refusal };
     if ("refusal" in decision) refuseUpgrade(socket, decision.refusal);
-    else decision.serve(socket, head);
+    else if ("serve" in decision) decision.serve(socket, head);
+    else refuseUpgrade(socket, textRefusal(400, "a log is no upgrade"));
   });
   return server;
 }

@@ -1,6 +1,6 @@
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 
-export type KubeletSubresource = "exec" | "attach" | "portForward";
+export type KubeletSubresource = "exec" | "attach" | "portForward" | "containerLogs";
 
 /** The parts of a kubelet's streaming URL. */
 export interface KubeletRoute {
@@ -13,7 +13,7 @@ export interface KubeletRoute {
   readonly query: URLSearchParams;
 }
 
-/** /exec and /attach/{ns}/{pod}[/{uid}]/{container}, /portForward/{ns}/{pod}[/{uid}]; undefined for any other path. */
+/** /exec and /attach/{ns}/{pod}[/{uid}]/{container}, /portForward/{ns}/{pod}[/{uid}], /containerLogs/{ns}/{pod}/{container}; undefined for any other path. */
 export function parseKubeletRoute(target: string): KubeletRoute | undefined {
   if (!target.startsWith("/") || !URL.canParse(target, "http://node")) return undefined;
   const { pathname, searchParams: query } = new URL(target, "http://node");
@@ -24,6 +24,11 @@ export function parseKubeletRoute(target: string): KubeletRoute | undefined {
   if (subresource === "portForward") {
     return fourth === undefined
       ? { subresource, namespace, pod, uid: third, container: undefined, query }
+      : undefined;
+  }
+  if (subresource === "containerLogs") {
+    return third !== undefined && fourth === undefined
+      ? { subresource, namespace, pod, uid: undefined, container: third, query }
       : undefined;
   }
   if ((subresource !== "exec" && subresource !== "attach") || third === undefined) return undefined;

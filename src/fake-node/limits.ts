@@ -8,6 +8,8 @@ export interface FakeNodeLimits {
   readonly maxStdinBufferBytes: number;
   /** The same for the target of one forwarded connection. */
   readonly maxForwardBufferBytes: number;
+  /** Of what a main process wrote, for `/containerLogs`; past it the oldest lines are dropped. Each line counts 64 bytes more than it has. */
+  readonly maxLogBytes: number;
   /** Answers (to PINGs) that may wait for a client that sends but does not read, before it is cut off. */
   readonly maxQueuedBytes: number;
   /** A client that neither sends nor closes for this long after the session is let go. */
@@ -20,6 +22,7 @@ export const defaultFakeNodeLimits: FakeNodeLimits = {
   streamCreationTimeoutMs: 30_000,
   streamStallTimeoutMs: 30_000,
   maxStdinBufferBytes: 1024 * 1024,
+  maxLogBytes: 1024 * 1024,
   maxForwardBufferBytes: 1024 * 1024,
   maxQueuedBytes: 4 * 1024 * 1024,
   lingerIdleMs: 60_000,

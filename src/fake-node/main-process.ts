@@ -6,8 +6,9 @@ import type {
   OutputStream,
   ProcessEnvironment,
 } from "./command-process.ts";
+import { ContainerLog } from "./container-log.ts";
 import type { FakeContainer } from "./fake-pod.ts";
-import { defaultFakeNodeLimits } from "./limits.ts";
+import type { FakeNodeLimits } from "./limits.ts";
 import { startCommand } from "./start-command.ts";
 
 interface Attachment {
@@ -20,6 +21,7 @@ interface Attachment {
  * input. A client that does not read its output pauses the process, and so the others too, as in containerd.
  */
 export class MainProcess {
+  readonly log: ContainerLog;
   readonly #container: FakeContainer;
   readonly #attachments = new Set<Attachment>();
   readonly #pausing = new Set<Attachment>();
@@ -27,11 +29,12 @@ export class MainProcess {
   #hasExited = false;
 
   /** Throws CommandStartError when the container's command cannot run: a wrong configuration. */
-  constructor(container: FakeContainer, environment: ProcessEnvironment) {
+  constructor(container: FakeContainer, environment: ProcessEnvironment, limits: FakeNodeLimits) {
     this.#container = container;
+    this.log = new ContainerLog(limits.maxLogBytes);
     if (container.command === undefined) return;
     const requested = { stdin: true, stdout: true, stderr: true, tty: container.tty === true };
-    const { maxStdinBufferBytes } = defaultFakeNodeLimits;
+    const { maxStdinBufferBytes } = limits;
     this.#process = startCommand(
       { argv: container.command, requested, environment, maxStdinBufferBytes },
       {
@@ -77,6 +80,7 @@ export class MainProcess {
   }
 
   #output(stream: OutputStream, part: Uint8Array): void {
+    this.log.append(stream, part);
     this.#tell(stream, ({ handler }) => handler.onOutput(stream, part));
   }
 
@@ -96,6 +100,7 @@ export class MainProcess {
 
   #exited(): void {
     this.#hasExited = true;
+    this.log.close();
     for (const { handler } of this.#attachments) handler.onExit(END_OF_ATTACH);
     this.#attachments.clear();
   }

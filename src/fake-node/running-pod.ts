@@ -1,5 +1,6 @@
 import type { ProcessEnvironment } from "./command-process.ts";
 import type { FakePod } from "./fake-pod.ts";
+import type { FakeNodeLimits } from "./limits.ts";
 import { MainProcess } from "./main-process.ts";
 
 /** A pod with its running containers. */
@@ -7,10 +8,10 @@ export class RunningPod {
   readonly pod: FakePod;
   readonly #mainProcesses = new Map<string, MainProcess>();
 
-  constructor(pod: FakePod) {
+  constructor(pod: FakePod, limits: FakeNodeLimits) {
     this.pod = pod;
     for (const container of pod.containers) {
-      this.#mainProcesses.set(container.name, new MainProcess(container, this.environment));
+      this.#mainProcesses.set(container.name, new MainProcess(container, this.environment, limits));
     }
   }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import {
   LEGACY_SUBPROTOCOLS,
@@ -19,6 +19,7 @@ import { type KubeletRoute, parseKubeletRoute, parseRequestedStreams } from "./k
 import { LegacyPortForward } from "./legacy-port-forward.ts";
 import { httpError, type Refusal, textRefusal } from "./refusal.ts";
 import type { RunningPod } from "./running-pod.ts";
+import { decideLog } from "./serve-log.ts";
 import type { ServingContext } from "./serving-context.ts";
 import { SpdyCommand } from "./spdy-command.ts";
 import { checkSpdyHandshake, encodeSpdySwitch } from "./spdy-handshake.ts";
@@ -38,7 +39,11 @@ export interface ServingNode extends ServingContext {
 /** Takes over the socket: writes the 101 and carries the session. */
 export type Serve = (socket: Duplex, head: Uint8Array) => void;
 
-export type Decision = { readonly refusal: Refusal } | { readonly serve: Serve };
+export type Decision =
+  | { readonly refusal: Refusal }
+  | { readonly serve: Serve }
+  /** For a request without an upgrade. */
+  | { readonly respond: (response: ServerResponse) => void };
 
 type Request = Pick<IncomingMessage, "method" | "url" | "rawHeaders">;
 
@@ -48,10 +53,12 @@ const TRANSLATED_VERSION = "v5.channel.k8s.io";
 export function decide(request: Request, node: ServingNode): Decision {
   const route = parseKubeletRoute(request.url ?? "");
   if (route === undefined) return { refusal: httpError(404, "404 page not found") };
-  if (request.method !== "GET" && request.method !== "POST") {
+  const allowed = route.subresource === "containerLogs" ? ["GET"] : ["GET", "POST"];
+  if (!allowed.includes(request.method ?? "")) {
     const refusal = textRefusal(405, "405: Method Not Allowed");
-    return { refusal: { ...refusal, headers: [["Allow", "GET, POST"], ...refusal.headers] } };
+    return { refusal: { ...refusal, headers: [["Allow", allowed.join(", ")], ...refusal.headers] } };
   }
+  if (route.subresource === "containerLogs") return decideLog(route, node);
   if (node.refusesOtherProtocols && asksForUpgrade(request) && !offersNewProtocol(request)) {
     return { refusal: textRefusal(403, "only WebSocket v5 and the tunnel pass here") };
   }

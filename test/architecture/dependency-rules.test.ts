@@ -108,6 +108,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "protocols/remotecommand",
     "protocols/spdy",
     "protocols/websocket",
+    "src/api",
     "src/config",
     "src/net",
     "src/sessions",

@@ -1,8 +1,8 @@
 import type { KubeletPath } from "../../api/kubelet-path.ts";
+import { type PodLogOptions, parsePodLogOptions } from "../../api/pod-log-options.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "./cri-runtime.ts";
-import { type LogOptions, parseLogOptions } from "./logs/log-options.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
 import { findSandbox, listAttempts } from "./node-pods.ts";
 import { RuntimeError } from "./runtime-error.ts";
@@ -15,7 +15,7 @@ export async function serveLogs(
   downstream: HttpDownstream,
   runtime: CriRuntime,
 ): Promise<void> {
-  const options = parseLogOptions(query, Date.now());
+  const options = parsePodLogOptions(query, Date.now());
   const container = await findLogged(path, options, runtime);
   const source = await sourceOf(container, runtime);
   const file = await openLog(source.path).catch((error: unknown) => {
@@ -37,7 +37,7 @@ export async function serveLogs(
 
 async function findLogged(
   path: KubeletPath,
-  { previous }: LogOptions,
+  { previous }: PodLogOptions,
   runtime: CriRuntime,
 ): Promise<RuntimeContainer> {
   const { pod, container: name } = path;

@@ -1,5 +1,5 @@
-import type { LogOptions } from "./log-options.ts";
-import { isBefore, parseLogTime, withNineDigits } from "./log-time.ts";
+import { isBefore, parseLogTime, withNineDigits } from "../../../api/log-time.ts";
+import type { PodLogOptions } from "../../../api/pod-log-options.ts";
 
 /**
  * What stands before a line's content: `2026-01-02T03:04:05.123456789Z stdout F `. The tag is P for a part of a line and F for a whole one
@@ -40,7 +40,7 @@ export function endOfHead(bytes: Uint8Array, start: number): number | undefined 
  * likes. Only a line's head is held, up to MAX_LINE_HEAD_BYTES; a line without a head, or with one that makes no sense, is left out.
  */
 export class LogFormatter {
-  readonly #options: Pick<LogOptions, "since" | "timestamps" | "stream">;
+  readonly #options: Pick<PodLogOptions, "since" | "timestamps" | "stream">;
   #remaining: number;
   /** The beginning of a head that goes on in the next bytes. */
   #held: Uint8Array = new Uint8Array(0);
@@ -48,7 +48,7 @@ export class LogFormatter {
   #isPartial = false;
   #isAtLineStart = true;
 
-  constructor(options: Pick<LogOptions, "since" | "timestamps" | "stream" | "limitBytes">) {
+  constructor(options: Pick<PodLogOptions, "since" | "timestamps" | "stream" | "limitBytes">) {
     this.#options = options;
     this.#remaining = options.limitBytes ?? Number.POSITIVE_INFINITY;
   }

@@ -1,8 +1,8 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
+import type { PodLogOptions } from "../../../api/pod-log-options.ts";
 import { FileChange } from "./file-change.ts";
 import { findTail } from "./find-tail.ts";
 import { LogFormatter } from "./log-formatter.ts";
-import type { LogOptions } from "./log-options.ts";
 
 const READ_BYTES = 64 * 1024;
 /** How often a followed log is looked at when nothing tells of a change, and its container asked about. */
@@ -22,7 +22,7 @@ export interface LogSource {
 export async function* readLog(
   opened: FileHandle,
   source: LogSource,
-  options: LogOptions,
+  options: PodLogOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const formatter = new LogFormatter(options);

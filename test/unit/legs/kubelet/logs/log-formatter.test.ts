@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { parseLogTime } from "../../../../../src/api/log-time.ts";
+import type { PodLogOptions } from "../../../../../src/api/pod-log-options.ts";
 import { LogFormatter } from "../../../../../src/legs/kubelet/logs/log-formatter.ts";
-import type { LogOptions } from "../../../../../src/legs/kubelet/logs/log-options.ts";
-import { parseLogTime } from "../../../../../src/legs/kubelet/logs/log-time.ts";
 
-type Options = Partial<Pick<LogOptions, "since" | "timestamps" | "stream" | "limitBytes">>;
+type Options = Partial<Pick<PodLogOptions, "since" | "timestamps" | "stream" | "limitBytes">>;
 
 function format(file: string | Uint8Array, options: Options = {}, chunkBytes = 1 << 20): string {
   const formatter = new LogFormatter({

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LogOptions } from "../../../../../src/legs/kubelet/logs/log-options.ts";
+import type { PodLogOptions } from "../../../../../src/api/pod-log-options.ts";
 import { openLog, readLog } from "../../../../../src/legs/kubelet/logs/read-log.ts";
 import { eventually } from "../../../../support/eventually.ts";
 
@@ -24,7 +24,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const line = (content: string) => `2026-01-02T03:04:05.1Z stdout F ${content}\n`;
 
-const EVERYTHING: LogOptions = {
+const EVERYTHING: PodLogOptions = {
   follow: false,
   previous: false,
   timestamps: false,
@@ -35,7 +35,7 @@ const EVERYTHING: LogOptions = {
 };
 
 /** Reads in the background; what came, and how to end. */
-async function startReading(options: Partial<LogOptions> = {}) {
+async function startReading(options: Partial<PodLogOptions> = {}) {
   const abort = new AbortController();
   const log = { text: "", isOver: false, isRunning: true };
   const source = { path: file, isRunning: async () => log.isRunning };

@@ -1,8 +1,8 @@
-import { textRefusal } from "../text-refusal.ts";
 import { type LogTime, parseLogTime } from "./log-time.ts";
+import { genericError } from "./status.ts";
 
 /** Which lines of a container's log are wanted, and how. */
-export interface LogOptions {
+export interface PodLogOptions {
   readonly follow: boolean;
   /** Of the attempt before the present one. */
   readonly previous: boolean;
@@ -18,14 +18,14 @@ export interface LogOptions {
   readonly stream: "stdout" | "stderr" | undefined;
 }
 
-const STREAMS: Readonly<Record<string, LogOptions["stream"] | "invalid">> = {
+const STREAMS: Readonly<Record<string, PodLogOptions["stream"] | "invalid">> = {
   All: undefined,
   Stdout: "stdout",
   Stderr: "stderr",
 };
 
 /** Reads PodLogOptions from a query, by Kubernetes' rules for them. Throws the kubelet's refusals 400 and 422. */
-export function parseLogOptions(query: URLSearchParams, nowMs: number): LogOptions {
+export function parsePodLogOptions(query: URLSearchParams, nowMs: number): PodLogOptions {
   const sinceSeconds = integerOf(query, "sinceSeconds");
   const sinceTime = timeOf(query, "sinceTime");
   // The kubelet's own name of the option, from before there were options.
@@ -41,9 +41,9 @@ export function parseLogOptions(query: URLSearchParams, nowMs: number): LogOptio
     (limitBytes ?? 1) >= 1 &&
     (sinceSeconds ?? 1) >= 1 &&
     (sinceSeconds === undefined || sinceTime === undefined) &&
-    // Lines of one stream can not be counted from the end.
+    // Lines of one stream cannot be counted from the end.
     (tailLines === undefined || stream === undefined);
-  if (!isValid) throw textRefusal(422, '{"message": "Invalid request."}');
+  if (!isValid) throw genericError(422, '{"message": "Invalid request."}');
   const since = sinceSeconds === undefined ? sinceTime : timeBefore(nowMs, sinceSeconds);
   return {
     follow: booleanOf(query, "follow"),
@@ -52,7 +52,7 @@ export function parseLogOptions(query: URLSearchParams, nowMs: number): LogOptio
     since,
     tailLines,
     limitBytes,
-    stream: stream as LogOptions["stream"],
+    stream: stream as PodLogOptions["stream"],
   };
 }
 
@@ -84,5 +84,5 @@ function timeOf(query: URLSearchParams, name: string): LogTime | undefined {
 }
 
 function undecodable(): Error {
-  return textRefusal(400, '{"message": "Unable to decode query."}');
+  return genericError(400, '{"message": "Unable to decode query."}');
 }
