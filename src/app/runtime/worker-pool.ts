@@ -1,5 +1,4 @@
 import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Logger } from "../../observability/logger.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
@@ -18,6 +17,8 @@ export class Worker implements Recipient, Prober, Watched {
   readonly index: number;
   readonly process: ChildProcess;
   readonly link: Link<PrimaryCalls, WorkerCalls>;
+  /** Resolves when the process has ended and all that it sent has been read. */
+  readonly gone: Promise<void>;
   sessions = 0;
   /** Since when it serves; undefined before, and after its end. */
   readySinceMs: number | undefined;
@@ -26,6 +27,13 @@ export class Worker implements Recipient, Prober, Watched {
     this.index = index;
     this.process = child;
     this.link = new Link<PrimaryCalls, WorkerCalls>(child, handlersFor(this));
+    this.gone = new Promise((resolve) => {
+      child.once("exit", () => {
+        // What it still sent comes first: connections that it had received are not given to another.
+        if (child.connected) child.once("disconnect", () => resolve());
+        else resolve();
+      });
+    });
   }
 
   get isTaking(): boolean {
@@ -102,11 +110,9 @@ export class WorkerPool {
     const { shutdownGracePeriodMs, killAfterMs = KILL_AFTER_MS } = this.#options;
     const deadlineMs = shutdownGracePeriodMs + killAfterMs;
     await Promise.all(
-      this.workers.map(async ({ link, process: child }) => {
-        if (child.exitCode !== null || child.signalCode !== null) return;
-        const gone = once(child, "exit");
+      this.workers.map(async ({ link, process: child, gone }) => {
         const timer = setTimeout(() => child.kill("SIGKILL"), deadlineMs);
-        // Whoever can not be asked any more is on its way out.
+        // A worker that cannot be asked any more is on its way out.
         link.request("shutDown", undefined).catch(() => {});
         await gone;
         clearTimeout(timer);
@@ -120,11 +126,7 @@ export class WorkerPool {
     const worker = new Worker(index, child, handlersFor);
     this.#workers.set(index, worker);
     child.on("error", (error) => logger.error({ worker: index, error }, "a worker process failed"));
-    child.once("exit", (code, signal) => {
-      // What it still said comes first: connections that it had received are not given to another.
-      if (child.connected) child.once("disconnect", () => this.#gone(worker, code, signal));
-      else this.#gone(worker, code, signal);
-    });
+    void worker.gone.then(() => this.#gone(worker));
     try {
       await worker.link.request("start", startOf(worker));
     } catch (error) {
@@ -137,7 +139,7 @@ export class WorkerPool {
     onReady(worker);
   }
 
-  #gone(worker: Worker, code: number | null, signal: NodeJS.Signals | null): void {
+  #gone(worker: Worker): void {
     const { logger, onGone } = this.#options;
     const livedMs = worker.readySinceMs === undefined ? 0 : performance.now() - worker.readySinceMs;
     const wasReady = worker.readySinceMs !== undefined;
@@ -148,7 +150,15 @@ export class WorkerPool {
     const { index, process: child } = worker;
     const delayMs = (this.#delays[index] as RestartDelay).nextBackoff(livedMs);
     logger.error(
-      { worker: index, workerPid: child.pid, code, signal, sessions: worker.sessions, delayMs, wasReady },
+      {
+        worker: index,
+        workerPid: child.pid,
+        code: child.exitCode,
+        signal: child.signalCode,
+        sessions: worker.sessions,
+        delayMs,
+        wasReady,
+      },
       "a worker is gone and will be replaced",
     );
     const timer = setTimeout(() => {
@@ -167,9 +177,7 @@ export class WorkerPool {
     this.#isStopping = true;
     for (const timer of this.#timers) clearTimeout(timer);
     await Promise.all(
-      this.workers.map(async ({ process: child }) => {
-        if (child.exitCode !== null || child.signalCode !== null) return;
-        const gone = once(child, "exit");
+      this.workers.map(async ({ process: child, gone }) => {
         child.kill("SIGKILL");
         await gone;
       }),
