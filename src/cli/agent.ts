@@ -45,7 +45,7 @@ export async function run(args: string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  requireLoopback(values.address, "whoever has the agent's token has the rights of your kubeconfig");
+  requireLoopback(values.address, "any client with the agent's token has the rights of your kubeconfig");
   const place = { file: values["write-kubeconfig"], folder: values.dir };
   if (place.file !== undefined && place.folder !== undefined) {
     throw new UsageError("--dir and --write-kubeconfig exclude each other");

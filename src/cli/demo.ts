@@ -118,7 +118,7 @@ function waiting(sessions: number, seconds: number): string {
 }
 
 function instructions(folder: DemoFolder, adminUrl: string): string {
-  return `The demo runs commands on this machine for whoever holds the token in its kubeconfig; it listens on loopback only.
+  return `The demo runs commands on this machine for any client with the token of its kubeconfig; it listens on loopback only.
 Try, in another terminal:
 
   export KUBECONFIG=${folder.kubeconfig}

@@ -6,7 +6,7 @@ import { UsageError } from "./usage-error.ts";
 
 const HELP = helpText("sluice fake-node --name NAME [flags]", [
   ["--name NAME", "the node's name"],
-  ["--address ADDR", "where to listen (127.0.0.1); it runs commands here for whoever may connect"],
+  ["--address ADDR", "where to listen (127.0.0.1); it runs commands here for any client that connects"],
   ["--port PORT", "0 is any free one (10250)"],
   ["--declare-websockets", "behave as a node that declares ExtendWebSocketsToKubelet"],
   ["--pod NAMESPACE/NAME", "a pod on it, with container `main` (default/web); may be repeated"],
