@@ -48,9 +48,9 @@ describe("translate", () => {
       expect(result[output].equals(data)).toBe(true);
       expect(result.status).toBe(SUCCESS);
       expect(result.closeCode).toBe(1000);
-      expect(await harness?.metric("apiserver_stream_translator_requests_total")).toEqual([
-        'apiserver_stream_translator_requests_total{code="200"} 1',
-      ]);
+      await expect
+        .poll(() => harness?.metric("apiserver_stream_translator_requests_total"))
+        .toEqual(['apiserver_stream_translator_requests_total{code="200"} 1']);
     });
   }
 
@@ -102,9 +102,9 @@ describe("translate", () => {
       expect(status).toBe(exitStatus(code));
       expect(closeCode).toBe(1000);
     }
-    expect(await harness?.metric("apiserver_stream_translator_requests_total")).toEqual([
-      'apiserver_stream_translator_requests_total{code="200"} 127',
-    ]);
+    await expect
+      .poll(() => harness?.metric("apiserver_stream_translator_requests_total"))
+      .toEqual(['apiserver_stream_translator_requests_total{code="200"} 127']);
   });
 
   it("TestStreamTranslator_MultipleReadChannels: stdout and stderr together", async () => {
@@ -188,9 +188,9 @@ describe("translate", () => {
       socket.on("error", () => {});
     });
     expect(status).toBe(403);
-    expect(await harness?.metric("apiserver_stream_translator_requests_total{")).toEqual([
-      'apiserver_stream_translator_requests_total{code="200"} 0',
-    ]);
+    await expect
+      .poll(() => harness?.metric("apiserver_stream_translator_requests_total{"))
+      .toEqual(['apiserver_stream_translator_requests_total{code="200"} 0']);
   });
 
   it("a node that dies in mid-session is a failure, never silence", async () => {
