@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { withReusedReads } from "../net/accepted-socket.ts";
 import type { UpstreamEndpoint } from "../net/dial.ts";
-import type { Leg } from "../net/leg.ts";
+import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { answerSwitched } from "./answer-switched.ts";
 import { copyRefusal } from "./copy-refusal.ts";
@@ -15,7 +15,7 @@ export interface WaitingClient {
   /** Aborted when the client went away. */
   readonly signal: AbortSignal;
   /** Stops watching; the socket is paused then, and `head` is what the client sent early. */
-  release(): Leg;
+  release(): UpgradedConnection;
 }
 
 export interface ForwardUpgradeOptions {
@@ -37,7 +37,7 @@ export interface ForwardUpgradeOptions {
   /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
   readonly connect?: UpgradeRequest["connect"];
   /** Carries the bytes once both sides have switched and the client has its 101. Both sockets are paused: resume them. */
-  carry(downstream: Leg, upstream: Leg): void;
+  carry(downstream: UpgradedConnection, upstream: UpgradedConnection): void;
 }
 
 /** What may be switched to (kubernetes/kubernetes#72112): `h2c` would open a way around every check of requests. */

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import type { Leg } from "./leg.ts";
 import { ReusedReads } from "./reused-reads.ts";
+import type { UpgradedConnection } from "./upgraded-connection.ts";
 
 /** What Node's sockets have without naming it in their types. Unchanged from Node 12 to 26. */
 interface SocketInternals {
@@ -27,20 +27,20 @@ function namesOf(socket: Socket): ReadNames | undefined {
 }
 
 /**
- * The same accepted connection, reading into memory that is used again (see `ReusedReads`). The leg's socket must be paused.
+ * The same accepted connection, reading into memory that is used again (see `ReusedReads`). Its socket must be paused.
  *
  * Only `net.connect` and `tls.connect` take `onread` in public; an accepted socket is given here what they would have given it: three
  * properties, named by symbols, and a call of its handle. That is worth a look behind the curtain: input costs half the CPU. Where
- * one of them is not what is expected (another Node, a stream that is no socket), the leg stays as it is.
+ * one of them is not what is expected (another Node, a stream that is no socket), it stays as it is.
  */
-export function withReusedReads(leg: Leg): Leg {
-  const { socket } = leg;
-  if (!(socket instanceof Socket) || socket.destroyed || socket.readableEnded) return leg;
+export function withReusedReads(connection: UpgradedConnection): UpgradedConnection {
+  const { socket } = connection;
+  if (!(socket instanceof Socket) || socket.destroyed || socket.readableEnded) return connection;
   const handle = (socket as unknown as SocketInternals)._handle;
   names ??= namesOf(socket);
-  if (names === undefined || typeof handle?.useUserBuffer !== "function") return leg;
+  if (names === undefined || typeof handle?.useUserBuffer !== "function") return connection;
 
-  const head = [leg.head];
+  const head = [connection.head];
   for (let chunk: Uint8Array | null = socket.read(); chunk !== null; chunk = socket.read()) head.push(chunk);
   const reads = new ReusedReads(socket instanceof TLSSocket ? "tls" : "tcp");
   reads.attach(socket);
@@ -52,5 +52,5 @@ export function withReusedReads(leg: Leg): Leg {
   handle.useUserBuffer(memory);
   // Now that it reads past the stream's own buffer, pausing stops the handle.
   socket.pause();
-  return head.length === 1 ? leg : { socket, head: Buffer.concat(head) };
+  return head.length === 1 ? connection : { socket, head: Buffer.concat(head) };
 }

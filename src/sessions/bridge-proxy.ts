@@ -2,7 +2,7 @@ import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import { isRemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
 import type { Limits } from "../config/limits.ts";
-import type { Leg } from "../net/leg.ts";
+import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { ChannelCommandClient } from "./carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "./carriers/bridge/command-bridge.ts";
 import type { CommandClient, CommandClientHandler } from "./carriers/bridge/command-client.ts";
@@ -27,8 +27,8 @@ export interface BridgedSession {
 /** Carries the session over an upstream that switched to WebSocket v5, or to the tunnel. */
 export function startBridge(
   session: BridgedSession,
-  downstream: Leg,
-  upstream: Leg,
+  downstream: UpgradedConnection,
+  upstream: UpgradedConnection,
   context: SessionContext,
   limits: Limits,
 ): StreamingSession {
@@ -59,7 +59,7 @@ export function startBridge(
 
 function commandClient(
   { request, protocol, webSocketLimits }: BridgedSession,
-  { socket }: Leg,
+  { socket }: UpgradedConnection,
   handler: CommandClientHandler,
   context: SessionContext,
   limits: Limits,

@@ -1,4 +1,4 @@
-import type { Leg } from "../net/leg.ts";
+import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { beginContained } from "./carriers/contained-session.ts";
 import { Relay } from "./carriers/relay.ts";
 import type { StreamingSession } from "./carriers/session.ts";
@@ -9,8 +9,8 @@ export type ForwardingContext = Pick<GatewayContext, "clock" | "sessions" | "tim
 
 /** Carries a forwarded upgrade that is no exec, attach or port-forward of ours; `giveBack` is called when it is over. */
 export function carryForwarded(
-  downstream: Leg,
-  answered: Leg,
+  downstream: UpgradedConnection,
+  answered: UpgradedConnection,
   { clock, bandwidth, sessions, timeouts }: ForwardingContext,
   giveBack: () => void,
 ): void {

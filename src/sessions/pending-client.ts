@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Leg } from "../net/leg.ts";
+import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 
 /** Largest burst a client may send before it is answered; more waits in the kernel. */
 const MAX_EARLY_BYTES = 64 * 1024;
@@ -33,7 +33,7 @@ export class PendingClient {
   }
 
   /** Hands the socket over, paused, with what it sent early. */
-  release(): Leg {
+  release(): UpgradedConnection {
     this.socket.off("data", this.#keep);
     this.socket.off("end", this.#gone);
     this.socket.off("close", this.#gone);

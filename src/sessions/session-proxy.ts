@@ -4,7 +4,7 @@ import { isRemoteCommandVersion, type RemoteCommandVersion } from "../../protoco
 import { genericError } from "../api/status.ts";
 import { type HeaderList, headerValue } from "../http/header-list.ts";
 import type { SwitchedUpgrade } from "../http/upgrade-request.ts";
-import type { Leg } from "../net/leg.ts";
+import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { Relay, type RelayGuards } from "./carriers/relay.ts";
@@ -26,7 +26,7 @@ export interface SessionProxy {
   readonly headers: HeaderList;
   readonly statusMessage?: string;
   readonly upstream: Duplex;
-  start(downstream: Leg, context: SessionContext): StreamingSession;
+  start(downstream: UpgradedConnection, context: SessionContext): StreamingSession;
 }
 
 /** An upstream that switched. */
@@ -39,7 +39,7 @@ export function sessionProxyFor(
   gateway: SessionRunContext,
 ): SessionProxy {
   const { limits } = gateway;
-  const upstream: Leg = { socket: response.socket, head: response.head };
+  const upstream: UpgradedConnection = { socket: response.socket, head: response.head };
   const webSocketLimits = {
     maxFrameBytes: limits.maxWebSocketFrameBytes,
     maxMessageBytes: Number.POSITIVE_INFINITY,

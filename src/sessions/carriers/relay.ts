@@ -2,8 +2,8 @@ import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import { abortSocket } from "../../net/abort-socket.ts";
 import { feed } from "../../net/feed.ts";
-import type { Leg } from "../../net/leg.ts";
 import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
+import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
 import type { FirstMessageObserver } from "../observers/first-message-observer.ts";
@@ -43,7 +43,12 @@ export class Relay implements StreamingSession {
   #firstMessage: RelayGuards["firstMessage"];
   #downstreamEndedMs: number | undefined;
 
-  constructor(downstream: Leg, upstream: Leg, context: SessionContext, guards: RelayGuards = {}) {
+  constructor(
+    downstream: UpgradedConnection,
+    upstream: UpgradedConnection,
+    context: SessionContext,
+    guards: RelayGuards = {},
+  ) {
     this.#context = context;
     this.#ends = guards.ends;
     this.#guard = guards.status;

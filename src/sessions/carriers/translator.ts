@@ -10,7 +10,7 @@ import {
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
-import type { Leg } from "../../net/leg.ts";
+import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { SessionLifecycle } from "../lifecycle.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { CommandResult, type Conclusion, failedBy } from "./command-result.ts";
@@ -53,7 +53,12 @@ export class Translator implements StreamingSession {
   #unrepliedStreams = 0;
   #runningOutputs = 0;
 
-  constructor(downstream: Leg, upstream: Leg, options: TranslatorOptions, context: SessionContext) {
+  constructor(
+    downstream: UpgradedConnection,
+    upstream: UpgradedConnection,
+    options: TranslatorOptions,
+    context: SessionContext,
+  ) {
     const { clock, lingerTimes, timeouts } = context;
     this.#context = context;
     this.#options = options;
@@ -112,7 +117,7 @@ export class Translator implements StreamingSession {
     this.#fail(endOf(cause, message));
   }
 
-  #start(downstream: Leg, upstream: Leg): void {
+  #start(downstream: UpgradedConnection, upstream: UpgradedConnection): void {
     const { requested, upstreamVersion } = this.#options;
     feed(
       upstream.socket,

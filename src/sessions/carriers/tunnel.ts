@@ -1,7 +1,7 @@
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
-import type { Leg } from "../../net/leg.ts";
 import { finishAndLinger } from "../../net/linger.ts";
+import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "../observers/end-observer.ts";
 import type { PortGuard } from "../observers/port-guard.ts";
@@ -25,7 +25,7 @@ const CLOSE_INTERNAL_ERROR = 1011;
  */
 export class Tunnel implements StreamingSession {
   readonly #context: SessionContext;
-  readonly #upstream: Leg["socket"];
+  readonly #upstream: UpgradedConnection["socket"];
   readonly #webSocket: WebSocketConnection;
   readonly traffic: Traffic;
   readonly #life: SessionLifecycle;
@@ -33,8 +33,8 @@ export class Tunnel implements StreamingSession {
   readonly #ends = new ForwardEndObserver();
 
   constructor(
-    downstream: Leg,
-    upstream: Leg,
+    downstream: UpgradedConnection,
+    upstream: UpgradedConnection,
     limits: WebSocketLimits,
     context: SessionContext,
     portGuard?: PortGuard,

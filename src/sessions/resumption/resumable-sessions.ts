@@ -17,9 +17,9 @@ import {
 } from "../../api/status.ts";
 import type { Resumption as ResumptionSettings } from "../../config/resumption.ts";
 import { type HeaderList, headerValue, listElements, withHeader } from "../../http/header-list.ts";
-import type { Leg } from "../../net/leg.ts";
 import type { LingerTimes } from "../../net/linger.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
+import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ResumableCounts, ResumptionMetrics } from "../../observability/resumption-metrics.ts";
 import type { Admission } from "../admission.ts";
@@ -65,7 +65,7 @@ export interface AgreedResumption {
   /** The lines of the 101 that say so. */
   readonly headers: HeaderList;
   /** To be called when that 101 has been written: the leg in the place of the connection's. */
-  start(downstream: Leg): Leg;
+  start(downstream: UpgradedConnection): UpgradedConnection;
 }
 
 /**
@@ -207,8 +207,8 @@ export class ResumableSessions {
     session: string,
     agreed: Pick<HeldSession, "owner" | "path" | "reauthorize" | "key">,
     windowBytes: number,
-    leg: Leg,
-  ): Leg {
+    leg: UpgradedConnection,
+  ): UpgradedConnection {
     const { settings, clock, lingerTimes, metrics, logger, heartbeat = RESUME_HEARTBEAT } = this.#options;
     const socket = new ResumableSocket({
       role: "server",

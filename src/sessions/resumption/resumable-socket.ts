@@ -1,7 +1,7 @@
 import { Duplex } from "node:stream";
 import { ABORT, ByteQueue, ResumeSession } from "../../../protocols/resume/index.ts";
 import { poisonFreed } from "../../net/freed-memory.ts";
-import type { Leg } from "../../net/leg.ts";
+import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ResumeConnection, type ResumeConnectionOptions } from "./resume-connection.ts";
 
 const READ_AHEAD_BYTES = 16 * 1024;
@@ -101,7 +101,7 @@ export class ResumableSocket extends Duplex {
   }
 
   /** Goes on with a connection whose peer has received so much; one that seemed alive is let go. Only where `canAttach` says so. */
-  attach(leg: Leg, peerReceived: number): void {
+  attach(leg: UpgradedConnection, peerReceived: number): void {
     this.detach();
     const connection = new ResumeConnection(
       leg,

@@ -13,10 +13,10 @@ import {
   writeMaskedFrameHeader,
 } from "../../../protocols/websocket/index.ts";
 import { headerSlab } from "../../net/header-slab.ts";
-import type { Leg } from "../../net/leg.ts";
 import { finishAndLinger, type LingerTimes } from "../../net/linger.ts";
 import { nextMaskKey } from "../../net/mask-keys.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
+import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 
 const CLOSE_NORMAL = 1000;
 const CLOSE_UNSUPPORTED_DATA = 1003;
@@ -54,7 +54,11 @@ export class ResumeConnection {
   #lastPingMs: number;
   #isOver = false;
 
-  constructor({ socket, head }: Leg, handler: ResumeConnectionHandler, options: ResumeConnectionOptions) {
+  constructor(
+    { socket, head }: UpgradedConnection,
+    handler: ResumeConnectionHandler,
+    options: ResumeConnectionOptions,
+  ) {
     this.#socket = socket;
     this.#head = head;
     this.#handler = handler;

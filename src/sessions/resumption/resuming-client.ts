@@ -8,8 +8,8 @@ import {
   RESUME_HEADER,
 } from "../../../protocols/resume/index.ts";
 import { type HeaderLine, type HeaderList, headerValue } from "../../http/header-list.ts";
-import type { Leg } from "../../net/leg.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
+import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ResumableSocket } from "./resumable-socket.ts";
 import { proofOf } from "./resume-proof.ts";
 
@@ -25,7 +25,7 @@ const MAX_DELAY_MS = 5_000;
 export const RESUME_HEARTBEAT = { pingIntervalMs: 5_000, silenceMs: 15_000 } as const;
 
 /** A WebSocket upgrade's answer. */
-export interface AnsweredUpgrade extends Leg {
+export interface AnsweredUpgrade extends UpgradedConnection {
   readonly responseHeaders: HeaderList;
 }
 
@@ -74,7 +74,7 @@ export function agreementOf(
  * A resumption is an upgrade that only a Sluice accepts: it offers no protocol that another server would start a second command for.
  */
 export function resumingSocket(
-  first: Leg,
+  first: UpgradedConnection,
   agreement: Agreement,
   options: ResumingClientOptions,
 ): ResumableSocket {

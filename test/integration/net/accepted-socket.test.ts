@@ -8,12 +8,12 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createSelfSignedCertificate } from "../../../src/fake-node/self-signed.ts";
 import { withReusedReads } from "../../../src/net/accepted-socket.ts";
 import { feed } from "../../../src/net/feed.ts";
-import type { Leg } from "../../../src/net/leg.ts";
 import { releaseChunk } from "../../../src/net/reused-reads.ts";
+import type { UpgradedConnection } from "../../../src/net/upgraded-connection.ts";
 
 const UPGRADE = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 
-type SocketLeg = Leg & { readonly socket: Socket };
+type AcceptedConnection = UpgradedConnection & { readonly socket: Socket };
 
 let server: Server | undefined;
 const sockets: Duplex[] = [];
@@ -29,7 +29,10 @@ type Transport = (typeof transports)[number];
 let certificate: Promise<{ certPem: string; keyPem: string }> | undefined;
 
 /** A client, and the accepted side of its upgrade as the gateway has it: paused, with what came early. */
-async function upgraded(transport: Transport, early = ""): Promise<{ client: Socket; accepted: SocketLeg }> {
+async function upgraded(
+  transport: Transport,
+  early = "",
+): Promise<{ client: Socket; accepted: AcceptedConnection }> {
   certificate ??= createSelfSignedCertificate();
   const { certPem: cert, keyPem: key } = await certificate;
   server = transport === "TCP" ? createServer() : createHttpsServer({ cert, key });

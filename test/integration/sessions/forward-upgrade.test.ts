@@ -4,8 +4,8 @@ import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { forwardUpgrade } from "../../../src/http/forward-upgrade.ts";
 import { headerListOf } from "../../../src/http/header-list.ts";
-import type { Leg } from "../../../src/net/leg.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";
+import type { UpgradedConnection } from "../../../src/net/upgraded-connection.ts";
 import type { UpstreamError } from "../../../src/net/upstream-error.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { PendingClient } from "../../../src/sessions/pending-client.ts";
@@ -37,7 +37,7 @@ interface UpgradePair {
 }
 
 /** As the gateway carries what it passes through. */
-function relay(downstream: Leg, upstream: Leg): void {
+function relay(downstream: UpgradedConnection, upstream: UpgradedConnection): void {
   const session = new Relay(downstream, upstream, {
     clock,
     lingerTimes: { lingerIdleMs: 1_000, lingerMaxMs: 5_000 },

@@ -1,6 +1,6 @@
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
-import type { Leg } from "../../../net/leg.ts";
+import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import { SessionLifecycle } from "../../lifecycle.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { type Conclusion, failedBy } from "../command-result.ts";
@@ -33,12 +33,17 @@ export class CommandBridge implements StreamingSession {
   readonly #life: SessionLifecycle;
   readonly #overdueEnd = new CloseTimeout();
   readonly #hasTerminal: boolean;
-  readonly #upstreamLeg: Leg;
+  readonly #upstreamConnection: UpgradedConnection;
   #early: Conclusion | undefined;
 
-  constructor(downstream: Leg, upstream: Leg, options: CommandBridgeOptions, context: SessionContext) {
+  constructor(
+    downstream: UpgradedConnection,
+    upstream: UpgradedConnection,
+    options: CommandBridgeOptions,
+    context: SessionContext,
+  ) {
     this.#context = context;
-    this.#upstreamLeg = upstream;
+    this.#upstreamConnection = upstream;
     this.#hasTerminal = options.hasTerminal;
     this.#life = new SessionLifecycle(this, context);
     this.traffic = this.#life.traffic;
@@ -86,7 +91,7 @@ export class CommandBridge implements StreamingSession {
     if (!this.#client.isReady && nowMs - this.#life.startedMs >= streamCreationMs) {
       this.#fail(faultOf("client", "stream-creation-timeout", "the client did not open its streams in time"));
     } else if (
-      this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#upstreamLeg.socket.isPaused())
+      this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#upstreamConnection.socket.isPaused())
     ) {
       this.#conclude(this.#upstream.conclude());
     } else {
@@ -109,7 +114,7 @@ export class CommandBridge implements StreamingSession {
       this.#conclude(this.#early);
       return;
     }
-    const { socket, head } = this.#upstreamLeg;
+    const { socket, head } = this.#upstreamConnection;
     const downstream = this.#client.socket;
     feed(socket, downstream, (chunk) => this.#upstream.receive(chunk), this.#context.bandwidth?.direction());
     if (head.byteLength === 0) return;

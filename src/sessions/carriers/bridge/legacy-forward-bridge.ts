@@ -9,7 +9,7 @@ import { ChannelDemux, type ChannelFraming } from "../../../../protocols/remotec
 import { RST, type SpdyLimits, SpdySession } from "../../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
-import type { Leg } from "../../../net/leg.ts";
+import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import { SessionLifecycle } from "../../lifecycle.ts";
 import { sendChannelMessage } from "../channel-message.ts";
 import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
@@ -45,7 +45,12 @@ export class LegacyForwardBridge implements StreamingSession {
   readonly #life: SessionLifecycle;
   #unsent: Uint8Array[] = [];
 
-  constructor(downstream: Leg, upstream: Leg, options: LegacyForwardOptions, context: SessionContext) {
+  constructor(
+    downstream: UpgradedConnection,
+    upstream: UpgradedConnection,
+    options: LegacyForwardOptions,
+    context: SessionContext,
+  ) {
     const { clock, lingerTimes, timeouts } = context;
     this.#context = context;
     this.#framing = { isBase64: options.isBase64, hasClose: false };

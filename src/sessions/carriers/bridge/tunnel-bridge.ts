@@ -4,8 +4,8 @@ import { FrameWalker } from "../../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { abortSocket } from "../../../net/abort-socket.ts";
 import { feed } from "../../../net/feed.ts";
-import type { Leg } from "../../../net/leg.ts";
 import { finishAndLinger } from "../../../net/linger.ts";
+import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import { SessionLifecycle } from "../../lifecycle.ts";
 import type { PortGuard } from "../../observers/port-guard.ts";
 import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
@@ -35,8 +35,8 @@ export class TunnelBridge implements StreamingSession {
   #clientLeaves = false;
 
   constructor(
-    downstream: Leg,
-    upstream: Leg,
+    downstream: UpgradedConnection,
+    upstream: UpgradedConnection,
     limits: WebSocketLimits,
     context: SessionContext,
     portGuard?: PortGuard,

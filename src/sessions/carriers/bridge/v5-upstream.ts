@@ -1,7 +1,7 @@
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
 import { CHANNEL, ChannelDemux } from "../../../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
-import type { Leg } from "../../../net/leg.ts";
+import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import { CommandResult, type Conclusion, failedBy } from "../command-result.ts";
 import type { SessionContext } from "../session.ts";
 import { faultOf } from "../session-end.ts";
@@ -27,7 +27,7 @@ export class V5Upstream {
   #hasEndedInput = false;
 
   constructor(
-    { socket }: Leg,
+    { socket }: UpgradedConnection,
     handler: V5UpstreamHandler,
     limits: WebSocketLimits,
     { clock, lingerTimes, timeouts }: SessionContext,
