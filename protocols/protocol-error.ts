@@ -1,3 +1,5 @@
+// protocols: pure codecs: bytes in; frames, events and bytes out. No sockets, timers, clock, logger, configuration
+
 /** Why a peer's bytes were refused. A closed list: edges map each code to a status, a close code or a reset. */
 export type ProtocolErrorCode =
   | "malformed-frame"

@@ -1,3 +1,5 @@
+// src/admin: health, metrics and debug pages, on a listener of their own
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Http1Turns } from "../http/http1-turns.ts";
 import type { Logger } from "../observability/logger.ts";

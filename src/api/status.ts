@@ -1,3 +1,5 @@
+// src/api: the Kubernetes API's conventions: Status, defaults, validation, conversion, discovery, Table
+
 import { goQuote } from "./go-json.ts";
 import type { Status, StatusCause, StatusDetails } from "./status-object.ts";
 

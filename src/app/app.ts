@@ -1,3 +1,5 @@
+// src/app: the gateway composed of its components; reload; one process, or a primary and its workers (`src/app/runtime`)
+
 import { buildAudit } from "../access/audit/component.ts";
 import { buildAuthenticator } from "../access/authn/component.ts";
 import { buildAuthorizer } from "../access/authz/component.ts";

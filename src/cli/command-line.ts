@@ -1,3 +1,5 @@
+// src/cli: one file or folder for each command; flags; what people read
+
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { NotInstalledError } from "../config/optional-package.ts";
 import { SLUICE_VERSION } from "../config/version.ts";

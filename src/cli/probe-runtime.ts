@@ -1,7 +1,7 @@
 import { DEFAULT_RUNTIME_ENDPOINT } from "../config/kubelet-listener.ts";
-import { commandsIn } from "../legs/kubelet/container-probes.ts";
-import { CriRuntime } from "../legs/kubelet/cri-runtime.ts";
-import { findRunningContainer, findSandbox } from "../legs/kubelet/node-pods.ts";
+import { CriRuntime } from "../cri/cri-runtime.ts";
+import { findRunningContainer, findSandbox } from "../cri/pods.ts";
+import { commandsIn } from "../probes/container-runtime.ts";
 import type { RunCommand } from "../probes/exec-probe.ts";
 import { UsageError } from "./usage-error.ts";
 

@@ -1,3 +1,5 @@
+// src/client: dialling an API server, executors, port-forwarding, fallback from WebSocket to SPDY
+
 export type { TerminalSize } from "../../protocols/remotecommand/index.ts";
 export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "../http/connect-error.ts";
 export { type Kubeconfig, loadKubeconfig } from "../kubernetes/kubeconfig.ts";
@@ -23,7 +25,6 @@ export { type PortMapping, parsePortArgument } from "./port-argument.ts";
 export { PortForwardConnection } from "./port-forward-connection.ts";
 export { FallbackDialer, type PortForwardDialer, SpdyDialer, TunnelDialer } from "./port-forward-dialers.ts";
 export { type ListeningPort, PortForwarder, type PortForwarderOptions } from "./port-forwarder.ts";
-export type { ApiStatus } from "./refusal.ts";
 export type { ResumeOptions } from "./resume-options.ts";
 export { SessionError, type SessionErrorCode } from "./session-error.ts";
 export { defaultSessionTimes, type SessionTimes } from "./session-times.ts";

@@ -1,13 +1,6 @@
 import type { Readable } from "node:stream";
 import { decodeStatus } from "../../protocols/remotecommand/index.ts";
-
-/** A metav1.Status as an API server answers a refused request with; fields of a wrong type count as absent. */
-export interface ApiStatus {
-  readonly status: string;
-  readonly message?: string;
-  readonly reason?: string;
-  readonly code?: number;
-}
+import type { ApiStatus } from "../http/connect-error.ts";
 
 /** What is read of a refusal's body. A Status is a few hundred bytes; a proxy's page of HTML may be long. */
 export const MAX_REFUSAL_BYTES: number = 64 * 1024;

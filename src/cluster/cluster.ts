@@ -1,3 +1,5 @@
+// src/cluster: pods, nodes, Services and Ingresses, from manifests or a live API; `locate`
+
 import type { Namespace, Node, ObjectChange, ObjectKind, ObjectOfKind, Pod } from "../api/objects.ts";
 import type { RbacObject } from "../api/rbac-objects.ts";
 

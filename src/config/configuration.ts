@@ -1,3 +1,5 @@
+// src/config: configuration, limits, timeouts, feature gates: parsed once, nothing optional inside
+
 import { type Audit, readAudit } from "./audit.ts";
 import { type Authentication, readAuthentication } from "./authentication.ts";
 import { type Authorization, readAuthorization } from "./authorization.ts";

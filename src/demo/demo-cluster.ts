@@ -1,3 +1,5 @@
+// src/demo: the demo's cluster, folder and self-check
+
 import { randomUUID } from "node:crypto";
 import { STREAMING_ANNOTATION } from "../config/node-streaming.ts";
 import { CLAIMED_KUBERNETES_VERSION } from "../config/version.ts";

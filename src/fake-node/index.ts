@@ -1,3 +1,5 @@
+// src/fake-node: a node that answers as kubelet and runtime do, with real processes
+
 export { createDemoPodServers, type DemoPodServers } from "./demo-pod-servers.ts";
 export { createFakeNode, type FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 export type { FakeContainer, FakePod } from "./fake-pod.ts";

@@ -1,4 +1,10 @@
-import type { ApiStatus } from "../client/refusal.ts";
+/** A metav1.Status as an API server answers a refused request with; fields of a wrong type count as absent. */
+export interface ApiStatus {
+  readonly status: string;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly code?: number;
+}
 
 /**
  * What failed on the way to an upgraded connection. A closed list:

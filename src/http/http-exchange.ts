@@ -1,3 +1,5 @@
+// src/http: HTTP to upstreams: exchanges, forwarding, pools, proxies on the way, the upgrade request, header hygiene
+
 import type { Writable } from "node:stream";
 import type { FieldLines, ResponseHead } from "../../protocols/http1/index.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";

@@ -1,3 +1,5 @@
+// src/ingress: HTTP by Ingress v1: routes, balancing, certificates by server name, HTTP/1.1 and HTTP/2
+
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { IngressListener } from "../config/ingress-listener.ts";
 import { createSelfSignedCertificate } from "../fake-node/self-signed.ts";

@@ -1,3 +1,5 @@
+// src/kubernetes: the live API: kubeconfigs and credentials, list, watch, read-through, events
+
 import type { ObjectKind, Pod, PodStatus } from "../api/objects.ts";
 import { ClusterStore } from "../cluster/cluster-store.ts";
 import { readManifestFiles } from "../cluster/manifest-files.ts";

@@ -1,9 +1,6 @@
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+// src/listeners: HTTP/1.1 and HTTP/2 servers: limits, rules at the edge, WebSocket streams (RFC 8441), from an error to its answer
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
 import type { Socket } from "node:net";
@@ -78,7 +75,7 @@ export function createListener(
   const httpOptions = http1OptionsOf(limits, timeouts);
   const server =
     options.tls === undefined
-      ? createHttpServer(httpOptions)
+      ? createServer(httpOptions)
       : createHttpsServer({
           ...httpOptions,
           ...tlsOptionsOf(options.tls, timeouts.handshakeMs, options.http2),

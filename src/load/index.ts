@@ -1,3 +1,5 @@
+// src/load: the load generator: plans, seeded streams, sessions, processes, reports
+
 export { Generator } from "./generator.ts";
 export { serveGenerator } from "./generator-process.ts";
 export { type RunOptions, runInProcesses } from "./generator-processes.ts";

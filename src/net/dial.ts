@@ -1,3 +1,5 @@
+// src/net: sockets: dialling, TLS, linger, reused reads, gathered writes, addresses
+
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { goDialErrorText, joinHostPort } from "./go-dial-error.ts";

@@ -1,3 +1,5 @@
+// src/nodes: what nodes declare, what was learned of them, circuit breakers
+
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { NodeCircuit, NodeStreaming } from "../config/node-streaming.ts";
 import type { Logger } from "../observability/logger.ts";

@@ -1,3 +1,5 @@
+// src/observability: logger and metrics behind interfaces of this project
+
 import type { GatewayConfiguration } from "../config/configuration.ts";
 
 /** Nothing: well. A text: what is wrong. A note: well enough, with something that operators should see. */

@@ -1,3 +1,5 @@
+// src/probes: the kubelet's probes: one attempt, its result, workers on a timer wheel, readiness of pods, health of nodes and gateways
+
 import { availableParallelism } from "node:os";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { type PodProbeParts, probePods } from "./pod-probes-component.ts";

@@ -1,3 +1,5 @@
+// src/sessions: a streaming session from its plan to its end: carriers, limits, observers, resumption
+
 import { answerSwitched, switchedStatusOf } from "../http/answer-switched.ts";
 import { withReusedReads } from "../net/accepted-socket.ts";
 import type { Admission } from "./admission.ts";

@@ -10,7 +10,7 @@ import {
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
 import { fromJSON } from "@grpc/proto-loader";
-import { CRI_METHODS, CRI_SERVICE, type CriMethod, criNamespace } from "../../src/legs/kubelet/cri-schema.ts";
+import { CRI_METHODS, CRI_SERVICE, type CriMethod, criNamespace } from "../../src/cri/cri-schema.ts";
 
 /** Throw one to fail a call. */
 export class GrpcFailure extends Error {

@@ -1,3 +1,5 @@
+// src/access: authentication, authorization (RBAC, webhook, reviews), session policy, audit
+
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
 import { readNamedFile } from "../../config/named-file-text.ts";

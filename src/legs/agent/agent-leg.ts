@@ -1,3 +1,5 @@
+// src/legs/agent: `sluice agent`: a loopback listener that sends everything to one API server with its user's credentials
+
 import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { badRequest, StatusError, statusOfBody } from "../../api/status.ts";
 import { ConnectError, shouldFallBack } from "../../client/index.ts";

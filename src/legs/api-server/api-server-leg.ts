@@ -1,3 +1,5 @@
+// src/legs/api-server: the API server's streaming subresources; everything else is forwarded, or answered from manifests
+
 import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { Fallback, Leg, Refusal } from "../../sessions/leg.ts";

@@ -6,6 +6,7 @@ import {
 import { type BuiltAuthorizer, buildAuthorizer } from "../../access/authz/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { KubeletListener } from "../../config/kubelet-listener.ts";
+import { CriRuntime } from "../../cri/cri-runtime.ts";
 import type { Listener } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
@@ -14,7 +15,6 @@ import { readUpstreamTls } from "../../net/endpoint-of-url.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { Sessions } from "../../sessions/sessions.ts";
-import { CriRuntime } from "./cri-runtime.ts";
 import { createKubeletServer } from "./kubelet-server.ts";
 
 export interface BuiltKubeletListener extends Component {

@@ -1,4 +1,7 @@
+// src/legs/kubelet: the kubelet's HTTP API over a container runtime
+
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
+import { containerNotFound, findRunningContainer, findSandbox } from "../../cri/pods.ts";
 import type { UpgradeResponse } from "../../http/upgrade-request.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
@@ -12,7 +15,6 @@ import { dialingError } from "../../sessions/upstream-errors.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
 import { admitCaller } from "./admit-caller.ts";
 import type { NodeContext } from "./node-context.ts";
-import { containerNotFound, findRunningContainer, findSandbox } from "./node-pods.ts";
 import { parseSessionRequest, type SessionPath, subresourceOf } from "./session-request.ts";
 import { streamingRouteOf } from "./streaming-url.ts";
 import { refusalOfRuntime, textRefusal } from "./text-refusal.ts";

@@ -5,8 +5,8 @@ import {
   type PodSandbox,
   type RuntimeContainer,
   SANDBOX_READY,
-} from "./cri-runtime.ts";
-import { byAttempt, bySandboxAge, nameOf, POD_LABELS, uidOf } from "./node-pods.ts";
+} from "../../cri/cri-runtime.ts";
+import { byAttempt, bySandboxAge, nameOf, POD_LABELS, uidOf } from "../../cri/pods.ts";
 
 /** What runs on the node now, with its containers' present attempts. */
 export interface NodePod {

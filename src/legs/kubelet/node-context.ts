@@ -1,7 +1,7 @@
+import type { CriRuntime } from "../../cri/cri-runtime.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import type { UpstreamTls } from "../../net/tls.ts";
 import type { KubeletCounters } from "../../observability/kubelet-counters.ts";
-import type { CriRuntime } from "./cri-runtime.ts";
 
 /** All that the kubelet listener's steps need. */
 export interface NodeContext {

@@ -1,8 +1,8 @@
 import type { KubeletPath } from "../../api/kubelet-path.ts";
+import type { CriRuntime } from "../../cri/cri-runtime.ts";
+import { findRunningContainer, findSandbox } from "../../cri/pods.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
-import type { CriRuntime } from "./cri-runtime.ts";
-import { findRunningContainer, findSandbox } from "./node-pods.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 /**

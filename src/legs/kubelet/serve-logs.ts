@@ -1,11 +1,11 @@
 import type { KubeletPath } from "../../api/kubelet-path.ts";
 import { type PodLogOptions, parsePodLogOptions } from "../../api/pod-log-options.ts";
+import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "../../cri/cri-runtime.ts";
+import { findSandbox, listAttempts } from "../../cri/pods.ts";
+import { RuntimeError } from "../../cri/runtime-error.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
-import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "./cri-runtime.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
-import { findSandbox, listAttempts } from "./node-pods.ts";
-import { RuntimeError } from "./runtime-error.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 /** Answers `/containerLogs`. Throws the kubelet's refusals; resolves when the log has ended or the client is gone. */

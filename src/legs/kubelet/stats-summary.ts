@@ -1,7 +1,7 @@
 import { readFile, statfs } from "node:fs/promises";
-import type { ContainerStats, Counted, CriRuntime } from "./cri-runtime.ts";
+import type { ContainerStats, Counted, CriRuntime } from "../../cri/cri-runtime.ts";
+import { nameOf, POD_LABELS, uidOf } from "../../cri/pods.ts";
 import { listNodePods, timeOf } from "./list-pods.ts";
-import { nameOf, POD_LABELS, uidOf } from "./node-pods.ts";
 
 /** The summary of `/stats/summary` (stats.k8s.io/v1alpha1): what this machine and the runtime count; fields that nobody counts are absent. */
 export async function statsSummary(runtime: CriRuntime, nodeName: string): Promise<object> {

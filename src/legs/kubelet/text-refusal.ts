@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
 import { genericError, StatusError } from "../../api/status.ts";
+import { RuntimeError } from "../../cri/runtime-error.ts";
 import type { HeaderLine } from "../../http/header-list.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { type AnswerContext, answerAndClose } from "../../listeners/answer.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
-import { RuntimeError } from "./runtime-error.ts";
 
 /** As kubelets ask of clients when a runtime has too many streams outstanding. */
 const RETRY_AFTER_SECONDS = 60;

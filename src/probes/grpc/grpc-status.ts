@@ -7,7 +7,7 @@ import {
   type ResponseHead,
 } from "../../../protocols/http2/index.ts";
 import { goQuote } from "../../api/go-json.ts";
-import { GRPC_CODE_NAMES } from "../../http/grpc-code-names.ts";
+import { GRPC_CODE_NAMES } from "../../cri/grpc-code-names.ts";
 
 export interface GrpcStatus {
   readonly code: number;

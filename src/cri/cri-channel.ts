@@ -1,6 +1,6 @@
 import type { Client, MethodDefinition } from "@grpc/grpc-js";
 import type { MethodDefinition as LoadedMethod, PackageDefinition } from "@grpc/proto-loader";
-import { notInstalled } from "../../config/optional-package.ts";
+import { notInstalled } from "../config/optional-package.ts";
 import { CRI_SERVICE, type CriMethod, criNamespace } from "./cri-schema.ts";
 import { RuntimeError } from "./runtime-error.ts";
 
@@ -18,8 +18,8 @@ const UNAVAILABLE = 14;
 const INTERNAL = 13;
 
 /**
- * Unary gRPC calls to one runtime over its unix socket. Connects by itself, at the first call and whenever the connection is lost; a call
- * made while there is none fails at once: whoever waits for it is a client with a clock of its own.
+ * Unary gRPC calls to one runtime over its unix socket. Connects at the first call and again when the connection is lost.
+ * A call fails at once while there is no connection.
  */
 export class CriChannel {
   readonly #client: Client;
@@ -32,7 +32,7 @@ export class CriChannel {
     this.#endpoint = endpoint;
   }
 
-  /** Loads the gRPC packages, which only a node's listener needs. Does not wait for the runtime. */
+  /** Loads the gRPC packages, which only a container runtime needs. Does not wait for the runtime. */
   static async open({ endpoint, maxMessageBytes }: CriChannelOptions): Promise<CriChannel> {
     const purpose = "a container runtime";
     const [grpc, { fromJSON }] = await Promise.all([
@@ -53,7 +53,7 @@ export class CriChannel {
     return new CriChannel(client, definition, endpoint);
   }
 
-  /** Throws RuntimeError: the runtime's refusal, Unavailable where it is not there, DeadlineExceeded, ResourceExhausted for a huge answer. */
+  /** Throws RuntimeError: the runtime's refusal, Unavailable without a runtime, DeadlineExceeded, ResourceExhausted for a huge answer. */
   call(method: CriMethod, request: object, timeoutMs: number): Promise<unknown> {
     const service = this.#definition[CRI_SERVICE] as unknown as Readonly<
       Record<string, LoadedMethod<object, object>>

@@ -1,7 +1,7 @@
 /**
  * The part of CRI v1 that is spoken here, by the field numbers of k8s.io/cri-api (pkg/apis/runtime/v1/api.proto), as the JSON form
- * of a protobuf namespace: no file to find at run time. Enumerations are int32, which is the same on the wire; fields that
- * nobody reads are left out and skipped.
+ * of a protobuf namespace: no file to find at run time. Enumerations are int32, which is the same on the wire; unread fields are
+ * left out and skipped.
  */
 interface Field {
   readonly type: string;

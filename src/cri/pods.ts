@@ -1,4 +1,4 @@
-import type { StatusError } from "../../api/status.ts";
+import { genericError, type StatusError } from "../api/status.ts";
 import {
   CONTAINER_STATE,
   type CriRuntime,
@@ -6,7 +6,6 @@ import {
   type RuntimeContainer,
   SANDBOX_READY,
 } from "./cri-runtime.ts";
-import { textRefusal } from "./text-refusal.ts";
 
 /** The kubelet's labels on what it runs. A sandbox without them is no pod of Kubernetes. */
 export const POD_LABELS = {
@@ -24,20 +23,19 @@ export interface PodName {
 }
 
 /**
- * The sandbox that a pod's name stands for: of several, one that is ready rather than one that is not, then the newest. A pod that was
- * deleted and made again, or whose sandbox died, leaves its earlier ones for a while. Throws a refusal 404 as the kubelet words it, `otherUid`
- * where only pods of another uid have the name.
+ * The sandbox of a pod: a ready one first, then the newest; replaced ones stay listed for a while. Throws the kubelet's 404, or
+ * `otherUid` if only pods of another uid have the name.
  */
 export async function findSandbox(
   runtime: CriRuntime,
   { namespace, pod, uid }: PodName,
-  otherUid: StatusError = textRefusal(404, "pod not found"),
+  otherUid: StatusError = genericError(404, "pod not found"),
 ): Promise<PodSandbox> {
   const sandboxes = await runtime.listPodSandboxes({
     [POD_LABELS.name]: pod,
     [POD_LABELS.namespace]: namespace,
   });
-  if (sandboxes.length === 0) throw textRefusal(404, "pod does not exist");
+  if (sandboxes.length === 0) throw genericError(404, "pod does not exist");
   const wanted = sandboxes.filter((sandbox) => uid === undefined || uidOf(sandbox) === uid);
   const [best] = wanted.toSorted(bySandboxAge);
   if (best === undefined) throw otherUid;
@@ -69,7 +67,7 @@ export async function findRunningContainer(
 
 /** What the kubelet says of a container that does not run, and of one in a pod of another uid. */
 export function containerNotFound(containerName: string): StatusError {
-  return textRefusal(500, `container not found (${JSON.stringify(containerName)})`);
+  return genericError(500, `container not found (${JSON.stringify(containerName)})`);
 }
 
 export function uidOf({ labels, metadata }: PodSandbox): string {

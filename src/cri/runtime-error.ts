@@ -1,11 +1,8 @@
-import { GRPC_CODE_NAMES } from "../../http/grpc-code-names.ts";
+import { GRPC_CODE_NAMES } from "./grpc-code-names.ts";
 
 export type RuntimeErrorCode = Exclude<(typeof GRPC_CODE_NAMES)[number], "OK">;
 
-/**
- * A call to the container runtime that failed. The message is worded as the kubelet shows it; it holds the runtime's own words,
- * never a command line or a URL of ours.
- */
+/** A failed call to the container runtime, worded as the kubelet words it. Never holds a command line or a URL. */
 export class RuntimeError extends Error {
   override readonly name = "RuntimeError";
   readonly code: RuntimeErrorCode;

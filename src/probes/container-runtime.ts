@@ -1,7 +1,7 @@
-import { CommandTimeoutError, type RunCommand } from "../../probes/exec-probe.ts";
-import type { RestartRequest } from "../../probes/pods/restart.ts";
-import type { CriRuntime } from "./cri-runtime.ts";
-import { RuntimeError } from "./runtime-error.ts";
+import type { CriRuntime } from "../cri/cri-runtime.ts";
+import { RuntimeError } from "../cri/runtime-error.ts";
+import { CommandTimeoutError, type RunCommand } from "./exec-probe.ts";
+import type { RestartRequest } from "./pods/restart.ts";
 
 /** `containerd://<id>` as the API has it, to the runtime's own id. */
 export function runtimeIdOf(containerId: string): string {
@@ -22,7 +22,7 @@ export function commandsIn(runtime: Pick<CriRuntime, "execSync">, containerId: s
   };
 }
 
-/** Ends a container that its probes gave up. Whoever keeps its pod's sandbox starts the next one. */
+/** Ends a container whose probes failed. The owner of the pod's sandbox starts the next one. */
 export async function endContainer(
   runtime: Pick<CriRuntime, "stopContainer">,
   { containerId, gracePeriodSeconds }: RestartRequest,

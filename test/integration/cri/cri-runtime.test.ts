@@ -1,9 +1,9 @@
 import { status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
-import { CriRuntime } from "../../../../src/legs/kubelet/cri-runtime.ts";
-import { RuntimeError } from "../../../../src/legs/kubelet/runtime-error.ts";
-import { eventually } from "../../../support/eventually.ts";
-import { GrpcFailure, type RuntimeScript, ScriptedRuntime } from "../../../support/scripted-runtime.ts";
+import { CriRuntime } from "../../../src/cri/cri-runtime.ts";
+import { RuntimeError } from "../../../src/cri/runtime-error.ts";
+import { eventually } from "../../support/eventually.ts";
+import { GrpcFailure, type RuntimeScript, ScriptedRuntime } from "../../support/scripted-runtime.ts";
 
 const cleanUps: (() => void)[] = [];
 afterEach(() => {

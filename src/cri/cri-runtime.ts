@@ -1,4 +1,6 @@
-import type { RequestedStreams } from "../../../protocols/remotecommand/index.ts";
+// src/cri: the client of container runtimes (CRI v1): calls, pods, their statuses
+
+import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import { CriChannel, type CriChannelOptions } from "./cri-channel.ts";
 import type { CriMethod } from "./cri-schema.ts";
 import { RuntimeError } from "./runtime-error.ts";
@@ -103,8 +105,8 @@ const SLACK_MS = 2_000;
 const LONGEST_CALL_MS = 24 * 60 * 60 * 1_000;
 
 /**
- * A container runtime that speaks CRI v1 (containerd, CRI-O). Every method throws RuntimeError; none tries again, because a streaming
- * URL and a command are not the same the second time.
+ * A container runtime that speaks CRI v1 (containerd, CRI-O). Every method throws RuntimeError and is tried once: a second
+ * streaming URL or command is another one.
  */
 export class CriRuntime {
   readonly #channel: CriChannel;

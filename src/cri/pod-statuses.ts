@@ -1,4 +1,4 @@
-import type { ContainerStatus, PodStatus } from "../../api/objects.ts";
+import type { ContainerStatus, PodStatus } from "../api/objects.ts";
 import {
   CONTAINER_STATE,
   type CriRuntime,
@@ -6,7 +6,7 @@ import {
   type RuntimeContainer,
   type RuntimeContainerStatus,
 } from "./cri-runtime.ts";
-import { byAttempt, bySandboxAge, nameOf } from "./node-pods.ts";
+import { byAttempt, bySandboxAge, nameOf } from "./pods.ts";
 
 type StatusRuntime = Pick<
   CriRuntime,
@@ -23,7 +23,7 @@ export interface SeenPod {
 export interface PodStatusesOptions {
   readonly runtime: StatusRuntime;
   readonly onStatus: (pod: SeenPod) => void;
-  /** The runtime could not be asked; it is asked again. */
+  /** A query of the runtime failed; it is repeated. */
   readonly onProblem: (error: unknown) => void;
   readonly intervalMs?: number;
 }
@@ -32,8 +32,8 @@ export interface PodStatusesOptions {
 const INTERVAL_MS = 1_000;
 
 /**
- * Tells of the pods of a runtime as the kubelet would: which containers there are and in which state, under which IP. Lists once a
- * second; a container is looked at closely when its state has changed.
+ * The statuses of a runtime's pods as the kubelet reports them: containers, their states, the pod's IP. Lists once a second,
+ * and queries a container again when its state has changed.
  */
 export class PodStatuses {
   readonly #options: PodStatusesOptions;
