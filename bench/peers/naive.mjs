@@ -49,7 +49,7 @@ function translate(webSocket, socket, { searchParams }) {
   );
   stdout.on("data", send(stdout, STDOUT));
   error.on("data", send(error, STATUS));
-  Promise.all(ended).then(() => {
+  void Promise.all(ended).then(() => {
     webSocket.close(1000);
     connection.end();
     socket.end();

@@ -52,7 +52,7 @@ function exchange(
     const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
     request.on("close", () => clearTimeout(timer));
     request.on("error", reject);
-    request.on("response", (response) => readJsonAnswer(response).then(resolve, reject));
+    request.on("response", (response) => void readJsonAnswer(response).then(resolve, reject));
     request.end(body);
   });
 }

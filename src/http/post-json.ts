@@ -69,7 +69,7 @@ function exchange(
       if (request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE")) resolve("stale");
       else reject(error);
     });
-    request.on("response", (response) => readJsonAnswer(response).then(resolve, reject));
+    request.on("response", (response) => void readJsonAnswer(response).then(resolve, reject));
     request.end(body);
   });
 }

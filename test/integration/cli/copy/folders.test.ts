@@ -28,16 +28,16 @@ function optionsFor(
     text: string,
     _args: readonly string[],
     streams: ShellStreams = {},
-  ): Promise<ShellResult> => ({
-    exitCode: 0,
-    stdout: "",
-    stderr: "",
-    ...answer(text, (bytes) => {
+  ): Promise<ShellResult> => {
+    const taken: (Promise<void> | undefined)[] = [];
+    const result = answer(text, (bytes) => {
       const output = streams.stdout as Writable | PartTaker;
-      if ("takePart" in output) output.takePart(bytes);
+      if ("takePart" in output) taken.push(output.takePart(bytes));
       else output.write(bytes);
-    }),
-  });
+    });
+    await Promise.all(taken);
+    return { exitCode: 0, stdout: "", stderr: "", ...result };
+  };
   const shell = {
     script,
     mustRun: async (text: string, args: string[]) => (await script(text, args)).stdout,

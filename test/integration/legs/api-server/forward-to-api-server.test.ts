@@ -52,7 +52,7 @@ async function start(
   const sockets = new Set<Socket>();
   const apiServer = createServer((incoming, response) => {
     requests.push(incoming);
-    answer(incoming, response);
+    void answer(incoming, response);
   });
   apiServer.on("connection", (socket) => {
     sockets.add(socket);

@@ -282,7 +282,7 @@ describe("what a node answers instead of a 101, for a client to be translated", 
 
   it("a refused dial names the address, as kube-apiserver words it", async () => {
     await start(undefined);
-    harness?.close();
+    await harness?.close();
     harness = await startGatewayHarness({ kubeletPort: 1 });
     const result = parse(await exchange(harness.authority, request("GET", EXEC, WEBSOCKET)));
     expect([result.code, JSON.parse(result.body)]).toEqual([
