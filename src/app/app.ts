@@ -17,6 +17,7 @@ import { nodesForOperators } from "../nodes/component.ts";
 import type { DescribedNode } from "../nodes/describe-nodes.ts";
 import { createLogger, type Logger } from "../observability/logger.ts";
 import { Metrics } from "../observability/metrics.ts";
+import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime/runtime.ts";
@@ -40,6 +41,8 @@ export interface RunningGateway {
   nodes(name?: string): readonly DescribedNode[];
   /** Takes over what can change while it runs: policy, and what is in the files that the configuration names. */
   reload(configuration: GatewayConfiguration): Promise<void>;
+  /** Absent in a worker, which gets its configuration from the primary. */
+  readonly reloads: ReloadMetrics | undefined;
   /** For those that share probes with other processes. */
   readonly probes: Pick<RunningProbes, "learn" | "begin" | "listProbes">;
   /** To be merged with those of other processes. */
@@ -59,6 +62,8 @@ export async function startGateway(
   const { listeners, limits, timeouts } = configuration;
   const { ticketKeys, siblings } = runtime;
   const metrics = new Metrics();
+  const reloads = runtime.readsConfiguration ? metrics.addReloads() : undefined;
+  metrics.operations.observeDraining(() => app.isDraining);
 
   app.add("faults", () => ({ stop: observeFaults(logger, metrics) }));
   const cluster = app.add("cluster", () =>
@@ -90,6 +95,7 @@ export async function startGateway(
       authorities: authentication.started.authorities,
       apiServer: cluster.started.apiServer,
       ticketKeys,
+      operations: metrics.operations,
     }),
   );
   const { kubelet: kubeletSettings } = listeners;
@@ -200,6 +206,7 @@ export async function startGateway(
     listening: urlsByListener(urls),
     sessions: listSessions,
     nodes: listNodes,
+    reloads,
     probes: probes.started,
     metrics: () => metrics.snapshot(),
     reload: (next) => app.reload(next),

@@ -5,6 +5,7 @@ import { type FlagValues, mergeFlags } from "../config/flags.ts";
 import { readText } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
 import type { LeveledLogger } from "../observability/logger.ts";
+import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 
 export interface ReloadOptions {
   readonly file: string;
@@ -12,7 +13,10 @@ export interface ReloadOptions {
   readonly text: string;
   readonly flags: FlagValues;
   /** Takes what can change while it runs: policy, and the contents of files that the configuration names. */
-  readonly gateway: { reload(configuration: GatewayConfiguration, text: string): Promise<void> };
+  readonly gateway: {
+    reload(configuration: GatewayConfiguration, text: string): Promise<void>;
+    readonly reloads?: Pick<ReloadMetrics, "configurationRead"> | undefined;
+  };
   readonly logger: LeveledLogger;
 }
 
@@ -34,9 +38,11 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
       logger.setLevel(configuration.logging.level);
       await gateway.reload(configuration, wanted);
       last = wanted;
+      gateway.reloads?.configurationRead(true);
       logger.info({ configurationFile: file, reloaded }, "the configuration was read again");
       if (needRestart.length > 0) logger.warn({ needRestart }, "what has changed here needs a restart");
     } catch (error) {
+      gateway.reloads?.configurationRead(false);
       const problems = error instanceof ConfigurationError ? error.message.split("\n") : [String(error)];
       logger.error({ configurationFile: file, problems }, "the configuration could not be read again");
     }

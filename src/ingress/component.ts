@@ -123,6 +123,7 @@ export async function startIngress(
       current: { ...defaultTls, clientAuthorities: [] },
       authorities: [],
       logger,
+      onServed: (cert) => gateway.metrics.operations.certificateServed("ingress", cert),
     });
   const stop = async (): Promise<void> => {
     watchedTls?.stop();

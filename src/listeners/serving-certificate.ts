@@ -45,6 +45,8 @@ export interface WatchedTlsOptions {
   readonly authorities: readonly WatchedAuthority[];
   readonly logger: Logger;
   readonly ticketKeys?: Buffer | undefined;
+  /** Called with the chain that is served now, and with each that replaces it. */
+  readonly onServed: (cert: string) => void;
 }
 
 /**
@@ -53,11 +55,12 @@ export interface WatchedTlsOptions {
  */
 export function watchServingTls(
   replaceTls: (tls: ServingTls) => void,
-  { files, current, authorities, logger, ticketKeys }: WatchedTlsOptions,
+  { files, current, authorities, logger, ticketKeys, onServed }: WatchedTlsOptions,
 ): WatchedTls {
   let timer: NodeJS.Timeout | undefined;
   const paths = [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)];
   let served = textsOf(current);
+  onServed(current.cert);
   const reload = async (): Promise<void> => {
     try {
       const tls = await readServingTls(files, authorities, ticketKeys);
@@ -68,6 +71,7 @@ export function watchServingTls(
       }
       replaceTls(tls);
       served = texts;
+      onServed(tls.cert);
       namedFilesAreRight(paths.map((name, index) => ({ name, text: texts[index] as string })));
       logger.info({ certFile: files.certFile }, "the serving certificate was read again");
     } catch (error) {

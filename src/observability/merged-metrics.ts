@@ -1,6 +1,7 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from "prom-client";
 import { countFaults } from "./fault-counter.ts";
 import type { FaultPlace } from "./faults.ts";
+import { ReloadMetrics } from "./operations-metrics.ts";
 
 type Snapshot = readonly object[];
 /** What goes on when the process that counted it is gone. */
@@ -16,6 +17,8 @@ export class MergedMetrics {
   /** What workers count as well. */
   readonly #shared = new Registry();
   readonly #internalErrors = countFaults(this.#shared);
+  /** This process reads the configuration for all. */
+  readonly reloads = new ReloadMetrics(this.#own);
   readonly #ready: Gauge;
   readonly #ended: Counter<"cause">;
   readonly #refused: Counter;

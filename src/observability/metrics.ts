@@ -8,6 +8,7 @@ import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
 import { NodeMetrics } from "./node-metrics.ts";
+import { OperationsMetrics, ReloadMetrics } from "./operations-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
 import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
@@ -47,6 +48,7 @@ export class Metrics {
   /** What nodes were seen to do. */
   readonly nodes = new NodeMetrics(this.#registry);
   readonly resumption = new ResumptionMetrics(this.#registry);
+  readonly operations = new OperationsMetrics(this.#registry);
 
   constructor({ withProcessMetrics = true }: MetricsOptions = {}) {
     if (withProcessMetrics) {
@@ -67,6 +69,11 @@ export class Metrics {
   /** An exception that nothing expected was stopped there. */
   internalError(where: FaultPlace): void {
     this.#internalErrors.inc({ where });
+  }
+
+  /** Registers those of the process that reads the configuration. To be called once. */
+  addReloads(): ReloadMetrics {
+    return new ReloadMetrics(this.#registry);
   }
 
   /** Registers those of the kubelet listener, which not every gateway has. To be called once. */

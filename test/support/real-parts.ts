@@ -15,7 +15,15 @@ declare module "vitest" {
 }
 
 /** A program of somebody else's that tests talk to for real. */
-export type RealPart = "kubectl" | "containerd" | "chromium" | "go" | "nginx" | "haproxy" | "tinyproxy";
+export type RealPart =
+  | "kubectl"
+  | "containerd"
+  | "chromium"
+  | "go"
+  | "nginx"
+  | "haproxy"
+  | "tinyproxy"
+  | "promtool";
 
 export const realParts: readonly RealPart[] = [
   "kubectl",
@@ -25,6 +33,7 @@ export const realParts: readonly RealPart[] = [
   "nginx",
   "haproxy",
   "tinyproxy",
+  "promtool",
 ];
 
 export interface RealPartState {
@@ -93,6 +102,7 @@ const PROGRAMS: Readonly<
   nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
   tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
+  promtool: [["promtool"], ["--version"], /version (\d+\.\d+\.\d+)/],
 };
 
 /** Where a part that is one program is, inside its `describeReal`. */

@@ -15,6 +15,7 @@ import { type ListenAddress, listenAt, urlOf } from "../../net/listen.ts";
 import type { Component } from "../../observability/component.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
+import type { ReloadMetrics } from "../../observability/operations-metrics.ts";
 import type { RunningGateway } from "../app.ts";
 import { MAX_STOP_MS, Supervisor } from "../supervisor.ts";
 import { observeFaults } from "../uncaught-exceptions.ts";
@@ -37,6 +38,7 @@ export type WorkerConfiguration = Pick<WorkerStart, "configurationText" | "confi
 
 export interface RunningWorkers
   extends Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown"> {
+  readonly reloads: ReloadMetrics;
   /** Each worker takes over what can change while it runs; those that are started later do so as well. */
   reload(configuration: GatewayConfiguration, text: string): Promise<void>;
 }
@@ -182,6 +184,7 @@ export async function startWorkers(
       apiServerUrl: urls.apiServerUrl,
       adminUrl: urls.adminUrl,
       listening: urlsByListener(urls),
+      reloads: metrics.reloads,
       reload: async ({ policy: { limits: sessionLimits } }, text) => {
         places.replaceLimits(sessionLimits);
         reloadedText = text;

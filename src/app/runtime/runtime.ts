@@ -11,6 +11,8 @@ import type { Siblings } from "../../sessions/resumption/component.ts";
 
 /** What differs between a gateway that is one process and one that is several. Each component is given only its part of it. */
 export interface Runtime {
+  /** False in a worker, which gets its configuration from the primary. */
+  readonly readsConfiguration: boolean;
   readonly listen: Listen;
   quotasOf(limits: SessionPolicy["limits"]): Quotas;
   openAuditLog(log: AuditLogFile): AuditDelivery;
@@ -53,6 +55,7 @@ export function urlsByListener({
 
 /** One process that is all of the gateway. */
 export const singleProcess: Runtime = {
+  readsConfiguration: true,
   listen: (server, _name, where) => listenAt(server, where),
   quotasOf: (limits) => new SessionQuotas(limits),
   openAuditLog,

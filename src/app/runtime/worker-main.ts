@@ -40,6 +40,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
   // Sockets that are handed over come with Node's default.
   setDefaultHighWaterMark(false, configuration.limits.socketBufferBytes);
   const runtime: Runtime = {
+    readsConfiguration: false,
     listen: (server, name, where) => {
       const isOwn = name === "admin";
       return isOwn ? listenAtPath(server, rest.adminSocket) : primary.listen(server, name, where);

@@ -7,6 +7,7 @@ import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
 import { drainGateway } from "../../listeners/shutdown.ts";
 import type { Component } from "../../observability/component.ts";
+import type { OperationsMetrics } from "../../observability/operations-metrics.ts";
 import { answerFromCluster } from "./answer-from-cluster.ts";
 import { createApiServer } from "./api-server.ts";
 import { forwardToApiServer } from "./forward-to-api-server.ts";
@@ -22,13 +23,14 @@ export interface ApiServerLegParts {
   readonly apiServer: ApiServerUpstream | undefined;
   /** What TLS tickets are encrypted with; absent: keys of this process. */
   readonly ticketKeys?: Buffer | undefined;
+  readonly operations: Pick<OperationsMetrics, "certificateServed">;
 }
 
 /** The API-server leg, not yet listening. Throws ConfigurationError for files that cannot be read or are wrong. */
 export async function buildApiServerLeg(
   configuration: GatewayConfiguration,
   gateway: ServingContext,
-  { authorities, apiServer, ticketKeys }: ApiServerLegParts,
+  { authorities, apiServer, ticketKeys, operations }: ApiServerLegParts,
 ): Promise<ApiServerLeg> {
   const { tls: files, http2 } = configuration.listeners.apiServer;
   const tls = files && (await readServingTls(files, authorities, ticketKeys));
@@ -48,6 +50,7 @@ export async function buildApiServerLeg(
       authorities,
       logger: gateway.logger,
       ticketKeys,
+      onServed: (cert) => operations.certificateServed("apiServer", cert),
     });
   return {
     listener,

@@ -95,6 +95,7 @@ export async function buildKubeletListener(
       authorities,
       logger,
       ticketKeys,
+      onServed: (cert) => metrics.operations.certificateServed("kubelet", cert),
     });
   if (watched !== undefined) stops.push(watched.stop);
   return {

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { get } from "node:http";
@@ -94,10 +95,15 @@ describe("listeners of two workers", () => {
   it("both take a new certificate when its files change", async () => {
     const [before, after] = [
       await issueCertificate({ commonName: "before" }),
-      await issueCertificate({ commonName: "after" }),
+      await issueCertificate({ commonName: "after" }, undefined, {
+        notAfter: new Date("2050-01-01T00:00:00Z"),
+      }),
     ];
     await startWithTls(before);
     const old = (await handshake()).fingerprint;
+    const expiry = (): Promise<number> =>
+      gateway.metric('sluice_certificate_expiry_timestamp_seconds{listener="apiServer"}');
+    expect(await expiry()).toBe(Date.parse(new X509Certificate(before.cert).validTo) / 1_000);
     gateway.write("tls.crt", after.cert);
     gateway.write("tls.key", after.key);
     await expect
@@ -107,6 +113,7 @@ describe("listeners of two workers", () => {
         return found.every(({ fingerprint }) => fingerprint !== old);
       })
       .toBe(true);
+    await expect.poll(expiry).toBe(Date.parse("2050-01-01T00:00:00Z") / 1_000);
   });
 
   it("are replaced with the last good files while those on disk are wrong", async () => {

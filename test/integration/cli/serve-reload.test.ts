@@ -88,11 +88,17 @@ describe.each([1, 2])("SIGHUP with %s processes that serve", (workers) => {
   it("a wrong file changes nothing, and says why", async () => {
     await start();
     const original = configuration();
+    expect(await gateway.metric("sluice_config_last_reload_successful")).toBe(1);
+    const readAt = await gateway.metric("sluice_config_last_reload_success_timestamp_seconds");
     expect(await reload("{ kind: Nonsense }")).toContain("could not be read again");
+    expect(await gateway.metric("sluice_config_last_reload_successful")).toBe(0);
+    expect(await gateway.metric("sluice_config_last_reload_success_timestamp_seconds")).toBe(readAt);
     expect(await refusal()).toBe("none");
     expect(await reload(JSON.stringify({ ...original, policy: DENY, apiVersion: "wrong" }))).toContain(
       "could not",
     );
+    await reload(JSON.stringify(original));
+    expect(await gateway.metric("sluice_config_last_reload_successful")).toBe(1);
   });
 
   it("manifests are read again", async () => {

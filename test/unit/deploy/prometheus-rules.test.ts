@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { MergedMetrics } from "../../../src/observability/merged-metrics.ts";
+import { Metrics } from "../../../src/observability/metrics.ts";
+
+interface Rule {
+  readonly alert?: string;
+  readonly record?: string;
+  readonly expr: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+const read = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
+const rules = (
+  parse(read("deploy/prometheus/rules.yaml")) as { groups: readonly { rules: readonly Rule[] }[] }
+).groups.flatMap((group) => group.rules);
+const alerts = rules.flatMap(({ alert }) => alert ?? []);
+
+describe("the rules for Prometheus", () => {
+  it("name only metrics that a scrape has, or that they record themselves", async () => {
+    const known = new Set([...(await scrapedNames()), ...rules.flatMap(({ record }) => record ?? [])]);
+    const unknown = rules.flatMap(({ alert, record, expr }) =>
+      [...expr.matchAll(/\b(?:sluice|apiserver|kubelet|nodejs|process|num_ws)[a-z0-9_:]+/g)]
+        .map(([name]) => name)
+        .filter((name) => !known.has(name))
+        .map((name) => `${alert ?? record}: ${name}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it("have a runbook for each alert, and no runbook more", () => {
+    const headings = [...read("docs/runbooks.md").matchAll(/^## (\S+)$/gm)].map(([, name]) => name);
+    expect(headings).toEqual(alerts);
+    for (const { alert, annotations } of rules) {
+      if (alert !== undefined) expect(annotations?.runbook).toBe(`docs/runbooks.md#${alert.toLowerCase()}`);
+    }
+  });
+
+  it("are tested once firing and once silent", () => {
+    const { tests } = parse(read("deploy/prometheus/rules-test.yaml")) as { tests: { name: string }[] };
+    expect(tests.map(({ name }) => name)).toEqual(
+      alerts.flatMap((alert) => [`${alert} fires`, `${alert} is silent`]),
+    );
+  });
+});
+
+/** Of a gateway with all of its listeners, and of a primary. */
+async function scrapedNames(): Promise<readonly string[]> {
+  const metrics = new Metrics();
+  metrics.addKubelet();
+  metrics.addReloads();
+  const text = `${await metrics.expose()}\n${await new MergedMetrics().expose()}`;
+  return [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = "", type]) =>
+    type === "histogram" ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  );
+}
