@@ -1,4 +1,4 @@
-import { type ConnectOpts, isIP, Socket, type SocketConstructorOpts } from "node:net";
+import { type ConnectOpts, connect, isIP, Socket, type SocketConstructorOpts } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { poisonFreed } from "../net/freed-memory.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
@@ -45,7 +45,9 @@ const NOBODY: SocketHearer = { onOpen: ignore, onData: ignore, onEnd: ignore, on
  * to the current listener: replacing them costs as much as the probe's own I/O.
  */
 export class ProbeSocket {
-  readonly #socket: Socket;
+  /** What carries the bytes; TLS replaces it. */
+  #socket: Socket;
+  readonly #tcp: Socket;
   readonly #address: string;
   readonly #hasFixedAddress: boolean;
   #hearer: SocketHearer;
@@ -58,12 +60,9 @@ export class ProbeSocket {
     this.#address = joinHostPort(host, port);
     this.#hasFixedAddress = isIP(host) !== 0;
     this.#hearer = hearer;
-    this.#socket = alpn === undefined ? this.#connectPlain(host, port) : this.#connectTls(host, port, alpn);
-    containEvents(this.#socket, "probe", this.#failed);
-    this.#socket
-      .on("error", (error) => this.#hearer.onError(error))
-      .on("end", this.#onEnd)
-      .on("close", this.#onEnd);
+    this.#tcp = alpn === undefined ? this.#connectPlain(host, port) : this.#connectTls(host, port, alpn);
+    this.#socket = this.#tcp;
+    this.#listenTo(this.#tcp);
   }
 
   /** From now on that one is told. */
@@ -109,6 +108,20 @@ export class ProbeSocket {
     this.#socket.destroy();
   }
 
+  /** The same by RST, where all that was written is sent: this side keeps no TIME_WAIT. */
+  reset(): void {
+    if (this.unsentBytes === 0) this.#tcp.resetAndDestroy();
+    this.destroy();
+  }
+
+  #listenTo(socket: Socket): void {
+    containEvents(socket, "probe", this.#failed);
+    socket
+      .on("error", (error) => this.#hearer.onError(error))
+      .on("end", this.#onEnd)
+      .on("close", this.#onEnd);
+  }
+
   readonly #onEnd = (): void => this.#hearer.onEnd();
 
   /** An exception in the listener: that probe ends, and no other. */
@@ -136,24 +149,27 @@ export class ProbeSocket {
   }
 
   #connectTls(host: string, port: number, alpn: readonly string[]): Socket {
+    const socket = connect({ host, port, ...CONNECT_OPTIONS }).setNoDelay();
+    return socket.on("connect", () => {
+      // A handshake may break too, and then names both ends.
+      this.#noteRoute();
+      this.#socket = this.#secure(host, alpn);
+    });
+  }
+
+  #secure(host: string, alpn: readonly string[]): Socket {
     secureContext ??= createSecureContext({ minVersion: "TLSv1.2", ca: [] });
-    const socket = connectTls({
-      host,
-      port,
-      ...CONNECT_OPTIONS,
+    const secured = connectTls({
+      socket: this.#tcp,
       secureContext,
       rejectUnauthorized: false,
       ALPNProtocols: [...alpn],
       ...(this.#hasFixedAddress || host === "" ? {} : { servername: host }),
     });
-    return (
-      socket
-        .setNoDelay()
-        // A handshake may break too, and then names both ends.
-        .on("connect", () => this.#noteRoute())
-        .on("secureConnect", () => this.#hearer.onOpen())
-        .on("data", (chunk) => this.#hearer.onData(chunk))
-    );
+    this.#listenTo(secured);
+    return secured
+      .on("secureConnect", () => this.#hearer.onOpen())
+      .on("data", (chunk) => this.#hearer.onData(chunk));
   }
 
   #noteRoute(): void {

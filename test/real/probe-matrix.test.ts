@@ -9,6 +9,7 @@ import { GoProbePrograms } from "../support/kubelet-prober.ts";
 import { NginxProcess } from "../support/nginx-process.ts";
 import { describeReal, stateOf } from "../support/real-parts.ts";
 import { issueCertificate, type TestCertificate } from "../support/test-certificates.ts";
+import { hasTcpTable, timeWaitsOf } from "../support/time-waits.ts";
 
 const TIMEOUT_MS = 1_000;
 
@@ -131,6 +132,14 @@ function cellText({ result, message }: ProbeResult): string {
   return `**${result}** \`${text}\``;
 }
 
+/** grpc-go and nginx ignore a GOAWAY, and are reset. */
+async function checkTimeWaits(ports: Readonly<Record<ProbeName, number>>): Promise<void> {
+  for (const name of PROBES) {
+    expect(await run(name, ports[name])).toMatchObject({ result: "Success" });
+    if (hasTcpTable) expect(await timeWaitsOf(ports[name]), name).toMatchObject({ client: 0 });
+  }
+}
+
 let certificate: TestCertificate;
 const stops: (() => void | Promise<void>)[] = [];
 
@@ -157,6 +166,16 @@ describeReal("nginx", "nginx and grpc-js", () => {
       "gRPC TLS": secure.port,
     });
   });
+
+  it("no probe keeps TIME_WAIT", async () => {
+    const nginx = new NginxProcess();
+    stops.push(() => nginx.stop());
+    const { http1, h2c } = await nginx.start(certificate);
+    const plain = await startGrpcHealthServer();
+    const secure = await startGrpcHealthServer(certificate);
+    stops.push(plain.stop, secure.stop);
+    await checkTimeWaits({ HTTP1: http1, HTTP2: h2c, gRPC: plain.port, "gRPC TLS": secure.port });
+  });
 });
 
 describeReal("go", "net/http and grpc-go", () => {
@@ -170,6 +189,19 @@ describeReal("go", "net/http and grpc-go", () => {
       "TLS h2": served.tlsH2?.port ?? 0,
       "gRPC plaintext": served.grpc?.port ?? 0,
       "gRPC TLS": served.grpcTLS?.port ?? 0,
+    });
+  });
+
+  it("no probe keeps TIME_WAIT", async () => {
+    const go = new GoProbePrograms();
+    stops.push(() => go.stop());
+    const { http1, h2c, grpc, grpcTLS } = await go.startServers();
+    const portOf = (served?: { port: number }): number => served?.port ?? 0;
+    await checkTimeWaits({
+      HTTP1: portOf(http1),
+      HTTP2: portOf(h2c),
+      gRPC: portOf(grpc),
+      "gRPC TLS": portOf(grpcTLS),
     });
   });
 });

@@ -7,8 +7,6 @@ export interface FaultProxy {
   readonly cuts: number;
   /** What went through, both ways. */
   readonly bytes: number;
-  /** Which side's FIN came first, on connections that ended without a cut. */
-  readonly endedFirst: { readonly client: number; readonly target: number };
   /** Connections that are open. */
   readonly connections: number;
   /** Where new connections go. */
@@ -41,7 +39,6 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
   const { cutBy = "reset", delayMs = 0 } = options;
   let cuts = 0;
   let bytes = 0;
-  const endedFirst = { client: 0, target: 0 };
   const cut = (client: Socket): void => {
     for (const socket of [client, pairs.get(client)]) {
       socket?.pause();
@@ -58,7 +55,6 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     client.setNoDelay(true);
     pairs.set(client, target);
     client.once("close", () => pairs.delete(client));
-    let hasEnded = false;
     let carried = 0;
     // Decided, and counted, when the byte is reached: a held-back cut must not be decided twice.
     let isCut = false;
@@ -69,8 +65,6 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
       from.on("error", () => to.destroy());
       from.once("close", () => to.destroy());
       from.on("end", () => {
-        if (!hasEnded) endedFirst[from === client ? "client" : "target"] += 1;
-        hasEnded = true;
         later(() => to.end());
       });
       const write = (chunk: Uint8Array): void => {
@@ -103,7 +97,6 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
   await once(server, "listening");
   const proxy: FaultProxy = {
     targetPort,
-    endedFirst,
     isRefusing: false,
     port: (server.address() as AddressInfo).port,
     get cuts() {

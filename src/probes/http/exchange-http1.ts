@@ -1,3 +1,4 @@
+import { closeAfterServer } from "../close-after-server.ts";
 import { DeadlineError, ExchangeError } from "../exchange-error.ts";
 import type { ProbeDeadline } from "../probe-deadline.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
@@ -15,7 +16,8 @@ export function exchangeHttp1(
     const response = new Http1Response();
     const settle = (): void => {
       forgetDeadline();
-      socket.destroy();
+      if (response.isWhole) closeAfterServer(socket);
+      else socket.destroy();
     };
     const attempt = (read: () => HttpReply | undefined): void => {
       try {

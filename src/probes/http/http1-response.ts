@@ -26,6 +26,11 @@ export class Http1Response {
     return this.#isComplete;
   }
 
+  /** Nothing of it is left to read. */
+  get isWhole(): boolean {
+    return this.#decoder?.isComplete === true;
+  }
+
   get hasHead(): boolean {
     return this.#decoder !== undefined;
   }

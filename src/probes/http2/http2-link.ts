@@ -6,8 +6,8 @@ import {
   FRAME,
   Http2Error,
 } from "../../../protocols/http2/index.ts";
+import { closeAfterServer } from "../close-after-server.ts";
 import type { ProbeSocket } from "../probe-socket.ts";
-import { closeAfterServer } from "./close-after-server.ts";
 import { http2ErrorText } from "./http2-error-text.ts";
 
 /** What happens on a connection, and its end. */

@@ -1,31 +1,34 @@
-import type { ProbeSocket } from "../probe-socket.ts";
+import type { ProbeSocket } from "./probe-socket.ts";
 
 /** Go's net/http closes a second after a GOAWAY, Node at once. */
 export const MAX_LINGER_MS = 1_500;
-/** Connections of one thread that wait at once; one more closes the oldest. */
+/** Connections of one thread that wait at once; one more resets the oldest. */
 export const MAX_LINGERING = 1_024;
 
-/** When each is closed at the latest (ms of `performance.now()`), in that order. */
+/** When each is reset at the latest (ms of `performance.now()`), in that order. */
 const lingering = new Map<ProbeSocket, number>();
 let isSweepDue = false;
 
 /**
- * Closes a connection after the server did, so that the server keeps TIME_WAIT: a thousand probes a
- * second would hold sixty thousand ports. Waits at most `MAX_LINGER_MS`.
+ * Closes a connection with a whole answer after the server did, so that the server keeps TIME_WAIT. A server that has
+ * not closed within `MAX_LINGER_MS` is reset (decision 9).
  */
 export function closeAfterServer(socket: ProbeSocket): void {
-  const finish = (): void => finishOne(socket);
+  const finish = (): void => {
+    lingering.delete(socket);
+    socket.destroy();
+  };
   socket.hear({ onOpen: () => {}, onData: () => {}, onEnd: finish, onError: finish });
   socket.unref();
   const [oldest] = lingering.size >= MAX_LINGERING ? lingering.keys() : [];
-  if (oldest !== undefined) finishOne(oldest);
+  if (oldest !== undefined) resetOne(oldest);
   lingering.set(socket, performance.now() + MAX_LINGER_MS);
   if (!isSweepDue) sweepIn(MAX_LINGER_MS);
 }
 
-function finishOne(socket: ProbeSocket): void {
+function resetOne(socket: ProbeSocket): void {
   lingering.delete(socket);
-  socket.destroy();
+  socket.reset();
 }
 
 function sweepIn(ms: number): void {
@@ -41,6 +44,6 @@ function sweep(): void {
       sweepIn(dueMs - now);
       return;
     }
-    finishOne(socket);
+    resetOne(socket);
   }
 }
