@@ -36,6 +36,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "validate a configuration or Kubernetes manifests",
     load: () => import("./check-config.ts"),
   },
+  conformance: {
+    summary: "does a server carry Kubernetes' streams right?",
+    load: () => import("./conformance.ts"),
+  },
   load: {
     summary: "load exec, attach, port-forward or plain HTTP of any server",
     load: () => import("./load.ts"),

@@ -16,4 +16,5 @@ export {
   type Verification,
 } from "./load-plan.ts";
 export { LoadCollector, type LoadReport } from "./load-report.ts";
+export { SeededStream } from "./seeded-stream.ts";
 export { duration, size, summaryText } from "./summary-text.ts";

@@ -20,6 +20,7 @@ const FIRST_FILES: Readonly<Record<string, string>> = {
   "src/legs/agent": "src/legs/agent/agent-leg.ts",
   "src/legs/kubelet": "src/legs/kubelet/kubelet-leg.ts",
   "src/legs/api-server": "src/legs/api-server/api-server-leg.ts",
+  "src/conformance": "src/conformance/index.ts",
   "src/load": "src/load/index.ts",
   "src/demo": "src/demo/demo-cluster.ts",
   "src/probes": "src/probes/component.ts",
@@ -159,6 +160,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/observability",
   ],
   "src/load": ["protocols/portforward", "protocols/remotecommand", "src/client", "src/config"],
+  "src/conformance": ["protocols/remotecommand", "src/client", "src/load", "src/net"],
   "src/legs/api-server": [
     "protocols/portforward",
     "src/access",
@@ -239,6 +241,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/client",
     "src/cluster",
     "src/config",
+    "src/conformance",
     "src/cri",
     "src/demo",
     "src/fake-node",

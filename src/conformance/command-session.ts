@@ -1,0 +1,151 @@
+import {
+  type Outcome,
+  outcomeOf,
+  type RemoteCommandVersion,
+  type RequestedStreams,
+  type TerminalSize,
+} from "../../protocols/remotecommand/index.ts";
+import { type CommandLink, type LinkEnd, MAX_PART_BYTES } from "../client/command-link.ts";
+import type { SessionError, SessionTimes, UpgradedConnection } from "../client/index.ts";
+import { SpdyCommandLink } from "../client/spdy-command-link.ts";
+import { WebSocketCommandLink } from "../client/websocket-command-link.ts";
+import { type ByteCheck, RecordedOutput } from "./recorded-output.ts";
+
+/** How a session ended, before any judgement. */
+export interface CommandResult {
+  readonly outcome: Outcome;
+  /** The server ended the session itself, and properly: a WebSocket with Close 1000. */
+  readonly isOrderly: boolean;
+  /** What the end would be called without a status. */
+  readonly error: SessionError;
+  /** From the status to the end; undefined without a status. */
+  readonly closeDelayMs: number | undefined;
+}
+
+export interface CommandSessionOptions {
+  readonly check?: ByteCheck | undefined;
+  /** Bytes per second that are read; as fast as they come unless given. */
+  readonly readRate?: number | undefined;
+}
+
+const PACE_MS = 50;
+
+/** One exec or attach whose every step is observed. Unlike an executor it forgives nothing: a status does not hide how the session ended. */
+export class CommandSession {
+  readonly stdout: RecordedOutput;
+  readonly stderr: RecordedOutput = new RecordedOutput();
+  readonly ended: Promise<CommandResult>;
+  readonly protocol: RemoteCommandVersion;
+  readonly #link: CommandLink;
+  readonly #status: Uint8Array[] = [];
+  readonly #readRate: number | undefined;
+  #statusAtMs: number | undefined;
+  #resolveEnded: (result: CommandResult) => void = () => {};
+  #drained: (() => void)[] = [];
+  #unpacedBytes = 0;
+  #isOver = false;
+
+  constructor(
+    connection: UpgradedConnection,
+    protocol: RemoteCommandVersion,
+    requested: RequestedStreams,
+    times: SessionTimes,
+    { check, readRate }: CommandSessionOptions = {},
+  ) {
+    this.protocol = protocol;
+    this.stdout = new RecordedOutput(check);
+    this.#readRate = readRate;
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+    const handler = {
+      onOutput: (stream: "stdout" | "stderr", part: Uint8Array) => this.#output(stream, part),
+      onStatus: (part: Uint8Array) => {
+        this.#statusAtMs ??= performance.now();
+        this.#status.push(new Uint8Array(part));
+      },
+      onDrain: () => this.#drain(),
+      onEnd: (end: LinkEnd) => this.#end(end),
+    };
+    this.#link =
+      connection.transport === "spdy"
+        ? new SpdyCommandLink(connection, protocol, requested, handler, times)
+        : new WebSocketCommandLink(connection, protocol, handler, times);
+    this.#link.start(true);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get statusText(): string {
+    return Buffer.concat(this.#status).toString();
+  }
+
+  /** Resolves when all of it is taken, or the session is over. */
+  async write(bytes: Uint8Array | string): Promise<void> {
+    const all = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
+    for (let at = 0; at < all.byteLength && !this.#isOver; at += MAX_PART_BYTES) {
+      if (this.#link.sendInput(all.subarray(at, at + MAX_PART_BYTES)) || this.#isOver) continue;
+      await new Promise<void>((resolve) => this.#drained.push(resolve));
+    }
+  }
+
+  endInput(): void {
+    this.#link.endInput();
+  }
+
+  resize(size: TerminalSize): void {
+    this.#link.resize(size);
+  }
+
+  /** Stops reading, until `resume`. */
+  pause(): void {
+    this.#link.pause();
+  }
+
+  resume(): void {
+    if (!this.#isOver) this.#link.resume();
+  }
+
+  /** Ends the session properly, from the client's side. */
+  close(): void {
+    this.#leave();
+    this.#link.close();
+  }
+
+  /** Breaks the connection. */
+  abort(): void {
+    this.#leave();
+    this.#link.abort();
+  }
+
+  #output(stream: "stdout" | "stderr", part: Uint8Array): void {
+    this[stream].add(part);
+    if (this.#readRate === undefined || this.#isOver) return;
+    this.#unpacedBytes += part.byteLength;
+    const budget = (this.#readRate * PACE_MS) / 1_000;
+    if (this.#unpacedBytes < budget) return;
+    const pauseMs = (this.#unpacedBytes / this.#readRate) * 1_000;
+    this.#unpacedBytes = 0;
+    this.pause();
+    setTimeout(() => this.resume(), pauseMs).unref();
+  }
+
+  #end({ isOrderly, error }: LinkEnd): void {
+    if (this.#isOver) return;
+    this.#leave();
+    const outcome = outcomeOf(this.protocol, Buffer.concat(this.#status));
+    const closeDelayMs = this.#statusAtMs === undefined ? undefined : performance.now() - this.#statusAtMs;
+    this.#resolveEnded({ outcome, isOrderly, error, closeDelayMs });
+  }
+
+  #leave(): void {
+    this.#isOver = true;
+    this.#drain();
+  }
+
+  #drain(): void {
+    for (const resolve of this.#drained.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,59 @@
+import type { CaseLab } from "./case-lab.ts";
+import type { CommandTransport } from "./transports.ts";
+
+/** The groups of cases, in the order in which they run and are reported. */
+export const CASE_GROUPS = ["negotiation", "exec"] as const;
+
+export type CaseGroup = (typeof CASE_GROUPS)[number];
+
+/**
+ * "must": Kubernetes' clients fail or lose data without it; it decides the exit code. "should": some clients or networks suffer.
+ * "info": measured, never failed.
+ */
+export type Severity = "must" | "should" | "info";
+
+/** Programs that a case runs in the container. */
+export const PROGRAMS = ["sh", "cat", "seq", "head", "sleep"] as const;
+
+export type Program = (typeof PROGRAMS)[number];
+
+/** One requirement on an endpoint, and how to try it. */
+export interface ConformanceCase {
+  /** `group/name` or `group/name/transport`; stable, because baselines compare by it. */
+  readonly id: string;
+  readonly group: CaseGroup;
+  /** One sentence that the endpoint fulfils or not. */
+  readonly requirement: string;
+  /** What its users meet where it does not. */
+  readonly why: string;
+  /** The KEP, upstream test, issue or RFC that asks for it. */
+  readonly source: string;
+  readonly severity: Severity;
+  readonly needs: readonly Program[];
+  /** The transport that has to be accepted for the case to mean anything. */
+  readonly transport?: CommandTransport | undefined;
+  /** Bound of the whole case, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+  /** Resolves where the requirement is met. Throws Violation, and SkippedCase. */
+  run(lab: CaseLab): Promise<void>;
+}
+
+type CaseOfTransport = Omit<ConformanceCase, "id" | "group" | "transport" | "run"> & {
+  readonly name: string;
+  run(lab: CaseLab, transport: CommandTransport): Promise<void>;
+};
+
+/** The same case for each transport. */
+export function onEach(
+  transports: readonly CommandTransport[],
+  group: CaseGroup,
+  { name, run, ...rest }: CaseOfTransport,
+): ConformanceCase[] {
+  return transports.map((transport) => ({
+    ...rest,
+    id: `${group}/${name}/${transport}`,
+    group,
+    transport,
+    run: (lab) => run(lab, transport),
+  }));
+}

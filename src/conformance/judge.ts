@@ -1,0 +1,49 @@
+import type { CommandResult } from "./command-session.ts";
+import type { RecordedOutput } from "./recorded-output.ts";
+import { Violation } from "./violation.ts";
+
+const QUOTED_CHARACTERS = 120;
+
+/** The command ended with that code, the server reported it, and ended the session properly. */
+export function expectExit(result: CommandResult, code: number): void {
+  expectStatus(result, code);
+  if (!result.isOrderly)
+    throw new Violation(`the status arrived, but the session ended with: ${result.error.message}`);
+}
+
+/** The same, however the session ended after the status. */
+export function expectStatus({ outcome, error }: CommandResult, code: number): void {
+  const expected = code === 0 ? "success" : `exit code ${code}`;
+  switch (outcome.type) {
+    case "missing":
+      throw new Violation(`no status arrived, ${expected} was expected: ${error.message}`);
+    case "success":
+      if (code !== 0) throw new Violation(`success was reported, ${expected} was expected`);
+      return;
+    case "exit":
+      if (outcome.code !== code)
+        throw new Violation(`exit code ${outcome.code} was reported, ${expected} was expected`);
+      return;
+    case "failure":
+      throw new Violation(`a failure was reported, ${expected} was expected: ${outcome.message}`);
+  }
+}
+
+export function expectText(what: string, actual: string, expected: string): void {
+  if (actual !== expected) throw new Violation(`${what} is ${quoted(actual)}, not ${quoted(expected)}`);
+}
+
+/** Every byte that was expected, and no more. */
+export function expectBytes(what: string, output: RecordedOutput, byteLength: number): void {
+  if (output.firstWrong !== -1)
+    throw new Violation(`${what}: the byte at offset ${output.firstWrong} is wrong`);
+  if (output.byteLength !== byteLength) {
+    const lost = byteLength - output.byteLength;
+    const difference = lost > 0 ? `the last ${lost} are missing` : `${-lost} too many`;
+    throw new Violation(`${what}: ${output.byteLength} of ${byteLength} bytes arrived, ${difference}`);
+  }
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > QUOTED_CHARACTERS ? `${text.slice(0, QUOTED_CHARACTERS)}…` : text);
+}

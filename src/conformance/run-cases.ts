@@ -1,0 +1,104 @@
+import { CaseLab } from "./case-lab.ts";
+import type { ConformanceCase } from "./conformance-case.ts";
+import type { CaseReport, ConformanceReport, Verdict } from "./conformance-report.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { defaultLabSettings, type LabSettings } from "./lab-settings.ts";
+import { type Survey, surveyEndpoint } from "./survey.ts";
+import { SkippedCase } from "./violation.ts";
+
+const INTERRUPTED = "the run was interrupted";
+
+export interface RunOptions {
+  readonly cases: readonly ConformanceCase[];
+  readonly settings?: Partial<LabSettings> | undefined;
+  /** Ends the run: the case that runs, and those after it, are skipped. */
+  readonly signal?: AbortSignal | undefined;
+  /** After each case. */
+  readonly onCase?: ((report: CaseReport, done: number, total: number) => void) | undefined;
+}
+
+/** Runs the cases one after the other. A case that fails, hangs or throws changes nothing for the next. */
+export async function runConformance(
+  endpoint: Endpoint,
+  { cases, settings: changed, signal = new AbortController().signal, onCase }: RunOptions,
+): Promise<ConformanceReport> {
+  const settings = { ...defaultLabSettings, ...changed };
+  const startedAt = new Date().toISOString();
+  const startedMs = performance.now();
+  const surveyLab = new CaseLab(endpoint, settings, signal);
+  const survey = await surveyEndpoint(surveyLab);
+  surveyLab.close();
+  const reports: CaseReport[] = [];
+  const interrupted = interruptionOf(signal);
+  for (const one of cases) {
+    const report = await runCase(one, { endpoint, settings, survey, signal, interrupted });
+    reports.push(report);
+    onCase?.(report, reports.length, cases.length);
+  }
+  const counts: Record<Verdict, number> = { passed: 0, failed: 0, skipped: 0 };
+  for (const { verdict } of reports) counts[verdict] += 1;
+  const durationMs = Math.round(performance.now() - startedMs);
+  const { name, profile } = endpoint;
+  return { version: 1, endpoint: name, profile, startedAt, durationMs, counts, cases: reports };
+}
+
+interface CaseContext {
+  readonly endpoint: Endpoint;
+  readonly settings: LabSettings;
+  readonly survey: Survey;
+  readonly signal: AbortSignal;
+  /** Rejects when the signal aborts. */
+  readonly interrupted: Promise<never>;
+}
+
+async function runCase(one: ConformanceCase, context: CaseContext): Promise<CaseReport> {
+  const { endpoint, settings, survey, signal, interrupted } = context;
+  const { id, group, requirement, why, source, severity } = one;
+  const startedMs = performance.now();
+  const report = (verdict: Verdict, note: string | undefined): CaseReport => {
+    const durationMs = Math.round(performance.now() - startedMs);
+    const base = { id, group, requirement, why, source, severity, verdict, durationMs };
+    return note === undefined ? base : { ...base, note };
+  };
+  const obstacle = signal.aborted ? INTERRUPTED : obstacleOf(one, survey);
+  if (obstacle !== undefined) return report("skipped", obstacle);
+  const ended = new AbortController();
+  const lab = new CaseLab(endpoint, settings, ended.signal);
+  try {
+    const finished = one.run(lab);
+    finished.catch(() => {});
+    await lab.within(
+      "the case",
+      Promise.race([finished, interrupted]),
+      one.timeoutMs ?? settings.caseTimeoutMs,
+    );
+    return report("passed", lab.note);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return report(error instanceof SkippedCase ? "skipped" : "failed", text);
+  } finally {
+    ended.abort();
+    lab.close();
+  }
+}
+
+function interruptionOf(signal: AbortSignal): Promise<never> {
+  const interrupted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(new SkippedCase(INTERRUPTED)), { once: true });
+  });
+  interrupted.catch(() => {});
+  return interrupted;
+}
+
+/** Why a case would only repeat what another one reports. */
+function obstacleOf(
+  { needs, transport }: ConformanceCase,
+  { transports, programs }: Survey,
+): string | undefined {
+  const refusal = transport === undefined ? undefined : transports[transport];
+  if (refusal !== undefined) return `${transport} is refused: ${refusal}`;
+  if (needs.length === 0) return undefined;
+  if (programs === undefined) return "no command could be run in the container";
+  const missing = needs.filter((name) => !programs.has(name));
+  return missing.length === 0 ? undefined : `the container has no ${missing.join(", ")}`;
+}

@@ -1,0 +1,45 @@
+import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
+
+const MARKS = { passed: "ok", failed: "FAILED", skipped: "skipped" } as const;
+
+/** One line for a case, as it is shown while the cases run. */
+export function caseLine({ id, verdict, note, durationMs, severity }: CaseReport): string {
+  const mark = verdict === "failed" && severity !== "must" ? `failed (${severity})` : MARKS[verdict];
+  const detail = note === undefined ? "" : `: ${note}`;
+  return `${id}  ${mark}${verdict === "skipped" ? "" : `, ${durationMs} ms`}${detail}`;
+}
+
+/** The table of groups, what failed with its reason, and the sum. */
+export function textReport(report: ConformanceReport): string {
+  const groups = [...new Set(report.cases.map(({ group }) => group))];
+  const rows = groups.map((group) => {
+    const cases = report.cases.filter((one) => one.group === group);
+    const count = (verdict: CaseReport["verdict"]): string =>
+      String(cases.filter((one) => one.verdict === verdict).length);
+    return [group, count("passed"), count("failed"), count("skipped")];
+  });
+  const failed = report.cases.filter(({ verdict }) => verdict === "failed");
+  const details = failed.map(
+    ({ id, severity, requirement, note, source }) =>
+      `${id} (${severity})\n  ${requirement}\n  observed: ${note ?? "nothing"}\n  source: ${source}\n`,
+  );
+  const { passed, failed: failures, skipped } = report.counts;
+  return `${table([["group", "passed", "failed", "skipped"], ...rows])}
+${details.length === 0 ? "" : `${details.join("\n")}\n`}${report.endpoint}: ${passed} passed, ${failures} failed, ${skipped} skipped in ${(report.durationMs / 1_000).toFixed(1)} s
+`;
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) =>
+          column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+        )
+        .join("  ")
+        .trimEnd(),
+    )
+    .map((line) => `${line}\n`)
+    .join("");
+}

@@ -1,0 +1,51 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ConformanceReport } from "../../../src/conformance/index.ts";
+import { type RunningDemo, startDemo } from "../../support/demo.ts";
+import { Sluice } from "../../support/sluice.ts";
+
+let demo: RunningDemo;
+let sluice: Sluice;
+const folder = mkdtempSync(path.join(tmpdir(), "sluice-conformance-"));
+beforeAll(async () => {
+  demo = await startDemo();
+  sluice = new Sluice({ KUBECONFIG: demo.kubeconfig });
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await demo.stop();
+});
+
+describe("sluice conformance", () => {
+  it("shows each case, the table and the sum, and writes a report", async () => {
+    const file = path.join(folder, "report.json");
+    const args = ["conformance", "--kubeconfig", demo.kubeconfig, "--pod", "default/web/main"];
+    const result = await sluice.run([...args, "--only", "exec/stdout", "--json", file]);
+    expect(result).toMatchObject({ exitCode: 0 });
+    expect(result.stderr).toContain("1/3 exec/stdout/websocket-v5  ok, ");
+    expect(result.stdout).toContain("group  passed  failed  skipped\nexec        3       0        0\n");
+    const report = JSON.parse(readFileSync(file, "utf8")) as ConformanceReport;
+    expect(report).toMatchObject({ version: 1, counts: { passed: 3, failed: 0, skipped: 0 } });
+    expect(JSON.stringify(report)).not.toContain("token");
+  });
+
+  it("exits with 1 where a pod does not exist, and says why nothing could be tried", async () => {
+    const args = ["conformance", "--kubeconfig", demo.kubeconfig, "--pod", "default/nope"];
+    const result = await sluice.run([...args, "--only", "exec/stdout/spdy"]);
+    expect(result).toMatchObject({ exitCode: 1 });
+    expect(result.stderr).toContain('skipped: spdy is refused: pods "nope" not found');
+  });
+
+  it.each([
+    [["--pod", "web"], "--pod web: must be NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER"],
+    [["--pod", "a/b", "--only", "nothing"], "--only nothing: no case begins so; see --list"],
+    [["--pod", "a/b", "--kubelet", "https://127.0.0.1:1"], "--kubelet: --pod needs its container"],
+    [["--wrong"], "Unknown option '--wrong'"],
+  ])("refuses %j", async (args, message) => {
+    const result = await sluice.run(["conformance", ...args]);
+    expect(result).toMatchObject({ exitCode: 2 });
+    expect(result.stderr).toContain(message);
+  });
+});

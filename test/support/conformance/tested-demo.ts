@@ -1,0 +1,78 @@
+import { kubeconfigTarget, Target } from "../../../src/client/index.ts";
+import {
+  ALL_CASES,
+  apiServerEndpoint,
+  type ConformanceCase,
+  type ConformanceReport,
+  type LabSettings,
+  runConformance,
+} from "../../../src/conformance/index.ts";
+import { loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
+import { type RunningDemo, startDemo } from "../demo.ts";
+import { type ProxyDefect, startBrokenProxy } from "./broken-proxy.ts";
+
+/** Small and quick: what is tested is whether each case judges rightly, not the endpoint's endurance. */
+export const quickSettings: Partial<LabSettings> = {
+  dialTimeoutMs: 5_000,
+  stepTimeoutMs: 3_000,
+  caseTimeoutMs: 15_000,
+  bulkBytes: 2 * 1024 * 1024,
+};
+
+/** Sluice's demo as an endpoint: `web` behind the translator, `web-ws` passed through. */
+export class TestedDemo {
+  readonly #demo: RunningDemo;
+
+  private constructor(demo: RunningDemo) {
+    this.#demo = demo;
+  }
+
+  static async start(): Promise<TestedDemo> {
+    return new TestedDemo(await startDemo());
+  }
+
+  get kubeconfig(): string {
+    return this.#demo.kubeconfig;
+  }
+
+  /** All cases against a pod. */
+  async run(
+    pod: "web" | "web-ws",
+    cases: readonly ConformanceCase[] = ALL_CASES,
+  ): Promise<ConformanceReport> {
+    const target = kubeconfigTarget(await loadKubeconfig(this.kubeconfig, undefined));
+    return runConformance(apiServerEndpoint(target, { namespace: "default", pod, container: "main" }), {
+      cases,
+      settings: quickSettings,
+    });
+  }
+
+  /** Cases against the pod `web` through a proxy with that defect. */
+  async runThrough(
+    defect: Omit<ProxyDefect, "id" | "what" | "namedBy">,
+    cases: readonly ConformanceCase[] = ALL_CASES,
+  ): Promise<ConformanceReport> {
+    const direct = kubeconfigTarget(await loadKubeconfig(this.kubeconfig, undefined));
+    const proxy = await startBrokenProxy(Number(direct.url.port), defect);
+    try {
+      const target = new Target({ url: proxy.url, headers: () => direct.headers() });
+      return await runConformance(
+        apiServerEndpoint(target, { namespace: "default", pod: "web", container: "main" }),
+        { cases, settings: quickSettings },
+      );
+    } finally {
+      await proxy.close();
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#demo.stop();
+  }
+}
+
+/** What failed or was skipped, for people and for comparisons. */
+export function troubles({ cases }: ConformanceReport): string[] {
+  return cases
+    .filter(({ verdict }) => verdict !== "passed")
+    .map(({ id, verdict, note }) => `${id} ${verdict}: ${note}`);
+}
