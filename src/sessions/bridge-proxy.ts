@@ -10,7 +10,8 @@ import { LegacyForwardBridge } from "./carriers/bridge/legacy-forward-bridge.ts"
 import { SpdyCommandClient } from "./carriers/bridge/spdy-command-client.ts";
 import { TunnelBridge } from "./carriers/bridge/tunnel-bridge.ts";
 import { Relay } from "./carriers/relay.ts";
-import type { SessionContext, StreamingSession } from "./carriers/session.ts";
+import type { StreamingSession } from "./carriers/session.ts";
+import type { SessionLifecycle } from "./lifecycle.ts";
 import type { PortGuard } from "./observers/port-guard.ts";
 import { WebSocketEndObserver } from "./observers/websocket-end-observer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
@@ -29,7 +30,7 @@ export function startBridge(
   session: BridgedSession,
   downstream: UpgradedConnection,
   upstream: UpgradedConnection,
-  context: SessionContext,
+  life: SessionLifecycle,
   limits: Limits,
 ): StreamingSession {
   const { request, protocol, webSocketLimits, ports } = session;
@@ -42,34 +43,34 @@ export function startBridge(
       {
         webSocketLimits,
         hasTerminal: tty && stdout,
-        clientOf: (handler) => commandClient(session, downstream, handler, context, limits),
+        clientOf: (handler) => commandClient(session, downstream, handler, life, limits),
       },
-      context,
+      life,
     );
   }
-  if (isSpdy) return new TunnelBridge(downstream, upstream, webSocketLimits, context, ports);
+  if (isSpdy) return new TunnelBridge(downstream, upstream, webSocketLimits, life, ports);
   // Only the name of the tunnel differs, and both handshakes are done: the frames are the same.
   if (tunnelOffers([protocol]).length > 0) {
-    return new Relay(downstream, upstream, context, { ends: new WebSocketEndObserver("tunnel") });
+    return new Relay(downstream, upstream, life, { ends: new WebSocketEndObserver("tunnel") });
   }
   const isBase64 = protocol === "v4.base64.channel.k8s.io";
   const options = { ports: request.ports, isBase64, webSocketLimits, spdyLimits: limits.spdy };
-  return new LegacyForwardBridge(downstream, upstream, options, context);
+  return new LegacyForwardBridge(downstream, upstream, options, life);
 }
 
 function commandClient(
   { request, protocol, webSocketLimits }: BridgedSession,
   { socket }: UpgradedConnection,
   handler: CommandClientHandler,
-  context: SessionContext,
+  life: SessionLifecycle,
   limits: Limits,
 ): CommandClient {
   // Without a subprotocol the channels are those of v1.
   const version = isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io";
   const options = { version, requested: request.streams };
   if (request.offer.transport !== "spdy") {
-    return new ChannelCommandClient(socket, handler, { ...options, webSocketLimits }, context);
+    return new ChannelCommandClient(socket, handler, { ...options, webSocketLimits }, life);
   }
   const { spdy: spdyLimits, stalledPeerBufferBytes: maxQueuedBytes } = limits;
-  return new SpdyCommandClient(socket, handler, { ...options, spdyLimits, maxQueuedBytes }, context);
+  return new SpdyCommandClient(socket, handler, { ...options, spdyLimits, maxQueuedBytes }, life);
 }

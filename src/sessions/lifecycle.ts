@@ -1,53 +1,132 @@
 import type { Duplex } from "node:stream";
-import { queuedBytesOf } from "../net/linger.ts";
-import { type SessionContext, type StreamingSession, Traffic } from "./carriers/session.ts";
-import { endOf, type SessionEnd } from "./carriers/session-end.ts";
-import { SessionLimits } from "./carriers/session-limits.ts";
+import { abortSocket } from "../net/abort-socket.ts";
+import type { Bandwidth } from "../net/bandwidth.ts";
+import type { SessionClock, Ticking } from "../net/session-clock.ts";
+import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
+import type { SessionReport, SessionTimeouts, StreamingSession } from "./carriers/session.ts";
+import { type CauseOfOurs, endOf, type SessionEnd } from "./carriers/session-end.ts";
+import type { RunningSession, SessionInfo, Sessions } from "./sessions.ts";
+import { whenTaken } from "./when-taken.ts";
+
+/** The warning comes this long before a limit ends the session, or half of the limit where that is less. */
+export const WARN_BEFORE_MS = 60_000;
+
+/** The end of a session that failed in this process. */
+const INTERNAL_ERROR = "the gateway failed to carry the session";
+
+/** What the sessions of a process share. */
+export interface SessionEnvironment {
+  readonly clock: SessionClock;
+  readonly sessions: Pick<Sessions, "add" | "delete">;
+  /** Absent: as fast as both sides take it. */
+  readonly bandwidth?: Bandwidth | undefined;
+}
+
+/** What is notified of a session. Each method is called once. */
+export interface SessionOwner {
+  /** Absent: no list shows the session. */
+  readonly info?: SessionInfo | undefined;
+  /** Nothing is carried any more. Sockets may still be draining. */
+  onOver?: (() => void) | undefined;
+  /** With or after `onOver`: a completed session's outcome is known when its client has all of it. */
+  onReport?(report: SessionReport): void;
+}
 
 /**
- * What every session has beside its bytes: its counts, its limits, its place at the clock, and one end, which it reports. Carriers count in
- * `traffic` and look at `isOver`; nothing here is called for a chunk.
+ * The life of one session: its counts, its limits, its place at the clock and in the list, what contains its exceptions, and its one end
+ * with the cause. Carriers count in it and look at `isOver`; nothing here is called for a chunk.
  */
-export class SessionLifecycle {
-  readonly traffic: Traffic;
-  /** By the session clock. */
-  readonly startedMs: number;
+export class SessionLifecycle implements Ticking, RunningSession {
+  /** Upstream to downstream, so far. */
+  downstreamBytes = 0;
+  /** Downstream to upstream, so far. */
+  upstreamBytes = 0;
   /** Nothing is carried any more. */
   isOver = false;
-  readonly #context: SessionContext;
-  readonly #session: StreamingSession;
-  readonly #limits: SessionLimits;
+  readonly timeouts: SessionTimeouts;
+  /** By the session clock. */
+  readonly startedMs: number;
+  readonly #environment: SessionEnvironment;
+  readonly #owner: SessionOwner;
+  #session: StreamingSession | undefined;
+  #sockets: readonly Duplex[] = [];
+  #seenBytes = 0;
+  #lastMovedMs: number;
+  #hasWarnedOfEnd = false;
+  #hasWarnedOfIdle = false;
+  #hasFailed = false;
+  #isReported = false;
 
-  constructor(session: StreamingSession, context: SessionContext) {
-    this.#session = session;
-    this.#context = context;
-    this.startedMs = context.clock.now();
-    this.traffic = new Traffic(this.startedMs);
-    this.#limits = new SessionLimits(this.startedMs, context.timeouts);
+  constructor(environment: SessionEnvironment, timeouts: SessionTimeouts, owner: SessionOwner) {
+    this.#environment = environment;
+    this.#owner = owner;
+    this.timeouts = timeouts;
+    this.startedMs = this.#lastMovedMs = environment.clock.now();
   }
 
-  /** From here on the session is ticked. */
-  begin(): void {
-    this.#context.clock.add(this.#session);
+  get clock(): SessionClock {
+    return this.#environment.clock;
   }
 
-  /** Ends the session where a limit is reached. `warn`: writes what comes before it; absent where a warning has no place among the bytes. */
-  checkLimits(nowMs: number, warn?: (message: string) => void): void {
-    const due = this.#limits.check(nowMs, this.traffic);
-    if (due?.type === "end") this.#session.end(due.cause, due.message);
-    else if (due?.type === "warn") warn?.(due.message);
+  get bandwidth(): Bandwidth | undefined {
+    return this.#environment.bandwidth;
+  }
+
+  get info(): SessionInfo | undefined {
+    return this.#owner.info;
+  }
+
+  /**
+   * Begins the session on these sockets. From here on an exception in a callback of theirs, or in a tick, ends this session alone: by its
+   * own `end`, so that its client learns of it, and by breaking both connections where that fails too.
+   */
+  carry(sockets: readonly Duplex[], begin: (life: SessionLifecycle) => StreamingSession): void {
+    const { clock, sessions } = this.#environment;
+    this.#sockets = sockets;
+    sessions.add(this);
+    clock.add(this);
+    for (const socket of sockets) containEvents(socket, "session", this.#failed);
+    contain(
+      "session",
+      () => {
+        this.#session = begin(this);
+      },
+      this.#failed,
+    );
+  }
+
+  tick(nowMs: number): void {
+    if (this.#session === undefined || this.isOver) return;
+    try {
+      this.#session.tick(nowMs);
+      if (!this.isOver) this.#checkLimits(this.#session, nowMs);
+    } catch (error) {
+      settleFault("session", error, this.#failed);
+    }
+  }
+
+  /** Since when nothing moved, by the clock's last tick: the hot path only adds. */
+  idleForMs(nowMs: number): number {
+    const bytes = this.downstreamBytes + this.upstreamBytes;
+    if (bytes !== this.#seenBytes) {
+      this.#seenBytes = bytes;
+      this.#lastMovedMs = nowMs;
+    }
+    return nowMs - this.#lastMovedMs;
+  }
+
+  /** Ends the session from outside; its client gets the failure in its own protocol. */
+  cut(cause: CauseOfOurs, message: string): void {
+    contain("session", () => this.#session?.end(cause, message), this.#failed);
   }
 
   /**
    * The session is over; a later end is none. A completed one is reported when its client has all of it: a client that goes before did not
-   * get the result, whatever the node said. `isSpdy`: its client exits as soon as it has the status, and resets with GOAWAY unread.
-   * `downstream`: absent where it is known to have it.
+   * get the result, whatever the node sent. `downstream`: absent where the client is known to have it. `isSpdy`: see whenTaken.
    */
   end(end: SessionEnd, downstream: Duplex | undefined, isSpdy = false): void {
     if (this.isOver) return;
-    this.isOver = true;
-    this.#context.clock.delete(this.#session);
-    this.#context.onOver();
+    this.#over();
     if (end.cause !== "completed" || downstream === undefined) {
       this.#report(end);
       return;
@@ -58,36 +137,66 @@ export class SessionLifecycle {
     });
   }
 
+  /** The idle limit and, where policy sets one, the total duration. Each warns once before it ends the session. */
+  #checkLimits(session: StreamingSession, nowMs: number): void {
+    const { idleMs, maxDurationMs = Number.POSITIVE_INFINITY } = this.timeouts;
+    const idleLeftMs = idleMs - this.idleForMs(nowMs);
+    const leftMs = maxDurationMs - (nowMs - this.startedMs);
+    if (leftMs <= 0) {
+      session.end("time-limit", "the session reached its time limit");
+    } else if (idleLeftMs <= 0) {
+      session.end("idle", "the session was idle for too long");
+    } else if (!this.#hasWarnedOfEnd && leftMs <= warningTimeOf(maxDurationMs)) {
+      this.#hasWarnedOfEnd = true;
+      session.warn?.(`this session reaches its time limit in ${seconds(leftMs)}`);
+    } else {
+      this.#warnOfIdle(session, idleLeftMs, warningTimeOf(idleMs));
+    }
+  }
+
+  /** A session that moves again is warned again the next time. */
+  #warnOfIdle(session: StreamingSession, leftMs: number, warningMs: number): void {
+    const isDue = leftMs <= warningMs;
+    if (isDue && !this.#hasWarnedOfIdle)
+      session.warn?.(`this session is idle and will be ended in ${seconds(leftMs)}`);
+    this.#hasWarnedOfIdle = isDue;
+  }
+
+  readonly #failed = (): void => {
+    const isFirst = !this.#hasFailed;
+    this.#hasFailed = true;
+    if (isFirst && this.#session !== undefined) {
+      try {
+        this.#session.end("internal-error", INTERNAL_ERROR);
+        return;
+      } catch (error) {
+        reportFault("session", error);
+      }
+    }
+    for (const socket of this.#sockets) abortSocket(socket);
+    if (!this.isOver) this.#over();
+    this.#report(endOf("internal-error", INTERNAL_ERROR));
+  };
+
+  #over(): void {
+    this.isOver = true;
+    this.clock.delete(this);
+    this.#owner.onOver?.();
+  }
+
   #report(end: SessionEnd): void {
-    const { downstreamBytes, upstreamBytes } = this.traffic;
-    this.#context.onReport?.({ ...end, downstreamBytes, upstreamBytes });
+    if (this.#isReported) return;
+    this.#isReported = true;
+    this.#environment.sessions.delete(this);
+    const { downstreamBytes, upstreamBytes } = this;
+    this.#owner.onReport?.({ ...end, downstreamBytes, upstreamBytes });
   }
 }
 
-/**
- * Calls back once: true when the peer ended its side behind everything that was written, false when the connection broke, or
- * was given up (linger.ts), before. What the peer's kernel took and its process never read is known only by a reset.
- */
-function whenTaken(socket: Duplex, isSpdy: boolean, settle: (isTaken: boolean) => void): void {
-  const isAllSent = (): boolean => queuedBytesOf(socket) === 0;
-  if (socket.destroyed) {
-    settle(socket.readableEnded && socket.writableFinished && socket.errored === null);
-    return;
-  }
-  let hasPeerEnded = socket.readableEnded;
-  const finished = (isTaken: boolean): void => {
-    socket.off("end", ended);
-    socket.off("close", closed);
-    settle(isTaken);
-  };
-  const ended = (): void => {
-    hasPeerEnded = true;
-    if (isAllSent()) finished(true);
-  };
-  const closed = (): void => {
-    const isReset = socket.errored !== null;
-    finished(socket.writableFinished && (isReset ? isSpdy : hasPeerEnded));
-  };
-  socket.on("end", ended);
-  socket.on("close", closed);
+function warningTimeOf(limitMs: number): number {
+  return Math.min(WARN_BEFORE_MS, limitMs / 2);
+}
+
+function seconds(ms: number): string {
+  return `${Math.ceil(ms / 1_000)} s`;
 }

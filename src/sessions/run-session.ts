@@ -40,7 +40,7 @@ export async function runSession<A extends Admission>(
   const record = new SessionRecord(admission, startedMs, gateway, incoming.trail);
   try {
     const handshake = checkClientHandshake(admission);
-    await record.takePlace();
+    await record.acquirePlace();
     const upstream = await negotiateUpgrade(leg, { admission, handshake }, client.signal);
     const { admission: taken, response } = upstream;
     record.planned(taken);
@@ -74,8 +74,8 @@ function answerAndCarry<A extends Admission>(
   try {
     answerSwitched(connection.socket, resumable?.headers ?? proxy.headers, proxy.statusMessage);
     const downstream = resumable?.start(connection) ?? connection;
-    record.start(switchedStatusOf(connection.socket), [downstream.socket, proxy.upstream], (context) =>
-      proxy.start(downstream, context),
+    record.start(switchedStatusOf(connection.socket), [downstream.socket, proxy.upstream], (life) =>
+      proxy.start(downstream, life),
     );
   } finally {
     connection.socket.uncork();

@@ -8,10 +8,11 @@ import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { Relay, type RelayGuards } from "./carriers/relay.ts";
-import type { SessionContext, StreamingSession } from "./carriers/session.ts";
+import type { StreamingSession } from "./carriers/session.ts";
 import { Translator } from "./carriers/translator.ts";
 import { Tunnel } from "./carriers/tunnel.ts";
 import type { SessionRunContext } from "./context.ts";
+import type { SessionLifecycle } from "./lifecycle.ts";
 import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
 import { ForwardEndObserver } from "./observers/end-observer.ts";
 import type { FirstMessageObserver } from "./observers/first-message-observer.ts";
@@ -26,7 +27,7 @@ export interface SessionProxy {
   readonly headers: HeaderList;
   readonly statusMessage?: string;
   readonly upstream: Duplex;
-  start(downstream: UpgradedConnection, context: SessionContext): StreamingSession;
+  start(downstream: UpgradedConnection, life: SessionLifecycle): StreamingSession;
 }
 
 /** An upstream that switched. */
@@ -52,8 +53,8 @@ export function sessionProxyFor(
         upstream: response.socket,
         headers: switchingHeaders(response.rawHeaders),
         statusMessage: response.statusMessage,
-        start: (downstream, context) =>
-          new Relay(downstream, upstream, context, {
+        start: (downstream, life) =>
+          new Relay(downstream, upstream, life, {
             ...endObserversFor(admission, response, gateway),
             ports: portGuardFor(admission, gateway),
             firstMessage,
@@ -64,7 +65,7 @@ export function sessionProxyFor(
       return {
         upstream: response.socket,
         headers: handshake.switchTo("v5.channel.k8s.io"),
-        start: (downstream, context) =>
+        start: (downstream, life) =>
           new Translator(
             downstream,
             upstream,
@@ -75,7 +76,7 @@ export function sessionProxyFor(
               spdyLimits: limits.spdy,
               maxQueuedBytes: limits.stalledPeerBufferBytes,
             },
-            context,
+            life,
           ),
       };
     }
@@ -84,7 +85,7 @@ export function sessionProxyFor(
       return {
         upstream: response.socket,
         headers: handshake.switchTo(protocol),
-        start: (downstream, context) =>
+        start: (downstream, life) =>
           startBridge(
             {
               request: admission.request,
@@ -94,7 +95,7 @@ export function sessionProxyFor(
             },
             downstream,
             upstream,
-            context,
+            life,
             limits,
           ),
       };
@@ -111,8 +112,8 @@ export function sessionProxyFor(
       return {
         upstream: response.socket,
         headers: handshake.switchTo(subprotocol),
-        start: (downstream, context) =>
-          new Tunnel(downstream, upstream, webSocketLimits, context, portGuardFor(admission, gateway)),
+        start: (downstream, life) =>
+          new Tunnel(downstream, upstream, webSocketLimits, life, portGuardFor(admission, gateway)),
       };
     }
   }

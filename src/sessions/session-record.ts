@@ -5,25 +5,25 @@ import { StatusError } from "../api/status.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { CircuitOpenError } from "../nodes/circuit-open-error.ts";
 import { type Admission, timesOf } from "./admission.ts";
-import { beginContained, INTERNAL_ERROR } from "./carriers/contained-session.ts";
-import type { SessionContext, SessionReport, StreamingSession } from "./carriers/session.ts";
-import { endOf } from "./carriers/session-end.ts";
+import type { SessionReport, StreamingSession } from "./carriers/session.ts";
 import type { SessionRunContext } from "./context.ts";
+import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
 import type { SessionInfo } from "./sessions.ts";
 
 /**
- * What operators see of one session, from the decision to its end: its place among the admitted ones, metrics, one log
- * line when it starts and one when it ends. No command line, header or payload is ever recorded.
+ * What operators see of one session, from the decision to its end: its place among the admitted ones, metrics, one log line when it starts
+ * and one when it ends. No command line, header or payload is ever recorded.
  */
-export class SessionRecord {
+export class SessionRecord implements SessionOwner {
   #admission: Admission;
-  readonly #gateway: SessionRunContext;
   #info: SessionInfo;
+  readonly #gateway: SessionRunContext;
   readonly #startedMs: number;
   readonly #trail: AuditTrail | undefined;
-  #giveBack: (() => void) | undefined;
-  #isOver = false;
-  #isReported = false;
+  /** Of the places that it holds. */
+  readonly #releases: (() => void)[] = [];
+  /** It was refused, or runs. */
+  #isSettled = false;
 
   constructor(admission: Admission, startedMs: number, gateway: SessionRunContext, trail?: AuditTrail) {
     this.#trail = trail;
@@ -44,16 +44,16 @@ export class SessionRecord {
     gateway.metrics.streamingRouted(request.subresource, plan, request.offer.transport);
   }
 
-  /** Takes a place; throws a StatusError 429 or 503 when there is none. */
-  async takePlace(): Promise<void> {
+  get info(): SessionInfo {
+    return this.#info;
+  }
+
+  /** Acquires a place; throws a StatusError 429 or 503 when there is none. */
+  async acquirePlace(): Promise<void> {
     const { user, namespace } = this.#info;
-    const giveBackPlace = this.#gateway.sessions.admit();
-    this.#giveBack = giveBackPlace;
-    const giveBackQuota = await this.#gateway.policy?.quotas.take(user, namespace);
-    this.#giveBack = () => {
-      giveBackPlace();
-      giveBackQuota?.();
-    };
+    this.#releases.push(this.#gateway.sessions.admit());
+    const releaseQuota = await this.#gateway.policy?.quotas.take(user, namespace);
+    if (releaseQuota !== undefined) this.#releases.push(releaseQuota);
   }
 
   /** Another plan than the first was taken. */
@@ -77,47 +77,31 @@ export class SessionRecord {
     this.#notStarted(code, reason, error instanceof CircuitOpenError ? "debug" : "warn");
   }
 
-  /** Both upgrades are done, the client's with this code: from here on the session's report is the last word. */
+  /** Both upgrades are done, the client's with this code: from here on the session's lifecycle reports how it ends. */
   start(
     answered: 101 | 200,
     sockets: readonly Duplex[],
-    begin: (context: SessionContext) => StreamingSession,
+    begin: (life: SessionLifecycle) => StreamingSession,
   ): void {
-    const { clock, bandwidth, timeouts, metrics, sessions, logger } = this.#gateway;
+    const { clock, timeouts, metrics, logger } = this.#gateway;
     const { subresource, plan } = this.#info;
+    this.#isSettled = true;
     metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000);
     this.#auditStart(answered);
-    const onOver = (): void => {
-      if (this.#isOver) return;
-      this.#isOver = true;
-      this.#giveBack?.();
-    };
-    const context: SessionContext = {
-      clock,
-      bandwidth,
-      lingerTimes: timeouts,
-      timeouts: timesOf(this.#admission.policy, timeouts),
-      onOver,
-      onReport: (report) => this.#report(report),
-    };
     logger.info({ session: this.#logFields() }, "session started");
-    const onBroken = (): void => {
-      onOver();
-      const { downstreamBytes = 0, upstreamBytes = 0 } = session?.traffic ?? {};
-      if (!this.#isReported)
-        this.#report({ ...endOf("internal-error", INTERNAL_ERROR), downstreamBytes, upstreamBytes });
-    };
-    let session: StreamingSession | undefined;
-    session = beginContained(sockets, clock, () => begin(context), onBroken);
-    // A session of a few bytes may be over before its constructor returns.
-    if (!this.#isReported && session !== undefined) sessions.add(this.#info, session);
+    new SessionLifecycle(this.#gateway, timesOf(this.#admission.policy, timeouts), this).carry(
+      sockets,
+      begin,
+    );
   }
 
-  #report(report: SessionReport): void {
-    this.#isReported = true;
-    const { clock, metrics, sessions, logger } = this.#gateway;
+  onOver(): void {
+    for (const release of this.#releases.splice(0)) release();
+  }
+
+  onReport(report: SessionReport): void {
+    const { clock, metrics, logger } = this.#gateway;
     const durationSeconds = (clock.now() - this.#startedMs) / 1_000;
-    sessions.delete(this.#info.id);
     this.#auditEnd(report);
     metrics.streamingEnded(this.#info.subresource, this.#info.plan, report, durationSeconds);
     const { message: reason, ...end } = report;
@@ -147,9 +131,9 @@ export class SessionRecord {
   }
 
   #notStarted(code: number, reason: string, level: "debug" | "warn" = "warn"): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#giveBack?.();
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.onOver();
     this.#gateway.metrics.streamingRefused(this.#info.subresource, this.#info.plan, code);
     this.#gateway.logger[level]({ session: this.#logFields(), code, reason }, "session refused");
   }

@@ -1,5 +1,5 @@
 import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
-import type { SessionReport, StreamingSession } from "./carriers/session.ts";
+import type { CauseOfOurs } from "./carriers/session-end.ts";
 import type { Plan } from "./plan.ts";
 import type { Subresource } from "./streaming-request.ts";
 
@@ -17,19 +17,22 @@ export interface SessionInfo {
   readonly startedAt: Date;
 }
 
-interface RunningSession {
-  readonly info: SessionInfo;
-  readonly session: StreamingSession;
+/** A session that is being carried. */
+export interface RunningSession {
+  /** Absent: a forwarded upgrade that is no exec, attach or port-forward; it ends with the others, and no list shows it. */
+  readonly info?: SessionInfo | undefined;
+  readonly downstreamBytes: number;
+  readonly upstreamBytes: number;
+  cut(cause: CauseOfOurs, message: string): void;
 }
 
 /**
- * Every session of this process: admits them up to a bound, lists them, ends them. A place is taken before the
- * upstream is dialled and given back when the session is over or never came to be.
+ * Every session of this process: admits them up to a bound, lists them, ends them. A place is acquired before the upstream is dialled and
+ * released when the session is over, or refused.
  */
 export class Sessions {
   readonly #maxSessions: number;
-  readonly #running = new Map<string, RunningSession>();
-  readonly #unlisted = new Set<StreamingSession>();
+  readonly #running = new Set<RunningSession>();
   readonly #emptied: (() => void)[] = [];
   #admitted = 0;
   #isDraining = false;
@@ -38,7 +41,7 @@ export class Sessions {
     this.#maxSessions = maxSessions;
   }
 
-  /** Takes a place, or throws a StatusError: 503 while draining, 429 at the limit. The result gives the place back, once. */
+  /** Acquires a place, or throws a StatusError: 503 while draining, 429 at the limit. The result releases it, once. */
   admit(): () => void {
     if (this.#isDraining) throw serviceUnavailable("the gateway is shutting down");
     if (this.#admitted >= this.#maxSessions) {
@@ -54,21 +57,12 @@ export class Sessions {
     };
   }
 
-  add(info: SessionInfo, session: StreamingSession): void {
-    this.#running.set(info.id, { info, session });
+  add(session: RunningSession): void {
+    this.#running.add(session);
   }
 
-  delete(id: string): void {
-    this.#running.delete(id);
-  }
-
-  /** A forwarded upgrade that is no exec, attach or port-forward: it ends with the others, and no list shows it. */
-  addUnlisted(session: StreamingSession): void {
-    this.#unlisted.add(session);
-  }
-
-  deleteUnlisted(session: StreamingSession | undefined): void {
-    if (session !== undefined) this.#unlisted.delete(session);
+  delete(session: RunningSession): void {
+    this.#running.delete(session);
   }
 
   /** Admitted sessions, those that are still being set up included. */
@@ -82,24 +76,19 @@ export class Sessions {
 
   /** For /debug/sessions: no command line, no header, no payload. */
   list(): (SessionInfo & { downstreamBytes: number; upstreamBytes: number })[] {
-    return Array.from(this.#running.values(), ({ info, session }) => ({
-      ...info,
-      downstreamBytes: session.traffic.downstreamBytes,
-      upstreamBytes: session.traffic.upstreamBytes,
-    }));
+    return Array.from(this.#running).flatMap(({ info, downstreamBytes, upstreamBytes }) =>
+      info === undefined ? [] : [{ ...info, downstreamBytes, upstreamBytes }],
+    );
   }
 
-  /** Admits nobody any more. Resolves when the last session is over. */
+  /** Admits no session any more. Resolves when the last one is over. */
   drain(): Promise<void> {
     this.#isDraining = true;
     return this.#admitted === 0 ? Promise.resolve() : new Promise((resolve) => this.#emptied.push(resolve));
   }
 
-  /** Ends what still runs; each client is told the truth in its own protocol. */
+  /** Ends what still runs; each client gets a failure in its own protocol. */
   endAll(message: string): void {
-    for (const { session } of [...this.#running.values()]) session.end("shutdown", message);
-    for (const session of [...this.#unlisted]) session.end("shutdown", message);
+    for (const session of [...this.#running]) session.cut("shutdown", message);
   }
 }
-
-export type { SessionReport };

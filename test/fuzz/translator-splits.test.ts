@@ -1,23 +1,11 @@
-import { Duplex } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, FrameDecoder } from "../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../protocols/websocket/index.ts";
-import { defaultTimeouts } from "../../src/config/timeouts.ts";
-import { SessionClock } from "../../src/net/session-clock.ts";
 import type { SessionReport } from "../../src/sessions/carriers/session.ts";
 import { Translator } from "../../src/sessions/carriers/translator.ts";
+import { CarriedSession, type MemorySocket } from "../support/carried-session.ts";
 import { kubeletExec, NODE_STATUS, webSocketExec } from "./conversations.ts";
-
-/** A socket whose other end is the test: `push` is what arrives, `sent` what was written. */
-class MemorySocket extends Duplex {
-  readonly sent: Buffer[] = [];
-  override _read(): void {}
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.sent.push(Buffer.from(chunk));
-    done();
-  }
-}
 
 interface Outcome {
   /** What the client was sent: bytes per channel, control frames in order. */
@@ -31,29 +19,23 @@ interface Outcome {
 
 /** Runs a translated exec over memory: all of the client's parts, then all of the node's, then both ends. */
 async function translate(fromClient: readonly Buffer[], fromNode: readonly Buffer[]): Promise<Outcome> {
-  const client = new MemorySocket();
-  const node = new MemorySocket();
-  let report: SessionReport | undefined;
+  const carried = new CarriedSession();
+  const { client, node, reports } = carried;
   const nothing = Buffer.alloc(0);
-  new Translator(
-    { socket: client, head: nothing },
-    { socket: node, head: nothing },
-    {
-      requested: { stdin: true, stdout: true, stderr: false, tty: false },
-      upstreamVersion: "v4.channel.k8s.io",
-      webSocketLimits: defaultWebSocketLimits,
-      spdyLimits: defaultSpdyLimits,
-      maxQueuedBytes: 256 * 1024,
-    },
-    {
-      clock: new SessionClock(),
-      lingerTimes: defaultTimeouts,
-      timeouts: defaultTimeouts,
-      onOver: () => {},
-      onReport: (reported) => {
-        report = reported;
-      },
-    },
+  carried.carry(
+    (life) =>
+      new Translator(
+        { socket: client, head: nothing },
+        { socket: node, head: nothing },
+        {
+          requested: { stdin: true, stdout: true, stderr: false, tty: false },
+          upstreamVersion: "v4.channel.k8s.io",
+          webSocketLimits: defaultWebSocketLimits,
+          spdyLimits: defaultSpdyLimits,
+          maxQueuedBytes: 256 * 1024,
+        },
+        life,
+      ),
   );
   await turn();
   // Copies: payload is unmasked where it lies.
@@ -64,7 +46,7 @@ async function translate(fromClient: readonly Buffer[], fromNode: readonly Buffe
   client.push(null);
   node.push(null);
   await turn();
-  return { ...decodeForClient(client.sent), ...decodeForNode(node.sent), report };
+  return { ...decodeForClient(client.sent), ...decodeForNode(node.sent), report: reports[0] };
 }
 
 /** Many small parts at once are not read in one turn (src/net/read-moderation.ts). */

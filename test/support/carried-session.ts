@@ -1,6 +1,12 @@
 import { Duplex } from "node:stream";
 import { defaultTimeouts } from "../../src/config/timeouts.ts";
-import type { SessionContext, SessionReport, SessionTimeouts } from "../../src/sessions/carriers/session.ts";
+import type {
+  SessionReport,
+  SessionTimeouts,
+  StreamingSession,
+} from "../../src/sessions/carriers/session.ts";
+import { SessionLifecycle } from "../../src/sessions/lifecycle.ts";
+import { Sessions } from "../../src/sessions/sessions.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 /** A socket whose other end is the test: `push` is what arrives, `sent` what was written. */
@@ -17,22 +23,37 @@ export class MemorySocket extends Duplex {
   }
 }
 
-/** What a carrier needs beside its sockets, by a clock that stands still, and what it reported. */
+/** A carrier's life by a clock that stands still, between two sockets in memory, and what it reported. */
 export class CarriedSession {
   readonly clock = new ManualClock();
+  readonly sessions = new Sessions(10);
+  readonly client = new MemorySocket();
+  readonly node = new MemorySocket();
   readonly reports: SessionReport[] = [];
-  readonly context: SessionContext;
+  readonly life: SessionLifecycle;
   overs = 0;
 
   constructor(timeouts: Partial<SessionTimeouts> = {}) {
-    this.context = {
-      clock: this.clock,
-      lingerTimes: defaultTimeouts,
-      timeouts: { ...defaultTimeouts, ...timeouts },
+    const owner = {
       onOver: () => {
         this.overs += 1;
       },
-      onReport: (report) => void this.reports.push(report),
+      onReport: (report: SessionReport) => void this.reports.push(report),
     };
+    this.life = new SessionLifecycle(this, { ...defaultTimeouts, ...timeouts }, owner);
+  }
+
+  carry<Carrier extends StreamingSession>(begin: (life: SessionLifecycle) => Carrier): Carrier {
+    let carrier: Carrier | undefined;
+    this.life.carry([this.client, this.node], (life) => {
+      carrier = begin(life);
+      return carrier;
+    });
+    if (carrier === undefined) throw new Error("the carrier did not begin");
+    return carrier;
+  }
+
+  get causes(): string[] {
+    return this.reports.map(({ cause }) => cause);
   }
 }

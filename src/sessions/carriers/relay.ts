@@ -4,12 +4,12 @@ import { abortSocket } from "../../net/abort-socket.ts";
 import { feed } from "../../net/feed.ts";
 import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
-import { SessionLifecycle } from "../lifecycle.ts";
+import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
 import type { FirstMessageObserver } from "../observers/first-message-observer.ts";
 import type { PortGuard } from "../observers/port-guard.ts";
 import type { RelayGuard } from "../observers/status-guard.ts";
-import type { SessionContext, StreamingSession, Traffic } from "./session.ts";
+import type { StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
 
 /** What reads along. */
@@ -32,10 +32,8 @@ export interface RelayGuards {
  * Where a guard is given, it has the last word towards a client whose upstream said none.
  */
 export class Relay implements StreamingSession {
-  readonly #context: SessionContext;
   readonly #downstream: Duplex;
   readonly #upstream: Duplex;
-  readonly traffic: Traffic;
   readonly #life: SessionLifecycle;
   readonly #ends: EndObserver | undefined;
   readonly #guard: RelayGuard | undefined;
@@ -46,48 +44,31 @@ export class Relay implements StreamingSession {
   constructor(
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
-    context: SessionContext,
+    life: SessionLifecycle,
     guards: RelayGuards = {},
   ) {
-    this.#context = context;
     this.#ends = guards.ends;
     this.#guard = guards.status;
     this.#portGuard = guards.ports;
     this.#firstMessage = guards.firstMessage;
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
-    this.#life = new SessionLifecycle(this, context);
-    this.traffic = this.#life.traffic;
-    feed(
-      this.#upstream,
-      this.#downstream,
-      (chunk) => this.#toDownstream(chunk),
-      context.bandwidth?.direction(),
-    );
-    feed(
-      this.#downstream,
-      this.#upstream,
-      (chunk) => this.#toUpstream(chunk),
-      context.bandwidth?.direction(),
-    );
+    this.#life = life;
+    feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), life.bandwidth?.direction());
+    feed(this.#downstream, this.#upstream, (chunk) => this.#toUpstream(chunk), life.bandwidth?.direction());
     this.#upstream.on("end", () => this.#upstreamEnded());
     this.#downstream.on("end", () => this.#downstreamEnded());
     this.#upstream.on("error", (error: Error) => this.#upstreamBroke(error.message));
     this.#downstream.on("error", (error: Error) => this.#clientBroke(error.message));
     this.#upstream.on("close", () => this.#upstreamBroke("the node's connection closed"));
     this.#downstream.on("close", () => this.#clientBroke("the client's connection closed"));
-    this.#life.begin();
     if (upstream.head.byteLength > 0) this.#toDownstream(upstream.head);
     if (downstream.head.byteLength > 0) this.#toUpstream(downstream.head);
   }
 
   tick(nowMs: number): void {
-    if (this.#life.isOver) return;
-    if (this.#isAbandoned(nowMs)) {
+    if (this.#isAbandoned(nowMs))
       this.#clientBroke("the client ended its connection, and the node says nothing more");
-      return;
-    }
-    this.#life.checkLimits(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -95,7 +76,7 @@ export class Relay implements StreamingSession {
   }
 
   #toDownstream(chunk: Uint8Array): void {
-    this.traffic.downstreamBytes += chunk.byteLength;
+    this.#life.downstreamBytes += chunk.byteLength;
     if (this.#firstMessage?.see(chunk) === true) this.#firstMessage = undefined;
     this.#ends?.fromUpstream(chunk);
     if (this.#guard === undefined) {
@@ -121,7 +102,7 @@ export class Relay implements StreamingSession {
       this.#cut(end);
       return;
     }
-    this.traffic.upstreamBytes += chunk.byteLength;
+    this.#life.upstreamBytes += chunk.byteLength;
     this.#ends?.fromDownstream(chunk);
     if (this.#upstream.writable) this.#upstream.write(chunk);
   }
@@ -152,7 +133,7 @@ export class Relay implements StreamingSession {
   /** The client has no more input; the node may still have output. */
   #downstreamEnded(): void {
     if (this.#life.isOver) return;
-    this.#downstreamEndedMs = this.#context.clock.now();
+    this.#downstreamEndedMs = this.#life.clock.now();
     this.#ends?.clientLeft("the client ended its connection");
     if (this.#upstream.writable) this.#upstream.end();
   }
@@ -160,8 +141,8 @@ export class Relay implements StreamingSession {
   /** A killed client's kernel sends FIN, too: nobody waits for a node that then is silent, or sessions of the dead add up. */
   #isAbandoned(nowMs: number): boolean {
     if (this.#downstreamEndedMs === undefined) return false;
-    const silentMs = Math.min(nowMs - this.#downstreamEndedMs, this.traffic.idleForMs(nowMs));
-    return silentMs >= this.#context.lingerTimes.lingerIdleMs;
+    const silentMs = Math.min(nowMs - this.#downstreamEndedMs, this.#life.idleForMs(nowMs));
+    return silentMs >= this.#life.timeouts.lingerIdleMs;
   }
 
   /** A client that has its result goes as it likes. */
@@ -170,7 +151,7 @@ export class Relay implements StreamingSession {
     const hasAll = this.#ends?.hasResult === true && queuedBytesOf(this.#downstream) === 0;
     const end = hasAll ? this.#ends?.nodeEnd(how) : undefined;
     this.#over(end ?? endOf("client-gone", how), hasAll);
-    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
     this.#downstream.destroy();
   }
 
@@ -192,8 +173,8 @@ export class Relay implements StreamingSession {
   }
 
   #lingerBoth(): void {
-    finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
-    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+    finishAndLinger(this.#downstream, this.#life.timeouts, this.#life.clock);
+    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
   }
 
   /** `hasAll`: the client took everything before it left. */

@@ -11,13 +11,13 @@ import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protoco
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
-import { SessionLifecycle } from "../lifecycle.ts";
+import type { SessionLifecycle } from "../lifecycle.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { CommandResult, type Conclusion, failedBy } from "./command-result.ts";
-import type { SessionContext, StreamingSession, Traffic } from "./session.ts";
+import type { StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
-import { terminalWarning } from "./session-limits.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
+import { terminalWarning } from "./terminal-warning.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 const CLOSE_NORMAL = 1000;
@@ -40,11 +40,9 @@ export interface TranslatorOptions {
  * upstream that ends without one becomes a Failure that says so, never silence, which clients take for exit code 0.
  */
 export class Translator implements StreamingSession {
-  readonly #context: SessionContext;
   readonly #options: TranslatorOptions;
   readonly #webSocket: WebSocketConnection;
   readonly #spdy: SpdyConnection;
-  readonly traffic: Traffic;
   readonly #life: SessionLifecycle;
   readonly #result: CommandResult;
   readonly #overdueEnd = new CloseTimeout();
@@ -57,13 +55,11 @@ export class Translator implements StreamingSession {
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     options: TranslatorOptions,
-    context: SessionContext,
+    life: SessionLifecycle,
   ) {
-    const { clock, lingerTimes, timeouts } = context;
-    this.#context = context;
+    const { clock, timeouts } = life;
     this.#options = options;
-    this.#life = new SessionLifecycle(this, context);
-    this.traffic = this.#life.traffic;
+    this.#life = life;
     this.#result = new CommandResult(options.upstreamVersion);
     const demux = new ChannelDemux(specOf("v5.channel.k8s.io"), {
       onChannelData: (channel, part) => this.#fromClient(channel, part),
@@ -78,7 +74,7 @@ export class Translator implements StreamingSession {
       {
         role: "server",
         limits: options.webSocketLimits,
-        lingerTimes,
+        lingerTimes: timeouts,
         clock,
         pingIntervalMs: timeouts.webSocketPingMs,
         pongIntervalMs: timeouts.unsolicitedPongMs,
@@ -90,7 +86,7 @@ export class Translator implements StreamingSession {
       {
         role: "client",
         limits: options.spdyLimits,
-        lingerTimes,
+        lingerTimes: timeouts,
         clock,
         pingIntervalMs: timeouts.spdyPingMs,
         maxQueuedBytes: options.maxQueuedBytes,
@@ -100,16 +96,13 @@ export class Translator implements StreamingSession {
   }
 
   tick(nowMs: number): void {
-    if (this.#life.isOver) return;
     this.#webSocket.tick(nowMs);
     this.#spdy.tick(nowMs);
-    const { timeouts } = this.#context;
+    const { timeouts } = this.#life;
     if (this.#unrepliedStreams > 0 && nowMs - this.#life.startedMs >= timeouts.streamCreationMs) {
       this.#fail(faultOf("node", "stream-creation-timeout", "the node did not accept the streams in time"));
-    } else if (this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#spdy.socket.isPaused())) {
+    } else if (this.#overdueEnd.isDue(nowMs, this.#life.downstreamBytes, this.#spdy.socket.isPaused())) {
       this.#finish();
-    } else {
-      this.#life.checkLimits(nowMs, this.#warn);
     }
   }
 
@@ -123,16 +116,15 @@ export class Translator implements StreamingSession {
       upstream.socket,
       downstream.socket,
       (chunk) => this.#spdy.receive(chunk),
-      this.#context.bandwidth?.direction(),
+      this.#life.bandwidth?.direction(),
     );
     feed(
       downstream.socket,
       upstream.socket,
       (chunk) => this.#webSocket.receive(chunk),
-      this.#context.bandwidth?.direction(),
+      this.#life.bandwidth?.direction(),
     );
 
-    this.#life.begin();
     // The first message names the first output channel and carries nothing (wsstream does it, and clients wait for it).
     downstream.socket.cork();
     const first = requested.stdout ? CHANNEL.STDOUT : requested.stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
@@ -164,7 +156,7 @@ export class Translator implements StreamingSession {
         onReply,
         onData: (part, fin) => {
           this.#result.receive(part);
-          if (this.#result.isComplete) this.#overdueEnd.statusCame(this.#context.clock.now());
+          if (this.#result.isComplete) this.#overdueEnd.statusCame(this.#life.clock.now());
           if (fin) this.#errorStreamEnded(true);
         },
         // RST after the status is how Kubernetes' servers end the error stream.
@@ -181,7 +173,7 @@ export class Translator implements StreamingSession {
       onData: (part, fin) => {
         // Never an empty message: client-go fails on one (reference client: "read stream id: EOF").
         if (part.byteLength > 0) {
-          this.traffic.downstreamBytes += part.byteLength;
+          this.#life.downstreamBytes += part.byteLength;
           this.#webSocket.sendMessage(channel, part);
         }
         if (fin) this.#outputEnded();
@@ -194,7 +186,7 @@ export class Translator implements StreamingSession {
   #fromClient(channel: number, part: Uint8Array): void {
     if (part.byteLength === 0) return;
     if (channel === CHANNEL.STDIN) {
-      this.traffic.upstreamBytes += part.byteLength;
+      this.#life.upstreamBytes += part.byteLength;
       this.#stdin?.write(part);
     } else if (channel === CHANNEL.RESIZE) {
       // Without a TTY there is no resize stream; the reference hangs on the second size then.
@@ -233,12 +225,12 @@ export class Translator implements StreamingSession {
     this.#spdy.leave();
   }
 
-  /** On a line of its own, to whoever sits at a terminal; output that is no terminal's stays as the command wrote it. */
-  readonly #warn = (message: string): void => {
+  /** Only at a terminal: other output stays as the command wrote it. */
+  warn(message: string): void {
     const { tty, stdout } = this.#options.requested;
     if (!tty || !stdout) return;
     this.#webSocket.sendMessage(CHANNEL.STDOUT, terminalWarning(message));
-  };
+  }
 
   /** All output is passed on: now the status, then Close. */
   #finish(): void {

@@ -2,10 +2,10 @@ import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import { finishAndLinger } from "../../net/linger.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
-import { SessionLifecycle } from "../lifecycle.ts";
+import type { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "../observers/end-observer.ts";
 import type { PortGuard } from "../observers/port-guard.ts";
-import type { SessionContext, StreamingSession, Traffic } from "./session.ts";
+import type { StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
@@ -24,10 +24,8 @@ const CLOSE_INTERNAL_ERROR = 1011;
  * leg alive (client-go sends one every 10 s).
  */
 export class Tunnel implements StreamingSession {
-  readonly #context: SessionContext;
   readonly #upstream: UpgradedConnection["socket"];
   readonly #webSocket: WebSocketConnection;
-  readonly traffic: Traffic;
   readonly #life: SessionLifecycle;
   readonly #portGuard: PortGuard | undefined;
   readonly #ends = new ForwardEndObserver();
@@ -36,15 +34,13 @@ export class Tunnel implements StreamingSession {
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     limits: WebSocketLimits,
-    context: SessionContext,
+    life: SessionLifecycle,
     portGuard?: PortGuard,
   ) {
-    const { clock, lingerTimes, timeouts } = context;
-    this.#context = context;
+    const { clock, timeouts } = life;
     this.#portGuard = portGuard;
     this.#upstream = upstream.socket;
-    this.#life = new SessionLifecycle(this, context);
-    this.traffic = this.#life.traffic;
+    this.#life = life;
     this.#webSocket = new WebSocketConnection(
       downstream.socket,
       {
@@ -54,7 +50,7 @@ export class Tunnel implements StreamingSession {
       {
         role: "server",
         limits,
-        lingerTimes,
+        lingerTimes: timeouts,
         clock,
         pingIntervalMs: timeouts.webSocketPingMs,
         pongIntervalMs: timeouts.unsolicitedPongMs,
@@ -64,26 +60,23 @@ export class Tunnel implements StreamingSession {
       upstream.socket,
       downstream.socket,
       (chunk) => this.#fromUpstream(chunk),
-      context.bandwidth?.direction(),
+      life.bandwidth?.direction(),
     );
     feed(
       downstream.socket,
       upstream.socket,
       (chunk) => this.#webSocket.receive(chunk),
-      context.bandwidth?.direction(),
+      life.bandwidth?.direction(),
     );
     upstream.socket.on("end", () => this.#upstreamEnded(CLOSE_NORMAL, this.#ends.nodeEnd(ENDED)));
     upstream.socket.on("error", (error: Error) => this.#upstreamBroke(error.message));
     upstream.socket.on("close", () => this.#upstreamBroke("the node's connection closed"));
-    this.#life.begin();
     if (upstream.head.byteLength > 0) this.#fromUpstream(upstream.head);
     if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
   }
 
   tick(nowMs: number): void {
-    if (this.#life.isOver) return;
     this.#webSocket.tick(nowMs);
-    this.#life.checkLimits(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -92,7 +85,7 @@ export class Tunnel implements StreamingSession {
   }
 
   #fromUpstream(chunk: Uint8Array): void {
-    this.traffic.downstreamBytes += chunk.byteLength;
+    this.#life.downstreamBytes += chunk.byteLength;
     this.#ends.fromUpstream(chunk);
     this.#webSocket.sendMessage(undefined, chunk);
   }
@@ -109,7 +102,7 @@ export class Tunnel implements StreamingSession {
       this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
       return;
     }
-    this.traffic.upstreamBytes += part.byteLength;
+    this.#life.upstreamBytes += part.byteLength;
     this.#ends.fromDownstream(part);
     if (this.#upstream.writable) this.#upstream.write(part);
   }
@@ -123,12 +116,12 @@ export class Tunnel implements StreamingSession {
     if (this.#life.isOver) return;
     this.#over(end);
     this.#webSocket.close(closeCode, closeCode === CLOSE_NORMAL ? "" : end.message.slice(0, 100));
-    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
   }
 
   #clientEnded(end: WebSocketEnd): void {
     this.#over(clientEnd(end));
-    finishAndLinger(this.#upstream, this.#context.lingerTimes, this.#context.clock);
+    finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
   }
 
   #over(end: SessionEnd): void {

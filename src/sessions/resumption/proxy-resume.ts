@@ -12,7 +12,7 @@ import { isSwitchedTo, requestUpgrade, type SwitchedUpgrade } from "../../http/u
 import { webSocketRequestLines } from "../../http/websocket-request.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
-import { Relay } from "../carriers/relay.ts";
+import { carryForwarded } from "../carry-forwarded.ts";
 import type { GatewayContext } from "../context.ts";
 import type { IncomingStreaming } from "../incoming-request.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
@@ -73,15 +73,9 @@ export async function proxyResume(
   }
   const downstream = withReusedReads(client.release());
   answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);
-  let relay: Relay | undefined;
-  relay = new Relay(downstream, response, {
-    clock,
-    lingerTimes: timeouts,
-    // The session's limits are its holder's.
-    timeouts: { ...timeouts, idleMs: Number.POSITIVE_INFINITY },
-    onOver: () => sessions.deleteUnlisted(relay),
-  });
-  sessions.addUnlisted(relay);
+  // The session's limits are its owner's.
+  const unlimited = { ...timeouts, idleMs: Number.POSITIVE_INFINITY };
+  carryForwarded(downstream, response, { clock, sessions, timeouts: unlimited });
   trail?.complete({ code: switchedStatusOf(downstream.socket) });
 }
 

@@ -2,13 +2,16 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
+import { defaultTimeouts } from "../../../src/config/timeouts.ts";
 import { forwardUpgrade } from "../../../src/http/forward-upgrade.ts";
 import { headerListOf } from "../../../src/http/header-list.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";
 import type { UpgradedConnection } from "../../../src/net/upgraded-connection.ts";
 import type { UpstreamError } from "../../../src/net/upstream-error.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
+import { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import { PendingClient } from "../../../src/sessions/pending-client.ts";
+import { Sessions } from "../../../src/sessions/sessions.ts";
 import {
   afterHead,
   answering,
@@ -38,19 +41,10 @@ interface UpgradePair {
 
 /** As the gateway carries what it passes through. */
 function relay(downstream: UpgradedConnection, upstream: UpgradedConnection): void {
-  const session = new Relay(downstream, upstream, {
-    clock,
-    lingerTimes: { lingerIdleMs: 1_000, lingerMaxMs: 5_000 },
-    timeouts: {
-      idleMs: 60_000,
-      streamCreationMs: 1,
-      webSocketPingMs: 1,
-      unsolicitedPongMs: 1,
-      spdyPingMs: 1,
-    },
-    onOver: () => {},
-  });
-  expect(session.traffic.upstreamBytes).toBe(downstream.head.byteLength);
+  const timeouts = { ...defaultTimeouts, lingerIdleMs: 1_000, lingerMaxMs: 5_000 };
+  const life = new SessionLifecycle({ clock, sessions: new Sessions(1) }, timeouts, {});
+  life.carry([downstream.socket, upstream.socket], () => new Relay(downstream, upstream, life));
+  expect(life.upstreamBytes).toBe(downstream.head.byteLength);
   downstream.socket.resume();
   upstream.socket.resume();
 }

@@ -1,59 +1,40 @@
-import { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits } from "../../../protocols/websocket/index.ts";
-import { defaultTimeouts } from "../../../src/config/timeouts.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
 import { SpdyCommandClient } from "../../../src/sessions/carriers/bridge/spdy-command-client.ts";
-import type { SessionContext, SessionReport } from "../../../src/sessions/carriers/session.ts";
+import { CarriedSession } from "../../support/carried-session.ts";
 import { eventually } from "../../support/eventually.ts";
-import { ManualClock } from "../../support/manual-clock.ts";
-
-function recordingDuplex(): Duplex & { readonly written: Buffer[] } {
-  const written: Buffer[] = [];
-  const duplex = new Duplex({
-    read() {},
-    write(chunk: Buffer, _encoding, done) {
-      written.push(Buffer.from(chunk));
-      done();
-    },
-  });
-  return Object.assign(duplex, { written });
-}
 
 describe("a command bridge", () => {
   it("an upstream that breaks before the client has opened its streams is told on them", async () => {
-    const [downstream, upstream] = [recordingDuplex(), recordingDuplex()];
-    const reports: SessionReport[] = [];
-    const context: SessionContext = {
-      clock: new ManualClock(),
-      lingerTimes: defaultTimeouts,
-      timeouts: defaultTimeouts,
-      onOver: () => {},
-      onReport: (report) => void reports.push(report),
-    };
+    const carried = new CarriedSession();
+    const { client: downstream, node: upstream, reports } = carried;
     const requested = { stdin: true, stdout: true, stderr: false, tty: false };
+    const options = {
+      version: "v4.channel.k8s.io",
+      requested,
+      spdyLimits: defaultSpdyLimits,
+      maxQueuedBytes: 1_024,
+    } as const;
     const head = new Uint8Array(0);
-    new CommandBridge(
-      { socket: downstream, head },
-      { socket: upstream, head },
-      {
-        webSocketLimits: defaultWebSocketLimits,
-        hasTerminal: false,
-        clientOf: (handler) =>
-          new SpdyCommandClient(
-            downstream,
-            handler,
-            { version: "v4.channel.k8s.io", requested, spdyLimits: defaultSpdyLimits, maxQueuedBytes: 1_024 },
-            context,
-          ),
-      },
-      context,
+    carried.carry(
+      (life) =>
+        new CommandBridge(
+          { socket: downstream, head },
+          { socket: upstream, head },
+          {
+            webSocketLimits: defaultWebSocketLimits,
+            hasTerminal: false,
+            clientOf: (handler) => new SpdyCommandClient(downstream, handler, options, life),
+          },
+          life,
+        ),
     );
     upstream.destroy(new Error("gone"));
     await new Promise((resolve) => upstream.once("close", resolve));
     expect(reports).toEqual([]);
-    expect(downstream.written).toEqual([]);
+    expect(downstream.sent).toEqual([]);
 
     let status = "";
     const client = new SpdySession("client", {
@@ -69,7 +50,7 @@ describe("a command bridge", () => {
       });
     }
     await eventually("the client is told", () => {
-      for (const bytes of downstream.written.splice(0)) client.receive(bytes);
+      for (const bytes of downstream.sent.splice(0)) client.receive(bytes);
       return status !== "";
     });
     expect(JSON.parse(status).message).toBe("Internal error occurred: the node's connection was lost: gone");

@@ -1,9 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { onFault } from "../../../src/observability/faults.ts";
 import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
 import { type CauseOfOurs, endOf } from "../../../src/sessions/carriers/session-end.ts";
-import { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
-import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
+import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
+import { Sessions } from "../../../src/sessions/sessions.ts";
+import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 
 const DONE = endOf("completed", "exit code 0");
 
@@ -13,19 +15,17 @@ class IdleSession implements StreamingSession {
   readonly warnings: string[] = [];
   readonly socket: MemorySocket;
 
-  constructor({ context }: CarriedSession) {
-    this.socket = new MemorySocket();
+  constructor(carried: CarriedSession) {
+    this.life = carried.life;
+    this.socket = carried.client;
     this.socket.on("error", () => {});
-    this.life = new SessionLifecycle(this, context);
-    this.life.begin();
+    carried.carry(() => this);
   }
 
-  get traffic(): SessionLifecycle["traffic"] {
-    return this.life.traffic;
-  }
+  tick(): void {}
 
-  tick(nowMs: number): void {
-    this.life.checkLimits(nowMs, (message) => void this.warnings.push(message));
+  warn(message: string): void {
+    this.warnings.push(message);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -50,7 +50,7 @@ describe("the life of a session", () => {
     const carried = new CarriedSession({ idleMs: 10_000, maxDurationMs: 30_000 });
     const session = new IdleSession(carried);
     for (let seconds = 9; seconds <= 27; seconds += 9) {
-      session.life.traffic.downstreamBytes += 1;
+      session.life.downstreamBytes += 1;
       carried.clock.advance(9_000);
     }
     expect(session.life.isOver).toBe(false);
@@ -102,5 +102,86 @@ describe("the life of a session", () => {
     const session = new IdleSession(carried);
     session.life.end(DONE, undefined);
     expect(carried.reports.map(({ cause }) => cause)).toEqual(["completed"]);
+  });
+});
+
+describe("what a session throws", () => {
+  const failing = (session: IdleSession): IdleSession =>
+    Object.assign(session, {
+      end: () => {
+        throw new Error("its state is broken");
+      },
+    });
+  let faults: string[];
+  let stop: () => void;
+  beforeEach(() => {
+    faults = [];
+    stop = onFault((where, error) => void faults.push(`${where}: ${(error as Error).message}`));
+  });
+  afterEach(() => stop());
+
+  it("in a callback of a socket ends it by its own end", () => {
+    const carried = new CarriedSession();
+    const session = new IdleSession(carried);
+    session.socket.on("data", () => {
+      throw new Error("thrown");
+    });
+    session.socket.emit("data", Buffer.from("x"));
+    expect(faults).toEqual(["session: thrown"]);
+    expect(carried.causes).toEqual(["internal-error"]);
+    expect(session.socket.destroyed).toBe(false);
+  });
+
+  it("in a tick, with an end that throws as well, breaks both connections and is reported once", async () => {
+    const carried = new CarriedSession();
+    const session = failing(new IdleSession(carried));
+    session.tick = () => {
+      throw new Error("thrown");
+    };
+    carried.clock.advance(1);
+    carried.clock.advance(1);
+    await turn();
+    expect(faults).toEqual(["session: thrown", "session: its state is broken"]);
+    expect(carried.causes).toEqual(["internal-error"]);
+    expect([
+      carried.overs,
+      carried.clock.listenerCount,
+      carried.client.destroyed,
+      carried.node.destroyed,
+    ]).toEqual([1, 0, true, true]);
+  });
+
+  it("while its client takes the result leaves it one outcome", async () => {
+    const carried = new CarriedSession();
+    const session = failing(new IdleSession(carried));
+    session.life.end(DONE, session.socket);
+    session.socket.on("data", () => {
+      throw new Error("thrown");
+    });
+    session.socket.emit("data", Buffer.from("x"));
+    await turn();
+    expect(carried.causes).toEqual(["internal-error"]);
+  });
+
+  it("in its beginning breaks both connections, and it is listed no more", async () => {
+    const carried = new CarriedSession();
+    carried.client.on("error", () => {});
+    carried.life.carry([carried.client, carried.node], () => {
+      throw new Error("thrown");
+    });
+    await turn();
+    expect(carried.causes).toEqual(["internal-error"]);
+    expect([carried.client.destroyed, carried.node.destroyed]).toEqual([true, true]);
+  });
+
+  it("at a shutdown keeps no other session from ending", () => {
+    const [broken, well] = [new CarriedSession(), new CarriedSession()];
+    failing(new IdleSession(broken));
+    new IdleSession(well);
+    const sessions = new Sessions(2);
+    sessions.add(broken.life);
+    sessions.add(well.life);
+    sessions.endAll("bye");
+    expect([broken.causes, well.causes]).toEqual([["internal-error"], ["shutdown"]]);
   });
 });

@@ -4,33 +4,30 @@ import { Relay, type RelayGuards } from "../../../src/sessions/carriers/relay.ts
 import type { SessionTimeouts } from "../../../src/sessions/carriers/session.ts";
 import { endOf } from "../../../src/sessions/carriers/session-end.ts";
 import type { RelayGuard } from "../../../src/sessions/observers/status-guard.ts";
-import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
+import { CarriedSession } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);
 
 function relayed(guards?: RelayGuards, timeouts?: Partial<SessionTimeouts>) {
   const carried = new CarriedSession(timeouts);
-  const [client, node] = [new MemorySocket(), new MemorySocket()];
-  const relay = new Relay(
-    { socket: client, head: NOTHING },
-    { socket: node, head: NOTHING },
-    carried.context,
-    guards,
+  const { client, node } = carried;
+  carried.carry(
+    (life) => new Relay({ socket: client, head: NOTHING }, { socket: node, head: NOTHING }, life, guards),
   );
-  return { carried, client, node, relay, causes: () => carried.reports.map(({ cause }) => cause) };
+  return { carried, client, node, causes: () => carried.causes };
 }
 
 describe("a relay", () => {
   it("passes the bytes that came with both upgrades first, and then every other", async () => {
     const carried = new CarriedSession();
-    const [client, node] = [new MemorySocket(), new MemorySocket()];
+    const { client, node, life } = carried;
     const [early, first] = [Buffer.from("early "), Buffer.from("first ")];
-    const relay = new Relay({ socket: client, head: early }, { socket: node, head: first }, carried.context);
+    carried.carry(() => new Relay({ socket: client, head: early }, { socket: node, head: first }, life));
     client.push("input");
     node.push("output");
     await turn();
     expect([node.sentBytes.toString(), client.sentBytes.toString()]).toEqual(["early input", "first output"]);
-    expect(relay.traffic).toMatchObject({ upstreamBytes: 11, downstreamBytes: 12 });
+    expect(life).toMatchObject({ upstreamBytes: 11, downstreamBytes: 12 });
   });
 
   it("ends the node's side behind the client's input, and goes on with its output", async () => {
@@ -48,7 +45,7 @@ describe("a relay", () => {
     const { carried, client, node, causes } = relayed();
     client.push(null);
     await turn();
-    carried.clock.advance(carried.context.lingerTimes.lingerIdleMs - 1);
+    carried.clock.advance(carried.life.timeouts.lingerIdleMs - 1);
     expect(causes()).toEqual([]);
     carried.clock.advance(1);
     expect(causes()).toEqual(["client-gone"]);

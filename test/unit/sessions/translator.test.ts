@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession, type SpdyStream } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
-import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
+import { CarriedSession } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);
 const SUCCESS = '{"metadata":{},"status":"Success"}';
@@ -20,8 +20,6 @@ function message(channel: number, text: string): Buffer {
 
 /** A translated exec over memory, with a node that speaks SPDY. */
 class TranslatedExec extends CarriedSession {
-  readonly client = new MemorySocket();
-  readonly node = new MemorySocket();
   readonly streams = new Map<string, SpdyStream>();
   readonly session: Translator;
   input = "";
@@ -42,17 +40,20 @@ class TranslatedExec extends CarriedSession {
         };
       },
     });
-    this.session = new Translator(
-      { socket: this.client, head: NOTHING },
-      { socket: this.node, head: NOTHING },
-      {
-        requested: { stdin: true, stdout: true, stderr: false, tty: false },
-        upstreamVersion: "v4.channel.k8s.io",
-        webSocketLimits: defaultWebSocketLimits,
-        spdyLimits: defaultSpdyLimits,
-        maxQueuedBytes: 1_024,
-      },
-      this.context,
+    this.session = this.carry(
+      (life) =>
+        new Translator(
+          { socket: this.client, head: NOTHING },
+          { socket: this.node, head: NOTHING },
+          {
+            requested: { stdin: true, stdout: true, stderr: false, tty: false },
+            upstreamVersion: "v4.channel.k8s.io",
+            webSocketLimits: defaultWebSocketLimits,
+            spdyLimits: defaultSpdyLimits,
+            maxQueuedBytes: 1_024,
+          },
+          life,
+        ),
     );
   }
 
@@ -99,7 +100,7 @@ describe("a translator", () => {
       channels: { [STDOUT]: "bin etc\n", [ERROR]: SUCCESS },
       closed: [1000],
     });
-    expect(exec.session.traffic).toMatchObject({ upstreamBytes: 3, downstreamBytes: 8 });
+    expect(exec.life).toMatchObject({ upstreamBytes: 3, downstreamBytes: 8 });
   });
 
   it("says that the node ended without a status, never success", async () => {

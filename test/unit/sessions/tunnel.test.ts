@@ -6,7 +6,7 @@ import type { StreamingSession } from "../../../src/sessions/carriers/session.ts
 import { endOf } from "../../../src/sessions/carriers/session-end.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
 import type { PortGuard } from "../../../src/sessions/observers/port-guard.ts";
-import { CarriedSession, MemorySocket } from "../../support/carried-session.ts";
+import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);
 const REFUSED = endOf("refused", "port 22 is denied");
@@ -38,31 +38,31 @@ function readFrames(socket: MemorySocket, role: "client" | "server"): { data: st
   return read;
 }
 
-interface Carried extends Pick<CarriedSession, "clock" | "reports"> {
-  readonly client: MemorySocket;
-  readonly node: MemorySocket;
-  readonly session: StreamingSession;
-}
+type Carried = CarriedSession & { readonly session: StreamingSession };
 
 function carrying(Carrier: typeof Tunnel | typeof TunnelBridge, ports?: PortGuard): Carried {
-  const { context, clock, reports } = new CarriedSession({ idleMs: 5_000 });
-  const [client, node] = [new MemorySocket(), new MemorySocket()];
+  const carried = new CarriedSession({ idleMs: 5_000 });
+  const { client, node } = carried;
   for (const socket of [client, node]) socket.on("error", () => {});
-  const [downstream, upstream] = [client, node].map((socket) => ({ socket, head: NOTHING }));
-  if (downstream === undefined || upstream === undefined) throw new Error("two sockets");
-  const session = new Carrier(downstream, upstream, defaultWebSocketLimits, context, ports);
-  return { clock, reports, client, node, session };
+  const [downstream, upstream] = [
+    { socket: client, head: NOTHING },
+    { socket: node, head: NOTHING },
+  ];
+  const session = carried.carry(
+    (life): StreamingSession => new Carrier(downstream, upstream, defaultWebSocketLimits, life, ports),
+  );
+  return Object.assign(carried, { session });
 }
 
 describe("a tunnel", () => {
   it("takes the client's messages apart and puts the node's bytes into messages", async () => {
-    const { client, node, session } = carrying(Tunnel);
+    const { client, node, life } = carrying(Tunnel);
     client.push(Buffer.concat([frame(2, "one ", true), frame(2, "two", true)]));
     node.push("three");
     await turn();
     expect(node.sentBytes.toString()).toBe("one two");
     expect(readFrames(client, "client").data).toBe("three");
-    expect(session.traffic).toMatchObject({ upstreamBytes: 7, downstreamBytes: 5 });
+    expect(life).toMatchObject({ upstreamBytes: 7, downstreamBytes: 5 });
   });
 
   it.each([
@@ -91,13 +91,13 @@ describe("a tunnel", () => {
 
 describe("a bridge into a tunnel", () => {
   it("puts the client's bytes into masked messages and takes the node's apart", async () => {
-    const { client, node, session } = carrying(TunnelBridge);
+    const { client, node, life } = carrying(TunnelBridge);
     client.push("one");
     node.push(Buffer.concat([frame(2, "two ", false), frame(2, "", false), frame(2, "three", false)]));
     await turn();
     expect(readFrames(node, "server").data).toBe("one");
     expect(client.sentBytes.toString()).toBe("two three");
-    expect(session.traffic).toMatchObject({ upstreamBytes: 3, downstreamBytes: 9 });
+    expect(life).toMatchObject({ upstreamBytes: 3, downstreamBytes: 9 });
   });
 
   it("ends the client's side behind Close 1000, which completes it", async () => {

@@ -7,8 +7,8 @@ import {
   statusPayload,
 } from "../../../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import type { SessionLifecycle } from "../../lifecycle.ts";
 import { sendChannelMessage } from "../channel-message.ts";
-import type { SessionContext } from "../session.ts";
 import { clientEnd, WebSocketConnection } from "../websocket-connection.ts";
 import type {
   CommandClient,
@@ -37,7 +37,7 @@ export class ChannelCommandClient implements CommandClient {
     socket: Duplex,
     handler: CommandClientHandler,
     options: CommandClientOptions & { readonly webSocketLimits: WebSocketLimits },
-    { clock, lingerTimes, timeouts }: SessionContext,
+    { clock, timeouts }: SessionLifecycle,
   ) {
     this.socket = socket;
     this.#handler = handler;
@@ -56,7 +56,7 @@ export class ChannelCommandClient implements CommandClient {
       {
         role: "server",
         limits: options.webSocketLimits,
-        lingerTimes,
+        lingerTimes: timeouts,
         clock,
         pingIntervalMs: timeouts.webSocketPingMs,
         pongIntervalMs: timeouts.unsolicitedPongMs,

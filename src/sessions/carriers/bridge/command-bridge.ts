@@ -1,12 +1,12 @@
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
-import { SessionLifecycle } from "../../lifecycle.ts";
+import type { SessionLifecycle } from "../../lifecycle.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { type Conclusion, failedBy } from "../command-result.ts";
-import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
+import type { StreamingSession } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
-import { terminalWarning } from "../session-limits.ts";
+import { terminalWarning } from "../terminal-warning.ts";
 import type { CommandClient, CommandClientHandler } from "./command-client.ts";
 import { V5Upstream } from "./v5-upstream.ts";
 
@@ -26,10 +26,8 @@ export interface CommandBridgeOptions {
  * never silence, which clients take for exit code 0.
  */
 export class CommandBridge implements StreamingSession {
-  readonly #context: SessionContext;
   readonly #client: CommandClient;
   readonly #upstream: V5Upstream;
-  readonly traffic: Traffic;
   readonly #life: SessionLifecycle;
   readonly #overdueEnd = new CloseTimeout();
   readonly #hasTerminal: boolean;
@@ -40,17 +38,15 @@ export class CommandBridge implements StreamingSession {
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     options: CommandBridgeOptions,
-    context: SessionContext,
+    life: SessionLifecycle,
   ) {
-    this.#context = context;
     this.#upstreamConnection = upstream;
     this.#hasTerminal = options.hasTerminal;
-    this.#life = new SessionLifecycle(this, context);
-    this.traffic = this.#life.traffic;
+    this.#life = life;
     this.#client = options.clientOf({
       onReady: () => this.#clientIsReady(),
       onInput: (part) => {
-        this.traffic.upstreamBytes += part.byteLength;
+        this.#life.upstreamBytes += part.byteLength;
         this.#upstream.sendInput(part);
       },
       onInputEnd: () => this.#upstream.endInput(),
@@ -61,21 +57,20 @@ export class CommandBridge implements StreamingSession {
       upstream,
       {
         onOutput: (stream, part) => {
-          this.traffic.downstreamBytes += part.byteLength;
+          this.#life.downstreamBytes += part.byteLength;
           this.#client.sendOutput(stream, part);
         },
-        onStatus: () => this.#overdueEnd.statusCame(context.clock.now()),
+        onStatus: () => this.#overdueEnd.statusCame(life.clock.now()),
         onEnd: (conclusion) => this.#upstreamEnded(conclusion),
       },
       options.webSocketLimits,
-      context,
+      life,
     );
-    this.#life.begin();
     feed(
       downstream.socket,
       upstream.socket,
       (chunk) => this.#client.receive(chunk),
-      context.bandwidth?.direction(),
+      life.bandwidth?.direction(),
     );
     this.#client.start();
     upstream.socket.cork();
@@ -84,18 +79,15 @@ export class CommandBridge implements StreamingSession {
   }
 
   tick(nowMs: number): void {
-    if (this.#life.isOver) return;
     this.#client.tick(nowMs);
     this.#upstream.tick(nowMs);
-    const { streamCreationMs } = this.#context.timeouts;
+    const { streamCreationMs } = this.#life.timeouts;
     if (!this.#client.isReady && nowMs - this.#life.startedMs >= streamCreationMs) {
       this.#fail(faultOf("client", "stream-creation-timeout", "the client did not open its streams in time"));
     } else if (
-      this.#overdueEnd.isDue(nowMs, this.traffic.downstreamBytes, this.#upstreamConnection.socket.isPaused())
+      this.#overdueEnd.isDue(nowMs, this.#life.downstreamBytes, this.#upstreamConnection.socket.isPaused())
     ) {
       this.#conclude(this.#upstream.conclude());
-    } else {
-      this.#life.checkLimits(nowMs, this.#warn);
     }
   }
 
@@ -103,10 +95,10 @@ export class CommandBridge implements StreamingSession {
     this.#fail(endOf(cause, message));
   }
 
-  readonly #warn = (message: string): void => {
+  warn(message: string): void {
     if (this.#hasTerminal && this.#client.isReady)
       this.#client.sendOutput("stdout", terminalWarning(message));
-  };
+  }
 
   #clientIsReady(): void {
     if (this.#life.isOver) return;
@@ -116,7 +108,7 @@ export class CommandBridge implements StreamingSession {
     }
     const { socket, head } = this.#upstreamConnection;
     const downstream = this.#client.socket;
-    feed(socket, downstream, (chunk) => this.#upstream.receive(chunk), this.#context.bandwidth?.direction());
+    feed(socket, downstream, (chunk) => this.#upstream.receive(chunk), this.#life.bandwidth?.direction());
     if (head.byteLength === 0) return;
     downstream.cork();
     this.#upstream.receive(head);

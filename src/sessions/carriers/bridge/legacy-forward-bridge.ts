@@ -10,9 +10,9 @@ import { RST, type SpdyLimits, SpdySession } from "../../../../protocols/spdy/in
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
-import { SessionLifecycle } from "../../lifecycle.ts";
+import type { SessionLifecycle } from "../../lifecycle.ts";
 import { sendChannelMessage } from "../channel-message.ts";
-import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
+import type { StreamingSession } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
@@ -35,13 +35,11 @@ export interface LegacyForwardOptions {
  * when all connections have.
  */
 export class LegacyForwardBridge implements StreamingSession {
-  readonly #context: SessionContext;
   readonly #framing: ChannelFraming;
   readonly #client: WebSocketConnection;
   readonly #tunnel: WebSocketConnection;
   readonly #spdy: SpdySession;
   readonly #ports: readonly ForwardedPort[];
-  readonly traffic: Traffic;
   readonly #life: SessionLifecycle;
   #unsent: Uint8Array[] = [];
 
@@ -49,18 +47,16 @@ export class LegacyForwardBridge implements StreamingSession {
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     options: LegacyForwardOptions,
-    context: SessionContext,
+    life: SessionLifecycle,
   ) {
-    const { clock, lingerTimes, timeouts } = context;
-    this.#context = context;
+    const { clock, timeouts } = life;
     this.#framing = { isBase64: options.isBase64, hasClose: false };
-    this.#life = new SessionLifecycle(this, context);
-    this.traffic = this.#life.traffic;
+    this.#life = life;
     const demux = new ChannelDemux(this.#framing, {
       onChannelData: (channel, part) => this.#fromClient(channel, part),
       onChannelClose: () => {},
     });
-    const common = { limits: options.webSocketLimits, lingerTimes, clock };
+    const common = { limits: options.webSocketLimits, lingerTimes: timeouts, clock };
     const pingIntervalMs = timeouts.webSocketPingMs;
     this.#client = new WebSocketConnection(
       downstream.socket,
@@ -87,15 +83,14 @@ export class LegacyForwardBridge implements StreamingSession {
       upstream.socket,
       downstream.socket,
       (chunk) => this.#tunnel.receive(chunk),
-      context.bandwidth?.direction(),
+      life.bandwidth?.direction(),
     );
     feed(
       downstream.socket,
       upstream.socket,
       (chunk) => this.#client.receive(chunk),
-      context.bandwidth?.direction(),
+      life.bandwidth?.direction(),
     );
-    this.#life.begin();
     downstream.socket.cork();
     this.#ports = options.ports.map((port, index) => this.#open(port, index));
     this.#flush();
@@ -105,15 +100,12 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   tick(nowMs: number): void {
-    if (this.#life.isOver) return;
     this.#client.tick(nowMs);
     this.#tunnel.tick(nowMs);
-    const hasTimeToOpen = nowMs - this.#life.startedMs < this.#context.timeouts.streamCreationMs;
+    const hasTimeToOpen = nowMs - this.#life.startedMs < this.#life.timeouts.streamCreationMs;
     for (const port of this.#ports) port.tick(nowMs, hasTimeToOpen);
     this.#flush();
     this.#endIfAllOver();
-    if (this.#life.isOver) return;
-    this.#life.checkLimits(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -129,11 +121,11 @@ export class LegacyForwardBridge implements StreamingSession {
     send(errorChannel, encodePortPrefix(port));
     const forwarded = new ForwardedPort(port, {
       sendData: (part) => {
-        this.traffic.downstreamBytes += part.byteLength;
+        this.#life.downstreamBytes += part.byteLength;
         send(dataChannel, part);
       },
       sendError: (text) => send(errorChannel, text),
-      now: () => this.#context.clock.now(),
+      now: () => this.#life.clock.now(),
     });
     const headers = (streamType: "error" | "data") =>
       streamHeaders({ streamType, port, requestId: String(index) });
@@ -147,7 +139,7 @@ export class LegacyForwardBridge implements StreamingSession {
   #fromClient(channel: number, part: Uint8Array): void {
     const port = channel % 2 === 0 ? this.#ports[channel / 2] : undefined;
     if (port === undefined || part.byteLength === 0 || this.#life.isOver) return;
-    this.traffic.upstreamBytes += part.byteLength;
+    this.#life.upstreamBytes += part.byteLength;
     port.write(part);
     this.#flush();
   }

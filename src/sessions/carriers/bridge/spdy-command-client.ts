@@ -5,7 +5,7 @@ import {
   statusPayload,
 } from "../../../../protocols/remotecommand/index.ts";
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../../protocols/spdy/index.ts";
-import type { SessionContext } from "../session.ts";
+import type { SessionLifecycle } from "../../lifecycle.ts";
 import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "../spdy-connection.ts";
 import type {
@@ -32,7 +32,7 @@ export class SpdyCommandClient implements CommandClient {
     socket: Duplex,
     handler: CommandClientHandler,
     options: CommandClientOptions & { readonly spdyLimits: SpdyLimits; readonly maxQueuedBytes: number },
-    { clock, lingerTimes, timeouts }: SessionContext,
+    { clock, timeouts }: SessionLifecycle,
   ) {
     this.socket = socket;
     this.#handler = handler;
@@ -44,7 +44,7 @@ export class SpdyCommandClient implements CommandClient {
       {
         role: "server",
         limits: options.spdyLimits,
-        lingerTimes,
+        lingerTimes: timeouts,
         clock,
         pingIntervalMs: timeouts.spdyPingMs,
         maxQueuedBytes: options.maxQueuedBytes,

@@ -6,9 +6,9 @@ import { abortSocket } from "../../../net/abort-socket.ts";
 import { feed } from "../../../net/feed.ts";
 import { finishAndLinger } from "../../../net/linger.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
-import { SessionLifecycle } from "../../lifecycle.ts";
+import type { SessionLifecycle } from "../../lifecycle.ts";
 import type { PortGuard } from "../../observers/port-guard.ts";
-import type { SessionContext, StreamingSession, Traffic } from "../session.ts";
+import type { StreamingSession } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 
@@ -23,10 +23,8 @@ const LEFT = "the client ended the session";
  * everything, and a tunnel has no word for half of it. A side that breaks breaks the other as well.
  */
 export class TunnelBridge implements StreamingSession {
-  readonly #context: SessionContext;
   readonly #downstream: Duplex;
   readonly #webSocket: WebSocketConnection;
-  readonly traffic: Traffic;
   readonly #life: SessionLifecycle;
   readonly #portGuard: PortGuard | undefined;
   readonly #clientFrames = new FrameWalker(() => {
@@ -38,16 +36,14 @@ export class TunnelBridge implements StreamingSession {
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     limits: WebSocketLimits,
-    context: SessionContext,
+    life: SessionLifecycle,
     portGuard?: PortGuard,
   ) {
-    const { clock, lingerTimes, timeouts } = context;
-    this.#context = context;
+    const { clock, timeouts } = life;
     this.#portGuard = portGuard;
     const socket = downstream.socket;
     this.#downstream = socket;
-    this.#life = new SessionLifecycle(this, context);
-    this.traffic = this.#life.traffic;
+    this.#life = life;
     this.#webSocket = new WebSocketConnection(
       upstream.socket,
       {
@@ -57,26 +53,23 @@ export class TunnelBridge implements StreamingSession {
       {
         role: "client",
         limits,
-        lingerTimes,
+        lingerTimes: timeouts,
         clock,
         pingIntervalMs: timeouts.webSocketPingMs,
         pongIntervalMs: Number.POSITIVE_INFINITY,
       },
     );
-    feed(upstream.socket, socket, (chunk) => this.#webSocket.receive(chunk), context.bandwidth?.direction());
-    feed(socket, upstream.socket, (chunk) => this.#fromClient(chunk), context.bandwidth?.direction());
+    feed(upstream.socket, socket, (chunk) => this.#webSocket.receive(chunk), life.bandwidth?.direction());
+    feed(socket, upstream.socket, (chunk) => this.#fromClient(chunk), life.bandwidth?.direction());
     socket.on("end", () => this.#clientGone("the client ended its connection"));
     socket.on("error", (error: Error) => this.#clientGone(error.message));
     socket.on("close", () => this.#clientGone("the client's connection closed"));
-    this.#life.begin();
     if (upstream.head.byteLength > 0) this.#webSocket.receive(upstream.head);
     if (downstream.head.byteLength > 0) this.#fromClient(downstream.head);
   }
 
   tick(nowMs: number): void {
-    if (this.#life.isOver) return;
     this.#webSocket.tick(nowMs);
-    this.#life.checkLimits(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -86,7 +79,7 @@ export class TunnelBridge implements StreamingSession {
   #fromUpstream(part: Uint8Array, isText: boolean): void {
     if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
     if (part.byteLength === 0 || this.#life.isOver) return;
-    this.traffic.downstreamBytes += part.byteLength;
+    this.#life.downstreamBytes += part.byteLength;
     if (this.#downstream.writable) this.#downstream.write(part);
   }
 
@@ -97,7 +90,7 @@ export class TunnelBridge implements StreamingSession {
       this.#breakOff(end);
       return;
     }
-    this.traffic.upstreamBytes += chunk.byteLength;
+    this.#life.upstreamBytes += chunk.byteLength;
     this.#clientFrames.push(chunk);
     this.#webSocket.sendMessage(undefined, chunk);
   }
@@ -108,7 +101,7 @@ export class TunnelBridge implements StreamingSession {
       this.#over(
         this.#clientLeaves ? endOf("client-gone", LEFT) : endOf("completed", "the node ended the connection"),
       );
-      finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
+      finishAndLinger(this.#downstream, this.#life.timeouts, this.#life.clock);
       return;
     }
     if (isProtocolError) {
@@ -123,7 +116,7 @@ export class TunnelBridge implements StreamingSession {
     if (this.#life.isOver) return;
     this.#over(endOf("client-gone", reason));
     this.#webSocket.close(CLOSE_NORMAL, "");
-    finishAndLinger(this.#downstream, this.#context.lingerTimes, this.#context.clock);
+    finishAndLinger(this.#downstream, this.#life.timeouts, this.#life.clock);
   }
 
   #breakOff(end: SessionEnd): void {

@@ -2,8 +2,8 @@ import { ProtocolError } from "../../../../protocols/protocol-error.ts";
 import { CHANNEL, ChannelDemux } from "../../../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
+import type { SessionLifecycle } from "../../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../command-result.ts";
-import type { SessionContext } from "../session.ts";
 import { faultOf } from "../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import type { OutputStream } from "./command-client.ts";
@@ -30,7 +30,7 @@ export class V5Upstream {
     { socket }: UpgradedConnection,
     handler: V5UpstreamHandler,
     limits: WebSocketLimits,
-    { clock, lingerTimes, timeouts }: SessionContext,
+    { clock, timeouts }: SessionLifecycle,
   ) {
     this.#handler = handler;
     // A server's 255 means nothing to a client: it is a channel that nobody knows.
@@ -50,7 +50,7 @@ export class V5Upstream {
       {
         role: "client",
         limits,
-        lingerTimes,
+        lingerTimes: timeouts,
         clock,
         pingIntervalMs: timeouts.webSocketPingMs,
         pongIntervalMs: Number.POSITIVE_INFINITY,
