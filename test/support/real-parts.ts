@@ -23,7 +23,8 @@ export type RealPart =
   | "nginx"
   | "haproxy"
   | "tinyproxy"
-  | "promtool";
+  | "promtool"
+  | "helm";
 
 export const realParts: readonly RealPart[] = [
   "kubectl",
@@ -34,6 +35,7 @@ export const realParts: readonly RealPart[] = [
   "haproxy",
   "tinyproxy",
   "promtool",
+  "helm",
 ];
 
 export interface RealPartState {
@@ -102,6 +104,7 @@ const PROGRAMS: Readonly<
   nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
   tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
+  helm: [["helm"], ["version", "--short"], /v(\d+\.\d+(?:\.\d+)?)/],
   promtool: [["promtool"], ["--version"], /version (\d+\.\d+\.\d+)/],
 };
 

@@ -1,0 +1,90 @@
+{{- define "sluice.ingress.base" -}}
+listeners:
+  # Nobody connects here: this component serves Ingress alone.
+  apiServer: { port: 0 }
+  admin: { address: "::", port: 8081 }
+  ingress:
+    address: "::"
+    httpPort: 8080
+    httpsPort: 8443
+    {{- if .values.defaultCertificate }}
+    defaultCertificate: { certFile: /etc/sluice-tls/tls.crt, keyFile: /etc/sluice-tls/tls.key }
+    {{- end }}
+    leaderElection: { resourceName: {{ include "sluice.componentName" . }}, resourceNamespace: {{ .root.Release.Namespace }} }
+cluster: { inCluster: true }
+timeouts: { shutdownGracePeriod: {{ .values.shutdownGracePeriodSeconds }}s }
+{{- end }}
+
+{{- define "sluice.ingress.rbac" -}}
+{{- $name := include "sluice.componentName" . -}}
+{{- $namespace := .root.Release.Namespace -}}
+{{- $labels := include "sluice.labels" . -}}
+{{- $account := include "sluice.serviceAccountName" . -}}
+{{- $secrets := "  - { apiGroups: [\"\"], resources: [secrets], verbs: [list, watch] }" -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ $namespace }}-{{ $name }}
+  labels: {{- $labels | nindent 4 }}
+rules:
+  - { apiGroups: [""], resources: [pods, nodes, namespaces], verbs: [get, list, watch] }
+  # Routes, and where they lead.
+  - { apiGroups: [""], resources: [services], verbs: [list, watch] }
+  - { apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list, watch] }
+  - { apiGroups: [networking.k8s.io], resources: [ingresses, ingressclasses], verbs: [list, watch] }
+  # What is reported of Ingresses.
+  - { apiGroups: [networking.k8s.io], resources: [ingresses/status], verbs: [patch] }
+  - { apiGroups: [""], resources: [events], verbs: [create, get, patch] }
+  {{- if not .values.rbac.secretNamespaces }}
+  # The certificates that Ingresses name.
+{{ $secrets }}
+  {{- end }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $namespace }}-{{ $name }}
+  labels: {{- $labels | nindent 4 }}
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ $namespace }}-{{ $name }} }
+subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespace }} }]
+---
+# Which replica writes statuses and Events.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace }}
+  labels: {{- $labels | nindent 4 }}
+rules:
+  - { apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create] }
+  - { apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ $name }}], verbs: [get, update] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace }}
+  labels: {{- $labels | nindent 4 }}
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ $name }} }
+subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespace }} }]
+{{- range .values.rbac.secretNamespaces }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ $name }}-secrets
+  namespace: {{ . }}
+  labels: {{- $labels | nindent 4 }}
+rules:
+{{ $secrets }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ $name }}-secrets
+  namespace: {{ . }}
+  labels: {{- $labels | nindent 4 }}
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ $name }}-secrets }
+subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespace }} }]
+{{- end }}
+{{- end }}

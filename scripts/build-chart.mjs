@@ -1,0 +1,74 @@
+// Writes what is made of the chart's values.yaml: values.schema.json and the table in the chart's README. `--check` only compares, exit 1 if one is stale.
+import { readFileSync, writeFileSync } from "node:fs";
+import { isMap, isSeq, parseDocument } from "yaml";
+
+const chart = new URL("../deploy/chart/", import.meta.url);
+const document = parseDocument(readFileSync(new URL("values.yaml", chart), "utf8"));
+const values = document.contents;
+const read = (name) => readFileSync(new URL(name, chart), "utf8");
+
+/** `{}` and `[]` are for what users fill in; everything else is as written here, and nothing else. */
+function schemaOf(node, comment) {
+  const description = comment === undefined ? {} : { description: comment };
+  if (isSeq(node)) return { type: "array", ...description };
+  if (isMap(node)) {
+    if (node.items.length === 0 || node.flow) return { type: "object", ...description };
+    const properties = Object.fromEntries(
+      node.items.map((pair) => [pair.key.value, schemaOf(pair.value, commentOf(pair, node))]),
+    );
+    return { type: "object", ...description, additionalProperties: false, properties };
+  }
+  const type = typeof node.value === "number" ? "integer" : typeof node.value;
+  return { type, ...description, default: node.value };
+}
+
+/** The lines of `# -- ` above a key. The parser gives those above a map's first key to the map. */
+function commentOf(pair, map) {
+  const text =
+    (pair === map.items[0] ? (map.commentBefore ?? document.commentBefore) : pair.key.commentBefore) ?? "";
+  const lines = text.split("\n").map((line) => line.trim());
+  const first = lines.findLastIndex((line) => line.startsWith("-- "));
+  return first === -1 ? undefined : lines.slice(first).join(" ").slice("-- ".length);
+}
+
+function rowsOf(node, path) {
+  return node.items.flatMap((pair) => {
+    const name = path === "" ? pair.key.value : `${path}.${pair.key.value}`;
+    const comment = commentOf(pair, node);
+    const isSection = isMap(pair.value) && pair.value.items.length > 0 && !pair.value.flow;
+    const own = { name, text: comment ?? "", default: isSection ? "" : JSON.stringify(pair.value.toJSON()) };
+    return isSection ? rowsOf(pair.value, name) : [own];
+  });
+}
+
+const root = schemaOf(values);
+// Helm hands the parent chart's `global` to every chart.
+const schema = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  ...root,
+  properties: { ...root.properties, global: { type: "object" } },
+};
+const table = [
+  "| value | default | what it is |",
+  "|---|---|---|",
+  ...rowsOf(values, "").map(({ name, text, default: value }) => `| \`${name}\` | \`${value}\` | ${text} |`),
+].join("\n");
+const readme = read("README.md").replace(
+  /(<!-- values -->\n)[\s\S]*(\n<!-- end of values -->)/,
+  (_, begin, end) => `${begin}${table}${end}`,
+);
+const files = { "values.schema.json": `${JSON.stringify(schema, undefined, 2)}\n`, "README.md": readme };
+
+const stale = Object.entries(files).filter(([name, text]) => {
+  try {
+    return read(name) !== text;
+  } catch {
+    return true;
+  }
+});
+if (process.argv.includes("--check")) {
+  for (const [name] of stale) console.error(`deploy/chart/${name} is stale: node scripts/build-chart.mjs`);
+  process.exitCode = stale.length === 0 ? 0 : 1;
+} else {
+  for (const [name, text] of stale) writeFileSync(new URL(name, chart), text);
+}

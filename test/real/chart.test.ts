@@ -1,0 +1,172 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { builtProgram } from "../support/built-program.ts";
+import { describeReal, programOf } from "../support/real-parts.ts";
+import { issueCertificate } from "../support/test-certificates.ts";
+
+const chart = fileURLToPath(new URL("../../deploy/chart", import.meta.url));
+const cases = readdirSync(path.join(chart, "ci")).sort();
+const CRDS = ["ServiceMonitor", "PrometheusRule"].flatMap((kind) => [
+  "--api-versions",
+  `monitoring.coreos.com/v1/${kind}`,
+]);
+
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+  readonly data?: Readonly<Record<string, string>>;
+  readonly spec?: {
+    readonly selector: { readonly matchLabels: object };
+    readonly template: { readonly spec: PodSpec };
+  };
+}
+
+interface PodSpec {
+  readonly terminationGracePeriodSeconds: number;
+  readonly securityContext: object;
+  readonly containers: readonly {
+    readonly securityContext: object;
+    readonly resources: { readonly limits: object };
+    readonly lifecycle: { readonly preStop: { readonly sleep: { readonly seconds: number } } };
+  }[];
+}
+
+describeReal("helm", "the chart", () => {
+  const helm = (...arguments_: readonly string[]) => {
+    const { status, stdout, stderr } = spawnSync(programOf("helm"), arguments_, { encoding: "utf8" });
+    return { status, stdout, stderr };
+  };
+  const render = (...more: readonly string[]): readonly Rendered[] => {
+    const { status, stdout, stderr } = helm("template", "s", chart, "--namespace", "sluice", ...more);
+    if (status !== 0) throw new Error(stderr);
+    return parseAllDocuments(stdout).flatMap((document) => (document.toJSON() as Rendered | null) ?? []);
+  };
+
+  it.each([undefined, ...cases])("lints with %s", (values) => {
+    const more = values === undefined ? [] : ["--values", path.join(chart, "ci", values)];
+    const { status, stdout } = helm("lint", "--strict", chart, ...more);
+    expect(stdout).toContain("1 chart(s) linted, 0 chart(s) failed");
+    expect(status).toBe(0);
+  });
+
+  describe.each(cases)("with %s", (values) => {
+    let objects: readonly Rendered[];
+    beforeAll(() => {
+      objects = render("--values", path.join(chart, "ci", values));
+    });
+
+    it("gives pods that meet the restricted standard, and time for their sessions", () => {
+      const pods = objects.flatMap(({ kind, spec }) =>
+        kind === "Deployment" && spec ? spec.template.spec : [],
+      );
+      expect(pods.length).toBeGreaterThan(0);
+      for (const { securityContext, terminationGracePeriodSeconds, containers } of pods) {
+        expect(securityContext).toMatchObject({
+          runAsNonRoot: true,
+          seccompProfile: { type: "RuntimeDefault" },
+        });
+        for (const { securityContext: own, lifecycle, resources } of containers) {
+          expect(own).toEqual({
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ["ALL"] },
+          });
+          expect(terminationGracePeriodSeconds).toBeGreaterThan(lifecycle.preStop.sleep.seconds);
+          expect(Object.keys(resources.limits)).toEqual(["memory"]);
+        }
+      }
+    });
+
+    it("selects by what never changes", () => {
+      for (const { kind, spec } of objects) {
+        if (kind !== "Deployment") continue;
+        expect(Object.keys(spec?.selector.matchLabels ?? {})).toEqual([
+          "app.kubernetes.io/name",
+          "app.kubernetes.io/instance",
+          "app.kubernetes.io/component",
+        ]);
+      }
+    });
+
+    it("gives configurations that check-config accepts", async () => {
+      const configurations = objects.flatMap(({ kind, data }) =>
+        kind === "ConfigMap" && data?.["config.yaml"] ? data["config.yaml"] : [],
+      );
+      expect(configurations.length).toBeGreaterThan(0);
+      const folder = mkdtempSync(path.join(tmpdir(), "sluice-chart-"));
+      try {
+        const { cert, key } = await issueCertificate({ commonName: "sluice" });
+        for (const [name, text] of Object.entries({
+          "tls.crt": cert,
+          "tls.key": key,
+          "ca.crt": cert,
+          token: "t",
+        })) {
+          writeFileSync(path.join(folder, name), text);
+        }
+        for (const text of configurations) {
+          const file = path.join(folder, "config.yaml");
+          // Volumes of the pod are folders here.
+          writeFileSync(
+            file,
+            text.replaceAll(/\/etc\/sluice-\w+|\/var\/run\/secrets\/[\w./]+(?=\/)/g, folder),
+          );
+          const { status, stderr } = spawnSync(
+            process.execPath,
+            [builtProgram(), "check-config", "-f", file],
+            {
+              encoding: "utf8",
+            },
+          );
+          expect(stderr).toBe("");
+          expect(status).toBe(0);
+        }
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    });
+  });
+
+  it.each([
+    ["gateway.replicas=2", "additional properties 'replicas' not allowed"],
+    ["gateway.replicaCount=two", "at '/gateway/replicaCount': got string, want integer"],
+    ["gateway.tls.generate=false", "gateway.tls needs existingSecret, certManager.enabled or generate"],
+    ["gateway.tls.certManager.enabled=true", "gateway.tls.certManager.issuerRef.name is required"],
+    ["gateway.serviceAccount.create=false", "gateway.serviceAccount.name is required"],
+    ["monitoring.serviceMonitor.enabled=true", "needs the CRDs of the Prometheus operator"],
+    ["monitoring.prometheusRule.enabled=true", "needs the CRDs of the Prometheus operator"],
+  ])("refuses %s, and says why", (value, message) => {
+    const { status, stderr } = helm("template", "s", chart, "--set", value);
+    expect(stderr).toContain(message);
+    expect(status).not.toBe(0);
+  });
+
+  it("hands the alerts to the Prometheus operator unchanged", () => {
+    const [rule] = render("--set", "monitoring.prometheusRule.enabled=true", ...CRDS).filter(
+      ({ kind }) => kind === "PrometheusRule",
+    );
+    expect(JSON.stringify(rule)).toContain("{{ $labels.subresource }}");
+  });
+
+  it("scales by sessions, and leaves the number of replicas to the autoscaler then", () => {
+    const objects = render("--set", "gateway.autoscaling.enabled=true");
+    expect(JSON.stringify(objects.find(({ kind }) => kind === "HorizontalPodAutoscaler"))).toContain(
+      "sluice_streaming_active_sessions",
+    );
+    expect(objects.find(({ kind }) => kind === "Deployment")?.spec).not.toHaveProperty("replicas");
+  });
+});
+
+describe("what is made of the chart's values", () => {
+  it("is current", () => {
+    const script = fileURLToPath(new URL("../../scripts/build-chart.mjs", import.meta.url));
+    const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(status).toBe(0);
+  });
+});
