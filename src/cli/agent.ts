@@ -10,53 +10,23 @@ import {
 import { type RunningAgent, startAgent } from "../legs/agent/component.ts";
 import { createLogger } from "../observability/logger.ts";
 import { type Verbosity, verbosityOf } from "./client/verbosity.ts";
-import { helpText, parseFlags, terminationSignal } from "./flags.ts";
-import { parseListenPort, requireLoopback } from "./loopback.ts";
+import type { Invocation } from "./command.ts";
+import type { agentFlags } from "./commands/agent.ts";
+import { requireLoopback } from "./loopback.ts";
+import { terminationSignal } from "./termination-signal.ts";
 import { UsageError } from "./usage-error.ts";
 
-const HELP = helpText("sluice agent [flags]", [
-  ["--kubeconfig FILE", "absent: $KUBECONFIG, then ~/.kube/config, then the pod's own service account"],
-  ["--context NAME", "a context of the kubeconfig"],
-  ["--address ADDR", "loopback address to listen on (127.0.0.1)"],
-  ["--port PORT", "0 is any free one (0)"],
-  ["--write-kubeconfig FILE", "where clients find the agent; a file of somebody else's is not replaced"],
-  ["--dir DIR", "the same as DIR/kubeconfig; with neither, a temporary folder"],
-  ["--admin-port PORT", "health, sessions and metrics on 127.0.0.1, for everybody there; absent: nowhere"],
-  ["-v LEVEL", "4 shows fallbacks, 6 requests to the API server, 7 their headers, 8 those of answers, too"],
-]);
-
 /** Until SIGTERM, Ctrl-C or the end of the terminal: a local address for clients of any age. */
-export async function run(args: string[]): Promise<number> {
-  const { values } = parseFlags({
-    args,
-    options: {
-      kubeconfig: { type: "string" },
-      context: { type: "string" },
-      address: { type: "string", default: "127.0.0.1" },
-      port: { type: "string", default: "0" },
-      "write-kubeconfig": { type: "string" },
-      dir: { type: "string" },
-      "admin-port": { type: "string" },
-      v: { type: "string", short: "v" },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
+export async function run({ values }: Invocation<typeof agentFlags>): Promise<number> {
   requireLoopback(values.address, "any client with the agent's token has the rights of your kubeconfig");
   const place = { file: values["write-kubeconfig"], folder: values.dir };
   if (place.file !== undefined && place.folder !== undefined) {
     throw new UsageError("--dir and --write-kubeconfig exclude each other");
   }
-  const adminPort = values["admin-port"];
-  const admin = adminPort === undefined ? undefined : parseListenPort(adminPort, "--admin-port");
-  const port = parseListenPort(values.port);
   const verbosity = verbosityOf(values.v);
   const stopped = terminationSignal();
   try {
-    return await serve({ ...values, port, admin, place, verbosity }, stopped);
+    return await serve({ ...values, admin: values["admin-port"], place, verbosity }, stopped);
   } catch (error) {
     if (error instanceof UsageError || error instanceof ConfigurationError) throw error;
     if (error instanceof KubeconfigTakenError) throw new UsageError(error.message);

@@ -5,36 +5,17 @@ import { ConfigurationError } from "../config/configuration-error.ts";
 import { FeatureGateError, FeatureGates } from "../config/feature-gates.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
-import { helpText, parseFlags } from "./flags.ts";
+import type { Invocation } from "./command.ts";
+import type { checkConfigFlags } from "./commands/check-config.ts";
 import { UsageError } from "./usage-error.ts";
 
-const HELP = helpText("sluice check-config -f FILE [-f FILE ...]", [
-  ["-f, --filename FILE", "a GatewayConfiguration, or Kubernetes manifests (a file or a folder)"],
-  ["--old FILE", "what the cluster holds: objects of the same kind and name are judged as updates"],
-  ["--feature-gates A=true,B=false", "gates that manifests are judged by; a configuration sets its own"],
-]);
-
 /** Says everything that is wrong with the files, each with its line, in the API server's words. Exit code 0 or 2. */
-export async function run(args: string[]): Promise<number> {
-  const { values } = parseFlags({
-    args,
-    options: {
-      filename: { type: "string", short: "f", multiple: true },
-      old: { type: "string", multiple: true },
-      "feature-gates": { type: "string" },
-      help: { type: "boolean", short: "h" },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  if (values.filename === undefined) throw new UsageError(`-f FILE is required\n\n${HELP}`);
+export async function run({ values }: Invocation<typeof checkConfigFlags>): Promise<number> {
   const gates = gatesOf(values["feature-gates"] ?? "");
   let hasProblems = false;
   for (const file of values.filename) {
     try {
-      process.stdout.write(`${file}: ${await check(file, gates, values.old ?? [])}\n`);
+      process.stdout.write(`${file}: ${await check(file, gates, values.old)}\n`);
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       hasProblems = true;

@@ -1,94 +1,109 @@
-// src/cli: one file or folder for each command; flags; what people read
+// src/cli: commands: a table of flags for each (commands/), its program, parser, help
 
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { nearestName } from "../config/nearest-name.ts";
 import { NotInstalledError } from "../config/optional-package.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 import { CredentialsError } from "../kubernetes/credentials-error.ts";
+import { COMMAND_GROUPS, COMMANDS, type ListedCommand } from "./command-list.ts";
+import { commandHelp, helpWidth, table } from "./help-text.ts";
+import { parseFlags } from "./parse-flags.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** One subcommand. `run` resolves to the exit code: 0 ok, 1 failed, 2 usage or configuration. */
-interface Command {
-  readonly summary: string;
-  readonly load: () => Promise<{ run(args: string[]): Promise<number> }>;
-}
-
-/** Loaded only when they are run, so that `sluice --help` does not wait for modules that it does not need. */
-const commands: Readonly<Record<string, Command>> = {
-  demo: {
-    summary: "two fake nodes and the gateway on loopback, with a kubeconfig to try them",
-    load: () => import("./demo.ts"),
-  },
-  serve: { summary: "the gateway, by a configuration file", load: () => import("./serve.ts") },
-  probe: {
-    summary: "run one container probe as the kubelet does, and say why it fails",
-    load: () => import("./probe.ts"),
-  },
-  exec: { summary: "a command in a container", load: () => import("./exec.ts") },
-  attach: { summary: "the main process of a container", load: () => import("./attach.ts") },
-  "port-forward": { summary: "local ports to pods and services", load: () => import("./port-forward.ts") },
-  cp: { summary: "files and folders to and from containers", load: () => import("./cp.ts") },
-  agent: {
-    summary: "a local address that any kubectl may use and that speaks WebSocket onward",
-    load: () => import("./agent.ts"),
-  },
-  explain: { summary: "how a request would travel, and why", load: () => import("./explain.ts") },
-  "check-config": {
-    summary: "validate a configuration or Kubernetes manifests",
-    load: () => import("./check-config.ts"),
-  },
-  conformance: {
-    summary: "does a server carry Kubernetes' streams right?",
-    load: () => import("./conformance.ts"),
-  },
-  load: {
-    summary: "load exec, attach, port-forward or plain HTTP of any server",
-    load: () => import("./load.ts"),
-  },
-  "fake-node": { summary: "one fake node, for tests and compositions", load: () => import("./fake-node.ts") },
-};
+const HELP_WORDS: readonly (string | undefined)[] = ["help", "--help", "-h"];
 
 /** Runs `sluice ARGS` and resolves to the exit code. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
-  const [name, ...rest] = args;
-  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
-    process.stdout.write(usage());
-    return name === undefined ? 2 : 0;
-  }
-  if (name === "version" || name === "--version") {
-    process.stdout.write(`sluice ${SLUICE_VERSION}, Node ${process.version}\n`);
-    return 0;
-  }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) {
-    process.stderr.write(`sluice: unknown command ${JSON.stringify(name)}\n\n${usage()}`);
-    return 2;
-  }
+  let name = "";
   try {
-    const { run } = await command.load();
-    return await run(rest);
+    const isForHelp = HELP_WORDS.includes(args[0]);
+    if (args.length === 0 || (isForHelp && args.length === 1)) {
+      process.stdout.write(programHelp(width()));
+      return args.length === 0 ? 2 : 0;
+    }
+    if (args[0] === "version" || args[0] === "--version") {
+      process.stdout.write(`sluice ${SLUICE_VERSION}, Node ${process.version}\n`);
+      return 0;
+    }
+    const words = isForHelp ? [...args.slice(1), "--help"] : args;
+    const at = words[0]?.startsWith("-") ? await commandIndex(words) : 0;
+    const listed = commandNamed(words[at]);
+    name = ` ${listed.name}`;
+    return await runCommand(listed.name, [...words.slice(0, at), ...words.slice(at + 1)]);
   } catch (error) {
-    if (error instanceof UsageError || error instanceof ConfigurationError) {
-      process.stderr.write(`sluice ${name}: ${error.message}\n`);
+    if (error instanceof UsageError) {
+      process.stderr.write(`sluice${name}: ${error.message}\nSee 'sluice${name} --help' for usage.\n`);
+      return 2;
+    }
+    if (error instanceof ConfigurationError) {
+      process.stderr.write(`sluice${name}: ${error.message}\n`);
       return 2;
     }
     if (!isSystemError(error) && !isForTheUser(error)) throw error;
-    process.stderr.write(`sluice ${name}: ${error.message}\n`);
-    // As an error that nobody catches would: what was started before it has nobody to end it.
+    process.stderr.write(`sluice${name}: ${error.message}\n`);
+    // As with an uncaught error: nothing else ends what the command had started.
     process.exit(1);
   }
 }
 
-/** Messages that say what to do, of faults that are not ours. */
+/** Runs one command, or prints its help. Throws UsageError, and whatever the command throws. */
+export async function runCommand(name: string, args: readonly string[]): Promise<number> {
+  const { load, loadProgram } = commandNamed(name);
+  const { command } = await load();
+  const invocation = parseFlags(command, args);
+  if (invocation !== "help") return await (await loadProgram()).run(invocation);
+  process.stdout.write(commandHelp(name, command, width()));
+  return 0;
+}
+
+/** Where the command's name stands behind kubectl's global flags. Throws UsageError. */
+async function commandIndex(args: readonly string[]): Promise<number> {
+  const { countLeadingFlags } = await import("./global-flags.ts");
+  return countLeadingFlags(args);
+}
+
+function commandNamed(name: string | undefined): ListedCommand {
+  if (name === undefined) throw new UsageError("a command is required");
+  const found = COMMANDS.find((listed) => listed.name === name);
+  if (found !== undefined) return found;
+  const names = COMMANDS.map((listed) => listed.name);
+  const nearest = nearestName(name, names);
+  throw new UsageError(
+    `unknown command ${JSON.stringify(name)}${nearest === undefined ? "" : `; did you mean ${JSON.stringify(nearest)}?`}`,
+  );
+}
+
+/** Messages that name the remedy, of faults that are not ours. */
 function isForTheUser(error: unknown): error is Error {
   return error instanceof NotInstalledError || error instanceof CredentialsError;
 }
 
-/** A port in use, a folder that may not be written: its words say all, its stack nothing. Any other error is a defect of ours. */
+/** A port in use, a folder that must not be written: the message suffices. Any other error is a defect, and has its stack. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "syscall" in error && "code" in error;
 }
 
-function usage(): string {
-  const lines = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(14)}${summary}\n`);
-  return `usage: sluice COMMAND [flags]\n\n${lines.join("")}\nsluice COMMAND --help tells the flags of a command, sluice --version the version.\n`;
+function width(): number {
+  return helpWidth(process.stdout.columns);
 }
+
+/** What `sluice --help` prints. */
+export function programHelp(columns: number): string {
+  const groups = COMMAND_GROUPS.map((group) => {
+    const rows = COMMANDS.filter((listed) => listed.group === group);
+    return `${group}:\n${table(
+      rows.map(({ name, summary }) => [name.padEnd(LONGEST_NAME), summary]),
+      columns,
+    )}`;
+  });
+  return `The streaming front door of Kubernetes nodes: exec, attach, cp and port-forward.
+
+Usage:
+  sluice COMMAND [flags]
+
+${groups.join("\n")}
+sluice COMMAND --help shows the flags and examples of a command, sluice --version the version.
+`;
+}
+
+const LONGEST_NAME = Math.max(...COMMANDS.map(({ name }) => name.length));

@@ -3,57 +3,26 @@ import path from "node:path";
 import { SessionError } from "../client/session-error.ts";
 import { ConnectError } from "../http/connect-error.ts";
 import { findContainer } from "./client/command-target.ts";
-import {
-  type ClientConnection,
-  connectionFlags,
-  connectionHelp,
-  openConnection,
-} from "./client/connection.ts";
+import { type ClientConnection, openConnection } from "./client/connection.ts";
 import { reportError } from "./client/report-error.ts";
+import type { Invocation } from "./command.ts";
+import type { cpFlags } from "./commands/cp.ts";
 import { CopyError } from "./copy/copy-error.ts";
 import type { CopyOptions } from "./copy/copy-options.ts";
 import { type CopyEnd, parseCopyEnd } from "./copy/copy-spec.ts";
 import { inspect, type RemotePath } from "./copy/remote-path.ts";
 import { isMissingProgram, RemoteShell } from "./copy/remote-shell.ts";
 import { withRetries } from "./copy/retry.ts";
-import { helpText, parseFlags } from "./flags.ts";
 import { maskControls } from "./mask-controls.ts";
 import { UsageError } from "./usage-error.ts";
-
-const HELP = helpText("sluice cp SOURCE DESTINATION [flags], each PATH, -, or [NAMESPACE/]POD:PATH", [
-  ["-c, --container NAME", "absent: the annotated container, or the first"],
-  ["--retries N", "attempts in a row that may bring nothing before it is given up (5)"],
-  ["--no-preserve", "leave out the file mode"],
-  ["--no-verify", "do not compare SHA-256, which is done where the container has sha256sum"],
-  ["-q, --quiet", "no progress bar"],
-  ...connectionHelp,
-]);
 
 type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;
 
 /** Copies a file or a folder to or from a container. Loads only what that takes: starting is most of a small copy. Nothing that looks complete is left when it fails. */
-export async function run(args: string[]): Promise<number> {
-  const { values, positionals } = parseFlags({
-    args,
-    allowPositionals: true,
-    options: {
-      ...connectionFlags,
-      container: { type: "string", short: "c" },
-      retries: { type: "string", default: "5" },
-      "no-preserve": { type: "boolean", default: false },
-      "no-verify": { type: "boolean", default: false },
-      quiet: { type: "boolean", short: "q", default: false },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  if (positionals.length !== 2) throw new UsageError("source and destination are required");
-  const [source, destination] = positionals.map(parseCopyEnd) as [CopyEnd, CopyEnd];
+export async function run({ values, operands }: Invocation<typeof cpFlags>): Promise<number> {
+  if (operands.length !== 2) throw new UsageError("source and destination are required");
+  const [source, destination] = operands.map(parseCopyEnd) as [CopyEnd, CopyEnd];
   const remote = oneRemote(source, destination);
-  if (!/^\d{1,6}$/.test(values.retries))
-    throw new UsageError(`--retries ${values.retries}: must be a number`);
   const opened = await openConnection(values);
   const connection: ClientConnection = { ...opened, namespace: remote.namespace ?? opened.namespace };
   const container = await findContainer(connection, `pod/${remote.pod}`, values.container, {
@@ -63,7 +32,7 @@ export async function run(args: string[]): Promise<number> {
   const options: CopyOptions = {
     shell: new RemoteShell(connection, container),
     verbosity: connection.verbosity,
-    retries: Number(values.retries),
+    retries: values.retries,
     verifies: !values["no-verify"],
     preservesMode: !values["no-preserve"],
     isQuiet: values.quiet,

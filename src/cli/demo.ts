@@ -8,38 +8,13 @@ import { DemoFolder, randomToken } from "../demo/demo-folder.ts";
 import { formatResults, runSelfCheck } from "../demo/self-check.ts";
 import { createSelfSignedCertificate } from "../fake-node/index.ts";
 import { UpstreamTls } from "../net/tls.ts";
-import { helpText, parseFlags, terminationSignal } from "./flags.ts";
-import { parseListenPort, requireLoopback } from "./loopback.ts";
-
-const HELP = helpText("sluice demo [flags]", [
-  [
-    "--dir DIR",
-    "where kubeconfig and the gateway's configuration are written; a temporary folder when absent",
-  ],
-  ["--address ADDR", "loopback address to listen on (127.0.0.1)"],
-  ["--port PORT", "port of the gateway; 0 is any free one (0)"],
-  [
-    "--once",
-    "check every path, those to a third node that only takes WebSockets included; print the table, exit 0 or 1",
-  ],
-]);
+import type { Invocation } from "./command.ts";
+import type { demoFlags } from "./commands/demo.ts";
+import { requireLoopback } from "./loopback.ts";
+import { terminationSignal } from "./termination-signal.ts";
 
 /** Two fake nodes and the gateway on loopback: shows every path working, then serves until SIGTERM or Ctrl-C. */
-export async function run(args: string[]): Promise<number> {
-  const { values } = parseFlags({
-    args,
-    options: {
-      dir: { type: "string" },
-      address: { type: "string", default: "127.0.0.1" },
-      port: { type: "string", default: "0" },
-      once: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
+export async function run({ values }: Invocation<typeof demoFlags>): Promise<number> {
   requireLoopback(values.address, "the demo runs commands on this machine");
   const stopped = terminationSignal();
   // Whoever waited for the first line may have left, and the terminal, too.
@@ -47,7 +22,7 @@ export async function run(args: string[]): Promise<number> {
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
   const folder = await DemoFolder.open(values.dir ?? (temporary as string));
   try {
-    return await runIn(folder, values.address, parseListenPort(values.port), values.once, stopped);
+    return await runIn(folder, values.address, values.port, values.once, stopped);
   } finally {
     await folder.remove();
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });

@@ -2,7 +2,6 @@ import { evaluatePolicy, type WantedSession } from "../access/policy/evaluate-po
 import { refusalText } from "../access/policy/require-policy.ts";
 import { formatDuration } from "../config/duration.ts";
 import type { PolicyRule, PolicySubresource } from "../config/policy.ts";
-import { UsageError } from "./usage-error.ts";
 
 /** A session as the command line describes it. */
 export interface DescribedSession {
@@ -15,11 +14,11 @@ export interface DescribedSession {
   readonly command?: readonly string[] | undefined;
   readonly tty?: boolean | undefined;
   readonly stdin?: boolean | undefined;
-  readonly port?: readonly string[] | undefined;
+  readonly port?: readonly number[] | undefined;
   readonly reason?: string | undefined;
 }
 
-/** Which rule of the policy decides about the session, and what it says. Throws UsageError for a port that is none. */
+/** Which rule of the policy decides about the session, and its verdict. */
 export function explainPolicy(
   rules: readonly PolicyRule[],
   described: DescribedSession,
@@ -32,7 +31,7 @@ export function explainPolicy(
   const lines =
     ports.length === 0
       ? [lineFor(rules, { ...wanted, ports: undefined })]
-      : ports.map((text) => lineFor(rules, { ...wanted, ports: [portOf(text)] }, `port ${text}: `));
+      : ports.map((port) => lineFor(rules, { ...wanted, ports: [port] }, `port ${port}: `));
   return {
     text: lines.map(({ text }) => `${text}\n`).join(""),
     isRefused: lines.some(({ isRefused }) => isRefused),
@@ -62,10 +61,4 @@ function lineFor(rules: readonly PolicyRule[], wanted: WantedSession, prefix = "
     isRefused: false,
     text: `${prefix}allowed: ${[`policy rule ${JSON.stringify(rule.name)} decides`, ...limits].join(", ")}`,
   };
-}
-
-function portOf(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65_535) return port;
-  throw new UsageError(`--port must be between 1 and 65535, got ${JSON.stringify(text)}`);
 }

@@ -1,7 +1,9 @@
 import { duration, type HttpLoadPlan, type HttpLoadReport, size } from "../load/index.ts";
-import { count, type LoadValues, milliseconds, rate } from "./load-flags.ts";
+import type { LoadValues } from "./commands/load.ts";
 import { openTarget, type TargetSpec, tlsConnectOptions } from "./load-target.ts";
 import { UsageError } from "./usage-error.ts";
+
+const MAX_CONNECTIONS = 100_000;
 
 /** Throws UsageError. */
 export async function httpPlanOf(
@@ -11,15 +13,18 @@ export async function httpPlanOf(
 ): Promise<HttpLoadPlan> {
   if (path === undefined || rest.length > 0) throw new UsageError("http takes one PATH");
   if (!path.startsWith("/")) throw new UsageError(`http ${path}: a path starts with "/"`);
+  if (values.sessions > MAX_CONNECTIONS) {
+    throw new UsageError(`--sessions ${values.sessions}: http takes at most ${MAX_CONNECTIONS}`);
+  }
   if (values.html !== undefined) throw new UsageError("--html is for sessions");
   const target = await openTarget(spec);
   return {
     url: target.url.origin + target.pathOf(path),
     headers: Object.fromEntries(await target.headers()),
-    connections: count("--sessions", values.sessions, 1, 100_000),
-    requestsPerSecond: rate("--arrival-rate", values["arrival-rate"]),
-    durationMs: milliseconds("--duration", values.duration),
-    timeoutMs: milliseconds("--timeout", values.timeout),
+    connections: values.sessions,
+    requestsPerSecond: values["arrival-rate"],
+    durationMs: values.duration,
+    timeoutMs: values.timeout,
     tls: await tlsConnectOptions(spec),
   };
 }

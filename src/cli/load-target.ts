@@ -4,6 +4,7 @@ import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from 
 import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
 import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "../load/index.ts";
 import type { UpstreamTlsOptions } from "../net/tls.ts";
+import type { TargetValues } from "./commands/target-flags.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Where to, as plain data that generator processes are told. */
@@ -17,28 +18,19 @@ export type TargetSpec =
         Readonly<Partial<Record<"ca" | "certificate" | "key", string>>>;
     };
 
-export interface TargetFlags {
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-  readonly server?: string | undefined;
-  readonly "streaming-url"?: string | undefined;
-  readonly token?: string | undefined;
-  readonly "token-file"?: string | undefined;
-  readonly "certificate-authority"?: string | undefined;
-  readonly "client-certificate"?: string | undefined;
-  readonly "client-key"?: string | undefined;
-  readonly "insecure-skip-tls-verify"?: boolean | undefined;
-}
-
-export async function targetSpecOf(flags: TargetFlags): Promise<TargetSpec> {
+export async function targetSpecOf(
+  flags: TargetValues & { readonly "streaming-url"?: string | undefined },
+): Promise<TargetSpec> {
   const { kubeconfig, context, server, token } = flags;
   const streamingUrl = flags["streaming-url"];
   const url =
     server ?? (streamingUrl === undefined ? undefined : urlOf("--streaming-url", streamingUrl).origin);
   if (url === undefined) return { type: "kubeconfig", file: kubeconfig, context };
   urlOf("--server", url);
-  const read = async (name: keyof TargetFlags): Promise<string | undefined> => {
-    const file = flags[name] as string | undefined;
+  const read = async (
+    name: "certificate-authority" | "client-certificate" | "client-key" | "token-file",
+  ): Promise<string | undefined> => {
+    const file = flags[name];
     if (file === undefined) return undefined;
     try {
       return await readFile(file, "utf8");
@@ -60,7 +52,7 @@ export async function targetSpecOf(flags: TargetFlags): Promise<TargetSpec> {
       ...(ca !== undefined && { ca }),
       ...(certificate !== undefined && { certificate }),
       ...(key !== undefined && { key }),
-      insecureSkipVerify: flags["insecure-skip-tls-verify"] === true,
+      insecureSkipVerify: flags["insecure-skip-tls-verify"],
     },
   };
 }

@@ -8,30 +8,23 @@ import {
   serveGenerator,
   summaryText,
 } from "../load/index.ts";
-import { parseFlags, terminationSignal } from "./flags.ts";
-import { LOAD_HELP, LOAD_OPTIONS, type LoadValues, planOf, processesOf } from "./load-flags.ts";
+import type { Invocation } from "./command.ts";
+import type { LoadValues, loadFlags } from "./commands/load.ts";
 import { httpPlanOf, httpSummary } from "./load-http.ts";
-import { openTarget, type TargetFlags, targetSpecOf } from "./load-target.ts";
+import { planOf, processesOf } from "./load-plan.ts";
+import { openTarget, targetSpecOf } from "./load-target.ts";
 import { openLoadView } from "./load-view.ts";
+import { terminationSignal } from "./termination-signal.ts";
 
 /** Loads a streaming server. Exit code 1 when a session failed, or none finished. */
-export async function run(args: string[]): Promise<number> {
-  const end = args.indexOf("--");
-  const [own, command] = end === -1 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
-  const { values, positionals } = parseFlags({ args: own, options: LOAD_OPTIONS, allowPositionals: true });
-  if (values.help) {
-    process.stdout.write(LOAD_HELP);
-    return 0;
-  }
+export async function run({ values, operands, command = [] }: Invocation<typeof loadFlags>): Promise<number> {
   if (values.generator) {
     await serveGenerator(openTarget);
     // The channel to the parent would keep the process alive.
     process.disconnect?.();
     return 0;
   }
-  return positionals[0] === "http"
-    ? runHttp(values, positionals.slice(1))
-    : runSessions(values, positionals, command);
+  return operands[0] === "http" ? runHttp(values, operands.slice(1)) : runSessions(values, operands, command);
 }
 
 async function runSessions(
@@ -40,7 +33,7 @@ async function runSessions(
   command: readonly string[],
 ): Promise<number> {
   const plan = planOf(values, operands, command);
-  const target = await targetSpecOf(values as TargetFlags);
+  const target = await targetSpecOf(values);
   // Says what is wrong with a kubeconfig once, and before any process is started; a missing package before the load.
   await openTarget(target);
   if (values.html !== undefined) await readPlots();
@@ -70,7 +63,7 @@ function startGenerator() {
 }
 
 async function runHttp(values: LoadValues, operands: readonly string[]): Promise<number> {
-  const plan = await httpPlanOf(values, operands, await targetSpecOf(values as TargetFlags));
+  const plan = await httpPlanOf(values, operands, await targetSpecOf(values));
   const report = await runHttpLoad(plan, terminationSignal());
   (values.json === "-" ? process.stderr : process.stdout).write(httpSummary(report));
   await writeReport(values.json, () => `${JSON.stringify(report, null, 1)}\n`);

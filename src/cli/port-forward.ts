@@ -1,31 +1,19 @@
 import { ConnectError, PortForwarder, type PortMapping, parsePortArgument } from "../client/index.ts";
-import { connectionFlags, connectionHelp, openConnection, parseResource } from "./client/connection.ts";
+import { openConnection, parseResource } from "./client/connection.ts";
 import { PodSource } from "./client/find-pods.ts";
 import { PodSessions } from "./client/pod-sessions.ts";
 import { reportError } from "./client/report-error.ts";
-import { helpText, parseFlags, terminationSignal } from "./flags.ts";
+import type { Invocation } from "./command.ts";
+import type { portForwardFlags } from "./commands/port-forward.ts";
+import { terminationSignal } from "./termination-signal.ts";
 import { UsageError } from "./usage-error.ts";
-
-const HELP = helpText("sluice port-forward TYPE/NAME [flags] [LOCAL_PORT:]REMOTE_PORT ...", [
-  ["--address LIST", "where to listen, with commas (localhost)"],
-  ...connectionHelp,
-]);
 
 /**
  * Forwards local ports to a pod, or to the pods of a service, a deployment and their like: each connection to a ready pod of
  * its own. No failed connection ends it, nor does the replacement of a pod or a restart of what is in between. Until Ctrl-C.
  */
-export async function run(args: string[]): Promise<number> {
-  const { values, positionals } = parseFlags({
-    args,
-    allowPositionals: true,
-    options: { ...connectionFlags, address: { type: "string", default: "localhost" } },
-  });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  const [resource, ...ports] = positionals;
+export async function run({ values, operands }: Invocation<typeof portForwardFlags>): Promise<number> {
+  const [resource, ...ports] = operands;
   if (resource === undefined || ports.length === 0) {
     throw new UsageError("TYPE/NAME and list of ports are required for port-forward");
   }

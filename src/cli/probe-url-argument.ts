@@ -5,7 +5,7 @@ export interface UrlProbeFlags {
   readonly protocol?: string | undefined;
   readonly service?: string | undefined;
   readonly mode?: string | undefined;
-  readonly header?: readonly string[] | undefined;
+  readonly header: readonly string[];
 }
 
 export interface UrlProbe {
@@ -24,8 +24,6 @@ export function parseProbeUrl(text: string, flags: UrlProbeFlags): UrlProbe {
   }
   const host = new URL(`http://${authority}/`).hostname.replace(/^\[|\]$/g, "");
   const port = portOf(authority, scheme, text);
-  requireChoice("protocol", flags.protocol, ["HTTP1", "HTTP2"]);
-  requireChoice("mode", flags.mode, ["Plaintext", "TLS"]);
   refuseForeignFlags(scheme, flags);
   return { handler: handlerOf(scheme, port, path, flags), host, port };
 }
@@ -43,7 +41,7 @@ function handlerOf(scheme: string, port: number, path: string, flags: UrlProbeFl
           path: path === "" ? "/" : path,
           scheme: scheme.toUpperCase(),
           ...(flags.protocol && { protocol: flags.protocol }),
-          ...(flags.header && { httpHeaders: flags.header.map(headerOf) }),
+          ...(flags.header.length > 0 && { httpHeaders: flags.header.map(headerOf) }),
         },
       };
   }
@@ -63,11 +61,6 @@ function headerOf(line: string): HTTPHeader {
   return { name: line.slice(0, colon).trim(), value: line.slice(colon + 1).trim() };
 }
 
-function requireChoice(flag: string, value: string | undefined, choices: readonly string[]): void {
-  if (value === undefined || choices.includes(value)) return;
-  throw new UsageError(`--${flag} must be ${choices.join(" or ")}, got ${JSON.stringify(value)}`);
-}
-
 const FLAGS_OF: Readonly<Record<string, readonly (keyof UrlProbeFlags)[]>> = {
   http: ["protocol", "header"],
   https: ["header"],
@@ -77,7 +70,7 @@ const FLAGS_OF: Readonly<Record<string, readonly (keyof UrlProbeFlags)[]>> = {
 
 function refuseForeignFlags(scheme: string, flags: UrlProbeFlags): void {
   for (const name of ["protocol", "service", "mode", "header"] as const) {
-    if (flags[name] === undefined || FLAGS_OF[scheme]?.includes(name)) continue;
+    if (flags[name] === undefined || flags[name].length === 0 || FLAGS_OF[scheme]?.includes(name)) continue;
     const why = name === "protocol" && scheme === "https" ? "; https negotiates HTTP/2 by itself" : "";
     throw new UsageError(`--${name} says nothing about ${scheme}://${why}`);
   }

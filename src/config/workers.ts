@@ -10,14 +10,12 @@ export function readWorkers(root: Section): Workers {
   return root.countOr("workers", "auto", 1, { min: 1, max: MAX_WORKERS });
 }
 
-/** What is wrong with a flag's value, or what it means. */
-export function parseWorkers(text: string): { readonly workers: Workers } | { readonly problem: string } {
-  if (text === "auto") return { workers: "auto" };
+/** Throws RangeError. */
+export function parseWorkers(text: string): Workers {
+  if (text === "auto") return "auto";
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (count >= 1 && count <= MAX_WORKERS) return { workers: count };
-  return {
-    problem: `must be a number between 1 and ${MAX_WORKERS}, or auto, got ${JSON.stringify(text.slice(0, 80))}`,
-  };
+  if (count >= 1 && count <= MAX_WORKERS) return count;
+  throw new RangeError(`must be a number between 1 and ${MAX_WORKERS}, or auto`);
 }
 
 export function workerCount(workers: Workers): number {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { run } from "../../src/cli/probe.ts";
+import { runCommand } from "../../src/cli/command-line.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions } from "../../src/cluster/locate.ts";
 import { parseManifests } from "../../src/cluster/manifests.ts";
@@ -23,7 +23,7 @@ async function runProbeCommand(...args: string[]): Promise<{ code: number; text:
     .spyOn(process.stdout, "write")
     .mockImplementation((chunk) => written.push(String(chunk)) > 0);
   try {
-    return { code: await run(args), text: written.join("") };
+    return { code: await runCommand("probe", args), text: written.join("") };
   } finally {
     write.mockRestore();
   }

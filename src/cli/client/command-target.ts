@@ -1,33 +1,8 @@
-import type { ParseArgsConfig } from "node:util";
 import type { PodReference } from "../../client/pod-paths.ts";
 import { ConnectError } from "../../http/connect-error.ts";
-import { UsageError } from "../usage-error.ts";
-import { type ClientConnection, connectionFlags, parseResource } from "./connection.ts";
+import { type ClientConnection, parseResource } from "./connection.ts";
 import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.ts";
 import { reportError } from "./report-error.ts";
-
-export const commandFlags = {
-  ...connectionFlags,
-  container: { type: "string", short: "c" },
-  stdin: { type: "boolean", short: "i" },
-  tty: { type: "boolean", short: "t" },
-  quiet: { type: "boolean", short: "q" },
-  "escape-char": { type: "string" },
-} as const satisfies ParseArgsConfig["options"];
-
-export const commandHelp: readonly (readonly [string, string])[] = [
-  ["-c, --container NAME", "absent: the annotated container, or the first"],
-  ["-i, --stdin", "pass stdin to the container"],
-  ["-t, --tty", "stdin is a terminal; `~.` at the start of a line ends the session from here"],
-  ["-q, --quiet", "only the remote session's own output"],
-  ["--escape-char CHAR", "instead of `~`; `none` for no escape"],
-];
-
-export function escapeOf(text: string | undefined): string {
-  if (text === undefined) return "~";
-  if (text === "none" || /^[\x21-\x7e]$/.test(text)) return text;
-  throw new UsageError(`--escape-char ${text}: must be one character, or "none"`);
-}
 
 /** A container that was found, in a pod. */
 export interface FoundContainer extends PodReference {

@@ -1,26 +1,9 @@
-import type { ParseArgsConfig } from "node:util";
 import { kubeconfigTarget } from "../../client/kubeconfig-target.ts";
 import type { ResumeOptions } from "../../client/resume-options.ts";
 import type { Target } from "../../client/target.ts";
 import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
 import { UsageError } from "../usage-error.ts";
 import { type Verbosity, verbosityOf } from "./verbosity.ts";
-
-/** The flags that every command of the client side has; kubectl's names. */
-export const connectionFlags = {
-  kubeconfig: { type: "string" },
-  context: { type: "string" },
-  namespace: { type: "string", short: "n" },
-  v: { type: "string", short: "v" },
-  help: { type: "boolean", short: "h" },
-} as const satisfies ParseArgsConfig["options"];
-
-export const connectionHelp: readonly (readonly [string, string])[] = [
-  ["-n, --namespace NAME", "the namespace; absent: the context's"],
-  ["--kubeconfig FILE", "absent: $KUBECONFIG, then ~/.kube/config, then the pod's own service account"],
-  ["--context NAME", "a context of the kubeconfig"],
-  ["-v LEVEL", "7 shows requests and what was negotiated, 8 the headers of answers, too"],
-];
 
 export interface ConnectionValues {
   readonly kubeconfig?: string | undefined;
@@ -54,12 +37,6 @@ export function webSocketsAreOn(variable: string): boolean {
 /** Sessions survive lost connections where the server is a Sluice; "false" switches that off. What happens is told from -v 4 on. */
 export function resumeOptions({ verbosity }: ClientConnection): ResumeOptions | false {
   return webSocketsAreOn("SLUICE_RESUME") && { note: (text) => verbosity.note(text) };
-}
-
-/** The arguments before and behind the first `--`; `command` is absent where there is none. */
-export function splitAtDashes(args: readonly string[]): { flags: string[]; command?: string[] } {
-  const at = args.indexOf("--");
-  return at === -1 ? { flags: [...args] } : { flags: args.slice(0, at), command: args.slice(at + 1) };
 }
 
 /** `NAME` is a pod; `TYPE/NAME` is what selects pods. */

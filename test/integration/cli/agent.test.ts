@@ -116,7 +116,8 @@ describe("sluice agent", () => {
     const result = await sluice.run(["agent", ...args]);
     expect(result).toMatchObject({ exitCode, stdout: "" });
     expect(result.stderr).toContain(words);
-    expect(result.stderr.trimEnd().split("\n")).toHaveLength(1);
+    const [, hint = ""] = result.stderr.split("\n");
+    expect(["", "See 'sluice agent --help' for usage."]).toContain(hint);
   });
 
   it("says in one line that its port is taken", async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { run } from "../../../src/cli/check-config.ts";
+import { runCommand } from "../../../src/cli/command-line.ts";
 import { UsageError } from "../../../src/cli/usage-error.ts";
 
 let folder = "";
@@ -47,13 +47,13 @@ spec:
 describe("sluice check-config", () => {
   it("accepts a pod with a probe", async () => {
     const pod = file("pod.yaml", podWithProbe("httpGet: { port: http, path: /healthz }"));
-    expect(await run(["-f", pod])).toBe(0);
+    expect(await runCommand("check-config", ["-f", pod])).toBe(0);
     expect([out, err]).toEqual([`${pod}: 1 valid object\n`, ""]);
   });
 
   it("refuses a bad probe in the API server's words, with its line", async () => {
     const pod = file("pod.yaml", podWithProbe("grpc: { port: 0 }"));
-    expect(await run(["-f", pod])).toBe(2);
+    expect(await runCommand("check-config", ["-f", pod])).toBe(2);
     expect(err).toBe(
       `${pod}:9: Pod "web" is invalid: spec.containers[0].livenessProbe.grpc.port: Invalid value: 0: must be between 1 and 65535, inclusive\n`,
     );
@@ -61,15 +61,17 @@ describe("sluice check-config", () => {
 
   it("judges by the gates of --feature-gates", async () => {
     const pod = file("pod.yaml", podWithProbe("httpGet: { port: 80, protocol: HTTP2, scheme: HTTPS }"));
-    expect(await run(["-f", pod])).toBe(0);
+    expect(await runCommand("check-config", ["-f", pod])).toBe(0);
     expect(err).toBe(
       `Warning: ${pod}:1: spec.containers[0].livenessProbe.httpGet.protocol is dropped: its feature gate is off\n`,
     );
-    expect(await run(["-f", pod, "--feature-gates", "H2CContainerProbe=true"])).toBe(2);
+    expect(await runCommand("check-config", ["-f", pod, "--feature-gates", "H2CContainerProbe=true"])).toBe(
+      2,
+    );
     expect(err).toContain(
       'livenessProbe.httpGet.protocol: Invalid value: "HTTP2": HTTP2 cannot be combined with scheme HTTPS',
     );
-    await expect(run(["-f", pod, "--feature-gates", "Nope=true"])).rejects.toThrow(
+    await expect(runCommand("check-config", ["-f", pod, "--feature-gates", "Nope=true"])).rejects.toThrow(
       new UsageError("unrecognized feature gate: Nope"),
     );
   });
@@ -86,9 +88,9 @@ featureGates: { GRPCContainerProbeTLS: ${gate} }
 listeners: { apiServer: { port: 0 } }
 `,
       );
-    expect(await run(["-f", configuration(false)])).toBe(0);
+    expect(await runCommand("check-config", ["-f", configuration(false)])).toBe(0);
     expect(err).toContain("grpc.mode is dropped: its feature gate is off");
-    expect(await run(["-f", configuration(true)])).toBe(2);
+    expect(await runCommand("check-config", ["-f", configuration(true)])).toBe(2);
     expect(err).toContain('grpc.mode: Unsupported value: "Verify": supported values: "Plaintext", "TLS"');
   });
 
@@ -101,7 +103,7 @@ cluster:
   kubeconfig: missing.conf
 `,
     );
-    expect(await run(["-f", configuration])).toBe(2);
+    expect(await runCommand("check-config", ["-f", configuration])).toBe(2);
     const missing = path.join(folder, "missing.conf");
     expect(err).toBe(
       `${configuration}:4: cluster.kubeconfig: ENOENT: no such file or directory, open '${missing}'\n`,
@@ -122,22 +124,26 @@ spec:
             backend: { service: { name: web, port: { number: 80 } } }
 `;
     const good = file("good.yaml", ingress("", "/"));
-    expect([await run(["-f", good]), out, err]).toEqual([0, `${good}: 1 valid object\n`, ""]);
+    expect([await runCommand("check-config", ["-f", good]), out, err]).toEqual([
+      0,
+      `${good}: 1 valid object\n`,
+      "",
+    ]);
     const old = file("old.yaml", ingress(', annotations: { kubernetes.io/ingress.class: "x" }', "/"));
-    expect(await run(["-f", old])).toBe(0);
+    expect(await runCommand("check-config", ["-f", old])).toBe(0);
     expect(err).toBe(
       `Warning: ${old}:1: annotation "kubernetes.io/ingress.class" is deprecated, please use 'spec.ingressClassName' instead\n`,
     );
     const bad = file("bad.yaml", ingress("", "a//b"));
     err = "";
-    expect(await run(["-f", bad])).toBe(2);
+    expect(await runCommand("check-config", ["-f", bad])).toBe(2);
     const at = `${bad}:9: Ingress.networking.k8s.io "web" is invalid: spec.rules[0].http.paths[0].path: Invalid value: "a//b"`;
     expect(err).toBe(`${at}: must be an absolute path\n${at}: must not contain '//'\n`);
   });
 
   it("reports unknown fields as strict field validation does, with the name that was meant", async () => {
     const pod = file("pod.yaml", podWithProbe("{ httpget: { port: 80 }, periodSecond: 5 }"));
-    expect(await run(["-f", pod])).toBe(2);
+    expect(await runCommand("check-config", ["-f", pod])).toBe(2);
     const refused = `${pod}:9: Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field`;
     expect(err).toBe(
       `${refused} "spec.containers[0].livenessProbe.httpget"; did you mean "httpGet"?\n` +
@@ -162,13 +168,13 @@ metadata: { name: web }
 spec: { backend: { serviceName: web, servicePort: 80 } }
 `,
     );
-    expect([await run(["-f", pod]), err]).toEqual([0, ""]);
+    expect([await runCommand("check-config", ["-f", pod]), err]).toEqual([0, ""]);
   });
 
   it("takes the namespace of a cluster-scoped object away, as the API server does", async () => {
     const named = "metadata: { name: x, namespace: z }";
     const manifest = file("class.yaml", `apiVersion: v1\nkind: Namespace\n${named}\n`);
-    expect([await run(["-f", manifest]), err]).toEqual([0, ""]);
+    expect([await runCommand("check-config", ["-f", manifest]), err]).toEqual([0, ""]);
   });
 
   it("warns of words that are booleans to kubectl alone", async () => {
@@ -182,16 +188,16 @@ spec:
   ports: [{ port: 80 }]
 `,
     );
-    expect(await run(["-f", manifest])).toBe(0);
+    expect(await runCommand("check-config", ["-f", manifest])).toBe(0);
     expect(err).toBe(
       `Warning: ${manifest}:5: "yes" is a boolean to kubectl, which reads YAML 1.1, and a string here: quote it\n`,
     );
   });
 
   it("refuses a folder and a file with nothing in them", async () => {
-    expect(await run(["-f", folder])).toBe(2);
+    expect(await runCommand("check-config", ["-f", folder])).toBe(2);
     const empty = file("empty.yaml", "# nothing\n---\n");
-    expect(await run(["-f", empty])).toBe(2);
+    expect(await runCommand("check-config", ["-f", empty])).toBe(2);
     expect(err).toBe(
       `${folder}: the folder holds no *.yaml, *.yml or *.json file\n${empty}:1: the file holds no object\n`,
     );
@@ -209,7 +215,7 @@ listeners:
     publishedAddresses: [10.0.0.256]
 `,
     );
-    expect(await run(["-f", configuration])).toBe(2);
+    expect(await runCommand("check-config", ["-f", configuration])).toBe(2);
     expect(err).toContain(
       `${configuration}:6: listeners.ingress.httpsPort: 8443 is the port of listeners.apiServer.port too\n`,
     );
@@ -227,10 +233,13 @@ spec:
   containers: [{ name: main, image: "${image}" }]
 `;
     const old = file("old.yaml", pod("web:1", "a"));
-    expect([await run(["-f", file("new.yaml", pod("web:2", "a")), "--old", old]), err]).toEqual([0, ""]);
+    expect([
+      await runCommand("check-config", ["-f", file("new.yaml", pod("web:2", "a")), "--old", old]),
+      err,
+    ]).toEqual([0, ""]);
     const moved = file("moved.yaml", pod("web:1", "b"));
-    expect(await run(["-f", moved])).toBe(0);
-    expect(await run(["-f", moved, "--old", old])).toBe(2);
+    expect(await runCommand("check-config", ["-f", moved])).toBe(0);
+    expect(await runCommand("check-config", ["-f", moved, "--old", old])).toBe(2);
     expect(err).toContain(
       'Pod "web" is invalid: spec: Forbidden: pod updates may not change fields other than',
     );

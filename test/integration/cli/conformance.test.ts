@@ -42,7 +42,7 @@ describe("sluice conformance", () => {
     [["--pod", "web"], "--pod web: must be NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER"],
     [["--pod", "a/b", "--only", "nothing"], "--only nothing: no case begins so; see --list"],
     [["--pod", "a/b", "--kubelet", "https://127.0.0.1:1"], "--kubelet: --pod needs its container"],
-    [["--wrong"], "Unknown option '--wrong'"],
+    [["--wrong"], "unknown flag: --wrong"],
   ])("refuses %j", async (args, message) => {
     const result = await sluice.run(["conformance", ...args]);
     expect(result).toMatchObject({ exitCode: 2 });

@@ -52,11 +52,23 @@ describe("sluice exec", () => {
     [
       ["web", "ls"],
       2,
-      "sluice exec: exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead\n",
+      "sluice exec: exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead\nSee 'sluice exec --help' for usage.\n",
     ],
-    [["web", "--"], 2, "sluice exec: you must specify at least one command for the container\n"],
-    [["--", "ls"], 2, "sluice exec: pod or type/name must be specified\n"],
-    [["web", "-v", "x", "--", "ls"], 2, "sluice exec: -v x: must be a number\n"],
+    [
+      ["web", "--"],
+      2,
+      "sluice exec: you must specify at least one command for the container\nSee 'sluice exec --help' for usage.\n",
+    ],
+    [
+      ["--", "ls"],
+      2,
+      "sluice exec: pod or type/name must be specified\nSee 'sluice exec --help' for usage.\n",
+    ],
+    [
+      ["web", "-v", "x", "--", "ls"],
+      2,
+      "sluice exec: -v x: must be a number\nSee 'sluice exec --help' for usage.\n",
+    ],
     [["gadget/web", "--", "ls"], 1, `error: the server doesn't have a resource type "gadget"\n`],
     [["web", "--", "/no/such/program"], 1, /^error: /],
   ])("%j: exit code %i and %j", async (args, exitCode, stderr) => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { startGateway } from "../../../src/app/app.ts";
-import { run } from "../../../src/cli/explain.ts";
+import { runCommand } from "../../../src/cli/command-line.ts";
 import { UsageError } from "../../../src/cli/usage-error.ts";
 import { loadConfiguration } from "../../../src/config/load-configuration.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
@@ -24,7 +24,7 @@ async function explain(...args: string[]): Promise<number> {
     printed += String(text);
     return true;
   });
-  return await run(args);
+  return await runCommand("explain", args);
 }
 
 describe("sluice explain node/NAME", () => {

@@ -4,22 +4,21 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LOAD_OPTIONS, type LoadValues, planOf } from "../../../src/cli/load-flags.ts";
+import type { Invocation } from "../../../src/cli/command.ts";
+import { loadFlags } from "../../../src/cli/commands/load.ts";
+import { planOf } from "../../../src/cli/load-plan.ts";
+import { parseFlags } from "../../../src/cli/parse-flags.ts";
 import { builtProgram } from "../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
 import { eventually } from "../../support/eventually.ts";
 import { collect } from "../../support/kubectl.ts";
 
-const defaults = Object.fromEntries(
-  Object.entries(LOAD_OPTIONS).map(([name, option]) => [
-    name,
-    "default" in option ? option.default : undefined,
-  ]),
-) as LoadValues;
-
 describe("the flags of sluice load", () => {
-  const plan = (operands: string[], values: LoadValues = {}, command: string[] = []) =>
-    planOf({ ...defaults, ...values }, operands, command);
+  const plan = (operands: string[], flags: Record<string, string> = {}, command: string[] = []) => {
+    const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
+    const invocation = parseFlags({ flags: loadFlags }, [...operands, ...given]);
+    return planOf((invocation as Invocation<typeof loadFlags>).values, operands, command);
+  };
 
   it("verify every byte unless told otherwise", () => {
     expect(plan(["exec", "web"])).toMatchObject({ protocol: "ws-v5", verification: "echo" });
@@ -48,12 +47,12 @@ describe("the flags of sluice load", () => {
 
   it.each([
     [["exec"], {}, "POD is missing"],
-    [["run", "web"], {}, "none of exec, attach"],
+    [["run", "web"], {}, '"run": must be exec, attach'],
     [["exec", "web"], { protocol: "tunnel" }, "--protocol tunnel: must be ws-v5 or ws-v4 or spdy"],
     [["exec", "web"], { direction: "upload", protocol: "ws-v4" }, "cannot end the remote command's input"],
     [["exec", "web", "cat"], {}, "too many arguments"],
     [["exec", "web"], { sessions: "0" }, "--sessions 0: must be a whole number between 1 and"],
-    [["exec", "web"], { duration: "5" }, "--duration 5: time: missing unit"],
+    [["exec", "web"], { duration: "5" }, '--duration 5: must be a duration such as "2s"'],
     [["exec", "web"], { "message-size": "1Gi" }, "--message-size 1Gi"],
     [["exec", "web"], { verify: "digest" }, "--verify digest: must be echo or none"],
     [["exec", "web"], { speaks: "kubelet" }, "-c CONTAINER is required"],

@@ -126,11 +126,15 @@ describe("sluice port-forward", () => {
   });
 
   it.each([
-    [["web-1"], 2, "sluice port-forward: TYPE/NAME and list of ports are required for port-forward\n"],
+    [
+      ["web-1"],
+      2,
+      "sluice port-forward: TYPE/NAME and list of ports are required for port-forward\nSee 'sluice port-forward --help' for usage.\n",
+    ],
     [
       ["web-1", "x"],
       2,
-      `sluice port-forward: error parsing local port 'x': strconv.ParseUint: parsing "x": invalid syntax\n`,
+      `sluice port-forward: error parsing local port 'x': strconv.ParseUint: parsing "x": invalid syntax\nSee 'sluice port-forward --help' for usage.\n`,
     ],
     [["gone", "80"], 1, "Error from server (NotFound): pods gone not found\n"],
     [["svc/web", "81"], 1, "error: Service web does not have a service port 81\n"],

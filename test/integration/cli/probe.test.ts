@@ -7,7 +7,7 @@ import type { AddressInfo, Server as NetServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { run } from "../../../src/cli/probe.ts";
+import { runCommand } from "../../../src/cli/command-line.ts";
 import { oneLine } from "../../../src/cli/probe-report.ts";
 import { UsageError } from "../../../src/cli/usage-error.ts";
 import { ConfigurationError } from "../../../src/config/configuration-error.ts";
@@ -52,7 +52,7 @@ afterEach(() => {
 async function sluiceProbe(...args: string[]): Promise<{ code: number; text: string }> {
   const written: string[] = [];
   vi.spyOn(process.stdout, "write").mockImplementation((chunk) => written.push(String(chunk)) > 0);
-  const code = await run(args);
+  const code = await runCommand("probe", args);
   return { code, text: written.join("") };
 }
 
@@ -160,16 +160,16 @@ describe("sluice probe URL", () => {
     [["grpc://host"], "needs a port"],
     [["http://host/", "--mode", "TLS"], "--mode says nothing about http://"],
     [["https://host/", "--protocol", "HTTP2"], "https negotiates HTTP/2 by itself"],
-    [["http://host/", "--protocol", "h2c"], "--protocol must be HTTP1 or HTTP2"],
+    [["http://host/", "--protocol", "h2c"], "--protocol h2c: must be HTTP1 or HTTP2"],
     [["http://host/", "--header", "x"], 'no "Name: value"'],
     [["http://host/", "--timeout", "5"], 'must be a duration such as "2s"'],
-    [["http://host/", "--rounds", "0", "--watch"], "--rounds must be a number"],
+    [["http://host/", "--rounds", "0", "--watch"], "--rounds 0: must be a number"],
     [["http://host/", "--kind", "x"], "--kind must be"],
     [["http://host/", "--feature-gates", "X=true"], "unrecognized feature gate: X"],
     [[], "one URL or one -f FILE"],
   ])("%j is refused", async (args, message) => {
-    await expect(run(args)).rejects.toThrow(UsageError);
-    await expect(run(args)).rejects.toThrow(message);
+    await expect(runCommand("probe", args)).rejects.toThrow(UsageError);
+    await expect(runCommand("probe", args)).rejects.toThrow(message);
   });
 
   it("an exec probe needs the container's runtime, and nothing else takes one", async () => {
@@ -187,14 +187,17 @@ spec:
     readinessProbe: { tcpSocket: { port: 80 } }
 `,
     );
-    const of = (kind: string, ...more: string[]) => run(["-f", file, "--kind", kind, ...more]);
+    const of = (kind: string, ...more: string[]) =>
+      runCommand("probe", ["-f", file, "--kind", kind, ...more]);
     const endpoint = ["--runtime-endpoint", "unix:///run/no.sock"];
     await expect(of("liveness")).rejects.toThrow("an exec probe needs --runtime-endpoint");
     await expect(of("liveness", "--runtime-endpoint", "http://x")).rejects.toThrow(
       "must be a unix socket such as",
     );
     await expect(of("readiness", "--pod-ip", "127.0.0.1", ...endpoint)).rejects.toThrow("is for exec probes");
-    await expect(run(["tcp://127.0.0.1:80", ...endpoint])).rejects.toThrow("says nothing about tcp://");
+    await expect(runCommand("probe", ["tcp://127.0.0.1:80", ...endpoint])).rejects.toThrow(
+      "says nothing about tcp://",
+    );
   });
 
   it("shows no control characters of a server's", () => {
@@ -232,16 +235,24 @@ ${probes}`;
 
   it("says what has to be chosen, and what is missing", async () => {
     const file = manifest(LIVENESS + READINESS);
-    await expect(run(["-f", file, "--pod-ip", "127.0.0.1"])).rejects.toThrow("--kind (liveness, readiness)");
-    await expect(run(["-f", file, "--kind", "startup"])).rejects.toThrow("has no such probe");
-    await expect(run(["-f", file, "--container", "x"])).rejects.toThrow("has no such container");
-    await expect(run(["-f", file, "--kind", "liveness"])).rejects.toThrow("--pod-ip IP is needed");
+    await expect(runCommand("probe", ["-f", file, "--pod-ip", "127.0.0.1"])).rejects.toThrow(
+      "--kind (liveness, readiness)",
+    );
+    await expect(runCommand("probe", ["-f", file, "--kind", "startup"])).rejects.toThrow("has no such probe");
+    await expect(runCommand("probe", ["-f", file, "--container", "x"])).rejects.toThrow(
+      "has no such container",
+    );
+    await expect(runCommand("probe", ["-f", file, "--kind", "liveness"])).rejects.toThrow(
+      "--pod-ip IP is needed",
+    );
   });
 
   it("refuses a bad manifest in the API server's words", async () => {
     const file = manifest("    livenessProbe: { httpGet: { port: 0 } }\n");
-    await expect(run(["-f", file, "--pod-ip", "127.0.0.1"])).rejects.toThrow(ConfigurationError);
-    await expect(run(["-f", file, "--pod-ip", "127.0.0.1"])).rejects.toThrow(
+    await expect(runCommand("probe", ["-f", file, "--pod-ip", "127.0.0.1"])).rejects.toThrow(
+      ConfigurationError,
+    );
+    await expect(runCommand("probe", ["-f", file, "--pod-ip", "127.0.0.1"])).rejects.toThrow(
       "spec.containers[0].livenessProbe.httpGet.port: Invalid value: 0: must be between 1 and 65535, inclusive",
     );
   });

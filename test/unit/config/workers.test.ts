@@ -7,7 +7,7 @@ describe("--workers", () => {
     ["256", 256],
     ["auto", "auto"],
   ])("%s", (text, workers) => {
-    expect(parseWorkers(text)).toEqual({ workers });
+    expect(parseWorkers(text)).toBe(workers);
   });
 
   it.each([
@@ -20,10 +20,6 @@ describe("--workers", () => {
     "",
     "9".repeat(1_000),
   ])("is no number of workers: %s", (text) => {
-    const result = parseWorkers(text);
-    expect(result).toMatchObject({
-      problem: expect.stringMatching(/^must be a number between 1 and 256, or auto, got "/),
-    });
-    expect(JSON.stringify(result).length).toBeLessThan(200);
+    expect(() => parseWorkers(text)).toThrow("must be a number between 1 and 256, or auto");
   });
 });

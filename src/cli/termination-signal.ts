@@ -1,15 +1,4 @@
 import { constants } from "node:os";
-import { type ParseArgsConfig, parseArgs } from "node:util";
-import { UsageError } from "./usage-error.ts";
-
-/** parseArgs whose complaints end a command with exit code 2 instead of a stack trace. */
-export function parseFlags<T extends ParseArgsConfig>(config: T): ReturnType<typeof parseArgs<T>> {
-  try {
-    return parseArgs(config);
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
-}
 
 /** npm passes on what the terminal has sent the whole group already: one Ctrl-C may arrive twice. */
 const SAME_CTRL_C_MS = 500;
@@ -37,10 +26,4 @@ export function endBySignal(signal: NodeJS.Signals): never {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
   process.exit(128 + constants.signals[signal]);
-}
-
-/** `[name, help]` rows under a usage line. */
-export function helpText(usage: string, rows: readonly (readonly [flag: string, help: string])[]): string {
-  const width = Math.max(...rows.map(([flag]) => flag.length));
-  return `usage: ${usage}\n\n${rows.map(([flag, help]) => `  ${flag.padEnd(width)}  ${help}\n`).join("")}`;
 }

@@ -1,0 +1,114 @@
+import type { FlagTable } from "../config/flag.ts";
+import type { Command, CommandProgram } from "./command.ts";
+
+/** A command by its name. Its table is light; its program is loaded when it runs. */
+export interface ListedCommand<Flags extends FlagTable = FlagTable> {
+  readonly name: string;
+  /** What it does, in a few words. */
+  readonly summary: string;
+  readonly group: (typeof COMMAND_GROUPS)[number];
+  readonly load: () => Promise<{ readonly command: Command<Flags> }>;
+  readonly loadProgram: () => Promise<CommandProgram<Flags>>;
+}
+
+export const COMMAND_GROUPS = ["Try it", "Gateway", "Client", "Tools"] as const;
+
+/** In the order of help. */
+export const COMMANDS: readonly ListedCommand[] = [
+  listed({
+    name: "demo",
+    summary: "two fake nodes and the gateway on loopback, with a kubeconfig to try them",
+    group: "Try it",
+    load: () => import("./commands/demo.ts"),
+    loadProgram: () => import("./demo.ts"),
+  }),
+  listed({
+    name: "serve",
+    summary: "the gateway, by a configuration file",
+    group: "Gateway",
+    load: () => import("./commands/serve.ts"),
+    loadProgram: () => import("./serve.ts"),
+  }),
+  listed({
+    name: "check-config",
+    summary: "validate a configuration or Kubernetes manifests",
+    group: "Gateway",
+    load: () => import("./commands/check-config.ts"),
+    loadProgram: () => import("./check-config.ts"),
+  }),
+  listed({
+    name: "explain",
+    summary: "how a request would travel, and why",
+    group: "Gateway",
+    load: () => import("./commands/explain.ts"),
+    loadProgram: () => import("./explain.ts"),
+  }),
+  listed({
+    name: "exec",
+    summary: "a command in a container",
+    group: "Client",
+    load: () => import("./commands/exec.ts"),
+    loadProgram: () => import("./exec.ts"),
+  }),
+  listed({
+    name: "attach",
+    summary: "the main process of a container",
+    group: "Client",
+    load: () => import("./commands/attach.ts"),
+    loadProgram: () => import("./attach.ts"),
+  }),
+  listed({
+    name: "port-forward",
+    summary: "local ports to pods and services",
+    group: "Client",
+    load: () => import("./commands/port-forward.ts"),
+    loadProgram: () => import("./port-forward.ts"),
+  }),
+  listed({
+    name: "cp",
+    summary: "files and folders to and from containers",
+    group: "Client",
+    load: () => import("./commands/cp.ts"),
+    loadProgram: () => import("./cp.ts"),
+  }),
+  listed({
+    name: "agent",
+    summary: "a local address that any kubectl may use and that speaks WebSocket onward",
+    group: "Client",
+    load: () => import("./commands/agent.ts"),
+    loadProgram: () => import("./agent.ts"),
+  }),
+  listed({
+    name: "probe",
+    summary: "run one container probe as the kubelet does, and show why it fails",
+    group: "Tools",
+    load: () => import("./commands/probe.ts"),
+    loadProgram: () => import("./probe.ts"),
+  }),
+  listed({
+    name: "conformance",
+    summary: "does a server carry Kubernetes' streams right?",
+    group: "Tools",
+    load: () => import("./commands/conformance.ts"),
+    loadProgram: () => import("./conformance.ts"),
+  }),
+  listed({
+    name: "load",
+    summary: "load exec, attach, port-forward or plain HTTP of any server",
+    group: "Tools",
+    load: () => import("./commands/load.ts"),
+    loadProgram: () => import("./load.ts"),
+  }),
+  listed({
+    name: "fake-node",
+    summary: "one fake node, for tests and compositions",
+    group: "Tools",
+    load: () => import("./commands/fake-node.ts"),
+    loadProgram: () => import("./fake-node.ts"),
+  }),
+];
+
+/** Holds the program to the types of the table. */
+function listed<Flags extends FlagTable>(command: ListedCommand<Flags>): ListedCommand {
+  return command as unknown as ListedCommand;
+}

@@ -1,0 +1,38 @@
+import type { FlagTable } from "../../config/flag.ts";
+import { defineCommand } from "../command.ts";
+
+export const checkConfigFlags = {
+  filename: {
+    short: "f",
+    value: "FILE",
+    help: "a GatewayConfiguration, or Kubernetes manifests: a file or a folder",
+    isRequired: true,
+    isRepeatable: true,
+    completes: "file",
+  },
+  old: {
+    value: "FILE",
+    help: "the objects that the cluster holds; those of the same kind and name are judged as updates",
+    isRepeatable: true,
+    completes: "file",
+  },
+  "feature-gates": {
+    value: "A=true,B=false",
+    help: "the gates that manifests are judged by; a configuration sets its own",
+  },
+} as const satisfies FlagTable;
+
+export const command = defineCommand({
+  usage: ["-f FILE... [flags]"],
+  description:
+    "Validates a configuration or manifests, and prints every problem with its line, in the words of the API server. A configuration is checked with its manifests and the files that it names.",
+  flags: checkConfigFlags,
+  examples: [
+    { title: "A configuration", line: "sluice check-config -f sluice.yaml" },
+    {
+      title: "A folder of manifests, as an update of those in live.yaml",
+      line: "sluice check-config -f manifests/ --old live.yaml",
+    },
+  ],
+  exitCodes: "0 where everything is valid; 2 otherwise.",
+});

@@ -1,0 +1,34 @@
+import type { FlagTable } from "../../config/flag.ts";
+import type { Operand } from "../command.ts";
+import { connectionFlags } from "./connection-flags.ts";
+
+/** What exec and attach have in common. */
+export const commandFlags = {
+  container: {
+    short: "c",
+    value: "NAME",
+    help: "the container; without it the one that kubectl.kubernetes.io/default-container names, or the first",
+    completes: "container",
+  },
+  stdin: { short: "i", help: "pass standard input to the container" },
+  tty: { short: "t", help: "standard input is a terminal; ~. at the start of a line ends the session" },
+  quiet: { short: "q", help: "print only the output of the remote process" },
+  "escape-char": {
+    value: "CHAR",
+    help: "the character before the dot that ends the session, or none",
+    default: "~",
+    parse: escapeCharacter,
+  },
+  ...connectionFlags,
+} as const satisfies FlagTable;
+
+export const podOperand: Operand = {
+  name: "POD | TYPE/NAME",
+  help: "a pod by its name, or what selects pods: deploy/web, svc/web, sts/db, job/once",
+  completes: "pod",
+};
+
+function escapeCharacter(text: string): string {
+  if (text === "none" || /^[\x21-\x7e]$/.test(text)) return text;
+  throw new RangeError('must be one character, or "none"');
+}

@@ -1,0 +1,28 @@
+import type { FlagTable } from "../../config/flag.ts";
+import { defineCommand } from "../command.ts";
+import { listenPort } from "../flag-readers.ts";
+
+export const demoFlags = {
+  dir: {
+    value: "DIR",
+    help: "where the kubeconfig and the gateway's configuration are written; without it, a temporary folder",
+    completes: "folder",
+  },
+  address: { value: "ADDR", help: "the loopback address to listen on", default: "127.0.0.1" },
+  port: { value: "PORT", help: "the gateway's port; 0 is any free one", default: "0", parse: listenPort },
+  once: {
+    help: "check every path, with a third node that takes only WebSocket; print the table and exit with 0 or 1",
+  },
+} as const satisfies FlagTable;
+
+export const command = defineCommand({
+  usage: ["[flags]"],
+  description:
+    "Starts two fake nodes and the gateway on loopback, checks that every path works, and serves until Ctrl-C. Commands run on this machine, for clients with the token of the kubeconfig that it writes.",
+  flags: demoFlags,
+  examples: [
+    { title: "Serve, and print what to try", line: "sluice demo" },
+    { title: "Then, in another terminal", line: "kubectl --kubeconfig DIR/kubeconfig exec -it web -- sh" },
+    { title: "Check every path, and exit", line: "sluice demo --once" },
+  ],
+});

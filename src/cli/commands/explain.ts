@@ -1,0 +1,51 @@
+import type { FlagTable } from "../../config/flag.ts";
+import { defineCommand } from "../command.ts";
+import { remotePort } from "../flag-readers.ts";
+
+const group = "The session, for the policy's rules";
+
+export const explainFlags = {
+  config: { value: "FILE", help: "the GatewayConfiguration", isRequired: true, completes: "file" },
+  admin: {
+    value: "URL",
+    help: "the admin listener of a running gateway, to include what it learned about the node",
+  },
+  container: { short: "c", value: "NAME", help: "as kubectl -c", completes: "container" },
+  user: { value: "NAME", help: "the user; without it no rule is evaluated", group },
+  group: { value: "NAME", help: "a group of the user", isRepeatable: true, group },
+  command: {
+    value: "ARG",
+    help: "an argument of the command; once for each, the program first",
+    isRepeatable: true,
+    group,
+  },
+  tty: { short: "t", help: "as kubectl -t", group },
+  stdin: { short: "i", help: "as kubectl -i", group },
+  port: { value: "NUMBER", help: "a port to forward", isRepeatable: true, parse: remotePort, group },
+  reason: { value: "TEXT", help: "as the header Sluice-Reason", group },
+} as const satisfies FlagTable;
+
+export const command = defineCommand({
+  usage: ["--config FILE SUBRESOURCE NAMESPACE/POD [flags]", "--config FILE node/NAME [flags]"],
+  description:
+    "Shows which way a request would take, for each kind of client, and why; or how sessions reach a node.",
+  operands: [
+    { name: "SUBRESOURCE", help: "exec, attach or portforward", choices: ["exec", "attach", "portforward"] },
+    { name: "NAMESPACE/POD", help: "the pod", completes: "pod" },
+    { name: "node/NAME", help: "a node, instead of one session", completes: "node" },
+  ],
+  flags: explainFlags,
+  examples: [
+    { title: "How exec reaches the pod web", line: "sluice explain --config sluice.yaml exec default/web" },
+    {
+      title: "Whether the policy lets jane run sh there",
+      line: "sluice explain --config sluice.yaml exec default/web --user jane --command sh --tty --stdin",
+    },
+    {
+      title: "How sessions reach a node, as a running gateway sees it",
+      line: "sluice explain --config sluice.yaml node/node-1 --admin http://127.0.0.1:9090",
+    },
+  ],
+  exitCodes:
+    "0; 1 where the request would be refused or the node is not reached; 2 for usage or configuration.",
+});

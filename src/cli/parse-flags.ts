@@ -1,0 +1,99 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import type { Flag, FlagTable } from "../config/flag.ts";
+import { nearestName } from "../config/nearest-name.ts";
+import type { Command, Invocation } from "./command.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** Every command has it. */
+export const HELP_FLAG = { help: { short: "h", help: "show this help" } } as const satisfies FlagTable;
+
+/** Reads arguments as kubectl does (spf13/pflag). `--help` counts before anything is refused. Throws UsageError. */
+export function parseFlags(
+  { flags, takesCommand }: Pick<Command, "flags" | "takesCommand">,
+  args: readonly string[],
+): Invocation | "help" {
+  const dashes = takesCommand ? args.indexOf("--") : -1;
+  const own = dashes === -1 ? args : args.slice(0, dashes);
+  const table: FlagTable = { ...flags, ...HELP_FLAG };
+  const { tokens } = parseArgs({
+    args: own.map((argument) => withLongName(argument, table)),
+    options: optionsOf(table),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const given = new Map<string, (string | undefined)[]>();
+  const operands: string[] = [];
+  const unknown: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "positional") operands.push(token.value);
+    if (token.kind !== "option") continue;
+    if (Object.hasOwn(table, token.name))
+      given.set(token.name, [...(given.get(token.name) ?? []), token.value]);
+    else unknown.push(token.rawName);
+  }
+  if (given.has("help")) return "help";
+  if (unknown[0] !== undefined) throw unknownFlag(unknown[0], table);
+  const values = Object.entries(flags).map(([name, flag]) => [name, flagValue(name, flag, given.get(name))]);
+  return {
+    operands,
+    command: dashes === -1 ? undefined : args.slice(dashes + 1),
+    values: Object.fromEntries(values),
+  };
+}
+
+function optionsOf(table: FlagTable): NonNullable<ParseArgsConfig["options"]> {
+  return Object.fromEntries(
+    Object.entries(table).map(([name, { short, value }]) => [
+      name,
+      { type: value === undefined ? "boolean" : "string", ...(short !== undefined && { short }) },
+    ]),
+  );
+}
+
+/** `-i=false` and `-v=6` with their long names: parseArgs knows no `=` behind a letter. */
+function withLongName(argument: string, table: FlagTable): string {
+  const [, letter, rest] = /^-(\w)(=.*)$/s.exec(argument) ?? [];
+  const name = Object.keys(table).find((key) => letter !== undefined && table[key]?.short === letter);
+  return name === undefined ? argument : `--${name}${rest}`;
+}
+
+function flagValue(name: string, flag: Flag, given: readonly (string | undefined)[] = []): unknown {
+  const texts = given.length === 0 && flag.default !== undefined ? [flag.default] : given;
+  const values = texts.map((text) => read(name, flag, text));
+  if (flag.isRepeatable) return values;
+  if (values.length === 0 && flag.isRequired) throw new UsageError(`--${name} ${flag.value} is required`);
+  return values.at(-1) ?? (flag.value === undefined ? false : undefined);
+}
+
+/** Of a value, in messages. */
+const MAX_SHOWN = 80;
+
+function read(name: string, { value, choices, parse }: Flag, text: string | undefined): unknown {
+  if (value === undefined) return readSwitch(name, text);
+  if (text === undefined) throw new UsageError(`flag needs an argument: --${name} ${value}`);
+  if (choices !== undefined && !choices.includes(text)) {
+    throw new UsageError(`--${name} ${text.slice(0, MAX_SHOWN)}: must be ${choices.join(" or ")}`);
+  }
+  try {
+    return parse === undefined ? text : parse(text);
+  } catch (error) {
+    throw new UsageError(`--${name} ${text.slice(0, MAX_SHOWN)}: ${(error as Error).message}`);
+  }
+}
+
+/** The words of Go's strconv.ParseBool. */
+function readSwitch(name: string, text: string | undefined): boolean {
+  if (text === undefined || /^(?:1|t|T|true|TRUE|True)$/.test(text)) return true;
+  if (/^(?:0|f|F|false|FALSE|False)$/.test(text)) return false;
+  throw new UsageError(`--${name}=${text.slice(0, MAX_SHOWN)}: must be true or false`);
+}
+
+function unknownFlag(rawName: string, table: FlagTable): UsageError {
+  if (!rawName.startsWith("--")) return new UsageError(`unknown shorthand flag: ${rawName}`);
+  const known = Object.keys(table).filter((name) => table[name]?.isHidden !== true);
+  const nearest = nearestName(rawName.slice(2), known);
+  return new UsageError(
+    `unknown flag: ${rawName}${nearest === undefined ? "" : `; did you mean --${nearest}?`}`,
+  );
+}
