@@ -35,7 +35,7 @@ export interface BuiltCluster extends Component {
   /** Where the live API is: no node may be there. */
   readonly apiEndpoint: { readonly host: string; readonly port: number } | undefined;
   /** The live API as the server for all other requests; undefined if manifests hold the cluster state. */
-  readonly apiServer: (ApiServerUpstream & { close(): void }) | undefined;
+  readonly apiServer: ApiServerUpstream | undefined;
   /** Where what is written belongs; undefined where that is the store. */
   readonly live:
     | {
@@ -148,13 +148,14 @@ async function buildLive(
       onFailure: (node, problem) =>
         logger.warn({ node, problem }, "a node's features could not be published"),
     });
+  const apiServer = configuration.upstreamAPIServer
+    ? undefined
+    : forwardingTo(kubeconfig, client, settings, dialTimeoutMs);
   return {
     store,
     lookUp: (namespace, pod) => live.lookUp(namespace, pod),
     apiEndpoint: addressOfUrl(kubeconfig.server),
-    apiServer: configuration.upstreamAPIServer
-      ? undefined
-      : forwardingTo(kubeconfig, client, settings, dialTimeoutMs),
+    apiServer,
     live: { client, namespace: kubeconfig.namespace, known: live.known },
     publishPodStatus: (pod, status) => publishPodStatus(client, pod, status),
     events: new EventRecorder({
@@ -167,6 +168,7 @@ async function buildLive(
     stop: async () => {
       publisher?.stop();
       await live.stop();
+      apiServer?.close();
       client.close();
     },
   };

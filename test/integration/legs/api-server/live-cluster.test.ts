@@ -89,7 +89,12 @@ describe.each([
     await eventually("the gateway is ready", async () => (await readiness()).startsWith("[+]cluster ok"));
   });
   afterAll(async () => {
+    // A connection that is kept for further requests would keep the process, too.
+    await api?.listNamespacedPod({ namespace: "default" });
     await gateway?.stop();
+    await eventually("no connection to the API is left", () => server.connections === 0, {
+      timeoutMs: 2_000,
+    });
     await server?.stop();
     await node?.close();
     await rm(folder, { recursive: true, force: true });
