@@ -20,6 +20,20 @@ export function statusBody(status: Status, maxBytes = Number.POSITIVE_INFINITY):
   return encode(fitted(slimRoomBytes < WORTHWHILE_MESSAGE_BYTES ? bare : slim, maxBytes));
 }
 
+/** For caches and proxies in between: responses depend on the user. */
+export const NEVER_CACHED = { "Cache-Control": "no-cache, private" } as const;
+
+/** The headers beside a Status, as kube-apiserver writes them: a 401 names no scheme, and a 403 is not sniffed. */
+export function statusHeaders({ code, details }: Status): Record<string, string> {
+  const retryAfter = details?.retryAfterSeconds;
+  return {
+    ...NEVER_CACHED,
+    "Content-Type": "application/json",
+    ...(code === 403 && { "X-Content-Type-Options": "nosniff" }),
+    ...(retryAfter !== undefined && { "Retry-After": String(retryAfter) }),
+  };
+}
+
 /** The Status in an answer's body, or undefined when it holds none: then it is not the API that spoke. */
 export function statusOfBody(body: Uint8Array | string): Status | undefined {
   let value: unknown;

@@ -3,7 +3,7 @@
 import { goQuote } from "./go-json.ts";
 import type { Status, StatusCause, StatusDetails } from "./status-object.ts";
 
-export { statusBody, statusOfBody } from "./status-body.ts";
+export { NEVER_CACHED, statusBody, statusHeaders, statusOfBody } from "./status-body.ts";
 export type { Status, StatusCause, StatusDetails } from "./status-object.ts";
 
 /** A refusal that is answered with its Status. Its message is shown to the client: it must hold no secret. */

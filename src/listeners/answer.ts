@@ -1,12 +1,11 @@
 import { constants } from "node:http2";
 import type { Duplex } from "node:stream";
-import { type StatusError, statusBody } from "../api/status.ts";
+import { type StatusError, statusBody, statusHeaders } from "../api/status.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import { http2ResponseHeaders } from "../http/http2-headers.ts";
 import { isHttp2Stream } from "../net/http2-stream.ts";
 import { finishAndLinger } from "../net/linger.ts";
 import type { ResponseContext } from "../sessions/responder.ts";
-import { statusHeaders } from "./write-status.ts";
 
 /** gorilla's dialler keeps this much of a refusal's body; a longer Status cannot be decoded and is shown raw. */
 export const MAX_UPGRADE_STATUS_BYTES = 1_024;
@@ -40,7 +39,7 @@ export function encodeResponseHead(status: number, headers: HeaderList, statusMe
 /** Refuses an upgrade with a Status that kubectl decodes, and closes: a refused connection is never used again. */
 export function refuseUpgrade(socket: Duplex, error: StatusError, context: AnswerContext): void {
   const body = Buffer.from(statusBody(error.status, MAX_UPGRADE_STATUS_BYTES));
-  answerAndClose(socket, error.code, statusHeaders(error.status), body, context);
+  answerAndClose(socket, error.code, Object.entries(statusHeaders(error.status)), body, context);
 }
 
 /** Answers an upgrade with a whole body and closes the connection, or the HTTP/2 stream, once the client has had the chance to read it. */

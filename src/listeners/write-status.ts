@@ -1,5 +1,4 @@
-import { type Status, statusBody } from "../api/status.ts";
-import type { HeaderLine } from "../http/header-list.ts";
+import { type Status, statusBody, statusHeaders } from "../api/status.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
 import { writeAnswer } from "./write-answer.ts";
 
@@ -9,15 +8,10 @@ export function writeStatus(downstream: HttpDownstream, status: Status): void {
     downstream.abort();
     return;
   }
-  writeAnswer(downstream, status.code, statusHeaders(status), Buffer.from(statusBody(status)));
-}
-
-/** What a refusal says beside its body. */
-export function statusHeaders({ code, details }: Status): HeaderLine[] {
-  const headers: HeaderLine[] = [["Content-Type", "application/json"]];
-  if (details?.retryAfterSeconds !== undefined) {
-    headers.push(["Retry-After", String(details.retryAfterSeconds)]);
-  }
-  if (code === 401) headers.push(["Www-Authenticate", 'Bearer realm="kubernetes"']);
-  return headers;
+  writeAnswer(
+    downstream,
+    status.code,
+    Object.entries(statusHeaders(status)),
+    Buffer.from(statusBody(status)),
+  );
 }

@@ -1,5 +1,5 @@
 import { goJson } from "../go-json.ts";
-import { type StatusError, statusBody } from "../status.ts";
+import { NEVER_CACHED, type StatusError, statusBody, statusHeaders } from "../status.ts";
 
 export interface ApiRequest {
   readonly method: string;
@@ -16,9 +16,6 @@ export interface ApiAnswer {
   /** A watch's body has no end of its own: the caller returns its iterator when the client leaves. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
-
-/** For caches and proxies in between: responses depend on the user. */
-const NEVER_CACHED = { "Cache-Control": "no-cache, private" } as const;
 
 export function jsonAnswer(value: unknown, contentType = "application/json"): ApiAnswer {
   return {
@@ -46,14 +43,5 @@ export function textAnswer(status: number, text: string): ApiAnswer {
 }
 
 export function statusAnswer({ status }: StatusError): ApiAnswer {
-  const retryAfter = status.details?.retryAfterSeconds;
-  return {
-    status: status.code,
-    headers: {
-      ...NEVER_CACHED,
-      "Content-Type": "application/json",
-      ...(retryAfter !== undefined && { "Retry-After": String(retryAfter) }),
-    },
-    body: statusBody(status),
-  };
+  return { status: status.code, headers: statusHeaders(status), body: statusBody(status) };
 }
