@@ -18,29 +18,24 @@ export interface AgentProcess {
   stop(): Promise<void>;
 }
 
-/** An API server, and who the agent is to it. */
-export interface AgentUpstreamAccess {
-  readonly server: string;
-  /** PEM; absent: plain HTTP. */
-  readonly authority?: string;
-  readonly token: string;
-}
+/** An API server, and the agent's credentials; or the path of a kubeconfig that has both. */
+export type AgentUpstreamAccess =
+  | {
+      readonly server: string;
+      /** PEM; absent: plain HTTP. */
+      readonly authority?: string;
+      readonly token: string;
+    }
+  | { readonly kubeconfig: string };
 
 /** `sluice agent` as its users start it. */
 export async function startAgentProcess(
-  { server, authority, token }: AgentUpstreamAccess,
+  upstream: AgentUpstreamAccess,
   flags: readonly string[] = [],
 ): Promise<AgentProcess> {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-agent-process-"));
-  const own = path.join(folder, "own-kubeconfig");
-  const ca = authority && { "certificate-authority-data": Buffer.from(authority).toString("base64") };
-  const config = {
-    "current-context": "own",
-    clusters: [{ name: "own", cluster: { server, ...ca } }],
-    users: [{ name: "own", user: { token } }],
-    contexts: [{ name: "own", context: { cluster: "own", user: "own", namespace: "default" } }],
-  };
-  writeFileSync(own, JSON.stringify(config), { mode: 0o600 });
+  const own = "kubeconfig" in upstream ? upstream.kubeconfig : path.join(folder, "own-kubeconfig");
+  if ("server" in upstream) writeFileSync(own, kubeconfigText(upstream), { mode: 0o600 });
   const args = [
     "agent",
     "--kubeconfig",
@@ -82,4 +77,18 @@ export async function startAgentProcess(
     await stop().catch(() => {});
     throw error;
   }
+}
+
+function kubeconfigText({
+  server,
+  authority,
+  token,
+}: Extract<AgentUpstreamAccess, { server: string }>): string {
+  const ca = authority && { "certificate-authority-data": Buffer.from(authority).toString("base64") };
+  return JSON.stringify({
+    "current-context": "own",
+    clusters: [{ name: "own", cluster: { server, ...ca } }],
+    users: [{ name: "own", user: { token } }],
+    contexts: [{ name: "own", context: { cluster: "own", user: "own", namespace: "default" } }],
+  });
 }

@@ -64,6 +64,26 @@ export function findContainerds(): readonly Containerd[] {
   });
 }
 
+/** What `scripts/build-cluster.mjs` has built: the folder, and the version of Kubernetes. Absent where one program is missing. */
+export function findClusterPrograms(): { folder: string; versions: readonly string[] } | undefined {
+  return once("cluster", () => {
+    const cache = process.env.SLUICE_CLUSTER_DIR ?? path.join(homedir(), ".cache/sluice/cluster");
+    const folder = path.join(cache, "bin");
+    if (!CLUSTER_PROGRAMS.every((name) => isExecutable(path.join(folder, name)))) return undefined;
+    const server = readBinary(path.join(folder, "kube-apiserver"), ["--version"], / v(\d+\.\d+\.\d+)/);
+    return server && { folder, versions: [server.version] };
+  });
+}
+
+const CLUSTER_PROGRAMS = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubelet",
+  "kubectl",
+];
+
 /** A program in PATH with its version as `versionPattern`'s first group finds it in the output of `arguments_`. */
 export function findProgram(
   names: readonly string[],

@@ -1,6 +1,7 @@
 import { describe, it } from "vitest";
 import {
   type Containerd,
+  findClusterPrograms,
   findContainerds,
   findKubectls,
   findProgram,
@@ -18,6 +19,7 @@ declare module "vitest" {
 export type RealPart =
   | "kubectl"
   | "containerd"
+  | "cluster"
   | "chromium"
   | "go"
   | "nginx"
@@ -29,6 +31,7 @@ export type RealPart =
 export const realParts: readonly RealPart[] = [
   "kubectl",
   "containerd",
+  "cluster",
   "chromium",
   "go",
   "nginx",
@@ -48,6 +51,7 @@ export interface RealPartState {
 /** What this machine has of a part. The answer is kept for the life of the process. */
 export function stateOf(part: RealPart): RealPartState {
   const versions = versionsOf(part);
+  if (part === "cluster") return { versions, missing: clusterObstacle(versions) };
   if (versions.length === 0) return { versions, missing: `${part} is not installed` };
   return { versions, missing: part === "containerd" ? containerdObstacle() : undefined };
 }
@@ -97,7 +101,7 @@ export function containerds(): readonly Containerd[] {
 }
 
 const PROGRAMS: Readonly<
-  Record<Exclude<RealPart, "kubectl" | "containerd">, Parameters<typeof findProgram>>
+  Record<Exclude<RealPart, "kubectl" | "containerd" | "cluster">, Parameters<typeof findProgram>>
 > = {
   go: [["go"], ["version"], /go(\d+\.\d+(?:\.\d+)?)/],
   chromium: [["chromium", "chromium-browser", "google-chrome"], ["--version"], /(\d+\.\d+\.\d+)/],
@@ -115,7 +119,14 @@ export function programOf(part: keyof typeof PROGRAMS): string {
   return found.path;
 }
 
+/** The containerd that a kubelet of today can use, which speaks to no 1.x. */
+export function newestContainerd(): Containerd | undefined {
+  const usable = findContainerds().filter(({ version }) => Number.parseInt(version, 10) >= 2);
+  return usable.sort((a, b) => a.version.localeCompare(b.version, "en", { numeric: true })).at(-1);
+}
+
 function versionsOf(part: RealPart): readonly string[] {
+  if (part === "cluster") return findClusterPrograms()?.versions ?? [];
   if (part === "kubectl") return findKubectls().map((kubectl) => kubectl.version);
   if (part === "containerd") return findContainerds().map((containerd) => containerd.version);
   const program = findProgram(...PROGRAMS[part]);
@@ -131,4 +142,11 @@ function containerdObstacle(): string | undefined {
     return "containerd's test images need busybox-static, which is not installed";
   }
   return undefined;
+}
+
+/** A cluster needs Kubernetes' own programs, which `npm run build:cluster` builds, and what containerd needs. */
+function clusterObstacle(versions: readonly string[]): string | undefined {
+  if (versions.length === 0) return "a cluster's programs are not built: npm run build:cluster";
+  if (newestContainerd() === undefined) return "a cluster needs containerd 2, which is not installed";
+  return containerdObstacle();
 }

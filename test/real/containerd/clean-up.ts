@@ -74,7 +74,7 @@ async function endProcesses(find: () => number[]): Promise<void> {
   });
 }
 
-/** The daemon and its shims: containerd's programs with a path of this folder among their arguments. */
+/** The daemon, its shims, and a cluster's other programs: those with a path of this folder among their arguments. */
 function daemonProcesses(folder: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -82,8 +82,8 @@ function daemonProcesses(folder: string): number[] {
     .filter((processId) => {
       const [program = "", ...rest] = readText(`/proc/${processId}/cmdline`).split("\0");
       return (
-        /^containerd/.test(path.basename(program)) &&
-        rest.some((argument) => argument.startsWith(`${folder}/`))
+        /^(containerd|etcd$|kube|node$)/.test(path.basename(program)) &&
+        rest.some((argument) => argument.includes(`${folder}/`))
       );
     });
 }

@@ -1,0 +1,148 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { get } from "node:https";
+import { createServer } from "node:net";
+import path from "node:path";
+import { eventually } from "../../support/eventually.ts";
+import {
+  ADDRESSES,
+  type CertificateUser,
+  type ClusterCredentials,
+  certificateOf,
+  kubeconfigText,
+} from "./credentials.ts";
+import { type Daemon, startDaemon } from "./daemon.ts";
+
+export interface ControlPlane {
+  /** The API server that reaches nodes by their InternalIP. */
+  readonly url: string;
+  /** A second one on the same etcd, which reaches nodes by their ExternalIP: where Sluice stands for the kubelet. */
+  readonly throughSluiceUrl: string;
+  readonly daemons: readonly Daemon[];
+  /** The path of a kubeconfig for a server, the first API server by default. */
+  kubeconfig(user: CertificateUser, server?: string): string;
+}
+
+/** etcd, two kube-apiservers, kube-controller-manager and kube-scheduler, until both API servers are ready. */
+export async function startControlPlane(
+  programs: string,
+  folder: string,
+  credentials: ClusterCredentials,
+  started: (daemon: Daemon) => void,
+): Promise<ControlPlane> {
+  const daemons: Daemon[] = [];
+  const start = (name: string, program: string, flags: Readonly<Record<string, string>>): Daemon => {
+    const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+    const daemon = startDaemon(name, path.join(programs, program), args, folder);
+    daemons.push(daemon);
+    started(daemon);
+    return daemon;
+  };
+  const host = ADDRESSES.controlPlane;
+  const [clientPort, peerPort, port, secondPort] = await freePorts(4);
+  const [client, peer] = [`http://${host}:${clientPort}`, `http://${host}:${peerPort}`];
+  start("etcd", "etcd", {
+    name: "etcd",
+    "data-dir": path.join(folder, "etcd"),
+    "listen-client-urls": client,
+    "advertise-client-urls": client,
+    "listen-peer-urls": peer,
+    "initial-advertise-peer-urls": peer,
+    "initial-cluster": `etcd=${peer}`,
+    // Durability is not what is tested, and other tests may be waiting for the disk.
+    "unsafe-no-fsync": "true",
+  });
+  const flags = apiServerFlags(credentials, client);
+  const first = start("apiserver", "kube-apiserver", {
+    ...flags,
+    "secure-port": `${port}`,
+    "kubelet-preferred-address-types": "InternalIP",
+  });
+  const [url, throughSluiceUrl] = [`https://${host}:${port}`, `https://${host}:${secondPort}`];
+  const ready = (server: string, daemon: Daemon): Promise<unknown> =>
+    eventually(
+      `${daemon.name} is ready`,
+      async () => {
+        daemon.check();
+        return (await probe(`${server}/readyz`, credentials)) === 200;
+      },
+      { timeoutMs: 180_000, intervalMs: 250 },
+    );
+  await ready(url, first);
+  // After the first, which makes the namespaces and roles that both want.
+  const second = start("apiserver-2", "kube-apiserver", {
+    ...flags,
+    "secure-port": `${secondPort}`,
+    "kubelet-preferred-address-types": "ExternalIP",
+  });
+  const kubeconfig = (user: CertificateUser, server = url): string => {
+    const file = path.join(folder, `${user}${server === url ? "" : "-2"}.kubeconfig`);
+    const text = kubeconfigText(server, credentials.folder, certificateOf(user, credentials.folder));
+    writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  };
+  for (const [name, user] of [
+    ["kube-controller-manager", "controller-manager"],
+    ["kube-scheduler", "scheduler"],
+  ] as const) {
+    const file = kubeconfig(user);
+    start(name, name, {
+      kubeconfig: file,
+      "secure-port": "0",
+      "leader-elect": "false",
+      ...(user === "controller-manager" && {
+        "service-account-private-key-file": credentials.file("service-accounts.key"),
+        "root-ca-file": credentials.file("ca.crt"),
+        "use-service-account-credentials": "true",
+      }),
+    });
+  }
+  await ready(throughSluiceUrl, second);
+  return { url, throughSluiceUrl, daemons, kubeconfig };
+}
+
+function apiServerFlags(credentials: ClusterCredentials, etcd: string): Record<string, string> {
+  return {
+    "etcd-servers": etcd,
+    "bind-address": ADDRESSES.controlPlane,
+    "advertise-address": ADDRESSES.controlPlane,
+    "endpoint-reconciler-type": "none",
+    "tls-cert-file": credentials.file("apiserver.crt"),
+    "tls-private-key-file": credentials.file("apiserver.key"),
+    "client-ca-file": credentials.file("ca.crt"),
+    "token-auth-file": credentials.file("tokens.csv"),
+    "service-account-key-file": credentials.file("service-accounts.pub"),
+    "service-account-signing-key-file": credentials.file("service-accounts.key"),
+    "service-account-issuer": "https://kubernetes.default.svc",
+    "service-cluster-ip-range": "10.96.0.0/16",
+    "authorization-mode": "Node,RBAC",
+    "anonymous-auth": "true",
+    "enable-admission-plugins": "NodeRestriction",
+    "allow-privileged": "true",
+    "kubelet-client-certificate": credentials.file("apiserver-kubelet-client.crt"),
+    "kubelet-client-key": credentials.file("apiserver-kubelet-client.key"),
+    "kubelet-certificate-authority": credentials.file("ca.crt"),
+  };
+}
+
+async function probe(url: string, credentials: ClusterCredentials): Promise<number> {
+  const request = get(url, { ca: readFileSync(credentials.file("ca.crt")), timeout: 5_000, agent: false });
+  request.on("timeout", () => request.destroy(new Error("no response within 5 s")));
+  const [response] = await once(request, "response");
+  response.resume();
+  return response.statusCode;
+}
+
+/** Ports that were free on every address of the cluster a moment ago. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, "0.0.0.0");
+      await once(server, "listening");
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
