@@ -27,6 +27,11 @@ export class AccessMetrics {
       labelNames: ["backend"],
       registers,
     });
+    // Without a first 0, rates and alerts miss the first events that are lost.
+    for (const backend of ["log", "webhook"] as const) {
+      this.#auditFailures.inc({ backend }, 0);
+      for (const result of ["stored", "lost"]) this.#auditEvents.inc({ backend, result }, 0);
+    }
     this.#refusedConnections = new Counter({
       name: "sluice_connections_refused_total",
       help: "Connections and upgrades refused at the edge, before anybody was asked who it is.",

@@ -198,15 +198,22 @@ function createStreamingChildren(
         handshakeSeconds: handshakeSeconds.labels({ subresource, plan }),
         sessionSeconds: sessionSeconds.labels({ subresource, plan }),
         ended: new Map(
-          SESSION_ENDS.map((end) => [
-            endKey(end),
-            ended.labels({ subresource, plan, ended_by: end.endedBy, cause: end.cause }),
-          ]),
+          SESSION_ENDS.map((end) => {
+            const child = ended.labels({ subresource, plan, ended_by: end.endedBy, cause: end.cause });
+            // Without a first 0, rates and alerts miss the first end of its kind.
+            if (isCarried(subresource, plan)) child.inc(0);
+            return [endKey(end), child];
+          }),
         ),
       });
     }
   }
   return children;
+}
+
+/** Commands are translated, port-forwards are tunnelled; the other paths carry both. */
+function isCarried(subresource: SubresourceLabel, plan: PlanKindLabel): boolean {
+  return plan !== (subresource === "portforward" ? "translate" : "tunnel");
 }
 
 function endKey({ endedBy, cause }: Pick<MeasuredReport, "endedBy" | "cause">): string {

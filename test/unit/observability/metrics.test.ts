@@ -53,6 +53,15 @@ describe("metrics", () => {
     );
   });
 
+  it("have every end that a session can have as 0, from the start, so that rates see the first", async () => {
+    const ends = (await newMetrics().expose())
+      .split("\n")
+      .filter((line) => line.startsWith("sluice_streaming_sessions_ended_total{"));
+    // Three paths for each of three subresources.
+    expect(ends).toHaveLength(9 * SESSION_ENDS.length);
+    expect(ends.every((line) => line.endsWith(" 0"))).toBe(true);
+  });
+
   it("count a translated exec", async () => {
     const metrics = newMetrics();
     metrics.streamingRouted("exec", TRANSLATE, "websocket");

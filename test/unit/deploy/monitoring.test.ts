@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { MergedMetrics } from "../../../src/observability/merged-metrics.ts";
@@ -19,14 +21,9 @@ const alerts = rules.flatMap(({ alert }) => alert ?? []);
 
 describe("the rules for Prometheus", () => {
   it("name only metrics that a scrape has, or that they record themselves", async () => {
-    const known = new Set([...(await scrapedNames()), ...rules.flatMap(({ record }) => record ?? [])]);
-    const unknown = rules.flatMap(({ alert, record, expr }) =>
-      [...expr.matchAll(/\b(?:sluice|apiserver|kubelet|nodejs|process|num_ws)[a-z0-9_:]+/g)]
-        .map(([name]) => name)
-        .filter((name) => !known.has(name))
-        .map((name) => `${alert ?? record}: ${name}`),
-    );
-    expect(unknown).toEqual([]);
+    const known = await knownNames();
+    for (const { alert, record, expr } of rules)
+      expect(unknownNames(expr, known), alert ?? record).toEqual([]);
   });
 
   it("have a runbook for each alert, and no runbook more", () => {
@@ -44,6 +41,46 @@ describe("the rules for Prometheus", () => {
     );
   });
 });
+
+interface Dashboard {
+  readonly uid: string;
+  readonly panels: readonly {
+    readonly title: string;
+    readonly targets: readonly { readonly expr: string }[];
+  }[];
+}
+
+describe("the dashboards for Grafana", () => {
+  const folder = fileURLToPath(new URL("../../../deploy/grafana/", import.meta.url));
+
+  it.each(
+    readdirSync(folder),
+  )("%s asks only for metrics that a scrape has, or that the rules record", async (file) => {
+    const { uid, panels } = JSON.parse(read(`deploy/grafana/${file}`)) as Dashboard;
+    expect(uid).toBe(`sluice-${file.replace(".json", "")}`);
+    const known = await knownNames();
+    for (const { title, targets } of panels) {
+      for (const { expr } of targets) expect(unknownNames(expr, known), title).toEqual([]);
+    }
+  });
+
+  it("are what their script writes", () => {
+    const script = fileURLToPath(new URL("../../../scripts/build-dashboards.mjs", import.meta.url));
+    const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(status).toBe(0);
+  });
+});
+
+async function knownNames(): Promise<ReadonlySet<string>> {
+  return new Set([...(await scrapedNames()), ...rules.flatMap(({ record }) => record ?? [])]);
+}
+
+function unknownNames(expression: string, known: ReadonlySet<string>): readonly string[] {
+  return [...expression.matchAll(/\b(?:sluice|apiserver|kubelet|prober|nodejs|process|num_ws)_?[a-z0-9_:]+/g)]
+    .map(([name]) => name)
+    .filter((name) => !known.has(name));
+}
 
 /** Of a gateway with all of its listeners, and of a primary. */
 async function scrapedNames(): Promise<readonly string[]> {
