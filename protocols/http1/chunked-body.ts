@@ -1,5 +1,5 @@
-import { ProtocolError } from "../protocol-error.ts";
 import { isFieldCharacter } from "./field-lines.ts";
+import { MalformedResponse } from "./malformed-response.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -38,7 +38,7 @@ export class ChunkedBody<Chunk extends Uint8Array> {
     return this.#place === "trailers";
   }
 
-  /** Returns the index behind what it took. Throws ProtocolError "malformed-message". */
+  /** Returns the index behind what it took. Throws MalformedResponse. */
   push(chunk: Chunk, from: number, sink: ChunkSink<Chunk>): number {
     let at = from;
     while (at < chunk.length && this.#place !== "trailers") {
@@ -65,35 +65,37 @@ export class ChunkedBody<Chunk extends Uint8Array> {
   }
 
   #takeOfLine(byte: number): void {
-    if (++this.#lineBytes > this.#maxLineBytes) throw malformed("chunk line too long");
+    if (++this.#lineBytes > this.#maxLineBytes) throw new MalformedResponse("chunk line too long");
     if (this.#place === "size-end") {
-      this.#expect(byte, LF, this.#bytesLeft === 0 ? "trailers" : "data");
+      if (byte !== LF) throw new MalformedResponse("invalid CR in chunked line");
+      this.#place = this.#bytesLeft === 0 ? "trailers" : "data";
       return;
     }
+    if (byte === LF) throw new MalformedResponse("chunked line ends with bare LF");
     const digit = this.#place === "size" ? hexDigit(byte) : -1;
     if (digit >= 0) {
-      if (++this.#digits > MAX_SIZE_DIGITS) throw malformed("invalid byte in chunk length");
+      if (++this.#digits > MAX_SIZE_DIGITS) throw new MalformedResponse("invalid byte in chunk length");
       this.#bytesLeft = this.#bytesLeft * 16 + digit;
       return;
     }
-    if (this.#digits === 0) throw malformed("invalid byte in chunk length");
+    if (this.#digits === 0) throw new MalformedResponse("invalid byte in chunk length");
     this.#place = this.#behindSize(byte);
   }
 
   #behindSize(byte: number): Place {
     if (byte === CR) return "size-end";
     if (this.#place === "extension") {
-      if (!isFieldCharacter(byte)) throw malformed("a control character in a chunk extension");
+      if (!isFieldCharacter(byte)) throw new MalformedResponse("a control character in a chunk extension");
       return "extension";
     }
     if (byte === SEMICOLON) return "extension";
     // Some servers pad sizes to a fixed width.
     if (byte === 0x20 || byte === 0x09) return "padding";
-    throw malformed("invalid byte in chunk length");
+    throw new MalformedResponse("invalid byte in chunk length");
   }
 
   #expect(byte: number, wanted: number, next: Place): void {
-    if (byte !== wanted) throw malformed("malformed chunked encoding");
+    if (byte !== wanted) throw new MalformedResponse("malformed chunked encoding");
     this.#place = next;
   }
 
@@ -110,8 +112,4 @@ function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1;
-}
-
-function malformed(text: string): ProtocolError {
-  return new ProtocolError("malformed-message", text);
 }

@@ -1,4 +1,6 @@
 import { ProtocolError } from "../protocol-error.ts";
+import type { Leniency } from "./leniency.ts";
+import { MalformedResponse, malformedLine } from "./malformed-response.ts";
 
 /** Field lines as they were received, name and value in turn, which is the form of Node's `rawHeaders`. */
 export type FieldLines = readonly string[];
@@ -20,10 +22,15 @@ function characterClasses(): Uint8Array {
 
 /**
  * The field lines of a section from `start` on; its last line is the empty one. Line folding (obs-fold) and white space before a
- * colon are refused: two readers that disagree on them see different messages (RFC 9112 section 5).
- * Throws ProtocolError "malformed-message" or "too-many-headers"; no value is ever part of the message.
+ * colon are refused, unless `as-go`: two readers that disagree on them see different messages (RFC 9112 section 5).
+ * Throws MalformedResponse, or ProtocolError "too-many-headers".
  */
-export function parseFieldLines(section: string, start: number, maxLines: number): string[] {
+export function parseFieldLines(
+  section: string,
+  start: number,
+  maxLines: number,
+  leniency: Leniency,
+): string[] {
   const lines: string[] = [];
   let at = start;
   for (;;) {
@@ -31,20 +38,22 @@ export function parseFieldLines(section: string, start: number, maxLines: number
     const end = section.charCodeAt(lineFeed - 1) === 0x0d ? lineFeed - 1 : lineFeed;
     if (end <= at) return lines;
     if (lines.length >= 2 * maxLines) throw new ProtocolError("too-many-headers", "too many header lines");
-    const colon = endOfName(section, at, end);
+    const colon = endOfName(section, at, end, leniency);
     const valueStart = firstOfValue(section, colon + 1, end);
     const valueEnd = endOfValue(section, valueStart, end);
+    if (valueEnd === -1) throw malformedLine(section.slice(at, end));
     lines.push(section.slice(at, colon), section.slice(valueStart, valueEnd));
     at = lineFeed + 1;
   }
 }
 
-function endOfName(section: string, start: number, end: number): number {
+function endOfName(section: string, start: number, end: number, leniency: Leniency): number {
   let at = start;
   while (at < end && ((CHARACTERS[section.charCodeAt(at)] ?? 0) & NAME) !== 0) at++;
-  if (at === start || at === end || section.charCodeAt(at) !== 0x3a) {
-    throw new ProtocolError("malformed-message", "malformed header line");
-  }
+  // Go keeps a name with spaces as it is, so that `Content-Length ` frames nothing.
+  if (leniency === "as-go") while (at < end && isNameAsGo(section.charCodeAt(at))) at++;
+  if (at === start || at === end || section.charCodeAt(at) !== 0x3a)
+    throw malformedLine(section.slice(start, end));
   return at;
 }
 
@@ -54,16 +63,14 @@ function firstOfValue(section: string, start: number, end: number): number {
   return at;
 }
 
-/** Checks what it passes. */
+/** -1: a control character is in the way. */
 function endOfValue(section: string, start: number, end: number): number {
-  for (let at = start; at < end; at++) {
-    if (!isFieldCharacter(section.charCodeAt(at))) {
-      throw new ProtocolError("malformed-message", "a control character in a header's value");
-    }
-  }
-  let last = end;
-  while (last > start && isWhitespace(section.charCodeAt(last - 1))) last--;
-  return last;
+  for (let at = start; at < end; at++) if (!isFieldCharacter(section.charCodeAt(at))) return -1;
+  return lastOfValue(section, start, end);
+}
+
+function isNameAsGo(code: number): boolean {
+  return code === 0x20 || ((CHARACTERS[code] ?? 0) & NAME) !== 0;
 }
 
 export function isFieldCharacter(code: number): boolean {
@@ -72,4 +79,41 @@ export function isFieldCharacter(code: number): boolean {
 
 function isWhitespace(code: number): boolean {
   return code === 0x20 || code === 0x09;
+}
+
+/**
+ * The same section with each folded line joined to the one before by a space, as Go joins them (RFC 9112 section 5.2).
+ * Throws MalformedResponse where the first line is a folded one.
+ */
+export function unfoldedSection(section: string, start: number): string {
+  if (isWhitespace(section.charCodeAt(start))) {
+    const line = lineAt(section, start);
+    throw new MalformedResponse("malformed MIME header initial line", line, ": ", true);
+  }
+  if (!/\n[ \t]/.test(section)) return section;
+  // Joined once at the end: a header of a thousand folds is not copied a thousand times.
+  const parts = [section.slice(0, start)];
+  for (let at = start; at < section.length; ) {
+    const line = lineAt(section, at);
+    const isFolded = isWhitespace(line.charCodeAt(0));
+    if (at > start) parts.push(isFolded ? " " : "\n");
+    parts.push(line.slice(firstOfValue(line, 0, line.length), lastOfValue(line, 0, line.length)));
+    at = section.indexOf("\n", at) + 1;
+  }
+  return `${parts.join("")}\n`;
+}
+
+/** Without its end. */
+function lineAt(section: string, start: number): string {
+  const lineFeed = section.indexOf("\n", start);
+  return section.slice(
+    start,
+    section.charCodeAt(lineFeed - 1) === 0x0d && lineFeed > start ? lineFeed - 1 : lineFeed,
+  );
+}
+
+function lastOfValue(section: string, start: number, end: number): number {
+  let last = end;
+  while (last > start && isWhitespace(section.charCodeAt(last - 1))) last--;
+  return last;
 }

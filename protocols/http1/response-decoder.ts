@@ -1,6 +1,7 @@
 import { ChunkedBody } from "./chunked-body.ts";
-import { type FieldLines, parseFieldLines } from "./field-lines.ts";
+import { type FieldLines, parseFieldLines, unfoldedSection } from "./field-lines.ts";
 import { latin1Text, type TextOf } from "./latin1.ts";
+import type { Leniency } from "./leniency.ts";
 import { defaultHttp1Limits, type Http1Limits } from "./limits.ts";
 import { deliveryOf, type ResponseDelivery } from "./response-framing.ts";
 import { parseResponseHead, type ResponseHead } from "./response-head.ts";
@@ -20,6 +21,8 @@ export interface ResponseHandler<Chunk extends Uint8Array = Uint8Array> {
 
 export interface ResponseDecoderOptions<Chunk extends Uint8Array = Uint8Array> {
   readonly limits?: Http1Limits | undefined;
+  /** Absent: `none`. */
+  readonly leniency?: Leniency | undefined;
   /** Turns bytes into text, one character each; absent: in plain ECMAScript. */
   readonly textOf?: TextOf<Chunk> | undefined;
 }
@@ -30,11 +33,12 @@ type State = "idle" | "head" | "length" | "chunked" | "trailers" | "until-close"
 
 /**
  * Reads consecutive responses of one HTTP/1.x connection from chunks cut anywhere. Bodies are never
- * assembled. Ambiguous framing and anything but HTTP/1 are refused.
+ * assembled. Ambiguous framing and anything but HTTP/1 are refused, but for what `leniency` allows.
  */
 export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   readonly #handler: ResponseHandler<Chunk>;
   readonly #limits: Http1Limits;
+  readonly #leniency: Leniency;
   readonly #section: SectionReader<Chunk>;
   readonly #chunks: ChunkedBody<Chunk>;
   #state: State = "idle";
@@ -45,6 +49,7 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   constructor(handler: ResponseHandler<Chunk>, options: ResponseDecoderOptions<Chunk> = {}) {
     this.#handler = handler;
     this.#limits = options.limits ?? defaultHttp1Limits;
+    this.#leniency = options.leniency ?? "none";
     this.#section = new SectionReader(options.textOf ?? latin1Text);
     this.#chunks = new ChunkedBody(this.#limits.maxChunkLineBytes);
   }
@@ -62,8 +67,8 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   }
 
   /**
-   * Returns the index after the expected response's bytes; the rest is unrequested. Throws ProtocolError
-   * "malformed-message", "header-block-too-large" or "too-many-headers" and is finished then.
+   * Returns the index after the expected response's bytes; the rest is unrequested. Throws MalformedResponse, or ProtocolError
+   * "header-block-too-large" or "too-many-headers", and is finished then.
    */
   push(chunk: Chunk): number {
     try {
@@ -78,9 +83,17 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
     }
   }
 
-  /** The connection has ended. True when the response that was expected is whole with that, or none was. */
+  /**
+   * The connection has ended. True when the response that was expected is whole with that, or none was. Throws MalformedResponse where
+   * Go does: it reads the line that was cut off.
+   */
   end(): boolean {
     if (this.#state === "until-close") this.#finish(NO_LINES);
+    const { incomplete } = this.#section;
+    if (this.#leniency === "as-go" && this.#state === "head" && incomplete !== "") {
+      this.#state = "failed";
+      parseResponseHead(`${incomplete}\n\n`, this.#limits.maxHeaders, this.#leniency);
+    }
     return this.#state === "idle";
   }
 
@@ -109,17 +122,22 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
     const next = this.#section.push(chunk, at);
     const { text } = this.#section;
     if (text === undefined) return next;
-    if (this.#state === "trailers") this.#finish(parseFieldLines(text, 0, this.#limits.maxHeaders));
-    else this.#takeHead(parseResponseHead(text, this.#limits.maxHeaders));
+    if (this.#state === "trailers") this.#finish(this.#trailersIn(text));
+    else this.#takeHead(parseResponseHead(text, this.#limits.maxHeaders, this.#leniency));
     return next;
   }
 
+  #trailersIn(section: string): FieldLines {
+    const lines = this.#leniency === "none" ? section : unfoldedSection(section, 0);
+    return parseFieldLines(lines, 0, this.#limits.maxHeaders, this.#leniency);
+  }
+
   #takeHead(head: ResponseHead): void {
-    if (head.status < 200 && head.status !== 101) {
+    if (head.status >= 100 && head.status < 200 && head.status !== 101) {
       this.#handler.onInterim(head);
       return;
     }
-    const delivery = deliveryOf(this.#method, head);
+    const delivery = deliveryOf(this.#method, head, this.#leniency);
     const { framing } = delivery;
     if (framing === "chunked") this.#chunks.start();
     this.#bytesLeft = typeof framing === "number" ? framing : Number.POSITIVE_INFINITY;

@@ -1,4 +1,6 @@
-import { ProtocolError } from "../protocol-error.ts";
+import type { FieldLines } from "./field-lines.ts";
+import type { Leniency } from "./leniency.ts";
+import { MalformedResponse } from "./malformed-response.ts";
 import type { ResponseHead } from "./response-head.ts";
 
 /** Where a response's body ends (RFC 9112 section 6.3): a length in bytes, after the last chunk, or with the connection. */
@@ -14,11 +16,13 @@ export interface ResponseDelivery {
 const MAX_LENGTH_DIGITS = 15;
 
 /**
- * Throws ProtocolError "malformed-message" for ambiguous framing: different lengths, a length beside a
- * coding, a coding other than `chunked`. Equal lengths count once, as in Go.
+ * Throws MalformedResponse for different lengths, a length beside a coding, a coding other than `chunked` (RFC 9112 section 6.3). Equal
+ * lengths count once, as in Go. Read `as-go`, chunks win over a length, and HTTP/1.0 has no codings.
  */
-export function deliveryOf(method: string, head: ResponseHead): ResponseDelivery {
+export function deliveryOf(method: string, head: ResponseHead, leniency: Leniency): ResponseDelivery {
   const { headers, minorVersion, status } = head;
+  // RFC 9110 section 9.3.6: what follows is the tunnel's, whatever the lines say.
+  if (method === "CONNECT" && status >= 200 && status <= 299) return { framing: 0, keepsAlive: true };
   let length: string | undefined;
   let coding: string | undefined;
   let connection = "";
@@ -26,7 +30,7 @@ export function deliveryOf(method: string, head: ResponseHead): ResponseDelivery
     const name = headers[at] as string;
     const value = headers[at + 1] as string;
     if (name.length === 14 && name.toLowerCase() === "content-length") {
-      if (length !== undefined && length !== value) throw malformed("different Content-Length headers");
+      if (length !== undefined && length !== value) throw differentLengths(headers);
       length = value;
     } else if (name.length === 17 && name.toLowerCase() === "transfer-encoding") {
       coding = coding === undefined ? value : `${coding}, ${value}`;
@@ -34,14 +38,18 @@ export function deliveryOf(method: string, head: ResponseHead): ResponseDelivery
       connection += `,${value}`;
     }
   }
+  if (leniency === "as-go" && minorVersion === 0) coding = undefined;
+  if (coding !== undefined && coding.toLowerCase() !== "chunked") {
+    throw new MalformedResponse("unsupported transfer encoding", coding, ": ");
+  }
   const bytes = length === undefined ? undefined : lengthOf(length);
-  if (coding !== undefined) {
-    if (bytes !== undefined) throw malformed("both Content-Length and Transfer-Encoding");
-    if (coding.toLowerCase() !== "chunked") throw malformed("unsupported transfer encoding");
+  if (coding !== undefined && bytes !== undefined && leniency !== "as-go") {
+    throw new MalformedResponse("both Content-Length and Transfer-Encoding");
   }
   // RFC 9112 section 6.1: a peer that sends chunks as HTTP/1.0 is not trusted with a second message.
   const isClosing = closes(connection, minorVersion) || (coding !== undefined && minorVersion === 0);
-  const hasBody = method !== "HEAD" && status >= 200 && status !== 204 && status !== 304;
+  const isInterim = status >= 100 && status < 200;
+  const hasBody = method !== "HEAD" && !isInterim && status !== 204 && status !== 304;
   if (!hasBody) return { framing: 0, keepsAlive: !isClosing };
   const framing = coding !== undefined ? "chunked" : (bytes ?? "until-close");
   return { framing, keepsAlive: !isClosing && framing !== "until-close" };
@@ -56,16 +64,24 @@ function closes(connection: string, minorVersion: 0 | 1): boolean {
 }
 
 function lengthOf(text: string): number {
-  if (text.length === 0 || text.length > MAX_LENGTH_DIGITS) throw malformed("bad Content-Length");
+  if (text.length === 0) throw new MalformedResponse("invalid empty Content-Length", text);
+  if (text.length > MAX_LENGTH_DIGITS) throw new MalformedResponse("bad Content-Length", text);
   let length = 0;
   for (let at = 0; at < text.length; at++) {
     const digit = text.charCodeAt(at) - 0x30;
-    if (!(digit >= 0 && digit <= 9)) throw malformed("bad Content-Length");
+    if (!(digit >= 0 && digit <= 9)) throw new MalformedResponse("bad Content-Length", text);
     length = length * 10 + digit;
   }
   return length;
 }
 
-function malformed(text: string): ProtocolError {
-  return new ProtocolError("malformed-message", text);
+function differentLengths(headers: FieldLines): MalformedResponse {
+  const found = headers.filter(
+    (_, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === "content-length",
+  );
+  return new MalformedResponse(
+    "http: message cannot contain multiple Content-Length headers",
+    found,
+    "; got ",
+  );
 }

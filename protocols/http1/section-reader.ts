@@ -6,16 +6,16 @@ const CR = 0x0d;
 
 /**
  * Collects lines up to and including an empty one: a head, or trailers. Looks at every byte once, wherever the chunks are cut.
- * Lines end in CRLF or LF (RFC 9112 section 2.2); a CR anywhere else is refused, as is NUL.
+ * Lines end in CRLF or LF (RFC 9112 section 2.2); any other CR is part of its line.
  */
 export class SectionReader<Chunk extends Uint8Array> {
   readonly #textOf: TextOf<Chunk>;
   #bytesLeft = 0;
   /** What came in earlier chunks. */
   #earlier = "";
-  /** Of the line that is being read, without its CR. */
+  /** Of the line that is being read, in earlier chunks. */
   #lineBytes = 0;
-  #isAfterCr = false;
+  #endsWithCr = false;
   #text: string | undefined;
 
   constructor(textOf: TextOf<Chunk> = latin1Text) {
@@ -27,9 +27,9 @@ export class SectionReader<Chunk extends Uint8Array> {
     this.#bytesLeft = maxBytes;
   }
 
-  /** Is a section half read? */
-  get isInside(): boolean {
-    return this.#earlier !== "";
+  /** What has been read of a section that is not complete. */
+  get incomplete(): string {
+    return this.#earlier;
   }
 
   /** The section that `push` has completed, every line with its end, the empty one included. */
@@ -37,7 +37,7 @@ export class SectionReader<Chunk extends Uint8Array> {
     return this.#text;
   }
 
-  /** Reads from `at`; returns the index behind what it took. Throws ProtocolError "header-block-too-large" or "malformed-message". */
+  /** Reads from `at`; returns the index behind what it took. Throws ProtocolError "header-block-too-large". */
   push(chunk: Chunk, at: number): number {
     this.#text = undefined;
     const limit = Math.min(chunk.length, at + this.#bytesLeft);
@@ -59,28 +59,19 @@ export class SectionReader<Chunk extends Uint8Array> {
 
   /** Index behind the empty line, -1 when it is not there. */
   #endOfSection(chunk: Chunk, start: number, limit: number): number {
-    let lineBytes = this.#lineBytes;
-    let isAfterCr = this.#isAfterCr;
+    let lineStart = start - this.#lineBytes;
     for (let at = start; at < limit; at++) {
-      const byte = chunk[at] as number;
-      if (byte === LF) {
-        isAfterCr = false;
-        if (lineBytes === 0) {
-          this.#lineBytes = 0;
-          this.#isAfterCr = false;
-          return at + 1;
-        }
-        lineBytes = 0;
-      } else if (isAfterCr || byte === 0) {
-        throw new ProtocolError("malformed-message", isAfterCr ? "bare CR in a header" : "NUL in a header");
-      } else if (byte === CR) {
-        isAfterCr = true;
-      } else {
-        lineBytes++;
+      if (chunk[at] !== LF) continue;
+      const lineBytes = at - lineStart;
+      // The CR of an empty line may have come in an earlier chunk.
+      if (lineBytes === 0 || (lineBytes === 1 && (at > start ? chunk[at - 1] === CR : this.#endsWithCr))) {
+        this.#lineBytes = 0;
+        return at + 1;
       }
+      lineStart = at + 1;
     }
-    this.#lineBytes = lineBytes;
-    this.#isAfterCr = isAfterCr;
+    this.#lineBytes = limit - lineStart;
+    if (limit > start) this.#endsWithCr = chunk[limit - 1] === CR;
     return -1;
   }
 }

@@ -66,6 +66,7 @@ async function askFor(
   const request = `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`;
   const { head, rest } = await exchangeHeads(socket, Buffer.from(request, "latin1"), {
     endpoint,
+    method: "CONNECT",
     responseHeaderTimeoutMs: dialTimeoutMs,
     maxResponseHeadBytes: MAX_PROXY_HEAD_BYTES,
     signal,
@@ -74,9 +75,9 @@ async function askFor(
     const text = error.code === "response-timeout" ? "i/o timeout" : error.message;
     return fail(`reading HTTP response from CONNECT to ${target} via proxy ${proxy} failed: ${text}`, error);
   });
-  const { status, statusMessage } = head;
+  const { status, reason } = head;
   if (status < 200 || status > 299) {
-    const line = `${status} ${statusMessage.slice(0, MAX_QUOTED_CHARACTERS)}`;
+    const line = `${status} ${reason.slice(0, MAX_QUOTED_CHARACTERS)}`;
     fail(`proxy error from ${proxy} while dialing ${target}, code ${status}: ${line}`);
   }
   // A kubelet says nothing before it is asked, so these are the proxy's own bytes.

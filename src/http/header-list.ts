@@ -10,6 +10,11 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the controls are what is refused
 const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]/;
 
+/** The bytes of a head as text, one character each. */
+export function latin1Of(bytes: Buffer, start: number, end: number): string {
+  return bytes.toString("latin1", start, end);
+}
+
 /** From Node's flat `rawHeaders` or `rawTrailers`: name, value, name, value. */
 export function headerListOf(rawHeaders: readonly string[]): HeaderLine[] {
   const lines: HeaderLine[] = [];

@@ -10,6 +10,8 @@ import { ProtocolError } from "../../protocols/protocol-error.ts";
 import { releaseChunk } from "../net/reused-reads.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { contain, containEvents } from "../observability/faults.ts";
+import { responseErrorOf } from "./exchange-error.ts";
+import { latin1Of } from "./header-list.ts";
 
 /** The exchange that a connection is busy with. */
 export interface Http1Exchange extends ResponseHandler<Buffer> {
@@ -59,7 +61,7 @@ export class Http1Connection implements ResponseHandler<Buffer> {
   constructor(socket: Socket, keeper: IdlePool) {
     this.#socket = socket;
     this.#keeper = keeper;
-    this.#decoder = new ResponseDecoder<Buffer>(this, { textOf });
+    this.#decoder = new ResponseDecoder<Buffer>(this, { textOf: latin1Of });
     containEvents(socket, "exchange", (error) => this.#fault(error));
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("end", () => this.#ended());
@@ -221,7 +223,7 @@ export class Http1Connection implements ResponseHandler<Buffer> {
       if (this.#decoder.push(chunk) < chunk.length) this.#isReusable = false;
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#break(malformed(error));
+      this.#break(responseErrorOf(error));
       return;
     }
     if (exchange.onRead()) releaseChunk(this.#socket);
@@ -262,15 +264,4 @@ function promiseOf(headers: FieldLines): number | undefined {
     if (seconds !== undefined) return Math.max(0, Number(seconds) * 1000 - KEEP_ALIVE_MARGIN_MS);
   }
   return undefined;
-}
-
-function malformed(error: ProtocolError): UpstreamError {
-  if (error.code === "malformed-message") {
-    return new UpstreamError("malformed-response", `malformed HTTP response: ${error.message}`);
-  }
-  return new UpstreamError("response-head-too-large", "header size limit exceeded");
-}
-
-function textOf(bytes: Buffer, start: number, end: number): string {
-  return bytes.toString("latin1", start, end);
 }

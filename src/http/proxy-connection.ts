@@ -84,12 +84,13 @@ async function askProxy(
     }
     const { head, rest } = await exchangeHeads(socket, connectRequest(proxy, endpoint), {
       endpoint: proxy.endpoint,
+      method: "CONNECT",
       responseHeaderTimeoutMs: dialTimeoutMs,
       signal,
     });
     if (head.status < 200 || head.status > 299) {
       socket.destroy();
-      throw new ConnectError("proxy", `proxy: ${head.status} ${head.statusMessage}`, {
+      throw new ConnectError("proxy", `proxy: ${head.status} ${head.reason}`, {
         httpStatus: head.status,
       });
     }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
+import type { ResponseHead } from "../../protocols/http1/index.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { goDialErrorText, joinHostPort } from "../net/go-dial-error.ts";
 import { abortedError, UpstreamError } from "../net/upstream-error.ts";
@@ -8,14 +9,14 @@ import {
   type HeaderLine,
   type HeaderList,
   hasHeader,
+  headerListOf,
   headerTokens,
   headerValues,
   isHeaderName,
   isHeaderValue,
 } from "./header-list.ts";
 import { RefusalBody } from "./refusal-body.ts";
-import { bodyFramingOf } from "./response-body.ts";
-import { DEFAULT_MAX_RESPONSE_HEAD_BYTES, type ReadHead, ResponseHeadReader } from "./response-head.ts";
+import { invalidStatus, SingleResponse } from "./single-response.ts";
 
 export interface UpgradeRequest {
   readonly endpoint: UpstreamEndpoint;
@@ -40,8 +41,16 @@ export interface UpgradeRequest {
 /** What bounds the wait for a response head. */
 export type HeadExchange = Pick<
   UpgradeRequest,
-  "endpoint" | "responseHeaderTimeoutMs" | "maxResponseHeadBytes" | "signal"
+  "endpoint" | "method" | "responseHeaderTimeoutMs" | "maxResponseHeadBytes" | "signal"
 >;
+
+export interface AnsweredHead {
+  readonly head: ResponseHead;
+  /** What came behind a response without a body, such as a 101. */
+  readonly rest: Buffer;
+  /** Reads the body. */
+  readonly response: SingleResponse;
+}
 
 /** A socket, or what goes on over several of them (resumable-upgrade.ts). */
 export type UpgradedSocket = Duplex & { unref(): UpgradedSocket };
@@ -71,9 +80,6 @@ export type UpgradeResponse = SwitchedUpgrade | RefusedUpgrade;
 /** Kubernetes waits for ever; a node that accepts and says nothing must not hold a session for ever. */
 export const DEFAULT_RESPONSE_HEADER_TIMEOUT_MS = 30_000;
 
-// Interim responses that may precede the 101 (RFC 9110 section 15.2, RFC 8297). Any other 1xx is an answer, and wrong.
-const SKIPPED_INTERIM_STATUSES: readonly number[] = [100, 102, 103];
-
 /**
  * Asks an upstream to switch protocols, over a connection of its own that is never pooled. Nothing but the request head
  * is sent: Go's SPDY servers lose bytes that arrive before their 101. Redirects are never followed.
@@ -87,20 +93,18 @@ export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeRe
   const connect = request.connect ?? ((options: DialOptions) => dial(endpoint, options));
   const socket = await connect({ dialTimeoutMs, signal, reusesReads: true });
   try {
-    const { head, rest } = await exchangeHeads(socket, requestHead, request);
-    const { status, statusMessage, headers: rawHeaders } = head;
+    const { head, rest, response } = await exchangeHeads(socket, requestHead, request);
+    const { status, reason: statusMessage } = head;
+    const rawHeaders = headerListOf(head.headers);
     if (status === 101) return { kind: "switched", status, statusMessage, rawHeaders, socket, head: rest };
     const isRelayed = request.relayAnswersMs !== undefined && status >= 200;
-    if ((status < 400 && !isRelayed) || status > MAX_STATUS)
-      throw new UpstreamError("invalid-status", `invalid upgrade response: status code ${status}`);
-
-    const framing = bodyFramingOf(request.method, status, rawHeaders);
+    if ((status < 400 && !isRelayed) || status > MAX_STATUS) throw invalidStatus(status);
     return {
       kind: "refused",
       status,
       statusMessage,
       rawHeaders,
-      body: new RefusalBody(socket, rest, framing, request.relayAnswersMs),
+      body: new RefusalBody(socket, response, request.relayAnswersMs),
     };
   } catch (error) {
     socket.destroy();
@@ -143,12 +147,16 @@ function encodeRequestHead(request: UpgradeRequest): Buffer {
  * Sends the request head and reads to the end of the final response head; the socket is paused afterwards, and destroyed
  * where this throws. Throws UpstreamError as `requestUpgrade` does.
  */
-export function exchangeHeads(socket: Socket, requestHead: Buffer, request: HeadExchange): Promise<ReadHead> {
+export function exchangeHeads(
+  socket: Socket,
+  requestHead: Buffer,
+  request: HeadExchange,
+): Promise<AnsweredHead> {
   const { signal, endpoint, responseHeaderTimeoutMs = DEFAULT_RESPONSE_HEADER_TIMEOUT_MS } = request;
   if (signal?.aborted) return Promise.reject(abortedError());
 
   return new Promise((resolve, reject) => {
-    const reader = new ResponseHeadReader(request.maxResponseHeadBytes ?? DEFAULT_MAX_RESPONSE_HEAD_BYTES);
+    const response = new SingleResponse(request.method, request.maxResponseHeadBytes);
 
     const settle = (): void => {
       clearTimeout(timer);
@@ -166,16 +174,17 @@ export function exchangeHeads(socket: Socket, requestHead: Buffer, request: Head
       fail(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers"));
     const onData = (chunk: Buffer): void => {
       try {
-        const read = readFinalHead(reader, chunk);
-        if (read === undefined) return;
+        const rest = response.push(chunk);
+        const { head } = response;
+        if (head === undefined) return;
         settle();
-        resolve(read);
+        resolve({ head, rest, response });
       } catch (error) {
         fail(error);
       }
     };
     const onEnd = (): void =>
-      fail(new UpstreamError("closed-before-response", reader.hasBytes ? "unexpected EOF" : "EOF"));
+      fail(new UpstreamError("closed-before-response", response.hasBytes ? "unexpected EOF" : "EOF"));
     // Under TLS 1.3 a server refuses our client certificate only now, so the words are those of the handshake.
     const onError = (cause: Error): void => {
       const text = goDialErrorText(cause, joinHostPort(endpoint.host, endpoint.port));
@@ -189,12 +198,4 @@ export function exchangeHeads(socket: Socket, requestHead: Buffer, request: Head
     socket.resume();
     socket.write(requestHead);
   });
-}
-
-function readFinalHead(reader: ResponseHeadReader, chunk: Buffer): ReadHead | undefined {
-  let read = reader.push(chunk);
-  while (read !== undefined && SKIPPED_INTERIM_STATUSES.includes(read.head.status)) {
-    read = reader.push(read.rest);
-  }
-  return read;
 }

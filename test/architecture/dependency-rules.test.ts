@@ -64,7 +64,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/net": ["src/config", "src/observability"],
   "src/http": [
     "protocols",
-    "protocols/bytes",
     "protocols/http1",
     "protocols/websocket",
     "src/config",
@@ -136,7 +135,9 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/sessions",
   ],
   "src/probes": [
+    "protocols",
     "protocols/bytes",
+    "protocols/http1",
     "protocols/http2",
     "src/api",
     "src/cluster",

@@ -133,7 +133,8 @@ describe("requestUpgrade", () => {
     ],
     ["another 1xx", "HTTP/1.1 150 Hm\r\n\r\n", "invalid-status", "invalid upgrade response: status code 150"],
     ["garbage", "garbage\r\n\r\n", "malformed-response", 'malformed HTTP response "garbage"'],
-    ["a garbage version", "SSH-2.0 x y\r\n\r\n", "malformed-response", 'malformed HTTP version "SSH-2.0"'],
+    ["a garbage version", "SSH-2.0 200 y\r\n\r\n", "malformed-response", 'malformed HTTP version "SSH-2.0"'],
+    ["HTTP/2.0", "HTTP/2.0 101 y\r\n\r\n", "malformed-response", 'malformed HTTP response "HTTP/2.0 101 y"'],
     ["a garbage status", "HTTP/1.1 abc x\r\n\r\n", "malformed-response", 'malformed HTTP status code "abc"'],
     ["an empty head", "\r\n", "malformed-response", 'malformed HTTP response ""'],
     [
@@ -152,7 +153,7 @@ describe("requestUpgrade", () => {
       "two lengths",
       "HTTP/1.1 403 X\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
       "malformed-response",
-      "multiple Content-Length headers",
+      'http: message cannot contain multiple Content-Length headers; got ["1" "2"]',
     ],
     [
       "a length and chunks",

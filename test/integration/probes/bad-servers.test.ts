@@ -36,6 +36,20 @@ const httpCases: readonly (readonly [Misbehaviour, ...Expected])[] = [
   ["ends in its head", "Failure", `${BROKEN}: malformed MIME header: missing colon: "Content-Le"`],
   ["sends a header without a colon", "Failure", `${BROKEN}: malformed MIME header: missing colon: "foo bar"`],
   ["has a length and chunks", "Success", "abc"],
+  ["folds a header", "Success", "hi"],
+  [
+    "folds its first header",
+    "Failure",
+    `${BROKEN}: malformed MIME header initial line: " Content-Length: 2"`,
+  ],
+  ["has a bare CR in a header", "Failure", `${BROKEN}: malformed MIME header line: "A: b\\rC: d"`],
+  ["has NUL in a header", "Failure", `${BROKEN}: malformed MIME header line: "A: b\\x00"`],
+  ["has a space before a colon", "Success", "hi"],
+  ["pads its status", "Success", "hi"],
+  ["has a status below 100", "Failure", "HTTP probe failed with statuscode: 99"],
+  ["has an empty length", "Failure", `${BROKEN}: invalid empty Content-Length ""`],
+  ["has another coding", "Failure", `${BROKEN}: unsupported transfer encoding: "gzip"`],
+  ["has a coding in HTTP/1.0", "Success", "hi"],
   ["has no reason phrase", "Success", ""],
   ["ends lines with LF", "Success", "hi"],
   ["says HTTP/2.0 in HTTP/1", "Success", ""],
@@ -60,6 +74,7 @@ const bodyErrors: readonly (readonly [Misbehaviour, string | RegExp])[] = [
   ["ends its body early", "unexpected EOF"],
   ["resets in its body", /connection reset by peer$/],
   ["sends a bad chunk", "invalid byte in chunk length"],
+  ["ends chunk lines with LF", "chunked line ends with bare LF"],
 ];
 
 const h2cCases: readonly (readonly [Misbehaviour, ...Expected])[] = [

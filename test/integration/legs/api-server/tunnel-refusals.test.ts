@@ -124,7 +124,11 @@ describe("TestTunnelingHandler_HeaderInterceptingConn", () => {
       `${statusLine}\r\nX-Big: ${"x".repeat(9_000)}`,
       "header size limit exceeded",
     ],
-    ["a line without a colon", headWith(...HEAD_LINES, "nonsense"), 'malformed MIME header line: ""'],
+    [
+      "a line without a colon",
+      headWith(...HEAD_LINES, "nonsense"),
+      'malformed MIME header: missing colon: ""',
+    ],
     [
       "a space before the colon",
       headWith(statusLine, "Upgrade : SPDY/3.1"),

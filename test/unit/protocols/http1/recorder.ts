@@ -1,6 +1,7 @@
 import {
-  type Http1Limits,
+  MalformedResponse,
   ResponseDecoder,
+  type ResponseDecoderOptions,
   type ResponseDelivery,
   type ResponseHandler,
   type ResponseHead,
@@ -20,10 +21,12 @@ export class Recorder implements ResponseHandler<Buffer> {
   readonly decoder: ResponseDecoder<Buffer>;
   /** Bytes that belonged to no expected response. */
   surplus = "";
+  /** What refused it with a piece of what came. */
+  error: MalformedResponse | undefined;
   #isRefused = false;
 
-  constructor(method = "GET", limits?: Http1Limits) {
-    this.decoder = new ResponseDecoder(this, { limits });
+  constructor(method = "GET", options: ResponseDecoderOptions<Buffer> = {}) {
+    this.decoder = new ResponseDecoder<Buffer>(this, options);
     this.decoder.expect(method);
   }
 
@@ -35,6 +38,7 @@ export class Recorder implements ResponseHandler<Buffer> {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#isRefused = true;
+      if (error instanceof MalformedResponse) this.error = error;
       this.events.push({ type: "refused", code: error.code, message: error.message });
     }
     return this;
