@@ -7,24 +7,48 @@ const LISTEN = "0A";
 
 export const hasTcpTable = existsSync(TCP_TABLE);
 
+interface TcpRow {
+  readonly local: string;
+  readonly remote: string;
+  readonly state: string;
+}
+
+/** Connections of a port's earlier owner are in TIME_WAIT for a minute: addresses of both ends, to be left out of a count. */
+export function earlierTimeWaits(port: number): ReadonlySet<string> {
+  return new Set(rowsOf(port).filter(isTimeWait).map(nameOf));
+}
+
 /** How many sockets in TIME_WAIT each side of a server's connections keeps, once none of these is open. IPv4. */
-export async function timeWaitsOf(port: number): Promise<{ client: number; server: number }> {
+export async function timeWaitsOf(
+  port: number,
+  earlier: ReadonlySet<string> = new Set(),
+): Promise<{ client: number; server: number }> {
   return eventually("no open connection", () => {
-    const { clients, servers } = statesOf(port);
-    const isOpen = [...clients, ...servers].some((state) => state !== TIME_WAIT && state !== LISTEN);
-    return !isOpen && { client: timeWaitsIn(clients), server: timeWaitsIn(servers) };
+    const rows = rowsOf(port).filter((row) => !earlier.has(nameOf(row)));
+    if (rows.some((row) => !isTimeWait(row) && row.state !== LISTEN)) return false;
+    const waiting = rows.filter(isTimeWait);
+    const server = waiting.filter(({ local }) => local.endsWith(hexPort(port))).length;
+    return { client: waiting.length - server, server };
   });
 }
 
-function statesOf(port: number) {
-  const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  const rows = readFileSync(TCP_TABLE, "utf8").trim().split("\n").slice(1);
-  const sockets = rows.map((row) => row.trim().split(/\s+/));
-  const states = (column: number): string[] =>
-    sockets.filter((socket) => socket[column]?.endsWith(end)).map((socket) => socket[3] ?? "");
-  return { clients: states(2), servers: states(1) };
+function rowsOf(port: number): TcpRow[] {
+  const end = hexPort(port);
+  const lines = readFileSync(TCP_TABLE, "utf8").trim().split("\n").slice(1);
+  return lines
+    .map((line) => line.trim().split(/\s+/))
+    .map(([, local = "", remote = "", state = ""]) => ({ local, remote, state }))
+    .filter(({ local, remote }) => local.endsWith(end) || remote.endsWith(end));
 }
 
-function timeWaitsIn(states: readonly string[]): number {
-  return states.filter((state) => state === TIME_WAIT).length;
+function isTimeWait({ state }: TcpRow): boolean {
+  return state === TIME_WAIT;
+}
+
+function nameOf({ local, remote }: TcpRow): string {
+  return `${local} ${remote}`;
+}
+
+function hexPort(port: number): string {
+  return `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
 }
