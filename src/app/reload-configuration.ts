@@ -1,9 +1,9 @@
 import { changedSections } from "../config/changed-sections.ts";
 import { type GatewayConfiguration, parseConfiguration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { type FlagValues, mergeFlags } from "../config/flags.ts";
 import { readText } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
+import type { FlagValues } from "../config/read-flags.ts";
 import type { LeveledLogger } from "../observability/logger.ts";
 import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 
@@ -30,7 +30,7 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
   const reload = async (): Promise<void> => {
     try {
       const wanted = await readText(file);
-      const configuration = mergeFlags(parseConfiguration(wanted, file), flags);
+      const configuration = parseConfiguration(wanted, file, flags);
       await checkNamedFiles(configuration.namedFiles);
       const { reloaded } = changedSections(last, wanted);
       // Against what it was started with: a change that was taken back needs no restart.

@@ -3,7 +3,6 @@ import { reloaderOf } from "../app/reload-configuration.ts";
 import { startWorkers } from "../app/runtime/primary.ts";
 import { surviveUncaughtExceptions } from "../app/uncaught-exceptions.ts";
 import { parseConfiguration } from "../config/configuration.ts";
-import { mergeFlags } from "../config/flags.ts";
 import { readText } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
 import { workerCount } from "../config/workers.ts";
@@ -15,9 +14,11 @@ import { endBySignal, terminationSignal } from "./termination-signal.ts";
 
 /** The gateway, until SIGTERM or Ctrl-C; then running sessions get the grace period, and a start that has not ended is given up. SIGHUP makes it read its configuration again. */
 export async function run({ values }: Invocation<typeof serveFlags>): Promise<number> {
-  const { config, workers, ...given } = values;
+  const { config, ...given } = values;
   const flags = Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    Object.entries<string | undefined>(given).filter(
+      (flag): flag is [string, string] => flag[1] !== undefined,
+    ),
   );
   const stopped = terminationSignal(["SIGTERM", "SIGINT"]);
   let isReady = false;
@@ -27,9 +28,9 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
     endBySignal(signal);
   });
   const text = await readText(config);
-  const configuration = mergeFlags(parseConfiguration(text, config), flags);
+  const configuration = parseConfiguration(text, config, flags);
   await checkNamedFiles(configuration.namedFiles);
-  const count = workerCount(workers ?? configuration.workers);
+  const count = workerCount(configuration.workers);
   const logger = createLogger(configuration.logging);
   const warning = authenticationWarning(configuration.authentication);
   if (warning !== undefined) logger.warn({}, warning);

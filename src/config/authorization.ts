@@ -1,88 +1,83 @@
-import type { Range } from "./limits.ts";
-import { notAmong, type Section } from "./section.ts";
-import {
-  REVIEW_VERSIONS,
-  type ReviewVersion,
-  readWebhookTarget,
-  type WebhookTarget,
-} from "./webhook-target.ts";
+import { checked, table, type ValueOf } from "./field.ts";
+import { choice, implied } from "./fields.ts";
+import { choices } from "./list-fields.ts";
+import { count, duration } from "./number-fields.ts";
+import type { Section } from "./section.ts";
+import { optionalSection } from "./section-fields.ts";
+import { REVIEW_VERSIONS, webhookTargetFields, withTarget } from "./webhook-target.ts";
 
-export const AUTHORIZATION_MODES = ["AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"] as const;
-export type AuthorizationMode = (typeof AUTHORIZATION_MODES)[number];
+const CONFIG_FILE_FLAG = "authorization-webhook-config-file";
+const TTL = { from: "0s", to: "24h" } as const;
 
-/** A Kubernetes API, or anything that answers SubjectAccessReviews as one does. */
-export interface AuthorizationWebhook {
-  /** Without a path, that of the Kubernetes API is meant: /apis/authorization.k8s.io/v1/subjectaccessreviews. */
-  readonly target: WebhookTarget;
-  readonly version: ReviewVersion;
-  /** From the question to the whole answer. Past it: nobody is allowed. */
-  readonly timeoutMs: number;
-  /** How long an answer is kept. kube-apiserver's --authorization-webhook-cache-(un)authorized-ttl. */
-  readonly authorizedTtlMs: number;
-  readonly unauthorizedTtlMs: number;
-  /** Answers kept at once; the one that was not used for the longest time goes first. */
-  readonly maxCachedDecisions: number;
-}
+const webhook = table(
+  {
+    ...webhookTargetFields(CONFIG_FILE_FLAG),
+    version: choice("Version of the SubjectAccessReviews.", REVIEW_VERSIONS, {
+      default: "v1",
+      flag: "authorization-webhook-version",
+      impliedBy: [implied(CONFIG_FILE_FLAG, "v1beta1")],
+    }),
+    timeout: duration("From the request to the whole response. Past it the caller is denied.", {
+      default: "10s",
+      from: "100ms",
+      to: "1m",
+    }),
+    authorizedTTL: duration("An answer that allows is kept for this long.", {
+      as: "authorizedTtlMs",
+      default: "5m",
+      ...TTL,
+      flag: "authorization-webhook-cache-authorized-ttl",
+    }),
+    unauthorizedTTL: duration("An answer that does not allow is kept for this long.", {
+      as: "unauthorizedTtlMs",
+      default: "30s",
+      ...TTL,
+      flag: "authorization-webhook-cache-unauthorized-ttl",
+    }),
+    maxCachedDecisions: count("Answers kept at once. Past it the least recently used one is dropped.", {
+      default: 8_192,
+      from: 1,
+      to: 1_000_000,
+    }),
+  },
+  {
+    keyField: "kubeconfigFile",
+    orphanFlag: () => `needs --${CONFIG_FILE_FLAG} too`,
+  },
+);
 
-export interface Authorization {
-  /** Asked in order, as kube-apiserver does. Never empty, no mode twice. */
-  readonly modes: readonly AuthorizationMode[];
-  /** Given if and only if Webhook is among the modes. */
-  readonly webhook: AuthorizationWebhook | undefined;
-}
+const fields = table({
+  mode: choices(
+    "Authorizers in the order in which they are asked, as kube-apiserver does. RBAC reads Roles and bindings of the cluster.",
+    ["AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"],
+    { as: "modes", default: ["AlwaysAllow"], flag: "authorization-mode" },
+  ),
+  webhook: optionalSection(
+    "The server that gets SubjectAccessReviews where Webhook is among the modes.",
+    withTarget(webhook, "https://kubernetes.default.svc"),
+  ),
+});
 
-export const defaultAuthorizationModes: readonly AuthorizationMode[] = ["AlwaysAllow"];
+export const authorization = checked(fields, checkModes);
 
-const MINUTE = 60_000;
-const TTL: Range = { min: 0, max: 24 * 60 * MINUTE };
+export type Authorization = ValueOf<typeof fields>;
+export type AuthorizationMode = Authorization["modes"][number];
+export type AuthorizationWebhook = NonNullable<Authorization["webhook"]>;
 
-export const WEBHOOK_NOT_CONFIGURED = "authorization-mode Webhook's authorization config is not given";
-
-export const defaultWebhookTimes = {
-  timeoutMs: 10_000,
-  authorizedTtlMs: 5 * MINUTE,
-  unauthorizedTtlMs: MINUTE / 2,
-  maxCachedDecisions: 8_192,
-} as const;
-
-export function readAuthorization(section: Section): Authorization {
-  const modes = section.choices("mode", defaultAuthorizationModes, AUTHORIZATION_MODES);
-  const repeated = repeatedMode(modes);
-  if (repeated !== undefined) section.problem("mode", repeated);
-  const webhook = section.has("webhook") ? readWebhook(section.section("webhook")) : undefined;
-  if (modes.includes("Webhook") && !section.has("webhook")) {
-    section.problem("webhook", WEBHOOK_NOT_CONFIGURED);
+/** In kube-apiserver's words. */
+function checkModes({ modes }: Authorization, section: Section): void {
+  if (new Set(modes).size !== modes.length) {
+    const list = modes.map((mode) => JSON.stringify(mode)).join(" ");
+    section.problem("mode", `authorization-mode [${list}] has mode specified more than once`);
   }
-  if (section.has("webhook") && !modes.includes("Webhook")) {
+  const isFlag = section.flagOf("mode") !== undefined;
+  if (modes.includes("Webhook") && !section.has("webhook")) {
+    const message = "authorization-mode Webhook's authorization config is not given";
+    section.problem(isFlag ? "mode" : "webhook", message);
+  }
+  // A flag's modes may leave the file's webhook unused.
+  const isUnused = section.has("webhook") && !modes.includes("Webhook");
+  if (isUnused && (!isFlag || section.flagWithin("webhook") !== undefined)) {
     section.problem("webhook", "cannot be specified without mode Webhook");
   }
-  section.finish();
-  return { modes, webhook };
-}
-
-function readWebhook(section: Section): AuthorizationWebhook | undefined {
-  const target = readWebhookTarget(section, "https://kubernetes.default.svc");
-  const defaults = defaultWebhookTimes;
-  const webhook = {
-    version: section.choice("version", "v1", REVIEW_VERSIONS),
-    timeoutMs: section.durationMs("timeout", defaults.timeoutMs, { min: 100, max: MINUTE }),
-    authorizedTtlMs: section.durationMs("authorizedTTL", defaults.authorizedTtlMs, TTL),
-    unauthorizedTtlMs: section.durationMs("unauthorizedTTL", defaults.unauthorizedTtlMs, TTL),
-    maxCachedDecisions: section.count("maxCachedDecisions", defaults.maxCachedDecisions, {
-      min: 1,
-      max: 1_000_000,
-    }),
-  };
-  section.finish();
-  return target === undefined ? undefined : { target, ...webhook };
-}
-
-export function checkAuthorizationMode(mode: string): string | undefined {
-  return notAmong(mode, AUTHORIZATION_MODES);
-}
-
-/** kube-apiserver's sentence for a list that names a mode twice. */
-export function repeatedMode(modes: readonly string[]): string | undefined {
-  if (new Set(modes).size === modes.length) return undefined;
-  return `authorization-mode [${modes.map((mode) => JSON.stringify(mode)).join(" ")}] has mode specified more than once`;
 }

@@ -1,22 +1,16 @@
-import type { Section } from "./section.ts";
+import { table, type ValueOf } from "./field.ts";
+import { file } from "./fields.ts";
 
-/** Certificate chain and private key of a listener, PEM files. */
-export interface ListenerTls {
-  readonly certFile: string;
-  readonly keyFile: string;
-}
+const REQUIRED = "is required: a listener with TLS needs certFile and keyFile";
 
-/** The two files of the section `name`; undefined when there is none. */
-export function readCertificateFiles(parent: Section, name: string): ListenerTls | undefined {
-  if (!parent.has(name)) return undefined;
-  const section = parent.section(name);
-  const certFile = section.optionalFile("certFile", "certificates");
-  const keyFile = section.optionalFile("keyFile", "private key", certFile);
-  for (const [field, file] of Object.entries({ certFile, keyFile })) {
-    if (file === undefined && !section.has(field)) {
-      section.problem(field, "is required: a listener with TLS needs certFile and keyFile");
-    }
-  }
-  section.finish();
-  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
-}
+/** Certificate chain and private key of a listener. The flags are those of the API listener. */
+export const certificateFiles = table({
+  certFile: file("Certificate chain, PEM.", "certificates", { required: REQUIRED, flag: "tls-cert-file" }),
+  keyFile: file("Private key, PEM.", "private key", {
+    required: REQUIRED,
+    certificate: "certFile",
+    flag: "tls-private-key-file",
+  }),
+});
+
+export type ListenerTls = ValueOf<typeof certificateFiles>;

@@ -1,66 +1,71 @@
+import { checked, shaped, table, type ValueOf } from "./field.ts";
+import { boolean, choice, file, implied, string } from "./fields.ts";
+import { files, strings } from "./list-fields.ts";
 import type { Section } from "./section.ts";
+import { optionalSection } from "./section-fields.ts";
 
-export const FORWARD_CREDENTIALS = ["caller", "impersonate"] as const;
+const KUBECONFIG_FLAG = "kubeconfig";
 
-export interface ClusterSources {
-  /** Files, or folders of files, with the manifests of what is where. Empty where a live API tells it. */
-  readonly manifests: readonly string[];
-  /** Absent: manifests alone. */
-  readonly live: LiveApi | undefined;
-}
+const published = table({
+  nodes: strings("The nodes whose kubelet is reached through a Sluice.", {
+    required: "is required: the nodes that a Sluice fronts",
+  }),
+  features: strings("Names of the features.", {
+    default: ["ExtendWebSocketsToKubelet"],
+    check: checkFeature,
+  }),
+});
 
-/** A Kubernetes API that tells what is where. */
-export interface LiveApi {
-  /** Undefined: the cluster that this process is a pod of. */
-  readonly kubeconfig: string | undefined;
-  /** Undefined: the file's current one. */
-  readonly context: string | undefined;
-  /**
-   * What is not streaming goes to this API server too, unless `upstreamAPIServer` names another: with the caller's own credentials, or
-   * with ours in the caller's name.
-   */
-  readonly forwardAs: (typeof FORWARD_CREDENTIALS)[number];
-  readonly publishDeclaredFeatures: PublishedFeatures | undefined;
-}
+const fields = table({
+  manifests: files(
+    "Files, or folders of files, with the objects of the cluster; read again when they change.",
+  ),
+  kubeconfig: file("The Kubernetes API that has the objects of the cluster.", "text", {
+    flag: KUBECONFIG_FLAG,
+  }),
+  inCluster: boolean("The same: the API of the cluster that this process is a pod of.", {
+    default: false,
+    impliedBy: [implied(KUBECONFIG_FLAG, null)],
+  }),
+  context: string("A context of the kubeconfig. Absent: its current one.", {
+    impliedBy: [implied(KUBECONFIG_FLAG, null)],
+  }),
+  forwardAs: choice(
+    "Requests that do not stream are forwarded to this API, unless `upstreamAPIServer` names another: with the caller's own credentials, or with the gateway's and impersonation headers.",
+    ["caller", "impersonate"],
+    { default: "caller" },
+  ),
+  publishDeclaredFeatures: optionalSection(
+    "Features that are written into `status.declaredFeatures` of nodes.",
+    shaped(published, (values) => ({ ...values, features: [...new Set(values.features)].sort() })),
+  ),
+});
 
-/** Features that are written into `status.declaredFeatures` of nodes whose kubelet is reached through a Sluice that has them. */
-export interface PublishedFeatures {
-  readonly nodes: readonly string[];
-  readonly features: readonly string[];
-}
+/** Where the objects of the cluster come from: manifests or a live API. */
+export const cluster = shaped(checked(fields, checkSources), ({ manifests, inCluster, ...live }) => ({
+  manifests,
+  live: live.kubeconfig !== undefined || inCluster ? live : undefined,
+}));
 
-export const EXTEND_WEBSOCKETS = "ExtendWebSocketsToKubelet";
+export type LiveApi = NonNullable<ValueOf<typeof cluster>["live"]>;
 
-export function readClusterSources(section: Section): ClusterSources {
-  const manifests = section.files("manifests");
-  const kubeconfig = section.optionalFile("kubeconfig", "text");
-  const inCluster = section.boolean("inCluster", false);
-  const context = section.optionalString("context");
-  const forwardAs = section.choice("forwardAs", "caller", FORWARD_CREDENTIALS);
-  const hasFeatures = section.has("publishDeclaredFeatures");
-  const features = readPublished(section.section("publishDeclaredFeatures"), hasFeatures);
+function checkSources(
+  { manifests, kubeconfig, inCluster, context }: ValueOf<typeof fields>,
+  section: Section,
+): void {
   const isLive = kubeconfig !== undefined || inCluster;
   if (kubeconfig !== undefined && inCluster)
     section.problem("inCluster", "must be false where kubeconfig is given");
   if (isLive && manifests.length > 0) {
-    section.problem("manifests", "must be empty where a live API is named: one source tells what is where");
+    if (section.flagOf("kubeconfig") === undefined)
+      section.problem("manifests", "must be empty where a live API is named: objects have one source");
+    else section.problem("kubeconfig", "is not for a configuration with cluster.manifests");
   }
   if (context !== undefined && kubeconfig === undefined)
     section.problem("context", "is read with kubeconfig only");
   for (const name of ["forwardAs", "publishDeclaredFeatures"]) {
     if (!isLive && section.has(name)) section.problem(name, "is read with kubeconfig or inCluster only");
   }
-  section.finish();
-  const live = { kubeconfig, context, forwardAs, publishDeclaredFeatures: features };
-  return { manifests, live: isLive ? live : undefined };
-}
-
-function readPublished(section: Section, isGiven: boolean): PublishedFeatures | undefined {
-  const nodes = section.strings("nodes", [], () => undefined);
-  const features = section.strings("features", [EXTEND_WEBSOCKETS], checkFeature);
-  if (isGiven && nodes.length === 0) section.problem("nodes", "is required: the nodes that a Sluice fronts");
-  section.finish();
-  return isGiven ? { nodes, features: [...new Set(features)].sort() } : undefined;
 }
 
 function checkFeature(value: string): string | undefined {

@@ -1,26 +1,24 @@
-import type { Section } from "./section.ts";
-import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+import { checked, table, type ValueOf } from "./field.ts";
+import { file, string } from "./fields.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
 /** The HTTP CONNECT proxy through which nodes are reached; EgressSelectorConfiguration's HTTPConnect transport. */
-export interface EgressProxySettings extends UpstreamTrust {
-  /** `http://host:port`, `https://host:port` or `unix:///path`. */
-  readonly url: string;
-  /** One line `user:password`, sent as Basic credentials; read again at each dial. */
-  readonly credentialsFile: string | undefined;
-}
+export const egressProxy = checked(
+  table({
+    url: string("`http://host:port`, `https://host:port` or `unix:///path`.", {
+      required: 'is required, such as "https://konnectivity:8131" or "unix:///run/proxy.sock"',
+      check: checkProxyUrl,
+    }),
+    ...upstreamTrustFields(),
+    credentialsFile: file(
+      "One line `user:password`, sent as Basic credentials; read again at each dial.",
+      "text",
+    ),
+  }),
+  checkUpstreamTrust,
+);
 
-export function readEgressProxy(section: Section): EgressProxySettings | undefined {
-  const url = section.optionalString("url", checkProxyUrl);
-  if (!section.has("url")) {
-    section.problem("url", 'is required, such as "https://konnectivity:8131" or "unix:///run/proxy.sock"');
-  }
-  const settings = {
-    ...readUpstreamTrust(section, false),
-    credentialsFile: section.optionalFile("credentialsFile", "text"),
-  };
-  section.finish();
-  return url === undefined ? undefined : { url, ...settings };
-}
+export type EgressProxySettings = ValueOf<typeof egressProxy>;
 
 function checkProxyUrl(value: string): string | undefined {
   const shape = "must be http://host:port, https://host:port or unix:///path";

@@ -1,86 +1,84 @@
 import { isIP } from "node:net";
 import { checkNetwork } from "./address-list.ts";
-import { type ListenerTls, readCertificateFiles } from "./certificate-files.ts";
-import { type LeaderElectionSettings, readLeaderElection } from "./leader-election.ts";
+import { certificateFiles } from "./certificate-files.ts";
+import { checked, shaped, table, unflagged, type ValueOf } from "./field.ts";
+import { boolean, choice, string } from "./fields.ts";
+import { leaderElection } from "./leader-election.ts";
+import { strings } from "./list-fields.ts";
+import { addressFields, listenerPort } from "./listener-address.ts";
 import type { Section } from "./section.ts";
-import { checkOrigin } from "./upstream-api-server.ts";
-import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+import { optionalSection, section, sections } from "./section-fields.ts";
+import { ORIGIN_URL } from "./upstream-api-server.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
-/** The front door: HTTP routes by Ingress v1. */
-export interface IngressListener {
-  readonly address: string;
-  /** HTTP/1.1, and HTTP/2 with prior knowledge. 0 lets the system choose a port. */
-  readonly httpPort: number;
-  /** TLS, HTTP/1.1 or HTTP/2 as negotiated. */
-  readonly httpsPort: number;
-  /** For server names that no Secret has a certificate for. Absent: a self-signed one is made at start. */
-  readonly defaultCertificate: ListenerTls | undefined;
-  /** The `spec.controller` of the IngressClasses that are ours. */
-  readonly controllerName: string;
-  /** What the annotation kubernetes.io/ingress.class may say beside the names of our classes. */
-  readonly legacyClassName: string | undefined;
-  /** Serve Ingresses that name no class and for which no default class stands in. */
-  readonly servesWithoutClass: boolean;
-  /** Whether Ingresses of other namespaces may add paths to a host that an older one names. */
-  readonly hostOwnership: HostOwnership;
-  /** Where clients reach the front door: IP addresses and host names for status.loadBalancer. Empty: none is published. */
-  readonly publishedAddresses: readonly string[];
-  /** Networks that endpoints may have although they are loopback, link-local or otherwise no place of a pod. */
-  readonly allowedEndpointAddresses: readonly string[];
-  /** What backends of kind StreamingGateway may name. */
-  readonly streamingGateways: readonly StreamingGatewayTarget[];
-  /** Read where a live API tells the routes. */
-  readonly leaderElection: LeaderElectionSettings;
-}
+const { certificateAuthorityFile, insecureSkipTLSVerify } = upstreamTrustFields();
 
-/** `first`: a host belongs to the namespace of the oldest Ingress that names it; `shared`: others may add paths, and are reported. */
-export type HostOwnership = (typeof HOST_OWNERSHIPS)[number];
-const HOST_OWNERSHIPS = ["shared", "first"] as const;
+const targetFields = table({
+  name: string("The name in backends of kind StreamingGateway.", { required: "is required" }),
+  url: string("Scheme, host and port. Absent: this gateway's own API listener.", ORIGIN_URL),
+  certificateAuthorityFile,
+  insecureSkipTLSVerify,
+});
 
-export interface StreamingGatewayTarget {
-  readonly name: string;
-  /** Absent: this gateway's own API listener. */
-  readonly upstream: (UpstreamTrust & { readonly url: string }) | undefined;
-}
+const streamingGateway = shaped(checked(targetFields, checkTarget), ({ name, url, ...trust }) => ({
+  name,
+  // Callers bring their own identity.
+  upstream:
+    url === undefined
+      ? undefined
+      : { url, ...trust, clientCertificateFile: undefined, clientKeyFile: undefined },
+}));
 
-export const DEFAULT_CONTROLLER_NAME = "sluice.dev/ingress-controller";
-const PORTS = { min: 0, max: 65_535 };
-const DEFAULTS = { address: "127.0.0.1", httpPort: 8080, httpsPort: 8443 };
+/** HTTP routes by Ingress v1. */
+export const ingressListener = table({
+  address: addressFields(0).address,
+  httpPort: listenerPort("HTTP/1.1, and HTTP/2 with prior knowledge; 0 lets the system choose a port.", 8080),
+  httpsPort: listenerPort("TLS with HTTP/1.1 or HTTP/2; 0 lets the system choose a port.", 8443),
+  defaultCertificate: optionalSection(
+    "For server names without a certificate in a Secret. Absent: a self-signed one is made at start.",
+    unflagged(certificateFiles),
+  ),
+  controllerName: string("The `spec.controller` of the gateway's own IngressClasses.", {
+    default: "sluice.dev/ingress-controller",
+  }),
+  legacyClassName: string(
+    "Value of the annotation kubernetes.io/ingress.class that is accepted beside the names of own classes.",
+  ),
+  servesWithoutClass: boolean("Serve Ingresses without a class where no default class exists.", {
+    default: false,
+  }),
+  hostOwnership: choice(
+    "`first`: a host belongs to the namespace of the oldest Ingress that names it. `shared`: Ingresses of other namespaces may add paths, and are reported.",
+    ["shared", "first"],
+    { default: "shared" },
+  ),
+  publishedAddresses: strings(
+    "IP addresses and host names for status.loadBalancer, where clients reach the listener; none are published without them.",
+    { check: checkPublished },
+  ),
+  allowedEndpointAddresses: strings(
+    "Networks that endpoints may be in although they are loopback, link-local or otherwise no place of a pod.",
+    { check: checkNetwork },
+  ),
+  streamingGateways: sections("Targets of backends of kind StreamingGateway.", streamingGateway),
+  leaderElection: section(
+    "Which of several replicas writes statuses and Events to a live API.",
+    leaderElection,
+  ),
+});
 
-export function readIngressListener(
-  section: Section,
-  checkHost: (value: string) => string | undefined,
-): IngressListener {
-  const listener = {
-    address: section.string("address", DEFAULTS.address, checkHost),
-    httpPort: section.count("httpPort", DEFAULTS.httpPort, PORTS),
-    httpsPort: section.count("httpsPort", DEFAULTS.httpsPort, PORTS),
-    defaultCertificate: readCertificateFiles(section, "defaultCertificate"),
-    controllerName: section.string("controllerName", DEFAULT_CONTROLLER_NAME),
-    legacyClassName: section.optionalString("legacyClassName"),
-    servesWithoutClass: section.boolean("servesWithoutClass", false),
-    hostOwnership: section.choice("hostOwnership", "shared", HOST_OWNERSHIPS),
-    publishedAddresses: section.strings("publishedAddresses", [], checkPublished),
-    allowedEndpointAddresses: section.strings("allowedEndpointAddresses", [], checkNetwork),
-    streamingGateways: section.sections("streamingGateways").map(readTarget),
-    leaderElection: readLeaderElection(section.section("leaderElection")),
-  };
-  section.finish();
-  return listener;
-}
+export type IngressListener = ValueOf<typeof ingressListener>;
+export type HostOwnership = IngressListener["hostOwnership"];
 
-function readTarget(section: Section): StreamingGatewayTarget {
-  const name = section.optionalString("name");
-  if (name === undefined && !section.has("name")) section.problem("name", "is required");
-  const url = section.optionalString("url", checkOrigin);
+function checkTarget(values: ValueOf<typeof targetFields>, section: Section): void {
   // With a certificate of its own the gateway would lend every caller its rights.
   for (const field of ["clientCertificateFile", "clientKeyFile"]) {
     if (section.has(field)) section.problem(field, "must not be given: callers bring their own identity");
   }
-  const upstream =
-    url === undefined ? undefined : { url: new URL(url).origin, ...readUpstreamTrust(section, false) };
-  section.finish();
-  return { name: name ?? "", upstream };
+  for (const field of ["certificateAuthorityFile", "insecureSkipTLSVerify"]) {
+    if (values.url === undefined && section.has(field)) section.problem(field, "is read with url only");
+  }
+  checkUpstreamTrust(values, section);
 }
 
 function checkPublished(value: string): string | undefined {

@@ -1,78 +1,78 @@
 import { checkNetwork } from "./address-list.ts";
-import { type EgressProxySettings, readEgressProxy } from "./egress-proxy.ts";
-import {
-  type NodeCircuit,
-  type NodeStreaming,
-  readNodeCircuit,
-  readNodeStreaming,
-} from "./node-streaming.ts";
-import { notAmong, type Section } from "./section.ts";
-import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+import { egressProxy } from "./egress-proxy.ts";
+import { checked, shaped, table, type ValueOf } from "./field.ts";
+import { boolean, choice, implied } from "./fields.ts";
+import { choices, strings } from "./list-fields.ts";
+import { nodeCircuit, nodeStreaming } from "./node-streaming.ts";
+import { count } from "./number-fields.ts";
+import type { Section } from "./section.ts";
+import { optionalSection, section } from "./section-fields.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
-export const NODE_ADDRESS_TYPES = [
-  "Hostname",
-  "InternalDNS",
-  "InternalIP",
-  "ExternalDNS",
-  "ExternalIP",
-] as const;
-export type NodeAddressType = (typeof NODE_ADDRESS_TYPES)[number];
+const AUTHORITY_FLAG = "kubelet-certificate-authority";
+const CERTIFICATE_FLAG = "kubelet-client-certificate";
+const KEY_FLAG = "kubelet-client-key";
+
+const fields = table({
+  scheme: choice("Kubelets serve https; http is for fake nodes and local hops.", ["https", "http"], {
+    default: "https",
+  }),
+  port: count("The port of nodes that publish none in status.daemonEndpoints.", {
+    default: 10_250,
+    from: 1,
+    to: 65_535,
+  }),
+  preferredAddressTypes: choices(
+    "The first type that a node has an address of is dialled.",
+    ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
+    {
+      default: ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
+      flag: "kubelet-preferred-address-types",
+    },
+  ),
+  ...upstreamTrustFields({
+    certificateAuthorityFile: { flag: AUTHORITY_FLAG },
+    clientCertificateFile: { flag: CERTIFICATE_FLAG },
+    clientKeyFile: { flag: KEY_FLAG },
+  }),
+  insecureSkipTLSVerify: boolean("Accept any certificate. Absent: true without certificateAuthorityFile.", {
+    // An authority is given to verify kubelets with it.
+    impliedBy: [implied(AUTHORITY_FLAG, null)],
+  }),
+  allowedAddresses: strings(
+    "Networks that nodes may be in although they are loopback, link-local or otherwise no place of a node.",
+    { check: checkNetwork },
+  ),
+  allowAPIServerEndpoints: boolean(
+    "Nodes may have address and port of an API server: the upstream one's, or those of the gateway's own listeners.",
+    { default: false },
+  ),
+  streaming: section("Which requests pass through to which nodes as the client speaks them.", nodeStreaming),
+  circuitBreaker: section("When a node that cannot be dialled is no longer dialled.", nodeCircuit),
+  egressProxy: optionalSection(
+    "The HTTP CONNECT proxy through which nodes are reached, such as konnectivity's. Absent: they are dialled directly.",
+    egressProxy,
+  ),
+  verifyNodeName: boolean(
+    "The certificate must be that of `system:node:<name>`, so that no node can pose as another.",
+    { default: false },
+  ),
+});
 
 /** How kubelets are reached. */
-export interface KubeletConnection extends UpstreamTrust {
-  /** Kubelets serve https; http is for fake nodes and local hops. */
-  readonly scheme: "https" | "http";
-  /** For nodes that do not publish their own in status.daemonEndpoints. */
-  readonly port: number;
-  /** The first type that a node has an address of is dialled. */
-  readonly preferredAddressTypes: readonly NodeAddressType[];
-  /** Networks that nodes may have although they are loopback, link-local or otherwise no place of a node. */
-  readonly allowedAddresses: readonly string[];
-  /** Nodes may have address and port of an API server: the real one's, or those of our own listeners. */
-  readonly allowAPIServerEndpoints: boolean;
-  /** Which requests pass through to which nodes as the client speaks them. */
-  readonly streaming: NodeStreaming;
-  /** When a node that does not answer is no longer dialled. */
-  readonly circuitBreaker: NodeCircuit;
-  /** Absent: nodes are dialled directly. */
-  readonly egressProxy: EgressProxySettings | undefined;
-  /** The certificate must be that of `system:node:<name>`, so that no node can stand in for another. */
-  readonly verifyNodeName: boolean;
+export const kubelet = shaped(checked(fields, checkKubelet), (values) => ({
+  ...values,
+  insecureSkipTLSVerify: skipsVerification(values),
+}));
+
+/** kube-apiserver verifies no kubelet without an authority: their certificates are self-signed by default. */
+function skipsVerification(values: ValueOf<typeof fields>): boolean {
+  return values.insecureSkipTLSVerify ?? values.certificateAuthorityFile === undefined;
 }
 
-/** kube-apiserver's --kubelet-preferred-address-types. */
-export const defaultPreferredAddressTypes: readonly NodeAddressType[] = NODE_ADDRESS_TYPES;
-const DEFAULT_KUBELET_PORT = 10_250;
-
-export function readKubelet(section: Section): KubeletConnection {
-  const kubelet = {
-    scheme: section.choice("scheme", "https", ["https", "http"]),
-    port: section.count("port", DEFAULT_KUBELET_PORT, { min: 1, max: 65_535 }),
-    preferredAddressTypes: section.choices(
-      "preferredAddressTypes",
-      defaultPreferredAddressTypes,
-      NODE_ADDRESS_TYPES,
-    ),
-    // Without an authority kube-apiserver verifies no kubelet: their certificates are self-signed by default.
-    ...readUpstreamTrust(section, true),
-    allowedAddresses: section.strings("allowedAddresses", [], checkNetwork),
-    allowAPIServerEndpoints: section.boolean("allowAPIServerEndpoints", false),
-    streaming: readNodeStreaming(section.section("streaming")),
-    circuitBreaker: readNodeCircuit(section.section("circuitBreaker")),
-    egressProxy: section.has("egressProxy") ? readEgressProxy(section.section("egressProxy")) : undefined,
-    verifyNodeName: section.boolean("verifyNodeName", false),
-  };
-  if (kubelet.verifyNodeName && (kubelet.scheme === "http" || kubelet.insecureSkipTLSVerify)) {
+function checkKubelet(values: ValueOf<typeof fields>, section: Section): void {
+  checkUpstreamTrust(values, section, [CERTIFICATE_FLAG, KEY_FLAG]);
+  if (values.verifyNodeName && (values.scheme === "http" || skipsVerification(values))) {
     section.problem("verifyNodeName", "needs scheme https and certificateAuthorityFile");
   }
-  section.finish();
-  return kubelet;
-}
-
-export function checkNodeAddressType(type: string): string | undefined {
-  return notAmong(type, NODE_ADDRESS_TYPES);
-}
-
-export function isNodeAddressType(type: string): type is NodeAddressType {
-  return checkNodeAddressType(type) === undefined;
 }

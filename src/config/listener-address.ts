@@ -1,22 +1,36 @@
 import { isIP } from "node:net";
-import type { Section } from "./section.ts";
+import { type FieldOptions, string } from "./fields.ts";
+import { count } from "./number-fields.ts";
 
 export interface ListenerAddress {
-  /** IP address or host name to listen on; `0.0.0.0` and `::` mean every interface. */
   readonly address: string;
   /** 0 lets the system choose a free one. */
   readonly port: number;
 }
 
-const PORT_RANGE = { min: 0, max: 65_535 };
+/** Where a listener is unless the file says otherwise: on loopback, where no other machine reaches it. */
+export function addressFields(
+  port: number,
+  flags: { readonly [Name in keyof ListenerAddress]?: FieldOptions } = {},
+) {
+  return {
+    address: string("IP address or host name to listen on; `0.0.0.0` and `::` are every interface.", {
+      ...flags.address,
+      default: "127.0.0.1",
+      check: checkHost,
+    }),
+    port: listenerPort("Port to listen on; 0 lets the system choose a free one.", port, flags.port),
+  };
+}
 
-export function readAddress(section: Section, fallback: ListenerAddress, isWhole = false): ListenerAddress {
-  const address = section.string("address", fallback.address, checkHost);
-  const port = section.count("port", fallback.port, PORT_RANGE);
-  if (isWhole) {
-    section.finish();
-  }
-  return { address, port };
+export function listenerPort(sentence: string, port: number, options: FieldOptions = {}) {
+  return count(sentence, { ...options, as: "*", default: port, from: 0, to: 65_535 });
+}
+
+/** A flag's port, with the problem in its own words. */
+export function portOf(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new RangeError(`must be a port between 0 (any free one) and 65535, got ${JSON.stringify(text)}`);
 }
 
 /** What is wrong with a host to listen on, if anything. */

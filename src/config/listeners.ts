@@ -1,68 +1,49 @@
-import type { ListenerTls } from "./certificate-files.ts";
-import { readCertificateFiles } from "./certificate-files.ts";
-import { type IngressListener, readIngressListener } from "./ingress-listener.ts";
-import { type KubeletListener, readKubeletListener } from "./kubelet-listener.ts";
-import { checkHost, type ListenerAddress, readAddress } from "./listener-address.ts";
+import { certificateFiles } from "./certificate-files.ts";
+import { checked, table, type ValueOf } from "./field.ts";
+import { boolean } from "./fields.ts";
+import { ingressListener } from "./ingress-listener.ts";
+import { kubeletListener } from "./kubelet-listener.ts";
+import { strings } from "./list-fields.ts";
+import { addressFields, checkHost, portOf } from "./listener-address.ts";
 import type { Section } from "./section.ts";
+import { optionalSection, section } from "./section-fields.ts";
 
-/** The Kubernetes API leg: kubectl's side. */
-export interface ApiServerListener extends ListenerAddress {
-  /** Absent: plain HTTP, for loopback or behind a TLS hop. */
-  readonly tls: ListenerTls | undefined;
-  /** Whether TLS clients are offered HTTP/2 beside HTTP/1.1. */
-  readonly http2: boolean;
-}
+const apiServer = table({
+  ...addressFields(6443, {
+    address: { flag: { name: "bind-address", placeholder: "ADDRESS" } },
+    port: { flag: { name: "secure-port", placeholder: "PORT", read: portOf } },
+  }),
+  tls: optionalSection("Absent: plain HTTP, for loopback or behind a TLS hop.", certificateFiles),
+  http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
+});
 
-export interface AdminListener extends ListenerAddress {
-  /** Host names that requests may be for, besides addresses, names of one label and those of the cluster's Services. */
-  readonly allowedHosts: readonly string[];
-}
+const admin = table({
+  ...addressFields(8081),
+  allowedHosts: strings(
+    "Host names that requests may be for, besides addresses, names of one label and those of the cluster's Services.",
+    { check: checkHost },
+  ),
+});
 
-export interface Listeners {
-  readonly apiServer: ApiServerListener;
-  /** The node leg; absent: this is no node. */
-  readonly kubelet: KubeletListener | undefined;
-  /** /livez, /readyz, /metrics, /debug. Unauthenticated: keep it away from users. */
-  readonly admin: AdminListener;
-  /** Absent: no Ingress is served. */
-  readonly ingress: IngressListener | undefined;
-}
+const fields = table({
+  apiServer: section("The Kubernetes API, where kubectl connects.", apiServer),
+  kubelet: optionalSection(
+    "A kubelet's API in front of a container runtime. Absent: this is no node.",
+    kubeletListener,
+  ),
+  admin: section(
+    "/livez, /readyz, /metrics and /debug, without authentication: for operators, not for users.",
+    admin,
+  ),
+  ingress: optionalSection("HTTP by Ingress v1. Absent: no Ingress is served.", ingressListener),
+});
 
-export const defaultListeners: Listeners = {
-  // Loopback until told otherwise: both may be reachable by nobody that the operator did not think of.
-  apiServer: { address: "127.0.0.1", port: 6443, tls: undefined, http2: true },
-  kubelet: undefined,
-  admin: { address: "127.0.0.1", port: 8081, allowedHosts: [] },
-  ingress: undefined,
-};
+export const listeners = checked(fields, checkPorts);
 
-export function readListeners(section: Section): Listeners {
-  const apiServer = section.section("apiServer");
-  const listeners = {
-    apiServer: {
-      ...readAddress(apiServer, defaultListeners.apiServer),
-      tls: readCertificateFiles(apiServer, "tls"),
-      http2: apiServer.boolean("http2", defaultListeners.apiServer.http2),
-    },
-    kubelet: section.has("kubelet") ? readKubeletListener(section.section("kubelet")) : undefined,
-    admin: readAdmin(section.section("admin")),
-    ingress: section.has("ingress") ? readIngressListener(section.section("ingress"), checkHost) : undefined,
-  };
-  apiServer.finish();
-  checkPorts(section, listeners);
-  section.finish();
-  return listeners;
-}
-
-function readAdmin(section: Section): AdminListener {
-  const { address, port } = readAddress(section, defaultListeners.admin);
-  const allowedHosts = section.strings("allowedHosts", [], checkHost);
-  section.finish();
-  return { address, port, allowedHosts };
-}
+export type Listeners = ValueOf<typeof fields>;
 
 /** Two listeners cannot have one port, but on different addresses. */
-function checkPorts(section: Section, { apiServer, admin, kubelet, ingress }: Listeners): void {
+function checkPorts({ apiServer, admin, kubelet, ingress }: Listeners, section: Section): void {
   const places = [
     { listener: "apiServer", field: "port", ...apiServer },
     { listener: "admin", field: "port", ...admin },

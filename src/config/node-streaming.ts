@@ -1,82 +1,89 @@
+import { shaped, table, type ValueOf } from "./field.ts";
+import { choice } from "./fields.ts";
+import { count, duration } from "./number-fields.ts";
 import { notAmong, type Section } from "./section.ts";
+import { map } from "./section-fields.ts";
 
-/**
- * Which WebSocket requests pass through to a node. `auto`: where it declares ExtendWebSocketsToKubelet. `websocket`: as if it declared
- * it, for kubelets that have the feature and no longer say so. `spdy`: never. `websocket-only`: nothing but WebSocket v5 and the tunnel
- * reaches the node, so that every other request is bridged onto them.
- */
-export const STREAMING_MODES = ["auto", "websocket", "spdy", "websocket-only"] as const;
-export type StreamingMode = (typeof STREAMING_MODES)[number];
+const MODES = ["auto", "websocket", "spdy", "websocket-only"] as const;
+/** Which WebSocket requests pass through to a node. */
+export type StreamingMode = (typeof MODES)[number];
 
 /** What a node's annotation of this name holds: a StreamingMode. */
 export const STREAMING_ANNOTATION = "sluice.dev/streaming";
 
-export interface NodeStreaming {
-  /** For nodes that neither `nodes` nor their annotation speaks about. */
-  readonly mode: StreamingMode;
-  /** By node name; stands above the annotation, which whoever may write Node objects writes. */
-  readonly nodes: ReadonlyMap<string, StreamingMode>;
-  /** A path that failed is left out for this long; twice as long after each further failure, up to the second value. */
-  readonly retryFailedPathMs: number;
-  readonly maxRetryFailedPathMs: number;
-}
+const PAUSE = { from: "100ms", to: "24h" } as const;
 
-export interface NodeCircuit {
-  /** Dials in a row that must fail before a node counts as dead. */
-  readonly failures: number;
-  /** A dead node is tried again after this long, by one session; twice as long after each failure, up to the second value. */
-  readonly retryMs: number;
-  readonly maxRetryMs: number;
-}
+const streamingFields = table({
+  mode: choice(
+    "WebSocket requests that pass through to a node. `auto`: where it declares ExtendWebSocketsToKubelet; `websocket`: all, as if it declared it; `spdy`: none; `websocket-only`: all, and SPDY is bridged onto WebSocket.",
+    MODES,
+    { default: "auto" },
+  ),
+  nodes: map(
+    `Modes by node name. Other nodes have that of their annotation \`${STREAMING_ANNOTATION}\`, or \`mode\`.`,
+    { type: "map of modes", values: { enum: [...MODES, null] }, parse: modeOf },
+  ),
+  retryFailedPath: duration(
+    "A path that failed is not used for this long; twice as long after each further failure.",
+    { default: "1m", ...PAUSE },
+  ),
+  maxRetryFailedPath: duration("The longest such pause, and not below `retryFailedPath`.", {
+    default: "30m",
+    ...PAUSE,
+  }),
+});
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const PAUSE = { min: 100, max: 24 * 60 * MINUTE };
+export const nodeStreaming = shaped(streamingFields, ({ nodes, ...values }, section) => ({
+  ...values,
+  nodes: new Map(Object.entries(nodes)),
+  maxRetryFailedPathMs: longestOf(
+    section,
+    ["retryFailedPath", values.retryFailedPathMs],
+    ["maxRetryFailedPath", values.maxRetryFailedPathMs],
+  ),
+}));
 
-export function readNodeStreaming(section: Section): NodeStreaming {
-  const nodes = section.section("nodes");
-  const modes = nodes.entries().flatMap(([name, value]): [string, StreamingMode][] => {
-    if (isStreamingMode(value)) return [[name, value]];
-    nodes.problem(
-      name,
-      typeof value === "string" ? (notAmong(value, STREAMING_MODES) ?? "") : "must be a string",
-    );
-    return [];
-  });
-  const streaming = {
-    mode: section.choice("mode", "auto", STREAMING_MODES),
-    nodes: new Map(modes),
-    ...readPauses(section, "retryFailedPath", "maxRetryFailedPath", MINUTE, 30 * MINUTE),
-  };
-  section.finish();
-  return {
-    mode: streaming.mode,
-    nodes: streaming.nodes,
-    retryFailedPathMs: streaming.firstMs,
-    maxRetryFailedPathMs: streaming.longestMs,
-  };
-}
+export type NodeStreaming = ValueOf<typeof nodeStreaming>;
 
-export function readNodeCircuit(section: Section): NodeCircuit {
-  const failures = section.count("failures", 3, { min: 1, max: 1_000 });
-  const { firstMs, longestMs } = readPauses(section, "retry", "maxRetry", 5 * SECOND, MINUTE);
-  section.finish();
-  return { failures, retryMs: firstMs, maxRetryMs: longestMs };
-}
+const circuitFields = table({
+  failures: count("Dials in a row that fail before sessions to the node get 503 at once.", {
+    default: 3,
+    from: 1,
+    to: 1_000,
+  }),
+  retry: duration(
+    "One session then tries the node again after this long; twice as long after each failure.",
+    {
+      default: "5s",
+      ...PAUSE,
+    },
+  ),
+  maxRetry: duration("The longest such pause, and not below `retry`.", { default: "1m", ...PAUSE }),
+});
+
+export const nodeCircuit = shaped(circuitFields, (values, section) => ({
+  ...values,
+  maxRetryMs: longestOf(section, ["retry", values.retryMs], ["maxRetry", values.maxRetryMs]),
+}));
+
+export type NodeCircuit = ValueOf<typeof nodeCircuit>;
 
 export function isStreamingMode(value: unknown): value is StreamingMode {
-  return STREAMING_MODES.some((mode) => mode === value);
+  return MODES.some((mode) => mode === value);
 }
 
-function readPauses(
+function modeOf(value: unknown): StreamingMode {
+  if (isStreamingMode(value)) return value;
+  throw new RangeError(typeof value === "string" ? notAmong(value, MODES) : "must be a string");
+}
+
+/** The longest pause; its default gives way to a longer first one. */
+function longestOf(
   section: Section,
-  first: string,
-  longest: string,
-  firstDefaultMs: number,
-  longestDefaultMs: number,
-): { firstMs: number; longestMs: number } {
-  const firstMs = section.durationMs(first, firstDefaultMs, PAUSE);
-  const longestMs = section.durationMs(longest, Math.max(longestDefaultMs, firstMs), PAUSE);
-  if (longestMs < firstMs) section.problem(longest, `must not be shorter than ${first}`);
-  return { firstMs, longestMs };
+  [first, firstMs]: readonly [string, number],
+  [longest, longestMs]: readonly [string, number],
+): number {
+  if (longestMs < firstMs && section.has(longest))
+    section.problem(longest, `must not be shorter than ${first}`);
+  return Math.max(firstMs, longestMs);
 }

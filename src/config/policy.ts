@@ -1,17 +1,29 @@
-import type { Range } from "./limits.ts";
-import type { Section } from "./section.ts";
+import { checked, type Field, shaped, table, type ValueOf } from "./field.ts";
+import { boolean, choice, declare, string } from "./fields.ts";
+import { choices, strings } from "./list-fields.ts";
+import { count, duration } from "./number-fields.ts";
+import { describe, type Section } from "./section.ts";
+import { map, section, sections } from "./section-fields.ts";
+import { LONGEST_WAIT } from "./timeouts.ts";
 
-export const POLICY_ACTIONS = ["allow", "deny", "requireReason"] as const;
-export type PolicyAction = (typeof POLICY_ACTIONS)[number];
+const SUBRESOURCES = ["exec", "attach", "portforward"] as const;
+export type PolicySubresource = (typeof SUBRESOURCES)[number];
 
-export const POLICY_SUBRESOURCES = ["exec", "attach", "portforward"] as const;
-export type PolicySubresource = (typeof POLICY_SUBRESOURCES)[number];
+const SESSION_TIME = { from: "1s", to: LONGEST_WAIT } as const;
+const SESSIONS = { from: 1, to: 1_000_000 } as const;
 
-/** A command line that is this one, or begins with these arguments. */
-export interface CommandPattern {
-  readonly match: "exact" | "prefix";
-  readonly argv: readonly string[];
-}
+const commandFields = table({
+  exact: strings("The whole command line."),
+  prefix: strings("How the command line begins."),
+});
+
+const command = shaped(checked(commandFields, checkCommand), ({ exact, prefix }) =>
+  exact.length > 0
+    ? ({ match: "exact", argv: exact } as const)
+    : ({ match: "prefix", argv: prefix } as const),
+);
+
+export type CommandPattern = ValueOf<typeof command>;
 
 /** Both ends included. */
 export interface PortRange {
@@ -19,140 +31,137 @@ export interface PortRange {
   readonly to: number;
 }
 
-/** What a session must be for a rule to apply. An empty list and undefined match everything; all that is given must match. */
-export interface PolicyMatch {
-  readonly users: readonly string[];
-  readonly groups: readonly string[];
-  readonly namespaces: readonly string[];
-  readonly podLabels: Readonly<Record<string, string>>;
-  readonly containers: readonly string[];
-  readonly subresources: readonly PolicySubresource[];
-  readonly command: readonly CommandPattern[];
-  readonly tty: boolean | undefined;
-  readonly stdin: boolean | undefined;
-  readonly ports: readonly PortRange[];
+/** An empty list and undefined match every session; all that is given must match. */
+const match = table({
+  users: strings("Names of users."),
+  groups: strings("Groups, one of which the user has."),
+  namespaces: strings("Namespaces of pods."),
+  podLabels: map("Labels that the pod has.", {
+    type: "map of strings",
+    values: { type: ["string", "null"], minLength: 1 },
+    parse: labelOf,
+  }),
+  containers: strings("Names of containers."),
+  subresources: choices("Kinds of sessions.", SUBRESOURCES, { default: [] }),
+  command: sections("Command lines of exec, each by one of its fields.", command),
+  tty: boolean("Whether the session has a terminal."),
+  stdin: boolean("Whether the session has standard input."),
+  ports: ports('Forwarded ports, such as 8080 or "9000-9100".'),
+});
+
+export type PolicyMatch = ValueOf<typeof match>;
+
+const rule = table({
+  name: string("The name in refusals and logs: up to 63 letters, digits, dots, dashes and underscores.", {
+    required: "is required: refusals and logs name the rule",
+    check: checkRuleName,
+  }),
+  match: section(
+    "The sessions that the rule applies to. Absent fields match every session.",
+    checked(match, checkMatch),
+  ),
+  action: choice("`requireReason` allows sessions that give a reason.", ["allow", "deny", "requireReason"], {
+    required: "is required: allow, deny, requireReason",
+  }),
+  message: string("Part of the refusal that users see, of up to 300 characters.", { check: checkMessage }),
+  maxDuration: duration("The session ends after this long in any case.", SESSION_TIME),
+  idleTimeout: duration("Replaces `timeouts.idle` where it is shorter.", SESSION_TIME),
+});
+
+/** The first rule that matches decides. */
+export type PolicyRule = ValueOf<typeof rule>;
+
+const fields = table({
+  rules: sections(
+    "The first rule that matches decides; a session without one is allowed.",
+    checked(rule, checkRule),
+  ),
+  limits: section(
+    "Past them: 429.",
+    table({
+      maxSessionsPerUser: count("Sessions of one user at once. Absent: no bound.", SESSIONS),
+      maxSessionsPerNamespace: count("Sessions in one namespace at once. Absent: no bound.", SESSIONS),
+    }),
+  ),
+});
+
+export type SessionPolicy = ValueOf<typeof fields>;
+
+export const policy = checked(fields, checkNames);
+
+function checkNames({ rules }: SessionPolicy, section: Section): void {
+  const names = rules.map(({ name }) => name);
+  for (const [index, name] of names.entries()) {
+    if (name !== "" && names.indexOf(name) < index)
+      section.item("rules", index).problem("name", `duplicate name ${JSON.stringify(name)}`);
+  }
 }
 
-/** The first rule that matches decides; without one a session is allowed. */
-export interface PolicyRule {
-  readonly name: string;
-  readonly match: PolicyMatch;
-  readonly action: PolicyAction;
-  /** Told to the user who is refused. */
-  readonly message: string | undefined;
-  /** A session of this rule ends after this long, whatever it does. */
-  readonly maxDurationMs: number | undefined;
-  /** Stands in for timeouts.idle where it is shorter. */
-  readonly idleTimeoutMs: number | undefined;
-}
-
-export interface SessionPolicy {
-  readonly rules: readonly PolicyRule[];
-  readonly limits: {
-    /** Sessions at once of one user, or in one namespace. Past it: 429. Undefined: no such bound. */
-    readonly maxSessionsPerUser: number | undefined;
-    readonly maxSessionsPerNamespace: number | undefined;
-  };
-}
-
-const SESSION_TIME: Range = { min: 1_000, max: 24 * 24 * 3_600_000 };
-const SESSIONS: Range = { min: 1, max: 1_000_000 };
-
-export function readPolicy(section: Section): SessionPolicy {
-  const names = new Set<string>();
-  const rules = section.sections("rules").map((rule) => readRule(rule, names));
-  const limits = section.section("limits");
-  const count = (name: string) => (limits.has(name) ? limits.count(name, 0, SESSIONS) : undefined);
-  const policy = {
-    rules,
-    limits: {
-      maxSessionsPerUser: count("maxSessionsPerUser"),
-      maxSessionsPerNamespace: count("maxSessionsPerNamespace"),
-    },
-  };
-  limits.finish();
-  section.finish();
-  return policy;
-}
-
-function readRule(section: Section, names: Set<string>): PolicyRule {
-  const name = section.optionalString("name", checkRuleName) ?? "";
-  if (!section.has("name")) section.problem("name", "is required: refusals and logs name the rule");
-  else if (names.has(name)) section.problem("name", `duplicate name ${JSON.stringify(name)}`);
-  names.add(name);
-  const match = readMatch(section.section("match"));
-  const action = section.choice("action", "deny", POLICY_ACTIONS);
-  if (!section.has("action")) section.problem("action", `is required: ${POLICY_ACTIONS.join(", ")}`);
-  const duration = (field: string) =>
-    section.has(field) ? section.durationMs(field, 0, SESSION_TIME) : undefined;
-  const rule = {
-    name,
-    match,
-    action,
-    message: section.optionalString("message", checkMessage),
-    maxDurationMs: duration("maxDuration"),
-    idleTimeoutMs: duration("idleTimeout"),
-  };
-  if (action === "deny" && (rule.maxDurationMs ?? rule.idleTimeoutMs) !== undefined) {
+function checkRule(values: PolicyRule, section: Section): void {
+  const hasTime = (values.maxDurationMs ?? values.idleTimeoutMs) !== undefined;
+  if (values.action === "deny" && hasTime) {
     section.problem("action", "deny leaves no session that maxDuration or idleTimeout could end");
   }
-  if (match.ports.length > 0 && (rule.maxDurationMs ?? rule.idleTimeoutMs) !== undefined) {
+  if (values.match.ports.length > 0 && hasTime) {
     // kubectl forwards several ports in one session, and names them one by one while it runs.
     section.problem("match", "ports belong to connections; maxDuration and idleTimeout belong to sessions");
   }
-  if (action === "allow" && rule.message !== undefined) {
+  if (values.action === "allow" && values.message !== undefined) {
     section.problem("message", "is told to users who are refused; the action allow refuses nobody");
   }
-  section.finish();
-  return rule;
 }
 
-function readMatch(section: Section): PolicyMatch {
-  const any = () => undefined;
-  const labels = section.section("podLabels");
-  const match: PolicyMatch = {
-    users: section.strings("users", [], any),
-    groups: section.strings("groups", [], any),
-    namespaces: section.strings("namespaces", [], any),
-    podLabels: Object.fromEntries(labels.entries().map(([key]) => [key, labels.string(key, "")] as const)),
-    containers: section.strings("containers", [], any),
-    subresources: section.has("subresources")
-      ? section.choices("subresources", POLICY_SUBRESOURCES, POLICY_SUBRESOURCES)
-      : [],
-    command: section.sections("command").map(readCommand),
-    tty: section.has("tty") ? section.boolean("tty", false) : undefined,
-    stdin: section.has("stdin") ? section.boolean("stdin", false) : undefined,
-    ports: section.list("ports").flatMap((value, index) => readPort(section, value, index)),
-  };
-  const covers = (name: PolicySubresource) =>
-    match.subresources.length === 0 || match.subresources.includes(name);
-  if (match.command.length > 0 && !covers("exec")) section.problem("command", "only exec has a command");
-  if (match.ports.length > 0 && !covers("portforward"))
-    section.problem("ports", "only portforward has ports");
-  if (match.ports.length > 0 && match.command.length > 0) {
+function checkMatch({ subresources, command: commands, ports: ranges }: PolicyMatch, section: Section): void {
+  const covers = (name: PolicySubresource) => subresources.length === 0 || subresources.includes(name);
+  if (commands.length > 0 && !covers("exec")) section.problem("command", "only exec has a command");
+  if (ranges.length > 0 && !covers("portforward")) section.problem("ports", "only portforward has ports");
+  if (ranges.length > 0 && commands.length > 0) {
     section.problem("ports", "no session has both a command and ports");
   }
-  section.finish();
-  return match;
 }
 
-function readCommand(section: Section): CommandPattern {
+function checkCommand({ exact, prefix }: ValueOf<typeof commandFields>, section: Section): void {
   const isExact = section.has("exact");
   if (isExact === section.has("prefix")) section.problem("exact", "give either exact or prefix");
-  const match = isExact ? "exact" : "prefix";
-  const argv = section.strings(match, [], () => undefined);
-  if (argv.length === 0) section.problem(match, "must name at least the program");
-  section.finish();
-  return { match, argv };
+  if ((isExact ? exact : prefix).length === 0)
+    section.problem(isExact ? "exact" : "prefix", "must name at least the program");
+}
+
+function labelOf(value: unknown): string {
+  if (typeof value !== "string") throw new RangeError(`must be a string, got ${describe(value)}`);
+  if (value === "") throw new RangeError("must not be empty");
+  return value;
+}
+
+function ports(sentence: string): Field<readonly PortRange[], "*"> {
+  const schema = {
+    type: "array",
+    items: {
+      anyOf: [
+        { type: "integer", minimum: 1, maximum: 65_535 },
+        { type: "string", pattern: "^[0-9]{1,5}(-[0-9]{1,5})?$" },
+      ],
+    },
+  };
+  return declare(
+    sentence,
+    { default: [] },
+    {
+      type: "list of ports and ranges",
+      schema,
+      read: (parent, name) =>
+        parent.list(name).flatMap((value, index) => portsOf(parent, name, value, index)),
+    },
+  ) as never;
 }
 
 /** `8080` or `"9000-9100"`. */
-function readPort(section: Section, value: unknown, index: number): PortRange[] {
+function portsOf(section: Section, name: string, value: unknown, index: number): PortRange[] {
   const [, first = "", last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(String(value)) ?? [];
   const [from, to] = [Number(first), Number(last)];
   if (first !== "" && from >= 1 && to <= 65_535 && from <= to) return [{ from, to }];
   section.problem(
-    "ports",
+    name,
     `item ${index} must be a port such as 8080 or a range such as "9000-9100", from 1 to 65535`,
   );
   return [];

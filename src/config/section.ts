@@ -1,14 +1,15 @@
 import { dirname, resolve } from "node:path";
 import { type ConfigurationProblem, formatPath } from "./configuration-error.ts";
-import { formatDuration, parseDuration } from "./duration.ts";
-import type { Range } from "./limits.ts";
+import { flagPlace, flagProblem, type GivenFlags } from "./given-flags.ts";
 import type { FileContent, NamedFile } from "./named-file.ts";
 import { suggestion } from "./nearest-name.ts";
-import { formatQuantity, parseQuantity } from "./quantity.ts";
 import type { FieldPath, YamlDocument } from "./yaml-documents.ts";
 
 /** Of one map, each with the name that was probably meant. */
 export const MAX_UNKNOWN_FIELDS = 100;
+
+/** In place of a file to be written. */
+export const STANDARD_OUTPUT = "-";
 
 /** Where the problems of one file are collected, and the files that it names. */
 export interface ReadContext {
@@ -16,31 +17,44 @@ export interface ReadContext {
   readonly document: Pick<YamlDocument, "lineOf">;
   readonly problems: ConfigurationProblem[];
   readonly files?: NamedFile[];
+  /** Values that stand above the file's. */
+  readonly flags?: GivenFlags;
 }
 
 /**
- * One map of the configuration file while it is read. Each method takes a field by name and returns a value that is fit for
- * use: the given one, or the default. What is wrong is noted with its path and line and reading goes on, so that one run
- * names everything. A field that nobody took is unknown: `finish` says so.
+ * One map of a file while it is read. Each method takes a field by name; a problem is noted with its path and line, and reading
+ * continues, so that one run finds them all. `finish` notes each field that was not taken.
  */
 export class Section {
   readonly #context: ReadContext;
   readonly #path: FieldPath;
   readonly #fields: Readonly<Record<string, unknown>>;
+  readonly #isInFile: boolean;
   readonly #taken = new Set<string>();
 
   constructor(context: ReadContext, path: FieldPath, value: unknown) {
     this.#context = context;
     this.#path = path;
+    this.#isInFile = value !== undefined;
     this.#fields = isMap(value) ? value : {};
     if (value !== undefined && !isMap(value)) {
       this.#note(path, `must be a map, got ${describe(value)}`);
     }
   }
 
-  /** True when the file has the field, and not as null. */
+  /** True when the file has the field, and not as null, or a flag sets it or a field below it. */
   has(name: string): boolean {
-    return this.#take(name) !== undefined;
+    return this.#take(name) !== undefined || this.flagWithin(name) !== undefined;
+  }
+
+  /** The flag that sets the field, without its dashes. */
+  flagOf(name: string): string | undefined {
+    return this.#context.flags?.at(this.#pathOf(name))?.flag;
+  }
+
+  /** The first flag that sets the field or one below it. */
+  flagWithin(name: string): string | undefined {
+    return this.#context.flags?.firstWithin(this.#pathOf(name));
   }
 
   /** An absent section reads as an empty one: all defaults. */
@@ -56,69 +70,82 @@ export class Section {
     });
   }
 
-  /** The items of a list, whatever they are; what is no list reads as an empty one. */
+  /** The place of a list's item, to note a problem there. */
+  item(name: string, index: number): Pick<Section, "problem"> {
+    return new Section(this.#context, [...this.#path, name, index], {});
+  }
+
+  /** The items of a list, unchecked; a value that is no list reads as an empty one. */
   list(name: string): readonly unknown[] {
     const value = this.#take(name);
     if (value === undefined || Array.isArray(value)) return value ?? [];
     return this.problem(name, `must be a list, got ${describe(value)}`) ?? [];
   }
 
-  string(
-    name: string,
-    fallback: string,
-    check: (value: string) => string | undefined = () => undefined,
-  ): string {
-    return this.optionalString(name, check) ?? fallback;
+  /** What `parse` makes of the value; it throws RangeError with the problem. */
+  parsed<Value>(name: string, parse: (value: unknown) => Value): Value | undefined {
+    const value = this.#take(name);
+    if (value === undefined) return undefined;
+    try {
+      return parse(value);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return this.problem(name, error.message);
+    }
   }
 
   /** `check` returns what is wrong with the value, if anything. */
-  optionalString(
-    name: string,
-    check: (value: string) => string | undefined = () => undefined,
-  ): string | undefined {
-    const value = this.#take(name);
-    if (value === undefined) {
-      return undefined;
-    }
-    if (typeof value !== "string") {
-      return this.problem(name, `must be a string, got ${describe(value)}`);
-    }
-    const wrong = value === "" ? "must not be empty" : check(value);
-    return wrong === undefined ? value : this.problem(name, wrong);
+  optionalString(name: string, check: Check = anything): string | undefined {
+    return this.parsed(name, (value) => {
+      if (typeof value !== "string") throw new RangeError(`must be a string, got ${describe(value)}`);
+      const wrong = value === "" ? "must not be empty" : check(value);
+      if (wrong !== undefined) throw new RangeError(wrong);
+      return value;
+    });
   }
 
-  /** An absolute path; a relative one counts from the configuration file's folder. Without `content` it is a file to be written. */
-  optionalFile(
-    name: string,
-    content?: FileContent,
-    certificateFile?: string | undefined,
-  ): string | undefined {
+  choice<T extends string>(name: string, choices: readonly T[]): T | undefined {
+    return this.optionalString(name, (value) => notAmong(value, choices)) as T | undefined;
+  }
+
+  boolean(name: string): boolean | undefined {
+    return this.parsed(name, (value) => {
+      if (typeof value === "boolean") return value;
+      throw new RangeError(`must be true or false, got ${describe(value)}`);
+    });
+  }
+
+  /**
+   * An absolute path; a relative one counts from the file's folder. Without `content` it is a file to be written, or `-`.
+   * `certificate` is the field beside it that names the certificate of a key.
+   */
+  optionalFile(name: string, content?: FileContent, certificate?: string): string | undefined {
     const value = this.optionalString(name);
     if (value === undefined) return undefined;
-    const { fileName, document, files } = this.#context;
-    const file = resolve(dirname(fileName), value);
-    const path = [...this.#path, name];
-    const place = { source: fileName, line: document.lineOf(path), path: formatPath(path) };
-    if (content !== undefined) files?.push({ file, content, certificateFile, ...place });
+    if (content === undefined && value === STANDARD_OUTPUT) return value;
+    const file = this.#absolute(value);
+    if (content === undefined) return file;
+    const beside = certificate === undefined ? undefined : this.#take(certificate);
+    // A flag's certificate that does not fit the file's key is the flag's problem.
+    const place = this.flagOf(name) ?? (certificate && this.flagOf(certificate));
+    this.#context.files?.push({
+      file,
+      content,
+      certificateFile: typeof beside === "string" ? this.#absolute(beside) : undefined,
+      ...(place === undefined ? this.#placeOf(this.#pathOf(name)) : flagPlace(place)),
+    });
     return file;
   }
 
-  files(name: string): readonly string[] {
-    const folder = dirname(this.#context.fileName);
-    return this.strings(name, [], () => undefined).map((value) => resolve(folder, value));
+  files(name: string): readonly string[] | undefined {
+    return this.strings(name)?.map((value) => this.#absolute(value));
   }
 
-  strings(
-    name: string,
-    fallback: readonly string[],
-    check: (value: string) => string | undefined,
-  ): readonly string[] {
+  strings(name: string, check: Check = anything): readonly string[] | undefined {
     const value = this.#take(name);
-    if (value === undefined) {
-      return fallback;
-    }
+    if (value === undefined) return undefined;
     if (!Array.isArray(value)) {
-      return this.problem(name, `must be a list of strings, got ${describe(value)}`) ?? fallback;
+      return this.problem(name, `must be a list of strings, got ${describe(value)}`);
     }
     value.forEach((item: unknown, index) => {
       const wrong = typeof item === "string" ? check(item) : `must be a string, got ${describe(item)}`;
@@ -130,70 +157,13 @@ export class Section {
   }
 
   /** At least one of the choices, in the order given. */
-  choices<T extends string>(name: string, fallback: readonly T[], choices: readonly T[]): readonly T[] {
-    const values = this.strings(name, fallback, (value) => notAmong(value, choices));
+  choices<T extends string>(name: string, choices: readonly T[]): readonly T[] | undefined {
+    const values = this.strings(name, (value) => notAmong(value, choices));
     const given = this.#take(name);
     if (Array.isArray(given) && given.length === 0) {
-      return this.problem(name, `must name at least one of ${choices.join(", ")}`) ?? fallback;
+      return this.problem(name, `must name at least one of ${choices.join(", ")}`);
     }
-    return values.filter((value): value is T => notAmong(value, choices) === undefined);
-  }
-
-  choice<T extends string>(name: string, fallback: T, choices: readonly T[]): T {
-    const check = (value: string) => notAmong(value, choices);
-    return this.string(name, fallback, check) as T;
-  }
-
-  boolean(name: string, fallback: boolean): boolean {
-    const value = this.#take(name);
-    if (value === undefined || typeof value === "boolean") {
-      return value ?? fallback;
-    }
-    return this.problem(name, `must be true or false, got ${describe(value)}`) ?? fallback;
-  }
-
-  /** A whole number, as a number or a quantity: 1000, "10k". */
-  count(name: string, fallback: number, range: Range): number {
-    return this.#number(name, fallback, range, parseQuantity, String, 'a whole number such as 1000 or "10k"');
-  }
-
-  /** A whole number, or a word that stands for one. */
-  countOr<Word extends string>(name: string, word: Word, fallback: number, range: Range): number | Word {
-    return this.#take(name) === word ? word : this.count(name, fallback, range);
-  }
-
-  /** Bytes: 65536 or "64Ki". */
-  bytes(name: string, fallback: number, range: Range): number {
-    return this.#number(
-      name,
-      fallback,
-      range,
-      parseQuantity,
-      formatQuantity,
-      'a number of bytes such as 65536 or "64Ki"',
-    );
-  }
-
-  /** Milliseconds of a duration: "30s", "4h0m0s". A bare number has no unit, so it is refused. */
-  durationMs(name: string, fallback: number, range: Range): number {
-    const value = this.#take(name);
-    if (typeof value === "number") {
-      const meant = Number.isInteger(value) && value >= 0 ? `; did you mean "${value}s"?` : "";
-      return (
-        this.problem(
-          name,
-          `must be a duration with its unit such as "30s", got ${describe(value)}${meant}`,
-        ) ?? fallback
-      );
-    }
-    return this.#number(
-      name,
-      fallback,
-      range,
-      parseDuration,
-      formatDuration,
-      'a duration such as "30s" or "4h0m0s"',
-    );
+    return values?.filter((value): value is T => notAmong(value, choices) === undefined);
   }
 
   /** Every field that is there, for maps whose keys are data. */
@@ -202,12 +172,44 @@ export class Section {
     return Object.entries(this.#fields).filter(([, value]) => value !== null);
   }
 
-  /** Notes what is wrong with a field; returns nothing, so that readers can `return section.problem(...)`. */
-  problem(name: string, message: string): undefined {
-    this.#note([...this.#path, name], message);
+  /** The same, each value parsed; those with a problem are left out. */
+  parsedEntries<Value>(parse: (value: unknown) => Value): Readonly<Record<string, Value>> {
+    const parsed = this.entries().flatMap(([name]) => {
+      const value = this.parsed(name, parse);
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return Object.fromEntries(parsed);
   }
 
-  /** Notes each field that no reader took. To be called last. */
+  /** Notes what is wrong with a field; returns undefined, so that readers can `return section.problem(...)`. */
+  problem(name: string, message: string): undefined {
+    const flag = Object.hasOwn(this.#fields, name) ? undefined : this.flagWithin(name);
+    if (flag === undefined) this.#note(this.#pathOf(name), message);
+    else this.#context.problems.push(flagProblem(flag, message));
+  }
+
+  /** Notes that a field is missing: where a flag began the section, as a problem of that flag. */
+  missing(name: string, message: string, flag: string | undefined): void {
+    const first = this.#isInFile ? undefined : this.#context.flags?.firstWithin(this.#path);
+    if (first !== undefined && flag !== undefined)
+      this.#context.problems.push(flagProblem(first, `needs --${flag} too`));
+    else this.problem(name, message);
+  }
+
+  /** Notes each of the fields that stands without the other one. */
+  together(one: PairedField, other: PairedField): void {
+    for (const [present, absent] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      if (!this.has(present.name) || this.has(absent.name)) continue;
+      const flag = this.flagOf(present.name);
+      if (flag !== undefined) this.problem(present.name, `needs --${absent.flag} too`);
+      else this.problem(absent.name, `is required with ${present.name}`);
+    }
+  }
+
+  /** Notes each field that was not taken. To be called last. */
   finish(): void {
     const unknown = Object.keys(this.#fields).filter((name) => !this.#taken.has(name));
     for (const name of unknown.slice(0, MAX_UNKNOWN_FIELDS)) {
@@ -217,58 +219,45 @@ export class Section {
     if (more[0] !== undefined) this.problem(more[0], `unknown field, and ${more.length - 1} more`);
   }
 
-  #number(
-    name: string,
-    fallback: number,
-    range: Range,
-    parse: (text: string) => number,
-    format: (value: number) => string,
-    what: string,
-  ): number {
-    const value = this.#take(name);
-    if (value === undefined) {
-      return fallback;
-    }
-    if (typeof value !== "string" && typeof value !== "number") {
-      return this.problem(name, `must be ${what}, got ${describe(value)}`) ?? fallback;
-    }
-    let number: number;
-    try {
-      number = typeof value === "number" ? value : parse(value);
-    } catch (reason) {
-      return this.problem(name, `must be ${what}: ${(reason as Error).message}`) ?? fallback;
-    }
-    if (!Number.isInteger(number)) {
-      return this.problem(name, `must be ${what}, got ${describe(value)}`) ?? fallback;
-    }
-    if (number < range.min || number > range.max) {
-      return (
-        this.problem(
-          name,
-          `must be between ${format(range.min)} and ${format(range.max)}, got ${describe(value)}`,
-        ) ?? fallback
-      );
-    }
-    return number;
-  }
-
   /** null is how YAML spells a field without a value: Kubernetes takes it as absent. */
   #take(name: string): unknown {
     this.#taken.add(name);
+    const { flags, problems } = this.#context;
+    const given = flags?.at(this.#pathOf(name));
+    if (given?.problem !== undefined && !problems.includes(given.problem)) problems.push(given.problem);
+    if (given !== undefined) return given.value ?? undefined;
     return Object.hasOwn(this.#fields, name) ? (this.#fields[name] ?? undefined) : undefined;
   }
 
+  #pathOf(name: string): FieldPath {
+    return [...this.#path, name];
+  }
+
+  #absolute(file: string): string {
+    return resolve(dirname(this.#context.fileName), file);
+  }
+
+  #placeOf(path: FieldPath): Pick<ConfigurationProblem, "source" | "line" | "path"> {
+    const { fileName, document, flags } = this.#context;
+    const flag = flags?.around(path)?.flag;
+    if (flag !== undefined) return flagPlace(flag);
+    return { source: fileName, line: document.lineOf(path), path: formatPath(path) };
+  }
+
   #note(path: FieldPath, message: string): void {
-    const { fileName, document, problems } = this.#context;
-    problems.push({
-      source: fileName,
-      line: document.lineOf(path),
-      column: 0,
-      path: formatPath(path),
-      message,
-    });
+    this.#context.problems.push({ ...this.#placeOf(path), column: 0, message });
   }
 }
+
+/** One of two fields that stand together or not at all, and its flag. */
+export interface PairedField {
+  readonly name: string;
+  readonly flag: string | undefined;
+}
+
+type Check = (value: string) => string | undefined;
+
+const anything: Check = () => undefined;
 
 /** What is wrong with a value that is not among the choices, and what would be right. */
 export function notAmong(value: string, choices: readonly string[]): string | undefined {
@@ -282,7 +271,8 @@ function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function describe(value: unknown): string {
+/** A value in words, for messages: `the number 1`. */
+export function describe(value: unknown): string {
   if (value === null) {
     return "nothing";
   }

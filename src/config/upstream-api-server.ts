@@ -1,24 +1,25 @@
-import type { Section } from "./section.ts";
-import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+import { checked, table, type ValueOf } from "./field.ts";
+import { string } from "./fields.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
-/** The real API server, which gets everything that is not ours. */
-export interface UpstreamApiServer extends UpstreamTrust {
-  /** `https://host:port`, without path, query or credentials. */
-  readonly url: string;
-}
+/** Options of a field with a URL of scheme, host and port alone. */
+export const ORIGIN_URL = { check: checkOrigin, to: (value: string) => new URL(value).origin } as const;
 
-export function readUpstreamApiServer(section: Section): UpstreamApiServer | undefined {
-  const url = section.optionalString("url", checkOrigin);
-  if (!section.has("url")) {
-    section.problem("url", 'is required, such as "https://kubernetes.default.svc:443"');
-  }
-  const trust = readUpstreamTrust(section, false);
-  section.finish();
-  return url === undefined ? undefined : { url: new URL(url).origin, ...trust };
-}
+/** The API server that gets every request but those that stream. */
+export const upstreamApiServer = checked(
+  table({
+    url: string("Scheme, host and port: `https://host:port`.", {
+      ...ORIGIN_URL,
+      required: 'is required, such as "https://kubernetes.default.svc:443"',
+    }),
+    ...upstreamTrustFields(),
+  }),
+  checkUpstreamTrust,
+);
 
-/** What is wrong with a URL that must be a scheme, host and port alone. */
-export function checkOrigin(value: string): string | undefined {
+export type UpstreamApiServer = ValueOf<typeof upstreamApiServer>;
+
+function checkOrigin(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
     return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;

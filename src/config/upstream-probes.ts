@@ -1,104 +1,86 @@
+import { checked, shaped, table, type ValueOf } from "./field.ts";
+import { choice, string } from "./fields.ts";
+import { strings } from "./list-fields.ts";
+import { count } from "./number-fields.ts";
 import type { Section } from "./section.ts";
+import { optionalSection } from "./section-fields.ts";
 
-/** A probe of something behind us, in the fields of a container's probe. Without a port it goes to the one that is used anyway. */
-export interface UpstreamProbe {
-  readonly handler: UpstreamProbeHandler;
-  readonly periodSeconds: number;
-  readonly timeoutSeconds: number;
-  readonly successThreshold: number;
-  readonly failureThreshold: number;
-}
+const SECONDS = { from: 1, to: 86_400 } as const;
+const THRESHOLD = { from: 1, to: 1_000 } as const;
 
-export type UpstreamProbeHandler =
-  | { readonly type: "tcpSocket"; readonly port: number | undefined }
-  | {
-      readonly type: "httpGet";
-      readonly port: number | undefined;
-      readonly path: string;
-      readonly scheme: "HTTP" | "HTTPS";
-      readonly protocol: "HTTP1" | "HTTP2";
-    }
-  | {
-      readonly type: "grpc";
-      readonly port: number | undefined;
-      readonly service: string;
-      readonly mode: "Plaintext" | "TLS";
-    };
+const port = count("Absent: the port that requests go to.", { from: 1, to: 65_535 });
 
-export interface UpstreamProbeSettings {
-  /** Of every node of the cluster, at its kubelet's address: who is found dead is refused without a dial. Absent: none. */
-  readonly nodes: UpstreamProbe | undefined;
-  /** Of every streaming gateway of the ingress listener that has a URL. Absent: none. */
-  readonly gateways: UpstreamProbe | undefined;
-}
+const httpGet = checked(
+  table({
+    port,
+    path: string("Path of the request.", { default: "/" }),
+    scheme: choice("Whether the connection is TLS.", ["HTTP", "HTTPS"], { default: "HTTP" }),
+    protocol: choice("`HTTP2` is HTTP/2 in cleartext.", ["HTTP1", "HTTP2"], { default: "HTTP1" }),
+  }),
+  ({ scheme, protocol }, section) => {
+    if (protocol === "HTTP2" && scheme === "HTTPS")
+      section.problem("protocol", "HTTP2 cannot be combined with scheme HTTPS");
+  },
+);
 
-/** Whose pods are probed here, as their kubelet would. */
-export interface PodProbeSettings {
-  readonly nodeNames: readonly string[];
-  /** Threads that probes may have to themselves, at most; they are started when there are many probes. "auto": one for each core. */
-  readonly threads: number | "auto";
-}
+const grpc = table({
+  port,
+  service: string("Service of the health check.", { default: "" }),
+  mode: choice("Whether the connection is TLS.", ["Plaintext", "TLS"], { default: "Plaintext" }),
+});
 
-const PORT = { min: 1, max: 65_535 };
-const SECONDS = { min: 1, max: 86_400 };
-const THREADS = { min: 0, max: 64 };
-const THRESHOLD = { min: 1, max: 1_000 };
+const HANDLERS = ["tcpSocket", "httpGet", "grpc"] as const;
 
-export function readUpstreamProbes(section: Section): UpstreamProbeSettings {
-  const settings = {
-    nodes: section.has("nodes") ? readProbe(section.section("nodes")) : undefined,
-    gateways: section.has("gateways") ? readProbe(section.section("gateways")) : undefined,
-  };
-  section.finish();
-  return settings;
-}
+const probeFields = table({
+  tcpSocket: optionalSection("A connection, the handler of a probe without one.", table({ port })),
+  httpGet: optionalSection("A GET with a status from 200 to 399.", httpGet),
+  grpc: optionalSection("A health check over gRPC.", grpc),
+  periodSeconds: count("Seconds between attempts.", { default: 10, ...SECONDS }),
+  timeoutSeconds: count("Seconds of one attempt.", { default: 1, ...SECONDS }),
+  successThreshold: count("Successes in a row after a failure that count as success.", {
+    default: 1,
+    ...THRESHOLD,
+  }),
+  failureThreshold: count("Failures in a row that count as failure.", { default: 3, ...THRESHOLD }),
+});
 
-export function readPodProbes(section: Section): PodProbeSettings {
-  const settings = {
-    nodeNames: section.strings("nodeNames", [], () => undefined),
-    threads: section.has("threads") ? section.countOr("threads", "auto", 0, THREADS) : ("auto" as const),
-  };
-  section.finish();
-  return settings;
-}
+/** A probe of an upstream, in the fields of a container's probe. */
+const probe = shaped(checked(probeFields, checkHandlers), ({ tcpSocket, httpGet, grpc, ...times }) => ({
+  handler:
+    httpGet !== undefined
+      ? ({ type: "httpGet", ...httpGet } as const)
+      : grpc !== undefined
+        ? ({ type: "grpc", ...grpc } as const)
+        : ({ type: "tcpSocket", port: tcpSocket?.port } as const),
+  ...times,
+}));
 
-function readProbe(section: Section): UpstreamProbe {
-  const probe = {
-    handler: readHandler(section),
-    periodSeconds: section.count("periodSeconds", 10, SECONDS),
-    timeoutSeconds: section.count("timeoutSeconds", 1, SECONDS),
-    successThreshold: section.count("successThreshold", 1, THRESHOLD),
-    failureThreshold: section.count("failureThreshold", 3, THRESHOLD),
-  };
-  section.finish();
-  return probe;
-}
+export type UpstreamProbe = ValueOf<typeof probe>;
 
-function readHandler(section: Section): UpstreamProbeHandler {
-  const given = (["tcpSocket", "httpGet", "grpc"] as const).filter((name) => section.has(name));
-  const [type = "tcpSocket", second] = given;
+/** Active health checks of upstreams. */
+export const upstreamProbes = table({
+  nodes: optionalSection(
+    "Of every node, at its kubelet's address: sessions to a failed one get 503 without a dial.",
+    probe,
+  ),
+  gateways: optionalSection("Of every streaming gateway of the ingress listener that has a URL.", probe),
+});
+
+/** Probes of pods in place of their kubelet's. */
+export const podProbes = table({
+  nodeNames: strings("Nodes whose pods are probed."),
+  threads: count(
+    "Threads for probes alone, at most; `auto` is one for each core. They start when probes are many.",
+    {
+      default: "auto",
+      or: "auto",
+      from: 0,
+      to: 64,
+    },
+  ),
+});
+
+function checkHandlers(_values: unknown, section: Section): void {
+  const [, second] = HANDLERS.filter((name) => section.has(name));
   if (second !== undefined) section.problem(second, "may not specify more than 1 handler type");
-  const handler = section.section(type);
-  const port = handler.has("port") ? handler.count("port", 0, PORT) : undefined;
-  const read = readOf(type, handler, port);
-  handler.finish();
-  return read;
-}
-
-function readOf(
-  type: "tcpSocket" | "httpGet" | "grpc",
-  handler: Section,
-  port: number | undefined,
-): UpstreamProbeHandler {
-  if (type === "tcpSocket") return { type, port };
-  if (type === "grpc") {
-    const service = handler.string("service", "");
-    return { type, port, service, mode: handler.choice("mode", "Plaintext", ["Plaintext", "TLS"]) };
-  }
-  const scheme = handler.choice("scheme", "HTTP", ["HTTP", "HTTPS"]);
-  const protocol = handler.choice("protocol", "HTTP1", ["HTTP1", "HTTP2"]);
-  if (protocol === "HTTP2" && scheme === "HTTPS") {
-    handler.problem("protocol", "HTTP2 cannot be combined with scheme HTTPS");
-  }
-  return { type, port, path: handler.string("path", "/"), scheme, protocol };
 }

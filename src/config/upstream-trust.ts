@@ -1,31 +1,55 @@
+import { checked, table, type ValuesOf } from "./field.ts";
+import { boolean, type FieldOptions, file } from "./fields.ts";
 import type { Section } from "./section.ts";
 
-/** Whom we believe to be the upstream, and who we are to it. Files are PEM. */
-export interface UpstreamTrust {
-  /** Absent: the authorities that Node.js ships. */
-  readonly certificateAuthorityFile: string | undefined;
-  /** Take any certificate. */
-  readonly insecureSkipTLSVerify: boolean;
-  /** Certificate and key stand together or not at all. */
-  readonly clientCertificateFile: string | undefined;
-  readonly clientKeyFile: string | undefined;
+/** How an upstream's certificate is verified, and the gateway's own. Files are PEM. `options`: by the fields' names. */
+export function upstreamTrustFields(options: TrustOptions = {}) {
+  return {
+    certificateAuthorityFile: file(
+      "Authorities of the server's certificate. Absent: those that Node.js ships.",
+      "certificates",
+      options.certificateAuthorityFile,
+    ),
+    insecureSkipTLSVerify: boolean("Accept any certificate.", {
+      ...options.insecureSkipTLSVerify,
+      default: false,
+    }),
+    clientCertificateFile: file(
+      "The client certificate that is shown to the server, with its chain.",
+      "certificates",
+      options.clientCertificateFile,
+    ),
+    clientKeyFile: file("The key of the client certificate.", "private key", {
+      ...options.clientKeyFile,
+      certificate: "clientCertificateFile",
+    }),
+  };
 }
 
-/** `skipsWithoutAuthority`: what an absent insecureSkipTLSVerify means where no authority is given either. */
-export function readUpstreamTrust(section: Section, skipsWithoutAuthority: boolean): UpstreamTrust {
-  const certificateAuthorityFile = section.optionalFile("certificateAuthorityFile", "certificates");
-  const skipDefault = skipsWithoutAuthority && certificateAuthorityFile === undefined;
-  const insecureSkipTLSVerify = section.boolean("insecureSkipTLSVerify", skipDefault);
-  const clientCertificateFile = section.optionalFile("clientCertificateFile", "certificates");
-  const clientKeyFile = section.optionalFile("clientKeyFile", "private key", clientCertificateFile);
-  if (insecureSkipTLSVerify && certificateAuthorityFile !== undefined) {
+interface TrustOptions {
+  readonly certificateAuthorityFile?: FieldOptions;
+  readonly insecureSkipTLSVerify?: FieldOptions;
+  readonly clientCertificateFile?: FieldOptions;
+  readonly clientKeyFile?: FieldOptions;
+}
+
+export type UpstreamTrust = ValuesOf<ReturnType<typeof upstreamTrustFields>>;
+
+/** `flags` set the client certificate and its key. */
+export function checkUpstreamTrust(
+  trust: Pick<UpstreamTrust, "certificateAuthorityFile"> & {
+    readonly insecureSkipTLSVerify: boolean | undefined;
+  },
+  section: Section,
+  [certificateFlag, keyFlag]: readonly string[] = [],
+): void {
+  if (trust.insecureSkipTLSVerify && trust.certificateAuthorityFile !== undefined) {
     section.problem("insecureSkipTLSVerify", "must be false where certificateAuthorityFile is given");
   }
-  if (clientCertificateFile !== undefined && !section.has("clientKeyFile")) {
-    section.problem("clientKeyFile", "is required with clientCertificateFile");
-  }
-  if (clientKeyFile !== undefined && !section.has("clientCertificateFile")) {
-    section.problem("clientCertificateFile", "is required with clientKeyFile");
-  }
-  return { certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile };
+  section.together(
+    { name: "clientCertificateFile", flag: certificateFlag },
+    { name: "clientKeyFile", flag: keyFlag },
+  );
 }
+
+export const upstreamTrust = checked(table(upstreamTrustFields()), checkUpstreamTrust);

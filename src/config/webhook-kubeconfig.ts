@@ -74,7 +74,7 @@ function serverOf(cluster: Section | undefined) {
   if (cluster !== undefined && !cluster.has("server")) cluster.problem("server", "is required");
   if (cluster?.has("proxy-url")) cluster.problem("proxy-url", "is not supported");
   const certificateAuthority = pemOf(cluster, "certificate-authority");
-  const insecureSkipTLSVerify = cluster?.boolean("insecure-skip-tls-verify", false) ?? false;
+  const insecureSkipTLSVerify = cluster?.boolean("insecure-skip-tls-verify") ?? false;
   if (insecureSkipTLSVerify && certificateAuthority !== undefined) {
     cluster?.problem("insecure-skip-tls-verify", "must be false where an authority is given");
   }

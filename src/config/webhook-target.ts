@@ -1,11 +1,12 @@
-import type { Section } from "./section.ts";
-import { readUpstreamTrust, type UpstreamTrust } from "./upstream-trust.ts";
+import { shaped, type Table, type ValuesOf } from "./field.ts";
+import { file, implied, string } from "./fields.ts";
+import { checkUpstreamTrust, type UpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
-/** Where something that is asked by POST is, said in the configuration itself. */
+/** A server that gets POSTs, named in the configuration itself. */
 export interface WebhookUrl extends UpstreamTrust {
   readonly kind: "url";
   readonly url: string;
-  /** A bearer token for it, read again for every question: Kubernetes replaces service account tokens on disk. */
+  /** A bearer token for it, read again for every request: Kubernetes replaces service account tokens on disk. */
   readonly tokenFile: string | undefined;
 }
 
@@ -17,34 +18,72 @@ export interface WebhookKubeconfigFile {
 
 export type WebhookTarget = WebhookUrl | WebhookKubeconfigFile;
 
-/** In which words reviews are asked for. kube-apiserver's flags mean v1beta1 where they say nothing. */
+/** Versions of reviews. kube-apiserver's flags mean v1beta1 where no version is given. */
 export const REVIEW_VERSIONS = ["v1", "v1beta1"] as const;
 export type ReviewVersion = (typeof REVIEW_VERSIONS)[number];
 
-/** Undefined when the section says nothing that can be used; why is noted. `example` is a URL for the message. */
-export function readWebhookTarget(section: Section, example: string): WebhookTarget | undefined {
-  const file = section.optionalFile("kubeconfigFile", "webhook kubeconfig");
-  const url = section.optionalString("url", checkWebhookUrl);
-  const rest = {
-    ...readUpstreamTrust(section, false),
-    tokenFile: section.optionalFile("tokenFile", "text"),
+/** Either `kubeconfigFile`, which `flag` sets, or the other fields. */
+export function webhookTargetFields(flag: string) {
+  const replaced = { impliedBy: [implied(flag, null)] };
+  return {
+    kubeconfigFile: file(
+      "A file of kubeconfig format with URL and credentials, instead of the fields from `url` to `tokenFile`.",
+      "webhook kubeconfig",
+      { flag },
+    ),
+    url: string("Where to POST, without credentials.", { ...replaced, check: checkWebhookUrl }),
+    ...upstreamTrustFields({
+      certificateAuthorityFile: replaced,
+      insecureSkipTLSVerify: replaced,
+      clientCertificateFile: replaced,
+      clientKeyFile: replaced,
+    }),
+    tokenFile: file("A bearer token, read again for every request.", "text", replaced),
   };
-  if (section.has("kubeconfigFile")) {
-    const beside = ["url", ...URL_FIELDS].filter((name) => section.has(name));
-    for (const name of beside) section.problem(name, "must not stand beside kubeconfigFile, which says it");
-    return file === undefined ? undefined : { kind: "kubeconfig", file };
-  }
-  if (!section.has("url")) section.problem("url", `is required, such as ${JSON.stringify(example)}`);
-  return url === undefined ? undefined : { kind: "url", url, ...rest };
 }
 
+type TargetValues = ValuesOf<ReturnType<typeof webhookTargetFields>>;
+
 const URL_FIELDS = [
+  "url",
   "tokenFile",
   "certificateAuthorityFile",
   "insecureSkipTLSVerify",
   "clientCertificateFile",
   "clientKeyFile",
-];
+] as const;
+
+/** The fields with `target` in the place of those above; `example` is a URL for the message. */
+export function withTarget<Values extends TargetValues>(fields: Table<Values>, example: string) {
+  return shaped(fields, (values, section) => {
+    checkUpstreamTrust(values, section);
+    if (section.has("kubeconfigFile")) {
+      for (const name of URL_FIELDS.filter((field) => section.has(field)))
+        section.problem(name, "must not stand beside kubeconfigFile, which says it");
+    } else if (!section.has("url")) {
+      section.problem("url", `is required, such as ${JSON.stringify(example)}`);
+    }
+    return targetOf(values);
+  });
+}
+
+function targetOf<Values extends TargetValues>({
+  kubeconfigFile,
+  url = "",
+  certificateAuthorityFile,
+  insecureSkipTLSVerify,
+  clientCertificateFile,
+  clientKeyFile,
+  tokenFile,
+  ...rest
+}: Values) {
+  const trust = { certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile };
+  const target: WebhookTarget =
+    kubeconfigFile === undefined
+      ? { kind: "url", url, ...trust, tokenFile }
+      : { kind: "kubeconfig", file: kubeconfigFile };
+  return { target, ...rest };
+}
 
 export function checkWebhookUrl(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;

@@ -1,23 +1,26 @@
 import { availableParallelism } from "node:os";
-import type { Section } from "./section.ts";
-
-/** How many processes serve; `auto` is one for each core that this machine lets us use. */
-export type Workers = number | "auto";
+import { count } from "./number-fields.ts";
 
 const MAX_WORKERS = 256;
 
-export function readWorkers(root: Section): Workers {
-  return root.countOr("workers", "auto", 1, { min: 1, max: MAX_WORKERS });
+export const workers = count("Processes that serve; `auto` is one for each core that this machine grants.", {
+  default: 1,
+  or: "auto",
+  from: 1,
+  to: MAX_WORKERS,
+  flag: { name: "workers", read: workersOf },
+});
+
+export type Workers = ReturnType<typeof workers.read>;
+
+export function workerCount(given: Workers): number {
+  return given === "auto" ? availableParallelism() : given;
 }
 
-/** Throws RangeError. */
-export function parseWorkers(text: string): Workers {
-  if (text === "auto") return "auto";
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (count >= 1 && count <= MAX_WORKERS) return count;
-  throw new RangeError(`must be a number between 1 and ${MAX_WORKERS}, or auto`);
-}
-
-export function workerCount(workers: Workers): number {
-  return workers === "auto" ? availableParallelism() : workers;
+function workersOf(text: string): Workers {
+  const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (text === "auto" || (number >= 1 && number <= MAX_WORKERS)) return text === "auto" ? text : number;
+  throw new RangeError(
+    `must be a number between 1 and ${MAX_WORKERS}, or auto, got ${JSON.stringify(text.slice(0, 80))}`,
+  );
 }

@@ -103,7 +103,7 @@ function readCluster(cluster: Section | undefined) {
   return {
     server: (server ?? "").replace(/\/+$/, ""),
     certificateAuthority: pemOf(cluster, "certificate-authority"),
-    insecureSkipTLSVerify: cluster?.boolean("insecure-skip-tls-verify", false) ?? false,
+    insecureSkipTLSVerify: cluster?.boolean("insecure-skip-tls-verify") ?? false,
     tlsServerName: cluster?.optionalString("tls-server-name"),
     proxyUrl: cluster?.optionalString("proxy-url"),
     execConfig: cluster
@@ -129,7 +129,7 @@ function readUser(user: Section, folder: string): KubeconfigUser {
         : {
             user: as,
             uid: user.optionalString("as-uid"),
-            groups: user.strings("as-groups", [], () => undefined),
+            groups: user.strings("as-groups") ?? [],
             extra: Object.fromEntries(
               user
                 .section("as-user-extra")
@@ -148,7 +148,7 @@ function readExec(user: Section, folder: string): ExecPlugin {
   const command = exec.optionalString("command");
   if (command === undefined) exec.problem("command", "is required");
   if (!exec.has("apiVersion")) exec.problem("apiVersion", "is required");
-  const apiVersion = exec.choice("apiVersion", EXEC_API_VERSIONS[0], EXEC_API_VERSIONS);
+  const apiVersion = exec.choice("apiVersion", EXEC_API_VERSIONS) ?? EXEC_API_VERSIONS[0];
   // v1 has no default for it (tools/clientcmd/api/v1/defaults.go).
   if (apiVersion === EXEC_API_VERSIONS[1] && !exec.has("interactiveMode")) {
     exec.problem("interactiveMode", "is required");
@@ -162,8 +162,8 @@ function readExec(user: Section, folder: string): ExecPlugin {
       if (!entry.has("name")) entry.problem("name", "is required");
       return { name: entry.optionalString("name") ?? "", value: secretText(entry, "value") ?? "" };
     }),
-    provideClusterInfo: exec.boolean("provideClusterInfo", false),
-    interactiveMode: exec.choice("interactiveMode", "IfAvailable", INTERACTIVE_MODES),
+    provideClusterInfo: exec.boolean("provideClusterInfo") ?? false,
+    interactiveMode: exec.choice("interactiveMode", INTERACTIVE_MODES) ?? "IfAvailable",
     installHint: exec.optionalString("installHint"),
   };
 }

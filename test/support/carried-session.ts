@@ -1,5 +1,4 @@
 import { Duplex } from "node:stream";
-import { defaultTimeouts } from "../../src/config/timeouts.ts";
 import type {
   SessionReport,
   SessionTimeouts,
@@ -7,6 +6,7 @@ import type {
 } from "../../src/sessions/carriers/session.ts";
 import { SessionLifecycle } from "../../src/sessions/lifecycle.ts";
 import { Sessions } from "../../src/sessions/sessions.ts";
+import { defaultTimeouts } from "./default-configuration.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 /** A socket whose other end is the test: `push` is what arrives, `sent` what was written. */

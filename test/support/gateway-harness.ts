@@ -6,16 +6,14 @@ import { unknownPath } from "../../src/api/status.ts";
 import { ClusterStore } from "../../src/cluster/cluster-store.ts";
 import { defaultLocateOptions } from "../../src/cluster/locate.ts";
 import {
-  CONFIGURATION_API_VERSION,
   CONFIGURATION_KIND,
   defaultConfiguration,
   parseConfiguration,
 } from "../../src/config/configuration.ts";
-import { defaultEdge } from "../../src/config/edge.ts";
 import { FeatureGates } from "../../src/config/feature-gates.ts";
-import { defaultLimits, type Limits } from "../../src/config/limits.ts";
+import type { Limits } from "../../src/config/limits.ts";
 import type { NodeStreaming } from "../../src/config/node-streaming.ts";
-import { defaultTimeouts, type Timeouts } from "../../src/config/timeouts.ts";
+import type { Timeouts } from "../../src/config/timeouts.ts";
 import { createApiServer } from "../../src/legs/api-server/api-server.ts";
 import { EdgeRules } from "../../src/listeners/edge-rules.ts";
 import type { ServingContext } from "../../src/listeners/listener-context.ts";
@@ -25,6 +23,7 @@ import { KnownNodes } from "../../src/nodes/known-nodes.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import { Sessions } from "../../src/sessions/sessions.ts";
+import { defaultEdge, defaultLimits, defaultTimeouts } from "./default-configuration.ts";
 
 export interface HarnessOptions {
   readonly kubeletPort: number;
@@ -106,7 +105,7 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
 }
 
 function policyOf(section: object) {
-  const configuration = { apiVersion: CONFIGURATION_API_VERSION, kind: CONFIGURATION_KIND, policy: section };
+  const configuration = { apiVersion: "sluice.dev/v1alpha1", kind: CONFIGURATION_KIND, policy: section };
   const { policy } = parseConfiguration(JSON.stringify(configuration), "harness.json");
   return { rules: policy.rules, quotas: new SessionQuotas(policy.limits) };
 }

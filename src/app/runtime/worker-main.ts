@@ -2,7 +2,6 @@
 import path from "node:path";
 import { setDefaultHighWaterMark } from "node:stream";
 import { parseConfiguration } from "../../config/configuration.ts";
-import { mergeFlags } from "../../config/flags.ts";
 import { observeRightFiles, readingInstead } from "../../config/named-file-text.ts";
 import { listenAtPath } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
@@ -36,7 +35,7 @@ process.on("SIGTERM", () => void end());
 process.once("disconnect", () => void end());
 
 async function start({ configurationText, configurationFile, flags, ...rest }: WorkerStart): Promise<void> {
-  const configuration = mergeFlags(parseConfiguration(configurationText, configurationFile), flags);
+  const configuration = parseConfiguration(configurationText, configurationFile, flags);
   // Sockets that are handed over come with Node's default.
   setDefaultHighWaterMark(false, configuration.limits.socketBufferBytes);
   const runtime: Runtime = {
@@ -60,7 +59,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     void end();
   });
   reload = async (text) => {
-    const wanted = mergeFlags(parseConfiguration(text, configurationFile), flags);
+    const wanted = parseConfiguration(text, configurationFile, flags);
     logger.setLevel(wanted.logging.level);
     await gateway?.reload(wanted);
   };

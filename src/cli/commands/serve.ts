@@ -1,7 +1,12 @@
-import type { FlagTable } from "../../config/flag.ts";
-import { kubeApiServerFlags } from "../../config/kube-apiserver-flags.ts";
-import { parseWorkers } from "../../config/workers.ts";
+import { configurationFlags } from "../../config/configuration.ts";
+import type { Flag, FlagTable } from "../../config/flag.ts";
+import type { FlagOfField } from "../../config/read-flags.ts";
 import { defineCommand } from "../command.ts";
+
+/** Each overrides a field of the file. The names are kube-apiserver's, that of --kubeconfig the kubelet's. */
+const fieldFlags: FlagTable = Object.fromEntries(
+  configurationFlags.map((flag): [string, Flag] => [flag.name, commandFlag(flag)]),
+);
 
 export const serveFlags = {
   config: {
@@ -10,12 +15,7 @@ export const serveFlags = {
     isRequired: true,
     completes: "file",
   },
-  workers: {
-    value: "N|auto",
-    help: "how many processes serve; auto is one for each core; overrides the file's workers",
-    parse: parseWorkers,
-  },
-  ...kubeApiServerFlags,
+  ...(fieldFlags as Readonly<Record<never, Flag>>),
 } as const satisfies FlagTable;
 
 export const command = defineCommand({
@@ -32,3 +32,13 @@ export const command = defineCommand({
     { title: "Apply what changed in the file", line: "kill -HUP PID" },
   ],
 });
+
+function commandFlag({ placeholder, sentence, choices, section }: FlagOfField): Flag {
+  return {
+    value: placeholder,
+    help: sentence.replace(/\.$/, "").replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase()),
+    ...(placeholder === "FILE" && { completes: "file" as const }),
+    ...(choices !== undefined && { choices }),
+    ...(section !== "" && { group: `Overrides of the file's ${section}` }),
+  };
+}

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { defaultTimeouts } from "../../../src/config/timeouts.ts";
 import { forwardUpgrade } from "../../../src/http/forward-upgrade.ts";
 import { headerListOf } from "../../../src/http/header-list.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";
@@ -12,6 +11,7 @@ import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import { PendingClient } from "../../../src/sessions/pending-client.ts";
 import { Sessions } from "../../../src/sessions/sessions.ts";
+import { defaultTimeouts } from "../../support/default-configuration.ts";
 import {
   afterHead,
   answering,

@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { defaultConfiguration, parseConfiguration } from "../../../src/config/configuration.ts";
-import { mergeFlags } from "../../../src/config/flags.ts";
 
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 
@@ -100,8 +99,8 @@ kubelet: { allowedAddresses: [127.0.0.1], certificateAuthorityFile: ca.crt, veri
 
 describe("kube-apiserver's flags for them", () => {
   it("stand above the file", () => {
-    const file = parseConfiguration(`${HEADER}audit: {log: {path: /a.log, maxBackups: 3}}`, "f.yaml");
-    const { authentication, audit } = mergeFlags(file, {
+    const file = `${HEADER}audit: {log: {path: /a.log, maxBackups: 3}}`;
+    const { authentication, audit } = parseConfiguration(file, "f.yaml", {
       "client-ca-file": "users.crt",
       "requestheader-client-ca-file": "/proxy.crt",
       "requestheader-username-headers": "X-User, X-Login",
@@ -143,7 +142,7 @@ describe("kube-apiserver's flags for them", () => {
   });
 
   it("name webhooks by files of kubeconfig format, with kube-apiserver's words and defaults", () => {
-    const { authentication, authorization, audit } = mergeFlags(defaultConfiguration(), {
+    const { authentication, authorization, audit } = defaultConfiguration({
       "authentication-token-webhook-config-file": "/authn.conf",
       "authentication-token-webhook-cache-ttl": "30s",
       "authorization-mode": "RBAC,Webhook",
@@ -222,6 +221,6 @@ describe("kube-apiserver's flags for them", () => {
     [{ "audit-webhook-mode": "soon" }, "must be one of batch, blocking, blocking-strict"],
     [{ "client-ca-file": "" }, "--client-ca-file: must not be empty"],
   ])("are refused: %j", (flags, problem) => {
-    expect(() => mergeFlags(defaultConfiguration(), flags)).toThrow(problem);
+    expect(() => defaultConfiguration(flags)).toThrow(problem);
   });
 });

@@ -1,17 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import type { ConfigurationError } from "../../../src/config/configuration-error.ts";
-import { mergeFlags } from "../../../src/config/flags.ts";
 
-const read = (authorization: object, more: object = {}) =>
+const read = (authorization: object, flags = {}) =>
   parseConfiguration(
     JSON.stringify({
       apiVersion: "sluice.dev/v1alpha1",
       kind: "GatewayConfiguration",
       authorization,
-      ...more,
     }),
     "/etc/sluice/f.json",
+    flags,
   );
 const problemsOf = (run: () => unknown): string[] => {
   try {
@@ -93,7 +92,7 @@ describe("the authorization section", () => {
   });
 
   it("--authorization-mode stands above the file and is held to the same rules", () => {
-    const merged = (mode: string) => mergeFlags(read({}), { "authorization-mode": mode }).authorization.modes;
+    const merged = (mode: string) => read({}, { "authorization-mode": mode }).authorization.modes;
     expect(merged("RBAC,AlwaysDeny")).toEqual(["RBAC", "AlwaysDeny"]);
     expect(problemsOf(() => merged("RBAC,RBAC"))).toEqual([
       ': authorization-mode ["RBAC" "RBAC"] has mode specified more than once',

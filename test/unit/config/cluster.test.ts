@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
-import { mergeFlags } from "../../../src/config/flags.ts";
 
-const parse = (cluster: object) =>
+const parse = (cluster: object, flags = {}) =>
   parseConfiguration(
     JSON.stringify({ apiVersion: "sluice.dev/v1alpha1", kind: "GatewayConfiguration", cluster }),
     "/etc/sluice/config.json",
+    flags,
   );
 
 describe("cluster", () => {
@@ -47,14 +47,12 @@ describe("cluster", () => {
   });
 
   it("takes --kubeconfig, which stands above the file", () => {
-    const merged = mergeFlags(parse({ kubeconfig: "a", context: "c", forwardAs: "impersonate" }), {
-      kubeconfig: "/b",
-    });
+    const merged = parse({ kubeconfig: "a", context: "c", forwardAs: "impersonate" }, { kubeconfig: "/b" });
     expect(merged.cluster.live).toMatchObject({
       kubeconfig: "/b",
       context: undefined,
       forwardAs: "impersonate",
     });
-    expect(() => mergeFlags(parse({ manifests: ["a"] }), { kubeconfig: "/b" })).toThrow(/--kubeconfig/);
+    expect(() => parse({ manifests: ["a"] }, { kubeconfig: "/b" })).toThrow(/--kubeconfig/);
   });
 });

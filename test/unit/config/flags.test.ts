@@ -1,14 +1,18 @@
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { defaultConfiguration, parseConfiguration } from "../../../src/config/configuration.ts";
-import { type FlagValues, KUBE_APISERVER_FLAGS, mergeFlags } from "../../../src/config/flags.ts";
+import {
+  configurationFlags,
+  defaultConfiguration,
+  parseConfiguration,
+} from "../../../src/config/configuration.ts";
+import type { FlagValues } from "../../../src/config/read-flags.ts";
 
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 
 describe("kube-apiserver's flags", () => {
   it("change nothing when none is given", () => {
     const { featureGates: gatesBefore, ...before } = defaultConfiguration();
-    const { featureGates: gatesAfter, ...after } = mergeFlags(defaultConfiguration(), {});
+    const { featureGates: gatesAfter, ...after } = defaultConfiguration({});
     expect(after).toEqual(before);
     expect(gatesAfter.toString()).toBe(gatesBefore.toString());
   });
@@ -27,12 +31,10 @@ describe("kube-apiserver's flags", () => {
       "secure-port": "8443",
       "bind-address": "0.0.0.0",
     } satisfies FlagValues;
-    expect(KUBE_APISERVER_FLAGS).toEqual(expect.arrayContaining(Object.keys(flags)));
-    const file = parseConfiguration(
-      `${HEADER}featureGates: {AllBeta: false}\nlogging: {level: warn}\n`,
-      "f.yaml",
-    );
-    const merged = mergeFlags(file, flags);
+    expect(configurationFlags.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(flags)));
+    const text = `${HEADER}featureGates: {AllBeta: false}\nlogging: {level: warn}\n`;
+    const file = parseConfiguration(text, "f.yaml");
+    const merged = parseConfiguration(text, "f.yaml", flags);
     expect(merged).toMatchObject({
       listeners: {
         apiServer: { address: "0.0.0.0", port: 8443, tls: { certFile: "/tls.crt", keyFile: "/tls.key" } },
@@ -54,14 +56,13 @@ describe("kube-apiserver's flags", () => {
   });
 
   it("complete a pair whose other half is in the file", () => {
-    const file = parseConfiguration(
-      `${HEADER}listeners: {apiServer: {tls: {certFile: /a.crt, keyFile: /a.key}}}\n`,
-      "f.yaml",
+    const file = `${HEADER}listeners: {apiServer: {tls: {certFile: /a.crt, keyFile: /a.key}}}\n`;
+    expect(parseConfiguration(file, "f.yaml", { "tls-cert-file": "/b.crt" }).listeners.apiServer.tls).toEqual(
+      {
+        certFile: "/b.crt",
+        keyFile: "/a.key",
+      },
     );
-    expect(mergeFlags(file, { "tls-cert-file": "/b.crt" }).listeners.apiServer.tls).toEqual({
-      certFile: "/b.crt",
-      keyFile: "/a.key",
-    });
   });
 
   const refused: { flags: FlagValues; problems: string[] }[] = [
@@ -98,7 +99,7 @@ describe("kube-apiserver's flags", () => {
     },
   ];
   it.each(refused)("are refused: $flags", ({ flags, problems }) => {
-    expect(() => mergeFlags(defaultConfiguration(), flags)).toThrow(
+    expect(() => defaultConfiguration(flags)).toThrow(
       expect.objectContaining({ name: "ConfigurationError", message: problems.join("\n") }),
     );
   });

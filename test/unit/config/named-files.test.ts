@@ -3,7 +3,6 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
-import { mergeFlags } from "../../../src/config/flags.ts";
 import { checkNamedFiles } from "../../../src/config/named-files.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
@@ -36,7 +35,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** What is wrong with a configuration's files, by line. */
 async function problemsOf(yaml: string, flags = {}): Promise<string> {
   const text = `apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n${yaml}`;
-  const { namedFiles } = mergeFlags(parseConfiguration(text, place("gateway.yaml")), flags);
+  const { namedFiles } = parseConfiguration(text, place("gateway.yaml"), flags);
   return checkNamedFiles(namedFiles).then(
     () => "",
     (error: Error) => error.message.replaceAll(folder, ""),

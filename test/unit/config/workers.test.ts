@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseWorkers } from "../../../src/config/workers.ts";
+import { defaultConfiguration } from "../../../src/config/configuration.ts";
 
 describe("--workers", () => {
   it.each([
@@ -7,7 +7,7 @@ describe("--workers", () => {
     ["256", 256],
     ["auto", "auto"],
   ])("%s", (text, workers) => {
-    expect(parseWorkers(text)).toBe(workers);
+    expect(defaultConfiguration({ workers: text }).workers).toBe(workers);
   });
 
   it.each([
@@ -19,7 +19,9 @@ describe("--workers", () => {
     "two",
     "",
     "9".repeat(1_000),
-  ])("is no number of workers: %s", (text) => {
-    expect(() => parseWorkers(text)).toThrow("must be a number between 1 and 256, or auto");
+  ])("is no number of workers: %s", (workers) => {
+    expect(() => defaultConfiguration({ workers })).toThrow(
+      /^--workers: must be a number between 1 and 256, or auto, got ".{0,80}"$/,
+    );
   });
 });

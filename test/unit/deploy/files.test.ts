@@ -4,11 +4,14 @@ import { describe, expect, it } from "vitest";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { locate } from "../../../src/cluster/locate.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
-import { defaultConfiguration, parseConfiguration } from "../../../src/config/configuration.ts";
+import {
+  defaultConfiguration,
+  gatewayConfiguration,
+  parseConfiguration,
+} from "../../../src/config/configuration.ts";
 import { parseDuration } from "../../../src/config/duration.ts";
-import { defaultLimits } from "../../../src/config/limits.ts";
+import { placedFields } from "../../../src/config/field.ts";
 import { parseQuantity } from "../../../src/config/quantity.ts";
-import { defaultTimeouts } from "../../../src/config/timeouts.ts";
 import { parseYamlDocuments } from "../../../src/config/yaml-documents.ts";
 
 const root = new URL("../../../", import.meta.url);
@@ -64,27 +67,16 @@ describe("deploy/examples/rbac.yaml", () => {
 
 describe("docs/limits.md", () => {
   const text = textOf("docs/limits.md");
-  const { spdy, ...limits } = defaultLimits;
-  const rows = [
-    ...Object.entries(limits).map(([name, value]) => ({
-      name: `limits.${name}`,
-      value,
-      read: parseQuantity,
-    })),
-    ...Object.entries(spdy).map(([name, value]) => ({
-      name: `limits.spdy.${name}`,
-      value,
-      read: parseQuantity,
-    })),
-    ...Object.entries(defaultTimeouts).map(([name, value]: [string, number]) => ({
-      name: `timeouts.${name.replace(/Ms$/, "")}`,
-      value,
-      read: parseDuration,
-    })),
-  ];
+  const rows = Array.from(placedFields(gatewayConfiguration), ({ path, field }) => ({
+    name: path.join("."),
+    value: field.default,
+    read: field.type === "duration" ? parseDuration : parseQuantity,
+  })).filter(({ name, value }) => /^(limits|timeouts)\./.test(name) && value !== undefined);
+  it("has every limit and time", () => expect(rows).toHaveLength(41));
+
   it.each(rows)("has $name with its default", ({ name, value, read }) => {
     const [, documented = ""] = new RegExp(`^\\| \`${name}\` \\| (\\S+) \\|`, "m").exec(text) ?? [];
-    expect(read(documented)).toBe(value);
+    expect(read(documented)).toBe(read(String(value)));
   });
 
   it("names tests that exist", () => {

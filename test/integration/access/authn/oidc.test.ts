@@ -7,9 +7,13 @@ import type { Attempt } from "../../../../src/access/authn/authenticator.ts";
 import { userOfClaims } from "../../../../src/access/authn/oidc-claims.ts";
 import { DISCOVERY_COOLDOWN_MS, OidcKeySet } from "../../../../src/access/authn/oidc-key-set.ts";
 import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
-import { defaultOidc } from "../../../../src/config/authentication.ts";
+import type { OidcAuthentication } from "../../../../src/config/authentication.ts";
+import { defaultConfiguration } from "../../../../src/config/configuration.ts";
 import { getJson } from "../../../../src/http/https-json.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
+
+const defaultOidc = defaultConfiguration({ "oidc-issuer-url": "https://i", "oidc-client-id": "a" })
+  .authentication.oidc as OidcAuthentication;
 
 type Key = Awaited<ReturnType<typeof generateKeyPair>>;
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { defaultTimeouts } from "../../../../src/config/timeouts.ts";
+import { defaultTimeouts } from "../../../support/default-configuration.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { type RawNode, startRawNode } from "../../../support/raw-node.ts";

@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { defaultTimeouts, type Timeouts } from "../../../../src/config/timeouts.ts";
+import type { Timeouts } from "../../../../src/config/timeouts.ts";
 import { SessionClock } from "../../../../src/net/session-clock.ts";
+import { defaultTimeouts } from "../../../support/default-configuration.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { openClient } from "../../../support/http/loopback.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";

@@ -1,0 +1,188 @@
+import { resolve } from "node:path";
+import type { DescribedFlag, Field, FieldFlag, JsonSchema, Table } from "./field.ts";
+import type { FileContent } from "./named-file.ts";
+import type { Section } from "./section.ts";
+
+export interface FieldOptions {
+  /** The name among the values that are read, `*` being the file's: `*Ms`. */
+  readonly as?: string;
+  /** The problem of a file without the field: "is required". */
+  readonly required?: string;
+  /** A flag of `sluice serve`, by its name alone where its value has the field's usual form. */
+  readonly flag?: string | (Partial<FieldFlag> & Pick<FieldFlag, "name">);
+  readonly impliedBy?: readonly FieldFlag[];
+}
+
+export type AsOf<O, Usual extends string = "*"> = O extends { readonly as: infer Name extends string }
+  ? Name
+  : Usual;
+
+/** A field without a default that need not be given may be undefined. */
+export type Given<O, T> = O extends { readonly default: unknown } | { readonly required: string }
+  ? T
+  : T | undefined;
+
+/** What distinguishes one type of field from the others. */
+interface FieldType {
+  readonly type: string;
+  readonly range?: string;
+  readonly schema: JsonSchema;
+  readonly placeholder?: string;
+  readonly choices?: readonly string[];
+  readonly fromFlag?: FieldFlag["read"];
+  readonly fallback?: unknown;
+  readonly table?: Table;
+  /** Undefined without a usable value; problems are noted. */
+  readonly read: (section: Section, name: string) => unknown;
+}
+
+export function declare(
+  sentence: string,
+  options: FieldOptions & { readonly default?: unknown },
+  fieldType: FieldType,
+): Field {
+  const { as = "*", required, flag, impliedBy = [], default: usual } = options;
+  const { placeholder = "VALUE", fromFlag = (text: string) => text, fallback = usual } = fieldType;
+  const flagUsually = { placeholder, choices: fieldType.choices, read: fromFlag };
+  const own = typeof flag === "string" ? { ...flagUsually, name: flag } : flag && { ...flagUsually, ...flag };
+  return {
+    sentence,
+    as,
+    type: fieldType.type,
+    schema: fieldType.schema,
+    default: usual,
+    range: fieldType.range,
+    isRequired: required !== undefined,
+    isReloaded: false,
+    table: fieldType.table,
+    flag: own,
+    impliedBy,
+    read: (section, name) => {
+      const value = fieldType.read(section, name);
+      if (required === undefined) return value ?? fallback;
+      if (!section.has(name)) section.missing(name, required, own?.name);
+      // The problem refuses the file, so nothing sees this but the checks of the section.
+      return value ?? fallback ?? "";
+    },
+  };
+}
+
+export type Check = (value: string) => string | undefined;
+
+/** Not empty; `check` returns what is wrong, `to` another form of a correct value. */
+export function string<
+  const O extends FieldOptions & {
+    readonly default?: string;
+    readonly check?: Check;
+    readonly to?: (value: string) => string;
+  },
+>(sentence: string, options: O = {} as O): Field<Given<O, string>, AsOf<O>> {
+  const to = options.to ?? ((value: string) => value);
+  return declare(sentence, options, {
+    type: "string",
+    schema: TEXT,
+    read: (section, name) => {
+      const value = section.optionalString(name, options.check);
+      return value && to(value);
+    },
+  }) as never;
+}
+
+export const TEXT = { type: "string", minLength: 1 } as const;
+
+/** One value alone, which must be given. */
+export function constant(wanted: string): Field<string, "*"> {
+  const must = `must be ${JSON.stringify(wanted)}`;
+  const check = (value: string) =>
+    value === wanted ? undefined : `${must}, got ${JSON.stringify(value.slice(0, 80))}`;
+  return declare(
+    `Always \`${wanted}\`.`,
+    { required: `is required and ${must}` },
+    {
+      type: "string",
+      schema: { const: wanted },
+      read: (parent, name) => parent.optionalString(name, check),
+    },
+  ) as never;
+}
+
+export function boolean<const O extends FieldOptions & { readonly default?: boolean }>(
+  sentence: string,
+  options: O = {} as O,
+): Field<Given<O, boolean>, AsOf<O>> {
+  return declare(sentence, options, {
+    type: "boolean",
+    schema: { type: "boolean" },
+    placeholder: "true|false",
+    fromFlag: (text) => {
+      if (text === "true" || text === "false") return text === "true";
+      throw new RangeError(`must be true or false, got ${JSON.stringify(text.slice(0, 80))}`);
+    },
+    read: (section, name) => section.boolean(name),
+  }) as never;
+}
+
+export function choice<const T extends string, const O extends FieldOptions & { readonly default?: T }>(
+  sentence: string,
+  choices: readonly T[],
+  options: O = {} as O,
+): Field<Given<O, T>, AsOf<O>> {
+  return declare(sentence, options, {
+    type: `one of ${quoted(choices)}`,
+    schema: { enum: choices },
+    placeholder: choices.join("|"),
+    fromFlag: (text) => chosen(text, choices),
+    read: (section, name) => section.choice(name, choices),
+  }) as never;
+}
+
+/** Throws RangeError with a flag's problem. */
+export function chosen<T extends string>(text: string, choices: readonly T[]): T {
+  const found = choices.find((one) => one === text);
+  if (found !== undefined) return found;
+  throw new RangeError(`must be one of ${choices.join(", ")}, got ${JSON.stringify(text.slice(0, 80))}`);
+}
+
+/**
+ * An absolute path; a relative one counts from the configuration file's folder, or a flag's from the working directory. `content` is
+ * checked before anything starts; without it the file is to be written. `certificate` names the field of a key's certificate.
+ */
+export function file<const O extends FieldOptions & { readonly certificate?: string }>(
+  sentence: string,
+  content: FileContent | undefined,
+  options: O = {} as O,
+): Field<Given<O, string>, AsOf<O>> {
+  return declare(sentence, options, {
+    type: content === undefined || content === "text" ? "file" : `file (${content})`,
+    schema: TEXT,
+    placeholder: "FILE",
+    fromFlag: fileOf,
+    read: (section, name) => section.optionalFile(name, content, options.certificate),
+  }) as never;
+}
+
+/** Counts from the working directory, as in any command. The empty text is refused as a field's. */
+export function fileOf(text: string): string {
+  return text === "" ? text : resolve(text);
+}
+
+/** A flag that sets nothing of its own. */
+export function otherFlag(name: string, sentence: string, among: readonly string[]): DescribedFlag {
+  return {
+    name,
+    sentence,
+    placeholder: among.join("|"),
+    choices: among,
+    read: (text) => void chosen(text, among),
+  };
+}
+
+/** Sets or, with null, removes a field where another field's flag is given. */
+export function implied(name: string, value: unknown): FieldFlag {
+  return { name, placeholder: "", read: () => value };
+}
+
+/** Words as code, for documentation. */
+export function quoted(words: readonly string[]): string {
+  return words.map((word) => `\`${word}\``).join(", ");
+}

@@ -1,0 +1,56 @@
+import { type ConfigurationProblem, formatPath } from "./configuration-error.ts";
+import type { FieldPath } from "./yaml-documents.ts";
+
+/** A field's value from the command line. */
+export interface GivenFlag {
+  /** Without its dashes. */
+  readonly flag: string;
+  /** In the file's form; null removes the file's. */
+  readonly value: unknown;
+  /** Set where the flag's text is no value. */
+  readonly problem?: ConfigurationProblem | undefined;
+}
+
+/** What flags set, by the place of the field in the file. */
+export class GivenFlags {
+  readonly #byPath = new Map<string, GivenFlag>();
+
+  set(path: FieldPath, given: GivenFlag): void {
+    this.#byPath.set(formatPath(path), given);
+  }
+
+  deleteWithin(path: FieldPath): void {
+    for (const [key] of this.#within(path)) this.#byPath.delete(key);
+  }
+
+  at(path: FieldPath): GivenFlag | undefined {
+    return this.#byPath.size === 0 ? undefined : this.#byPath.get(formatPath(path));
+  }
+
+  /** At the field or the nearest one around it. */
+  around(path: FieldPath): GivenFlag | undefined {
+    if (this.#byPath.size === 0 || path.length === 0) return undefined;
+    return this.at(path) ?? this.around(path.slice(0, -1));
+  }
+
+  /** The name of a flag that sets the field, or a field below it. */
+  firstWithin(path: FieldPath): string | undefined {
+    return this.#within(path).find(([, { value, problem }]) => value !== null || problem !== undefined)?.[1]
+      .flag;
+  }
+
+  #within(path: FieldPath): [string, GivenFlag][] {
+    if (this.#byPath.size === 0) return [];
+    const place = formatPath(path);
+    return Array.from(this.#byPath).filter(([key]) => key === place || key.startsWith(`${place}.`));
+  }
+}
+
+/** Where a flag's problems are: a command line has no lines. */
+export function flagPlace(flag: string): Pick<ConfigurationProblem, "source" | "line" | "path"> {
+  return { source: `--${flag}`, line: 0, path: "" };
+}
+
+export function flagProblem(flag: string, message: string): ConfigurationProblem {
+  return { ...flagPlace(flag), column: 0, message };
+}

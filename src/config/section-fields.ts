@@ -1,0 +1,67 @@
+import type { Field, JsonSchema, Table } from "./field.ts";
+import { declare, type FieldOptions } from "./fields.ts";
+
+/** A section that is always there: an absent one has all defaults. */
+export function section<Value>(sentence: string, fields: Table<Value>): Field<Value, "*"> {
+  return declare(
+    sentence,
+    {},
+    {
+      type: "section",
+      schema: {},
+      table: fields,
+      read: (parent, name) => fields.read(parent.section(name)),
+    },
+  ) as never;
+}
+
+/** A section whose absence means something. */
+export function optionalSection<Value>(
+  sentence: string,
+  fields: Table<Value>,
+): Field<Value | undefined, "*"> {
+  return declare(
+    sentence,
+    {},
+    {
+      type: "optional section",
+      schema: {},
+      table: fields,
+      read: (parent, name) => (parent.has(name) ? fields.read(parent.section(name)) : undefined),
+    },
+  ) as never;
+}
+
+export function sections<Value>(sentence: string, fields: Table<Value>): Field<readonly Value[], "*"> {
+  return declare(
+    sentence,
+    {},
+    {
+      type: "list of sections",
+      schema: {},
+      table: fields,
+      read: (parent, name) => parent.sections(name).map(fields.read),
+    },
+  ) as never;
+}
+
+/** A map whose keys are data. `parse` throws RangeError. */
+export function map<Value>(
+  sentence: string,
+  {
+    parse,
+    type,
+    values,
+    ...options
+  }: FieldOptions & {
+    readonly parse: (value: unknown) => Value;
+    readonly type: string;
+    readonly values: JsonSchema;
+  },
+): Field<Readonly<Record<string, Value>>, "*"> {
+  return declare(sentence, options, {
+    type,
+    schema: { type: "object", additionalProperties: values },
+    read: (parent, name) => parent.section(name).parsedEntries(parse),
+  }) as never;
+}
