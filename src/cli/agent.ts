@@ -9,6 +9,7 @@ import {
 } from "../legs/agent/agent-kubeconfig.ts";
 import { type RunningAgent, startAgent } from "../legs/agent/component.ts";
 import { createLogger } from "../observability/logger.ts";
+import { overridesOf } from "./client/connection.ts";
 import { type Verbosity, verbosityOf } from "./client/verbosity.ts";
 import type { Invocation } from "./command.ts";
 import type { agentFlags } from "./commands/agent.ts";
@@ -26,7 +27,7 @@ export async function run({ values }: Invocation<typeof agentFlags>): Promise<nu
   const verbosity = verbosityOf(values.v);
   const stopped = terminationSignal();
   try {
-    return await serve({ ...values, admin: values["admin-port"], place, verbosity }, stopped);
+    return await serve(values, { place, verbosity }, stopped);
   } catch (error) {
     if (error instanceof UsageError || error instanceof ConfigurationError) throw error;
     if (error instanceof KubeconfigTakenError) throw new UsageError(error.message);
@@ -36,20 +37,22 @@ export async function run({ values }: Invocation<typeof agentFlags>): Promise<nu
   }
 }
 
-interface AgentFlags {
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-  readonly address: string;
-  readonly port: number;
-  readonly admin: number | undefined;
+interface Settings {
   readonly place: KubeconfigPlace;
   readonly verbosity: Verbosity;
 }
 
-async function serve(flags: AgentFlags, stopped: Promise<NodeJS.Signals>): Promise<number> {
-  const { place, port, admin, verbosity } = flags;
-  const kubeconfig = await loadKubeconfig(flags.kubeconfig, flags.context);
-  const address = flags.address === "localhost" ? "127.0.0.1" : flags.address;
+type Values = Invocation<typeof agentFlags>["values"];
+
+async function serve(
+  values: Values,
+  { place, verbosity }: Settings,
+  stopped: Promise<NodeJS.Signals>,
+): Promise<number> {
+  const { port, "admin-port": admin } = values;
+  const overrides = overridesOf(values);
+  const kubeconfig = await loadKubeconfig(values.kubeconfig || undefined, overrides);
+  const address = values.address === "localhost" ? "127.0.0.1" : values.address;
   const { certPem: cert, keyPem: key } = await createSelfSignedCertificate([address], "sluice-agent");
   const token = randomToken();
   const agent = await startAgent({

@@ -1,6 +1,9 @@
 import { parseDuration } from "../config/duration.ts";
 import { parseQuantity } from "../config/quantity.ts";
 
+/** Node's timers hold no longer time. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** A whole number, or a Kubernetes quantity such as `32Ki`, in a range. */
 export function quantityBetween(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -32,6 +35,22 @@ export function durationFrom(minMs: number): (text: string) => number {
       `must be a duration such as "2s"${value === undefined ? "" : `, from ${minMs}ms on`}`,
     );
   };
+}
+
+/** Milliseconds: a duration, or whole seconds, as client-go's ParseTimeout reads them. 0 is none. */
+export function requestTimeout(text: string): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : parsed(parseDuration, text);
+  if (value !== undefined && value >= 0 && value <= MAX_TIMER_MS) return value;
+  throw new RangeError("must be whole seconds, or a duration such as 1s, 2m or 3h");
+}
+
+/** A URL, or `host:port`; empty is absent. */
+export function serverAddress(text: string): string {
+  const url = text.includes("://") ? text : `http://${text}`;
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (text === "" || (parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.username === ""))
+    return text;
+  throw new RangeError("must be an http or https URL, or HOST:PORT");
 }
 
 export function listenPort(text: string): number {

@@ -21,10 +21,7 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
   const parsed = parseResource(resource);
   const stopped = terminationSignal();
   const connection = await openConnection(values);
-  const sessions = new PodSessions(
-    connection,
-    new PodSource(connection.target, connection.namespace, parsed),
-  );
+  const sessions = new PodSessions(connection, new PodSource(connection, parsed));
   const forwarder = new PortForwarder({
     addresses: values.address.split(","),
     ports: mappings,

@@ -15,7 +15,8 @@ export const MAX_OBJECT_BYTES: number = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
- * Reads one object or list of an API server, over a connection of its own, through the target's proxy.
+ * Reads one object or list of an API server, over a connection of its own, through the target's proxy. `timeoutMs`: of the whole
+ * exchange; 0 is none.
  *
  * Throws ConnectError: "http" with the server's Status for an answer that is not 2xx, and as `dial` does.
  */
@@ -34,7 +35,7 @@ export async function getObject<T>(
   const fullPath = target.pathOf(path);
   trace.request?.("GET", target.url.origin + fullPath, headers);
   const startedMs = performance.now();
-  const deadline = AbortSignal.timeout(timeoutMs);
+  const deadline = timeoutMs === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
   const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
   const options = { signal: ends, allowHalfOpen: false };
   let socket: Socket;

@@ -3,6 +3,7 @@
 export type { TerminalSize } from "../../protocols/remotecommand/index.ts";
 export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "../http/connect-error.ts";
 export { type Kubeconfig, loadKubeconfig } from "../kubernetes/kubeconfig.ts";
+export type { KubeconfigOverrides } from "../kubernetes/kubeconfig-overrides.ts";
 export type { UpstreamTlsOptions as TargetTlsOptions } from "../net/tls.ts";
 export type { CommandEnd, CommandStreams } from "./command-run.ts";
 export { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";

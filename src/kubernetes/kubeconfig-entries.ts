@@ -4,6 +4,15 @@ import type { Section } from "../config/section.ts";
 import { type PemSource, pemOf } from "../config/webhook-kubeconfig.ts";
 import { type KubeconfigFile, readKubeconfigFile } from "./kubeconfig-files.ts";
 
+/** Which entries are read. */
+export interface EntrySelection {
+  readonly context?: string | undefined;
+  readonly cluster?: string | undefined;
+  readonly user?: string | undefined;
+  /** A URL, or `host:port`, instead of the cluster's. */
+  readonly server?: string | undefined;
+}
+
 /** What one context says, its files' paths absolute. */
 export interface KubeconfigEntries {
   /** Without a slash at its end. */
@@ -69,37 +78,42 @@ const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
  */
 export async function readKubeconfigEntries(
   fileNames: readonly string[],
-  contextName: string | undefined,
+  selection: EntrySelection,
 ): Promise<KubeconfigEntries> {
   const problems: ConfigurationProblem[] = [];
   const files: KubeconfigFile[] = [];
   for (const name of fileNames) files.push(await readKubeconfigFile(name, problems));
-  const wanted = contextName ?? first(files, ({ root }) => root.optionalString("current-context"));
+  const wanted = selection.context ?? first(files, ({ root }) => root.optionalString("current-context"));
   const context = wanted === undefined ? undefined : named(files, "contexts", "context", wanted);
-  const clusterName = context?.section.optionalString("cluster");
-  const userName = context?.section.optionalString("user");
+  const clusterName = selection.cluster ?? context?.section.optionalString("cluster");
+  const userName = selection.user ?? context?.section.optionalString("user");
   const cluster = clusterName === undefined ? undefined : named(files, "clusters", "cluster", clusterName);
   const user = userName === undefined ? undefined : named(files, "users", "user", userName);
 
   const complain = (message: string) =>
     problems.push({ source: fileNames[0] ?? "kubeconfig", line: 0, column: 0, path: "", message });
-  if (wanted === undefined) complain("current-context is not set, and no context was named");
-  else if (context === undefined) complain(`context ${quoted(wanted)} does not exist`);
-  else if (clusterName === undefined) complain(`context ${quoted(wanted)} names no cluster`);
-  else if (cluster === undefined) complain(`cluster ${quoted(clusterName)} does not exist`);
+  if (wanted !== undefined && context === undefined) complain(`context ${quoted(wanted)} does not exist`);
+  else if (clusterName !== undefined && cluster === undefined)
+    complain(`cluster ${quoted(clusterName)} does not exist`);
+  else if (cluster === undefined && selection.server === undefined)
+    complain(
+      wanted === undefined
+        ? "current-context is not set, and no context was named"
+        : `context ${quoted(wanted)} names no cluster`,
+    );
   if (userName !== undefined && user === undefined) complain(`user ${quoted(userName)} does not exist`);
   const entries = {
     namespace: context?.section.optionalString("namespace") ?? "default",
-    ...readCluster(cluster?.section),
+    ...readCluster(cluster?.section, selection.server !== undefined),
     user: user === undefined ? {} : readUser(user.section, path.dirname(user.file)),
   };
   if (problems.length > 0) throw new ConfigurationError(problems);
   return entries;
 }
 
-function readCluster(cluster: Section | undefined) {
+function readCluster(cluster: Section | undefined, hasServer: boolean) {
   const server = cluster?.optionalString("server", checkServer);
-  if (cluster !== undefined && !cluster.has("server")) cluster.problem("server", "is required");
+  if (cluster !== undefined && !cluster.has("server") && !hasServer) cluster.problem("server", "is required");
   return {
     server: (server ?? "").replace(/\/+$/, ""),
     certificateAuthority: pemOf(cluster, "certificate-authority"),

@@ -7,6 +7,7 @@ import type { PluginCredentials } from "./exec-credential.ts";
 import { inClusterEntries, isInCluster } from "./in-cluster.ts";
 import { type Impersonation, type KubeconfigEntries, readKubeconfigEntries } from "./kubeconfig-entries.ts";
 import { type Environment, kubeconfigFileNames } from "./kubeconfig-files.ts";
+import { applyOverrides, type KubeconfigOverrides } from "./kubeconfig-overrides.ts";
 import { type AskPlugin, pluginOf } from "./plugin-credentials.ts";
 
 /** Files are read again after this long, as client-go does: tokens are replaced on disk while we run. */
@@ -37,17 +38,25 @@ export interface LoadOptions {
 
 /**
  * The API server that kubectl would speak to: of `file`, or $KUBECONFIG, or `~/.kube/config`, or, inside a pod where there is none
- * of them, the one of the cluster. `context` absent: the current one. Throws ConfigurationError, with lines, for what is wrong.
+ * of them, the one of the cluster. `selection`: a context, or what overrides the file. Throws ConfigurationError, with lines.
  */
 export async function loadKubeconfig(
   file?: string,
-  context?: string,
+  selection: string | KubeconfigOverrides = {},
   options: LoadOptions = {},
 ): Promise<Kubeconfig> {
   const { environment = process.env } = options;
   const names = await kubeconfigFileNames(file, environment);
-  if (names.length === 0 && context === undefined && isInCluster(environment)) return loadInCluster(options);
-  return Credentials.load(await readKubeconfigEntries(names, context), options);
+  const overrides = typeof selection === "string" ? { context: selection } : selection;
+  const { context, cluster, user, server } = overrides;
+  const needsFile = [context, cluster, user, server].some((name) => name !== undefined);
+  if (names.length > 0 || needsFile || !isInCluster(environment))
+    return Credentials.load(
+      applyOverrides(await readKubeconfigEntries(names, overrides), overrides),
+      options,
+    );
+  const entries = await inClusterEntries(environment, options.serviceAccountFolder);
+  return Credentials.load(applyOverrides(entries, overrides), options);
 }
 
 /** The API server of the cluster that this process is a pod of. Throws ConfigurationError outside of one. */

@@ -12,12 +12,12 @@ export interface FoundContainer extends PodReference {
 
 /** The container that a command is for; what is in the way is said on stderr, and its exit code is the answer. */
 export async function findContainer(
-  { target, namespace }: ClientConnection,
+  connection: ClientConnection,
   resource: string | undefined,
   containerName: string | undefined,
   { isQuiet, purpose = "exec into" }: { isQuiet: boolean; purpose?: "exec into" | "attach" },
 ): Promise<FoundContainer | number> {
-  const source = new PodSource(target, namespace, parseResource(resource));
+  const source = new PodSource(connection, parseResource(resource));
   let pod: PodObject | undefined;
   try {
     const pods = await source.pods();
@@ -33,7 +33,7 @@ export async function findContainer(
     const { container, notice } = containerOf(pod, containerName);
     if (notice !== undefined && !isQuiet) process.stderr.write(`${notice}\n`);
     return {
-      namespace,
+      namespace: connection.namespace,
       pod: pod.metadata.name,
       container: container.name,
       hasTerminal: container.tty === true,

@@ -2,31 +2,65 @@ import { kubeconfigTarget } from "../../client/kubeconfig-target.ts";
 import type { ResumeOptions } from "../../client/resume-options.ts";
 import type { Target } from "../../client/target.ts";
 import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
+import type { KubeconfigOverrides } from "../../kubernetes/kubeconfig-overrides.ts";
+import type { ValuesOf } from "../command.ts";
+import type { connectionFlags } from "../commands/connection-flags.ts";
 import { UsageError } from "../usage-error.ts";
 import { type Verbosity, verbosityOf } from "./verbosity.ts";
 
-export interface ConnectionValues {
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly v?: string | undefined;
-}
+export type ConnectionValues = ValuesOf<typeof connectionFlags>;
 
 export interface ClientConnection {
   readonly target: Target;
   readonly namespace: string;
   readonly verbosity: Verbosity;
+  /** Of one request for an object; 0 is none. */
+  readonly requestTimeoutMs: number;
 }
 
 /** Throws UsageError, and ConfigurationError for a kubeconfig that is wrong. */
 export async function openConnection(values: ConnectionValues): Promise<ClientConnection> {
   const verbosity = verbosityOf(values.v);
-  const kubeconfig = await loadKubeconfig(values.kubeconfig, values.context);
+  const kubeconfig = await loadKubeconfig(values.kubeconfig || undefined, overridesOf(values));
   const target = kubeconfigTarget(kubeconfig, {
     trace: verbosity.trace,
     headers: () => [["User-Agent", "sluice"]],
   });
-  return { target, namespace: values.namespace ?? kubeconfig.namespace, verbosity };
+  const { namespace } = kubeconfig;
+  return { target, namespace, verbosity, requestTimeoutMs: values["request-timeout"] };
+}
+
+/** kubectl's flags, of which an empty one is an absent one. Throws UsageError for an identity that impersonates without a user. */
+export function overridesOf(
+  values: Omit<ConnectionValues, "kubeconfig" | "request-timeout" | "v">,
+): KubeconfigOverrides {
+  const { as, "as-group": groups, "as-uid": uid, "as-user-extra": extra } = values;
+  const impersonates = groups.length > 0 || Boolean(uid) || extra.length > 0;
+  if (!as && impersonates) throw new UsageError("--as-group, --as-uid and --as-user-extra need --as");
+  return {
+    context: values.context || undefined,
+    cluster: values.cluster || undefined,
+    user: values.user || undefined,
+    namespace: values.namespace || undefined,
+    server: values.server || undefined,
+    certificateAuthority: values["certificate-authority"] || undefined,
+    insecureSkipTLSVerify: values["insecure-skip-tls-verify"],
+    tlsServerName: values["tls-server-name"] || undefined,
+    clientCertificate: values["client-certificate"] || undefined,
+    clientKey: values["client-key"] || undefined,
+    token: values.token || undefined,
+    username: values.username || undefined,
+    password: values.password || undefined,
+    ...(as && { impersonate: { user: as, uid: uid || undefined, groups, extra: extraOf(extra) } }),
+  };
+}
+
+function extraOf(
+  pairs: readonly (readonly [key: string, value: string])[],
+): Record<string, readonly string[]> {
+  const extra = new Map<string, string[]>();
+  for (const [key, value] of pairs) extra.set(key, [...(extra.get(key) ?? []), value]);
+  return Object.fromEntries(extra);
 }
 
 /** kubectl's switch: WebSockets are off only where it is set to "false". */

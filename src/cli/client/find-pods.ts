@@ -1,6 +1,7 @@
 import { getObject } from "../../client/get-object.ts";
 import type { Target } from "../../client/target.ts";
 import { ConnectError } from "../../http/connect-error.ts";
+import type { ClientConnection } from "./connection.ts";
 
 /** The parts of a pod that matter here; the API server's object has more. */
 export interface PodObject {
@@ -70,12 +71,17 @@ function named(group: string, plural: string, ...names: readonly string[]): Reco
 /** What a TYPE/NAME stands for: pods that may serve it, and which port of them. */
 export class PodSource {
   readonly #target: Target;
+  readonly #timeoutMs: number;
   readonly #namespace: string;
   readonly #type: string;
   readonly #name: string;
 
-  constructor(target: Target, namespace: string, { type, name }: { type: string; name: string }) {
+  constructor(
+    { target, namespace, requestTimeoutMs }: ClientConnection,
+    { type, name }: { type: string; name: string },
+  ) {
     this.#target = target;
+    this.#timeoutMs = requestTimeoutMs;
     this.#namespace = namespace;
     this.#type = type;
     this.#name = name;
@@ -134,7 +140,7 @@ export class PodSource {
   }
 
   #get<T>(path: string, signal?: AbortSignal): Promise<T> {
-    return getObject<T>(this.#target, path, { signal });
+    return getObject<T>(this.#target, path, { signal, timeoutMs: this.#timeoutMs });
   }
 
   #path(collection: string): string {

@@ -3,7 +3,7 @@ import { defineCommand } from "../command.ts";
 import { listenPort } from "../flag-readers.ts";
 import { connectionFlags } from "./connection-flags.ts";
 
-const { namespace: _, ...apiServerFlags } = connectionFlags;
+const { "request-timeout": _, ...apiServerFlags } = connectionFlags;
 
 export const agentFlags = {
   address: { value: "ADDR", help: "the loopback address to listen on", default: "127.0.0.1" },

@@ -1,4 +1,5 @@
 import type { FlagTable } from "../../config/flag.ts";
+import { requestTimeout, serverAddress } from "../flag-readers.ts";
 
 const group = "Flags of kubectl, also before the command";
 
@@ -7,7 +8,7 @@ export const connectionFlags = {
   namespace: {
     short: "n",
     value: "NAME",
-    help: "the namespace of the pod; without it the context's, or default",
+    help: "the namespace; without it the context's, or default",
     completes: "namespace",
     group,
   },
@@ -23,6 +24,62 @@ export const connectionFlags = {
     completes: "context",
     group,
   },
+  cluster: {
+    value: "NAME",
+    help: "a cluster of the kubeconfig, instead of the context's",
+    completes: "cluster",
+    group,
+  },
+  user: {
+    value: "NAME",
+    help: "a user of the kubeconfig, instead of the context's",
+    completes: "user",
+    group,
+  },
+  server: {
+    short: "s",
+    value: "URL",
+    help: "the API server, instead of the cluster's",
+    parse: serverAddress,
+    group,
+  },
+  "certificate-authority": {
+    value: "FILE",
+    help: "authorities of the server's certificate",
+    completes: "file",
+    group,
+  },
+  "insecure-skip-tls-verify": {
+    help: "do not verify the server's certificate, which lets anyone on the way read and change everything",
+    group,
+  },
+  "tls-server-name": {
+    value: "NAME",
+    help: "the name that the server's certificate must have, where it is not the URL's",
+    group,
+  },
+  token: { value: "TOKEN", help: "a bearer token, instead of the user's credentials", group },
+  "client-certificate": { value: "FILE", help: "a client certificate", completes: "file", group },
+  "client-key": { value: "FILE", help: "its private key", completes: "file", group },
+  username: { value: "NAME", help: "the user of basic authentication", group },
+  password: { value: "TEXT", help: "the password of basic authentication", group },
+  as: { value: "USER", help: "the user to impersonate", group },
+  "as-group": { value: "GROUP", help: "a group to impersonate", isRepeatable: true, group },
+  "as-uid": { value: "UID", help: "the UID to impersonate", group },
+  "as-user-extra": {
+    value: "KEY=VALUE",
+    help: "an extra field to impersonate",
+    isRepeatable: true,
+    parse: keyAndValue,
+    group,
+  },
+  "request-timeout": {
+    value: "DURATION",
+    help: "how long a request for pods or services may take, such as 5s; 0 is without a limit; sessions have none",
+    default: "30s",
+    parse: requestTimeout,
+    group,
+  },
   v: {
     short: "v",
     value: "LEVEL",
@@ -30,3 +87,9 @@ export const connectionFlags = {
     group,
   },
 } as const satisfies FlagTable;
+
+function keyAndValue(text: string): readonly [key: string, value: string] {
+  const at = text.indexOf("=");
+  if (at < 1) throw new RangeError("must be KEY=VALUE");
+  return [text.slice(0, at), text.slice(at + 1)];
+}

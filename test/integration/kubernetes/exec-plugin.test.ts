@@ -54,7 +54,7 @@ async function writeConfig(user: object, cluster: object = {}): Promise<string> 
 const load = async (user: object, cluster?: object, nowMs = () => 0) =>
   loadKubeconfig(await writeConfig(user, cluster), undefined, { environment: {}, nowMs });
 const ask = async (exec: object, options: PluginOptions = {}) => {
-  const plugin = pluginOf(await readKubeconfigEntries([await writeConfig({ exec })], undefined), options);
+  const plugin = pluginOf(await readKubeconfigEntries([await writeConfig({ exec })], {}), options);
   return plugin?.();
 };
 /** The token is what the plugin was told. */
