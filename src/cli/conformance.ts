@@ -7,6 +7,7 @@ import {
   type Endpoint,
   hasFailed,
   kubeletEndpoint,
+  type LabSettings,
   runConformance,
   textReport,
 } from "../conformance/index.ts";
@@ -25,12 +26,14 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
       process.stdout.write(`${id}  ${severity}  ${requirement}\n`);
     return 0;
   }
+  const settings = settingsOf(values);
   const endpoint = await endpointOf(values);
   const interrupted = new AbortController();
   void terminationSignal().then(() => interrupted.abort());
   const view = openConformanceView(cases.length);
   const report = await runConformance(endpoint, {
     cases,
+    settings,
     signal: interrupted.signal,
     onCase: (one: CaseReport, done: number) => view.update(one, done),
   });
@@ -38,6 +41,15 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
   (values.json === "-" ? process.stderr : process.stdout).write(textReport(report));
   if (values.json !== undefined) await write(values.json, `${JSON.stringify(report, null, 1)}\n`);
   return hasFailed(report) || report.counts.passed === 0 ? 1 : 0;
+}
+
+function settingsOf(values: ValuesOf<typeof conformanceFlags>): Partial<LabSettings> {
+  return {
+    echoPort: values["echo-port"],
+    mayAttachInput: values["attach-input"],
+    idleScale: values["idle-scale"],
+    bulkBytes: values["bulk-size"],
+  };
 }
 
 function casesOf(only: readonly string[]): readonly ConformanceCase[] {

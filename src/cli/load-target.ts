@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
 import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "../client/index.ts";
+import { kubeletCommandPath, kubeletPortForwardPath } from "../client/kubelet-paths.ts";
 import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
 import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "../load/index.ts";
 import type { UpstreamTlsOptions } from "../net/tls.ts";
@@ -109,24 +110,12 @@ export function sessionPath(place: SessionPlace): string {
   return portForwardPath(place) + (protocol === "legacy" ? `?ports=${port}` : "");
 }
 
-function kubeletPath({
-  kind,
-  namespace,
-  pod,
-  container,
-  protocol,
-  port,
-  hasInput,
-  command,
-}: SessionPlace): string {
-  const encoded = `${encodeURIComponent(namespace)}/${encodeURIComponent(pod)}`;
-  if (kind === "port-forward")
-    return `/portForward/${encoded}${protocol === "legacy" ? `?port=${port}` : ""}`;
+function kubeletPath({ container, ...place }: SessionPlace): string {
+  const { kind, protocol, port, hasInput, command } = place;
+  if (kind === "port-forward") return kubeletPortForwardPath(place, protocol === "legacy" ? port : undefined);
   if (container === undefined) throw new UsageError("-c CONTAINER is required with --speaks kubelet");
-  const query = new URLSearchParams(command.map((argument): [string, string] => ["command", argument]));
-  if (hasInput) query.append("input", "1");
-  query.append("output", "1");
-  return `/${kind}/${encoded}/${encodeURIComponent(container)}?${query}`;
+  const streams = { stdin: hasInput, stdout: true, stderr: false, tty: false };
+  return kubeletCommandPath(kind, { ...place, container }, command)(streams);
 }
 
 /** What the remote command must be for what comes back to be judged. */

@@ -1,14 +1,20 @@
+import { isRemoteCommandVersion, type RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import {
-  isRemoteCommandVersion,
-  type RemoteCommandVersion,
-  type RequestedStreams,
-} from "../../protocols/remotecommand/index.ts";
-import { defaultSessionTimes, dial, type SessionTimes } from "../client/index.ts";
+  defaultSessionTimes,
+  dial,
+  type PortForwardConnection,
+  type SessionTimes,
+  SpdyDialer,
+  TunnelDialer,
+  type UpgradedConnection,
+} from "../client/index.ts";
+import type { HeaderList } from "../http/header-list.ts";
 import { SessionClock } from "../net/session-clock.ts";
 import { CommandSession, type CommandSessionOptions } from "./command-session.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint, SessionRequest } from "./endpoint.ts";
 import type { LabSettings } from "./lab-settings.ts";
-import { COMMAND_OFFERS, type CommandTransport } from "./transports.ts";
+import { type CommandTransport, type ForwardTransport, OFFERS, type TransportOffer } from "./transports.ts";
+import { answerTo, type UpgradeAnswer } from "./upgrade-answer.ts";
 import { Violation } from "./violation.ts";
 
 /** Deadlines of tests are shorter than those of clients, so that they need a finer clock. */
@@ -21,6 +27,8 @@ export interface ExecOptions extends CommandSessionOptions {
   readonly tty?: boolean | undefined;
   readonly times?: Partial<SessionTimes> | undefined;
   readonly kind?: "exec" | "attach" | undefined;
+  /** Instead of the transport's own. */
+  readonly offer?: TransportOffer | undefined;
 }
 
 /** What one case works with. Whatever it opened is closed when the case is over. */
@@ -42,19 +50,18 @@ export class CaseLab {
   async command(
     transport: CommandTransport,
     command: readonly string[],
-    { stdin = false, stderr = false, tty = false, times, kind = "exec", ...options }: ExecOptions = {},
+    {
+      stdin = false,
+      stderr = false,
+      tty = false,
+      times,
+      kind = "exec",
+      offer = OFFERS[transport],
+      ...options
+    }: ExecOptions = {},
   ): Promise<CommandSession> {
     const streams: RequestedStreams = { stdin, stdout: true, stderr: stderr && !tty, tty };
-    const { target, path } = await this.endpoint.placeOf({ kind, command, streams });
-    const offer = COMMAND_OFFERS[transport];
-    const { dialTimeoutMs } = this.settings;
-    const connection = await dial(target, {
-      path,
-      ...offer,
-      signal: this.signal,
-      dialTimeoutMs,
-      responseHeaderTimeoutMs: dialTimeoutMs,
-    });
+    const connection = await this.dial({ kind, command, streams }, offer);
     const { protocol, socket } = connection;
     if (!isRemoteCommandVersion(protocol) || !offer.protocols.includes(protocol)) {
       socket.destroy();
@@ -62,14 +69,8 @@ export class CaseLab {
         `offered ${offer.protocols.join(", ")}, the server chose ${JSON.stringify(protocol)}`,
       );
     }
-    const version: RemoteCommandVersion = protocol;
-    const session = new CommandSession(
-      connection,
-      version,
-      streams,
-      { ...defaultSessionTimes, clock, ...times },
-      options,
-    );
+    const sessionTimes = { ...defaultSessionTimes, clock, ...times };
+    const session = new CommandSession(connection, protocol, streams, sessionTimes, options);
     this.onClose(() => {
       if (!session.isOver) session.abort();
     });
@@ -79,6 +80,43 @@ export class CaseLab {
   /** A script of the container's shell. */
   shell(transport: CommandTransport, script: string, options?: ExecOptions): Promise<CommandSession> {
     return this.command(transport, ["sh", "-c", script], options);
+  }
+
+  /** A port-forward session. Throws ConnectError. */
+  async forward(transport: ForwardTransport): Promise<PortForwardConnection> {
+    const { target, path } = await this.endpoint.placeOf({ kind: "port-forward" });
+    const { dialTimeoutMs } = this.settings;
+    const options = { dialTimeoutMs, responseHeaderTimeoutMs: dialTimeoutMs, times: { clock } };
+    const dialer =
+      transport === "tunnel"
+        ? new TunnelDialer(target, path, options)
+        : new SpdyDialer(target, path, options);
+    const connection = await dialer.dial(this.signal);
+    this.onClose(() => connection.close());
+    return connection;
+  }
+
+  /** An upgraded connection without a session on it; the caller owns its socket. Throws ConnectError. */
+  async dial(
+    request: SessionRequest,
+    offer: TransportOffer,
+    headers: HeaderList = [],
+  ): Promise<UpgradedConnection> {
+    const { target, path } = await this.endpoint.placeOf(request);
+    const { dialTimeoutMs } = this.settings;
+    const { signal } = this;
+    const times = { dialTimeoutMs, responseHeaderTimeoutMs: dialTimeoutMs };
+    const connection = await dial(target, { path, ...offer, headers, signal, ...times });
+    // A case may end before anything listens to the socket.
+    connection.socket.on("error", () => {});
+    this.onClose(() => connection.socket.destroy());
+    return connection;
+  }
+
+  /** The answer to a request as it is written here, whatever it is. */
+  async answer(request: SessionRequest, method: string, headers: HeaderList): Promise<UpgradeAnswer> {
+    const place = await this.endpoint.placeOf(request);
+    return answerTo(place, method, headers, this.settings.dialTimeoutMs, this.signal);
   }
 
   onClose(close: () => void): void {

@@ -36,6 +36,8 @@ export class CommandSession {
   readonly stderr: RecordedOutput = new RecordedOutput();
   readonly ended: Promise<CommandResult>;
   readonly protocol: RemoteCommandVersion;
+  /** For frames that no link sends. */
+  readonly socket: UpgradedConnection["socket"];
   readonly #link: CommandLink;
   readonly #status: Uint8Array[] = [];
   readonly #readRate: number | undefined;
@@ -53,6 +55,7 @@ export class CommandSession {
     { check, readRate }: CommandSessionOptions = {},
   ) {
     this.protocol = protocol;
+    this.socket = connection.socket;
     this.stdout = new RecordedOutput(check);
     this.#readRate = readRate;
     this.ended = new Promise((resolve) => {

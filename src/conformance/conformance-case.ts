@@ -1,8 +1,28 @@
 import type { CaseLab } from "./case-lab.ts";
-import type { CommandTransport } from "./transports.ts";
+import type { Transport } from "./transports.ts";
 
 /** The groups of cases, in the order in which they run and are reported. */
-export const CASE_GROUPS = ["negotiation", "exec"] as const;
+export const CASE_GROUPS = [
+  "negotiation",
+  "headers",
+  "proxies",
+  "errors",
+  "exec",
+  "attach",
+  "cp",
+  "port-forward",
+  "legacy",
+  "framing",
+  "closing",
+  "slow-reader",
+  "backpressure",
+  "abrupt-end",
+  "sessions",
+  "http2",
+  "heartbeat",
+  "idle",
+  "cost",
+] as const;
 
 export type CaseGroup = (typeof CASE_GROUPS)[number];
 
@@ -13,7 +33,19 @@ export type CaseGroup = (typeof CASE_GROUPS)[number];
 export type Severity = "must" | "should" | "info";
 
 /** Programs that a case runs in the container. */
-export const PROGRAMS = ["sh", "cat", "seq", "head", "sleep"] as const;
+export const PROGRAMS = [
+  "sh",
+  "cat",
+  "seq",
+  "head",
+  "sleep",
+  "stty",
+  "tar",
+  "mktemp",
+  "sha256sum",
+  "wc",
+  "rm",
+] as const;
 
 export type Program = (typeof PROGRAMS)[number];
 
@@ -31,23 +63,27 @@ export interface ConformanceCase {
   readonly severity: Severity;
   readonly needs: readonly Program[];
   /** The transport that has to be accepted for the case to mean anything. */
-  readonly transport?: CommandTransport | undefined;
-  /** Bound of the whole case, in milliseconds. */
+  readonly transport?: Transport | undefined;
+  /** Needs a port of the pod where a TCP server repeats what it is sent. */
+  readonly needsEcho?: boolean | undefined;
+  /** It mostly waits: all such cases run at the same time. */
+  readonly isPassive?: boolean | undefined;
+  /** Bound of the whole case, in milliseconds; the settings' unless given. */
   readonly timeoutMs?: number | undefined;
   /** Resolves where the requirement is met. Throws Violation, and SkippedCase. */
   run(lab: CaseLab): Promise<void>;
 }
 
-type CaseOfTransport = Omit<ConformanceCase, "id" | "group" | "transport" | "run"> & {
+type CaseOfTransport<T extends Transport> = Omit<ConformanceCase, "id" | "group" | "transport" | "run"> & {
   readonly name: string;
-  run(lab: CaseLab, transport: CommandTransport): Promise<void>;
+  run(lab: CaseLab, transport: T): Promise<void>;
 };
 
 /** The same case for each transport. */
-export function onEach(
-  transports: readonly CommandTransport[],
+export function onEach<T extends Transport>(
+  transports: readonly T[],
   group: CaseGroup,
-  { name, run, ...rest }: CaseOfTransport,
+  { name, run, ...rest }: CaseOfTransport<T>,
 ): ConformanceCase[] {
   return transports.map((transport) => ({
     ...rest,

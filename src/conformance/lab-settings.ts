@@ -8,6 +8,21 @@ export interface LabSettings {
   readonly caseTimeoutMs: number;
   /** Bytes of a bulk transfer, each way. */
   readonly bulkBytes: number;
+  /** Output that is read slowly, and how fast, in bytes per second. */
+  readonly slowBytes: number;
+  readonly slowRate: number;
+  /** How long a client does not read, or a command does not. */
+  readonly stallMs: number;
+  /** A session that is idle but for PINGs. */
+  readonly heartbeatMs: number;
+  /** What 60, 120 and 300 s of silence are multiplied by. */
+  readonly idleScale: number;
+  /** Sessions at once. */
+  readonly parallelSessions: number;
+  /** Where a TCP server in the pod repeats what it is sent, and ends when its client has. */
+  readonly echoPort?: number | undefined;
+  /** The main process repeats its input, and may be written to. */
+  readonly mayAttachInput: boolean;
 }
 
 export const defaultLabSettings: LabSettings = {
@@ -15,4 +30,11 @@ export const defaultLabSettings: LabSettings = {
   stepTimeoutMs: 10_000,
   caseTimeoutMs: 60_000,
   bulkBytes: 64 * 1024 * 1024,
+  slowBytes: 16 * 1024 * 1024,
+  slowRate: 4 * 1024 * 1024,
+  stallMs: 3_000,
+  heartbeatMs: 12_000,
+  idleScale: 1,
+  parallelSessions: 20,
+  mayAttachInput: false,
 };

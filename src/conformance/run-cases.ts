@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { CaseLab } from "./case-lab.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import type { CaseReport, ConformanceReport, Verdict } from "./conformance-report.ts";
@@ -30,11 +31,15 @@ export async function runConformance(
   surveyLab.close();
   const reports: CaseReport[] = [];
   const interrupted = interruptionOf(signal);
-  for (const one of cases) {
-    const report = await runCase(one, { endpoint, settings, survey, signal, interrupted });
+  const context = { endpoint, settings, survey, signal, interrupted };
+  const run = async (one: ConformanceCase): Promise<void> => {
+    const report = await runCase(one, context);
     reports.push(report);
     onCase?.(report, reports.length, cases.length);
-  }
+  };
+  for (const one of cases) if (one.isPassive !== true) await run(one);
+  await Promise.all(cases.filter(({ isPassive }) => isPassive).map(run));
+  reports.sort((one, other) => orderOf(one, cases) - orderOf(other, cases));
   const counts: Record<Verdict, number> = { passed: 0, failed: 0, skipped: 0 };
   for (const { verdict } of reports) counts[verdict] += 1;
   const durationMs = Math.round(performance.now() - startedMs);
@@ -52,7 +57,7 @@ interface CaseContext {
 }
 
 async function runCase(one: ConformanceCase, context: CaseContext): Promise<CaseReport> {
-  const { endpoint, settings, survey, signal, interrupted } = context;
+  const { endpoint, settings, signal, interrupted } = context;
   const { id, group, requirement, why, source, severity } = one;
   const startedMs = performance.now();
   const report = (verdict: Verdict, note: string | undefined): CaseReport => {
@@ -60,9 +65,11 @@ async function runCase(one: ConformanceCase, context: CaseContext): Promise<Case
     const base = { id, group, requirement, why, source, severity, verdict, durationMs };
     return note === undefined ? base : { ...base, note };
   };
-  const obstacle = signal.aborted ? INTERRUPTED : obstacleOf(one, survey);
+  const obstacle = signal.aborted ? INTERRUPTED : obstacleOf(one, context);
   if (obstacle !== undefined) return report("skipped", obstacle);
   const ended = new AbortController();
+  // Each dial listens to it, and a case may dial very often.
+  setMaxListeners(0, ended.signal);
   const lab = new CaseLab(endpoint, settings, ended.signal);
   try {
     const finished = one.run(lab);
@@ -90,15 +97,21 @@ function interruptionOf(signal: AbortSignal): Promise<never> {
   return interrupted;
 }
 
-/** Why a case would only repeat what another one reports. */
+/** Why a case would only repeat what another one reports, or cannot be tried. */
 function obstacleOf(
-  { needs, transport }: ConformanceCase,
-  { transports, programs }: Survey,
+  { needs, needsEcho, transport }: ConformanceCase,
+  { settings, survey: { transports, programs } }: CaseContext,
 ): string | undefined {
   const refusal = transport === undefined ? undefined : transports[transport];
   if (refusal !== undefined) return `${transport} is refused: ${refusal}`;
+  if (needsEcho && settings.echoPort === undefined)
+    return "no port of the pod is known to echo (--echo-port)";
   if (needs.length === 0) return undefined;
   if (programs === undefined) return "no command could be run in the container";
   const missing = needs.filter((name) => !programs.has(name));
   return missing.length === 0 ? undefined : `the container has no ${missing.join(", ")}`;
+}
+
+function orderOf({ id }: CaseReport, cases: readonly ConformanceCase[]): number {
+  return cases.findIndex((one) => one.id === id);
 }

@@ -161,7 +161,16 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/observability",
   ],
   "src/load": ["protocols/portforward", "protocols/remotecommand", "src/client", "src/config"],
-  "src/conformance": ["protocols/remotecommand", "src/client", "src/load", "src/net"],
+  "src/conformance": [
+    "protocols/portforward",
+    "protocols/remotecommand",
+    "protocols/spdy",
+    "protocols/websocket",
+    "src/client",
+    "src/http",
+    "src/load",
+    "src/net",
+  ],
   "src/legs/api-server": [
     "protocols/portforward",
     "src/access",

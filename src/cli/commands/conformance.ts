@@ -1,17 +1,45 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand } from "../command.ts";
+import { quantityBetween, remotePort } from "../flag-readers.ts";
 import { TARGET_GROUP, targetFlags } from "./target-flags.ts";
+
+const MAX_BULK_BYTES = 1024 * 1024 * 1024;
+const MIN_IDLE_SCALE = 0.001;
+
+function idleScale(text: string): number {
+  const value = Number(text);
+  if (text !== "" && value >= MIN_IDLE_SCALE && value <= 1) return value;
+  throw new RangeError(`must be between ${MIN_IDLE_SCALE} and 1`);
+}
 
 export const conformanceFlags = {
   pod: {
     value: "NAMESPACE/NAME[/CONTAINER]",
-    help: "the one pod that is used; its container needs sh, cat and seq",
+    help: "the one pod that is used; cases whose programs (sh, cat, seq, tar) its container lacks are skipped",
     completes: "pod",
   },
   only: {
     value: "PREFIX",
     help: "only cases whose id begins so, such as exec or exec/binary",
     isRepeatable: true,
+  },
+  "echo-port": {
+    value: "PORT",
+    help: "a port of the pod that repeats what it is sent, for the cases of port-forward",
+    parse: remotePort,
+  },
+  "attach-input": { help: "the main process repeats its input, and may be written to" },
+  "idle-scale": {
+    value: "FACTOR",
+    help: "what silences of 60, 120 and 300 s are multiplied by",
+    default: "1",
+    parse: idleScale,
+  },
+  "bulk-size": {
+    value: "BYTES",
+    help: "of large transfers, each way",
+    default: "64Mi",
+    parse: quantityBetween(1, MAX_BULK_BYTES),
   },
   list: { help: "list the cases, and run none" },
   json: { value: "FILE", help: "write a report as JSON; - is standard output", completes: "file" },

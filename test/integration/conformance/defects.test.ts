@@ -9,13 +9,20 @@ beforeAll(async () => {
 });
 afterAll(() => demo.stop());
 
+/** Every case at small sizes: 20 s on a quiet machine. */
+const WHOLE_RUN_MS = 180_000;
+
 describe("conformance", () => {
-  it.each(["web", "web-ws"] as const)("Sluice carries everything to %s", async (pod) => {
-    expect(troubles(await demo.run(pod))).toEqual([]);
+  it("Sluice carries everything, translated", { timeout: WHOLE_RUN_MS }, async () => {
+    expect(troubles(await demo.run("web"))).toEqual([]);
   });
 
-  it("a hop without a defect changes nothing", async () => {
-    expect(troubles(await demo.runThrough({}))).toEqual([]);
+  it("Sluice carries everything, passed through, and a plain hop changes nothing", {
+    timeout: WHOLE_RUN_MS,
+  }, async () => {
+    expect(troubles(await demo.runThrough({}, { pod: "web-ws" }))).toEqual([
+      "http2/extended-connect skipped: without TLS there is no ALPN",
+    ]);
   });
 
   it.each(
@@ -23,7 +30,7 @@ describe("conformance", () => {
   )("names the proxy that %s", async (_, defect) => {
     const cases = ALL_CASES.filter(({ id }) => defect.namedBy.includes(id));
     expect(cases).toHaveLength(defect.namedBy.length);
-    const report = await demo.runThrough(defect, cases);
+    const report = await demo.runThrough(defect, { cases });
     expect(report.cases.map(({ id, verdict }) => `${id} ${verdict}`)).toEqual(
       cases.map(({ id }) => `${id} failed`),
     );

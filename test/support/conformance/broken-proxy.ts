@@ -9,12 +9,15 @@ export interface MessageHead {
   lines: [name: string, value: string][];
 }
 
-export interface ProxyDefect {
+export interface ProxyDefect extends ProxyBehaviour {
   readonly id: string;
   /** What the proxy does wrong. */
   readonly what: string;
   /** The cases that have to fail because of it, at least. */
   readonly namedBy: readonly string[];
+}
+
+export interface ProxyBehaviour {
   /** Changes the request's head; text instead is the proxy's own answer, whole. */
   request?(head: MessageHead): string | undefined;
   /** Changes the answer's head. */
@@ -45,10 +48,7 @@ export interface BrokenProxy {
 }
 
 /** A hop with one known defect in front of an HTTPS server on loopback; without one it is a plain hop. */
-export async function startBrokenProxy(
-  upstreamPort: number,
-  defect: Omit<ProxyDefect, "id" | "what" | "namedBy">,
-): Promise<BrokenProxy> {
+export async function startBrokenProxy(upstreamPort: number, defect: ProxyBehaviour): Promise<BrokenProxy> {
   const sockets = new Set<Socket>();
   let upgraded = 0;
   const track = (socket: Socket): void => {

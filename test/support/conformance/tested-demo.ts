@@ -9,7 +9,7 @@ import {
 } from "../../../src/conformance/index.ts";
 import { loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
 import { type RunningDemo, startDemo } from "../demo.ts";
-import { type ProxyDefect, startBrokenProxy } from "./broken-proxy.ts";
+import { type ProxyBehaviour, startBrokenProxy } from "./broken-proxy.ts";
 
 /** Small and quick: what is tested is whether each case judges rightly, not the endpoint's endurance. */
 export const quickSettings: Partial<LabSettings> = {
@@ -17,7 +17,16 @@ export const quickSettings: Partial<LabSettings> = {
   stepTimeoutMs: 3_000,
   caseTimeoutMs: 15_000,
   bulkBytes: 2 * 1024 * 1024,
+  slowBytes: 6 * 1024 * 1024,
+  slowRate: 6 * 1024 * 1024,
+  stallMs: 600,
+  heartbeatMs: 5_500,
+  idleScale: 0.01,
+  echoPort: 7,
+  mayAttachInput: true,
 };
+
+type DemoPod = "web" | "web-ws";
 
 /** Sluice's demo as an endpoint: `web` behind the translator, `web-ws` passed through. */
 export class TestedDemo {
@@ -35,31 +44,24 @@ export class TestedDemo {
     return this.#demo.kubeconfig;
   }
 
-  /** All cases against a pod. */
-  async run(
-    pod: "web" | "web-ws",
-    cases: readonly ConformanceCase[] = ALL_CASES,
-  ): Promise<ConformanceReport> {
+  /** Cases against a pod. */
+  async run(pod: DemoPod, cases: readonly ConformanceCase[] = ALL_CASES): Promise<ConformanceReport> {
     const target = kubeconfigTarget(await loadKubeconfig(this.kubeconfig, undefined));
-    return runConformance(apiServerEndpoint(target, { namespace: "default", pod, container: "main" }), {
-      cases,
-      settings: quickSettings,
-    });
+    const endpoint = apiServerEndpoint(target, { namespace: "default", pod, container: "main" });
+    return runConformance(endpoint, { cases, settings: quickSettings });
   }
 
-  /** Cases against the pod `web` through a proxy with that defect. */
+  /** Cases against a pod through a proxy with that defect. */
   async runThrough(
-    defect: Omit<ProxyDefect, "id" | "what" | "namedBy">,
-    cases: readonly ConformanceCase[] = ALL_CASES,
+    defect: ProxyBehaviour,
+    { pod = "web", cases = ALL_CASES }: { pod?: DemoPod; cases?: readonly ConformanceCase[] } = {},
   ): Promise<ConformanceReport> {
     const direct = kubeconfigTarget(await loadKubeconfig(this.kubeconfig, undefined));
     const proxy = await startBrokenProxy(Number(direct.url.port), defect);
     try {
       const target = new Target({ url: proxy.url, headers: () => direct.headers() });
-      return await runConformance(
-        apiServerEndpoint(target, { namespace: "default", pod: "web", container: "main" }),
-        { cases, settings: quickSettings },
-      );
+      const endpoint = apiServerEndpoint(target, { namespace: "default", pod, container: "main" });
+      return await runConformance(endpoint, { cases, settings: quickSettings });
     } finally {
       await proxy.close();
     }

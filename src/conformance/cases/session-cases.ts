@@ -1,0 +1,102 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { CaseLab } from "../case-lab.ts";
+import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { expectStatus, expectText } from "../judge.ts";
+import { COMMAND_TRANSPORTS, type CommandTransport } from "../transports.ts";
+import { Violation } from "../violation.ts";
+
+const SEQUENTIAL = 30;
+const POLL_MS = 200;
+
+async function outputOf(lab: CaseLab, transport: CommandTransport, script: string): Promise<string> {
+  const session = await lab.shell(transport, script);
+  expectStatus(await lab.within("the end of a session", session.ended), 0);
+  return session.stdout.text;
+}
+
+export const abruptEndCases: readonly ConformanceCase[] = [
+  ...onEach(COMMAND_TRANSPORTS, "abrupt-end", {
+    name: "client-gone",
+    requirement: "When a client's connection breaks, the command's input ends, and other sessions go on.",
+    why: "Commands of clients that have left run for ever; a shared hop ends the sessions of others.",
+    source: "kubernetes #89031, kubectl #1076",
+    severity: "should",
+    needs: ["sh", "cat"],
+    run: async (lab, transport) => {
+      const other = await lab.shell(transport, 'read line; echo "got $line"', { stdin: true });
+      const broken = await lab.shell(transport, "echo $$; exec cat >/dev/null", { stdin: true });
+      await lab.within(
+        "the command's process id",
+        broken.stdout.until(({ text }) => text.includes("\n")),
+      );
+      const processId = Number.parseInt(broken.stdout.text, 10);
+      if (!(processId > 1)) throw new Violation(`${JSON.stringify(broken.stdout.text)} is no process id`);
+      broken.abort();
+      const deadlineMs = performance.now() + lab.settings.stepTimeoutMs;
+      const isAlive = `kill -0 ${processId} 2>/dev/null && echo alive; exit 0`;
+      while ((await outputOf(lab, transport, isAlive)) !== "") {
+        if (performance.now() > deadlineMs)
+          throw new Violation("the command still waits for input after its client has gone");
+        await delay(POLL_MS);
+      }
+      await other.write("more\n");
+      expectStatus(await lab.within("the end of the other session", other.ended), 0);
+      expectText("the other session's output", other.stdout.text, "got more\n");
+    },
+  }),
+  ...onEach(COMMAND_TRANSPORTS, "abrupt-end", {
+    name: "killed-command",
+    requirement: "A command that a signal ended is reported as a failure.",
+    why: "Scripts take a command that was killed for a success.",
+    source: "kubernetes e2e kubectl exec; shells report 128 plus the signal",
+    severity: "must",
+    needs: ["sh"],
+    run: async (lab, transport) => {
+      const session = await lab.shell(transport, "echo before; kill -9 $$");
+      const { outcome, error } = await lab.within("the end of the session", session.ended);
+      expectText("stdout", session.stdout.text, "before\n");
+      if (outcome.type === "missing") throw new Violation(`no status arrived: ${error.message}`);
+      if (outcome.type === "success") throw new Violation("success was reported");
+    },
+  }),
+];
+
+export const sessionCases: readonly ConformanceCase[] = [
+  ...onEach(COMMAND_TRANSPORTS, "sessions", {
+    name: "parallel",
+    requirement: "Many sessions are open at once, and each has its own input and output.",
+    why: "Teams and CI jobs share an endpoint.",
+    source: "kubernetes #67913, #57992",
+    severity: "must",
+    needs: ["sh"],
+    run: async (lab, transport) => {
+      const { parallelSessions } = lab.settings;
+      const opened = Array.from({ length: parallelSessions }, () =>
+        lab.shell(transport, 'read line; echo "got $line"', { stdin: true }),
+      );
+      const sessions = await lab.within(`${parallelSessions} open sessions`, Promise.all(opened));
+      for (const [index, session] of sessions.entries()) await session.write(`${index}\n`);
+      for (const [index, session] of sessions.entries()) {
+        expectStatus(await lab.within(`the end of session ${index + 1}`, session.ended), 0);
+        expectText(`the output of session ${index + 1}`, session.stdout.text, `got ${index}\n`);
+      }
+    },
+  }),
+  ...onEach(COMMAND_TRANSPORTS, "sessions", {
+    name: "sequence",
+    requirement: `Each of ${SEQUENTIAL} short sessions, one after the other, has its whole output.`,
+    why: "Scripts that call kubectl exec in a loop see an empty output now and then.",
+    source: "kubernetes #131189, #123598",
+    severity: "must",
+    needs: ["sh"],
+    run: async (lab, transport) => {
+      for (let index = 0; index < SEQUENTIAL; index++) {
+        expectText(
+          `the output of session ${index + 1}`,
+          await outputOf(lab, transport, `echo ${index}`),
+          `${index}\n`,
+        );
+      }
+    },
+  }),
+];

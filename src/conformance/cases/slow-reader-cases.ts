@@ -1,0 +1,101 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { LINE_BYTES, LineSequence } from "../../load/index.ts";
+import type { CaseLab } from "../case-lab.ts";
+import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { expectBytes, expectExit, expectStatus, expectText } from "../judge.ts";
+import { COMMAND_TRANSPORTS, type CommandTransport } from "../transports.ts";
+
+/** Clients send PINGs; a server that has closed its socket answers them with a reset, which discards what was not read. */
+const PING_INTERVAL_MS = 500;
+const MARGIN_MS = 30_000;
+const HALF_CLOSING: readonly CommandTransport[] = ["websocket-v5", "spdy"];
+
+function outputBytes({ settings }: CaseLab): number {
+  return Math.ceil(settings.slowBytes / LINE_BYTES) * LINE_BYTES;
+}
+
+export const slowReaderCases: readonly ConformanceCase[] = [
+  ...onEach(COMMAND_TRANSPORTS, "slow-reader", {
+    name: "steady",
+    requirement:
+      "A client that reads more slowly than the command writes gets everything, and then the status.",
+    why: "Downloads over slow lines are cut at the end, often with exit code 0.",
+    source: "kubernetes #142376, TestServeExecSlowClientReceivesAllOutput",
+    severity: "must",
+    needs: ["seq"],
+    timeoutMs: 120_000,
+    run: async (lab, transport) => {
+      const byteLength = outputBytes(lab);
+      const { slowRate, slowBytes } = lab.settings;
+      const session = await lab.command(transport, LineSequence.command(byteLength), {
+        check: new LineSequence(),
+        readRate: slowRate,
+        times: { pingIntervalMs: PING_INTERVAL_MS },
+      });
+      const boundMs = (slowBytes / slowRate) * 2_000 + MARGIN_MS;
+      const result = await lab.within("the end of the output", session.ended, boundMs);
+      expectBytes("the output", session.stdout, byteLength);
+      expectExit(result, 0);
+    },
+  }),
+  ...onEach(COMMAND_TRANSPORTS, "slow-reader", {
+    name: "stalled",
+    requirement:
+      "A client that does not read for a while, until after the command has written, gets everything afterwards.",
+    why: "A pager or a suspended terminal loses output.",
+    source: "kubernetes #142376; client-go (the deadline of 61 s is renewed by PONGs)",
+    severity: "must",
+    needs: ["seq"],
+    timeoutMs: 120_000,
+    run: async (lab, transport) => {
+      const byteLength = outputBytes(lab);
+      const session = await lab.command(transport, LineSequence.command(byteLength), {
+        check: new LineSequence(),
+        times: { pingIntervalMs: PING_INTERVAL_MS },
+      });
+      session.pause();
+      await delay(lab.settings.stallMs);
+      session.resume();
+      const result = await lab.within("the end of the output", session.ended, MARGIN_MS);
+      expectBytes("the output", session.stdout, byteLength);
+      expectExit(result, 0);
+    },
+  }),
+];
+
+export const backpressureCases: readonly ConformanceCase[] = [
+  ...onEach(HALF_CLOSING, "backpressure", {
+    name: "late-reader",
+    requirement: "A command that does not read its input at once gets all of it.",
+    why: "Uploads to slow programs are cut or break the session.",
+    source: "kubernetes #112834; client-go (write deadline of 60 s)",
+    severity: "must",
+    needs: ["sh", "sleep", "wc"],
+    run: async (lab, transport) => {
+      const byteLength = lab.settings.slowBytes;
+      const seconds = Math.ceil(lab.settings.stallMs / 1_000);
+      const session = await lab.shell(transport, `sleep ${seconds}; wc -c`, { stdin: true });
+      await session.write(Buffer.alloc(byteLength, "0123456789"));
+      session.endInput();
+      const result = await lab.within("the end of the session", session.ended, MARGIN_MS);
+      expectText("the bytes that the command counted", session.stdout.text.trim(), String(byteLength));
+      expectStatus(result, 0);
+    },
+  }),
+  ...onEach(COMMAND_TRANSPORTS, "backpressure", {
+    name: "stalled-neighbour",
+    requirement: "A session whose client does not read holds up no other session.",
+    why: "One stalled terminal freezes all users of the hop.",
+    source: "kubernetes #120889, #50428; envoy #17281",
+    severity: "must",
+    needs: ["seq", "sh"],
+    run: async (lab, transport) => {
+      const stalled = await lab.command(transport, LineSequence.command(4 * outputBytes(lab)));
+      stalled.pause();
+      await delay(PING_INTERVAL_MS);
+      const other = await lab.within("a second session", lab.shell(transport, "echo other"));
+      expectStatus(await lab.within("the end of the second session", other.ended), 0);
+      expectText("stdout", other.stdout.text, "other\n");
+    },
+  }),
+];

@@ -1,0 +1,57 @@
+import { type ConformanceCase, onEach } from "../conformance-case.ts";
+import { expectStatus } from "../judge.ts";
+import { COMMAND_TRANSPORTS } from "../transports.ts";
+import { Violation } from "../violation.ts";
+
+const SIZES = [
+  { width: 101, height: 33 },
+  { width: 57, height: 19 },
+] as const;
+const ASK_EVERY_MS = 200;
+
+export const terminalCases: readonly ConformanceCase[] = [
+  ...onEach(COMMAND_TRANSPORTS, "exec", {
+    name: "resize",
+    requirement: "A terminal has the size that the client reports, at first and after each change.",
+    why: "Editors and pagers draw for the wrong size.",
+    source: "client-go TestWebSocketClient_MultipleWriteChannels; cri-streaming TestHandleResizeEvents",
+    severity: "must",
+    needs: ["sh", "stty"],
+    run: async (lab, transport) => {
+      const session = await lab.shell(transport, "while read x; do stty size; done", {
+        stdin: true,
+        tty: true,
+      });
+      for (const size of SIZES) {
+        session.resize(size);
+        // The size may arrive after the question: ask until it is there.
+        const timer = setInterval(() => void session.write("\n"), ASK_EVERY_MS);
+        try {
+          const text = `${size.height} ${size.width}\r\n`;
+          const shown = session.stdout.until((output) => output.text.includes(text));
+          await lab.within(`a terminal of ${size.width} columns and ${size.height} rows`, shown);
+        } finally {
+          clearInterval(timer);
+        }
+      }
+    },
+  }),
+  ...onEach(COMMAND_TRANSPORTS, "exec", {
+    name: "terminal",
+    requirement: "With a terminal stderr arrives on stdout, and Ctrl-C interrupts the command.",
+    why: "Messages of interactive programs are lost; programs cannot be stopped.",
+    source: "client-go TestV2CreateStreams (tty drops stderr)",
+    severity: "must",
+    needs: ["sh", "sleep"],
+    run: async (lab, transport) => {
+      const script = "trap 'echo stopped; exit 9' INT; echo ready >&2; while :; do sleep 0.1; done";
+      const session = await lab.shell(transport, script, { stdin: true, stderr: true, tty: true });
+      const ready = session.stdout.until(({ text }) => text.includes("ready"));
+      await lab.within("what the command wrote to stderr", ready);
+      await session.write("\x03");
+      expectStatus(await lab.within("the end after Ctrl-C", session.ended), 9);
+      if (!session.stdout.text.includes("stopped"))
+        throw new Violation("the output after Ctrl-C did not arrive");
+    },
+  }),
+];

@@ -1,0 +1,59 @@
+import type { HeaderList } from "../http/header-list.ts";
+import { connectThroughProxy } from "../http/proxy-connection.ts";
+import { requestUpgrade } from "../http/upgrade-request.ts";
+import type { SessionPlace } from "./endpoint.ts";
+
+/** An answer to a request for an upgrade, as it came. */
+export interface UpgradeAnswer {
+  readonly status: number;
+  readonly headers: HeaderList;
+  /** Empty for a 101. */
+  readonly body: Buffer;
+  /** Why the body did not arrive whole. */
+  readonly bodyProblem?: string;
+}
+
+const MAX_BODY_BYTES = 64 * 1024;
+
+/** Sends one request, and closes the connection behind its answer. Throws UpstreamError where none came. */
+export async function answerTo(
+  { target, path }: SessionPlace,
+  method: string,
+  headers: HeaderList,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<UpgradeAnswer> {
+  const { endpoint, proxy } = target;
+  const response = await requestUpgrade({
+    endpoint,
+    method,
+    path: target.pathOf(path),
+    headers: [["Host", target.url.host], ...(await target.headers()), ...headers],
+    dialTimeoutMs: timeoutMs,
+    responseHeaderTimeoutMs: timeoutMs,
+    relayAnswersMs: timeoutMs,
+    signal,
+    connect: proxy && ((options) => connectThroughProxy(proxy, endpoint, options)),
+  });
+  const { status, rawHeaders } = response;
+  if (response.kind === "switched") {
+    response.socket.on("error", () => {});
+    response.socket.destroy();
+    return { status, headers: rawHeaders, body: Buffer.alloc(0) };
+  }
+  const parts: Buffer[] = [];
+  let byteLength = 0;
+  let bodyProblem: string | undefined;
+  try {
+    for await (const part of response.body) {
+      parts.push(part as Buffer);
+      byteLength += (part as Buffer).byteLength;
+      if (byteLength > MAX_BODY_BYTES) break;
+    }
+  } catch (error) {
+    bodyProblem = error instanceof Error ? error.message : String(error);
+  }
+  response.body.destroy();
+  const answer = { status, headers: rawHeaders, body: Buffer.concat(parts) };
+  return bodyProblem === undefined ? answer : { ...answer, bodyProblem };
+}
