@@ -2,6 +2,11 @@
 const IS_POISONED = process.env.SLUICE_POISON_READS === "1";
 const POISON = "\u00dbFREED MEMORY\u00db\r\n";
 
+/** Memory to be seen during one call, and given to `poisonFreed` behind it: itself, or a copy where tests look for views that are kept. */
+export function lendMemory(memory: Uint8Array): Uint8Array {
+  return IS_POISONED ? Uint8Array.from(memory) : memory;
+}
+
 /**
  * To be called with memory that will be used again, or with the part of it from `start` to before `end`, the moment it becomes free. A view
  * that is still looked at then shows the poison, whether or not other bytes have come meanwhile.

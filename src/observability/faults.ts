@@ -6,6 +6,7 @@ export const FAULT_PLACES = [
   "request",
   "exchange", // forwarded to a backend, an API server
   "session", // exec, attach, port-forward, a forwarded upgrade
+  "observer", // of a session, which continues without it
   "probe",
   "watch", // an event of the cluster, in one of its listeners
   "clock", // a deadline without a session: a lingering connection, a heartbeat

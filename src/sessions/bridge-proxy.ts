@@ -11,9 +11,9 @@ import { SpdyCommandClient } from "./carriers/bridge/spdy-command-client.ts";
 import { TunnelBridge } from "./carriers/bridge/tunnel-bridge.ts";
 import { Relay } from "./carriers/relay.ts";
 import type { StreamingSession } from "./carriers/session.ts";
+import { TunnelDecoder } from "./decoders/tunnel-decoder.ts";
 import type { SessionLifecycle } from "./lifecycle.ts";
-import type { PortGuard } from "./observers/port-guard.ts";
-import { WebSocketEndObserver } from "./observers/websocket-end-observer.ts";
+import { ForwardEndObserver } from "./observers/end-observer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A client whose protocol ends here, and what decides how it is carried on. */
@@ -22,7 +22,6 @@ export interface BridgedSession {
   /** What was agreed with the client; "" for a WebSocket without a subprotocol. */
   readonly protocol: string;
   readonly webSocketLimits: WebSocketLimits;
-  readonly ports: PortGuard | undefined;
 }
 
 /** Carries the session over an upstream that switched to WebSocket v5, or to the tunnel. */
@@ -33,7 +32,7 @@ export function startBridge(
   life: SessionLifecycle,
   limits: Limits,
 ): StreamingSession {
-  const { request, protocol, webSocketLimits, ports } = session;
+  const { request, protocol, webSocketLimits } = session;
   const isSpdy = request.offer.transport === "spdy";
   if (request.subresource !== "portforward") {
     const { tty, stdout } = request.streams;
@@ -48,10 +47,14 @@ export function startBridge(
       life,
     );
   }
-  if (isSpdy) return new TunnelBridge(downstream, upstream, webSocketLimits, life, ports);
+  if (isSpdy) return new TunnelBridge(downstream, upstream, webSocketLimits, limits.spdy, life);
   // Only the name of the tunnel differs, and both handshakes are done: the frames are the same.
   if (tunnelOffers([protocol]).length > 0) {
-    return new Relay(downstream, upstream, life, { ends: new WebSocketEndObserver("tunnel") });
+    const ends = new ForwardEndObserver("");
+    return new Relay(downstream, upstream, life, {
+      decoder: new TunnelDecoder(limits.spdy, life.observers, ends),
+      ends,
+    });
   }
   const isBase64 = protocol === "v4.base64.channel.k8s.io";
   const options = { ports: request.ports, isBase64, webSocketLimits, spdyLimits: limits.spdy };

@@ -3,7 +3,7 @@ import type { StatusError } from "../api/status.ts";
 import type { RefusedUpgrade, UpgradeResponse } from "../http/upgrade-request.ts";
 import type { Admission } from "./admission.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
-import type { FirstMessageObserver } from "./observers/first-message-observer.ts";
+import type { SessionObserver } from "./observers/session-observer.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingPath, Subresource } from "./streaming-request.ts";
 
@@ -17,8 +17,8 @@ export interface Leg<A extends Admission = Admission> {
    * UpstreamError "aborted" when the client left meanwhile.
    */
   dial(admission: A, signal: AbortSignal): Promise<UpgradeResponse>;
-  /** The upstream switched protocols; the result reads the first message that it sends. */
-  switched?(admission: A): FirstMessageObserver | undefined;
+  /** The upstream switched protocols; the result sees the session. */
+  switched?(admission: A): SessionObserver | undefined;
   /** Absent: one plan is all. */
   readonly fallback?: Fallback<A> | undefined;
   /** Absent: no session is resumed here. */

@@ -5,6 +5,7 @@ import type { SessionClock, Ticking } from "../net/session-clock.ts";
 import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
 import type { SessionReport, SessionTimeouts, StreamingSession } from "./carriers/session.ts";
 import { type CauseOfOurs, endOf, type SessionEnd } from "./carriers/session-end.ts";
+import { NO_OBSERVERS, type SessionObservers } from "./observers/session-observers.ts";
 import type { RunningSession, SessionInfo, Sessions } from "./sessions.ts";
 import { whenTaken } from "./when-taken.ts";
 
@@ -46,6 +47,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
   readonly timeouts: SessionTimeouts;
   /** By the session clock. */
   readonly startedMs: number;
+  readonly observers: SessionObservers;
   readonly #environment: SessionEnvironment;
   readonly #owner: SessionOwner;
   #session: StreamingSession | undefined;
@@ -57,7 +59,13 @@ export class SessionLifecycle implements Ticking, RunningSession {
   #hasFailed = false;
   #isReported = false;
 
-  constructor(environment: SessionEnvironment, timeouts: SessionTimeouts, owner: SessionOwner) {
+  constructor(
+    environment: SessionEnvironment,
+    timeouts: SessionTimeouts,
+    owner: SessionOwner,
+    observers: SessionObservers = NO_OBSERVERS,
+  ) {
+    this.observers = observers;
     this.#environment = environment;
     this.#owner = owner;
     this.timeouts = timeouts;
@@ -180,6 +188,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
 
   #over(): void {
     this.isOver = true;
+    this.observers.over();
     this.clock.delete(this);
     this.#owner.onOver?.();
   }
@@ -189,7 +198,9 @@ export class SessionLifecycle implements Ticking, RunningSession {
     this.#isReported = true;
     this.#environment.sessions.delete(this);
     const { downstreamBytes, upstreamBytes } = this;
-    this.#owner.onReport?.({ ...end, downstreamBytes, upstreamBytes });
+    const report = { ...end, downstreamBytes, upstreamBytes };
+    this.observers.end(report);
+    this.#owner.onReport?.(report);
   }
 }
 

@@ -48,8 +48,7 @@ export async function runSession<A extends Admission>(
       record.refused(response.status);
       return await passRefusalOn(response, taken.plan, client, gateway.limits.maxRefusalBodyBytes);
     }
-    const firstMessage = leg.switched?.(taken);
-    const proxy = sessionProxyFor({ ...upstream, response }, firstMessage, gateway);
+    const proxy = sessionProxyFor({ ...upstream, response }, leg.switched?.(taken), gateway);
     answerAndCarry(leg, taken, proxy, client, record, gateway);
   } catch (error) {
     record.failed(error);
@@ -74,7 +73,8 @@ function answerAndCarry<A extends Admission>(
   try {
     answerSwitched(connection.socket, resumable?.headers ?? proxy.headers, proxy.statusMessage);
     const downstream = resumable?.start(connection) ?? connection;
-    record.start(switchedStatusOf(connection.socket), [downstream.socket, proxy.upstream], (life) =>
+    const sockets = [downstream.socket, proxy.upstream];
+    record.start(switchedStatusOf(connection.socket), sockets, proxy.observers, (life) =>
       proxy.start(downstream, life),
     );
   } finally {

@@ -1,24 +1,23 @@
 import type { Duplex } from "node:stream";
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
-import { isRemoteCommandVersion, type RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
+import type { RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import { genericError } from "../api/status.ts";
 import { type HeaderList, headerValue } from "../http/header-list.ts";
 import type { SwitchedUpgrade } from "../http/upgrade-request.ts";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
-import { Relay, type RelayGuards } from "./carriers/relay.ts";
+import { Relay } from "./carriers/relay.ts";
 import type { StreamingSession } from "./carriers/session.ts";
 import { Translator } from "./carriers/translator.ts";
 import { Tunnel } from "./carriers/tunnel.ts";
 import type { SessionRunContext } from "./context.ts";
 import type { SessionLifecycle } from "./lifecycle.ts";
 import type { UpstreamHandshake } from "./negotiate-upgrade.ts";
-import { ForwardEndObserver } from "./observers/end-observer.ts";
-import type { FirstMessageObserver } from "./observers/first-message-observer.ts";
-import { PortGuard } from "./observers/port-guard.ts";
-import { StatusGuard } from "./observers/status-guard.ts";
-import { WebSocketEndObserver } from "./observers/websocket-end-observer.ts";
+import { PortRules } from "./observers/port-rules.ts";
+import type { SessionObserver } from "./observers/session-observer.ts";
+import { SessionObservers } from "./observers/session-observers.ts";
+import { passThroughOf } from "./relayed-session.ts";
 import { offeredStreamProtocols } from "./upstream-request.ts";
 
 /** Both sides have agreed: answers the client's upgrade and carries the bytes, by the plan. */
@@ -27,6 +26,7 @@ export interface SessionProxy {
   readonly headers: HeaderList;
   readonly statusMessage?: string;
   readonly upstream: Duplex;
+  readonly observers: SessionObservers;
   start(downstream: UpgradedConnection, life: SessionLifecycle): StreamingSession;
 }
 
@@ -36,7 +36,7 @@ export type AgreedUpstream = UpstreamHandshake & { readonly response: SwitchedUp
 /** Throws a StatusError, and closes the node's connection, when the node chose something that cannot be carried. */
 export function sessionProxyFor(
   { admission, handshake, response }: AgreedUpstream,
-  firstMessage: FirstMessageObserver | undefined,
+  observer: SessionObserver | undefined,
   gateway: SessionRunContext,
 ): SessionProxy {
   const { limits } = gateway;
@@ -47,24 +47,25 @@ export function sessionProxyFor(
     maxFragments: limits.maxWebSocketFragments,
   };
   const { kind } = admission.plan;
+  const observers = observersFor(admission, observer);
   switch (kind) {
-    case "pass-through":
+    case "pass-through": {
+      const { ends, decoderFor } = passThroughOf(admission.request, response.rawHeaders, limits);
       return {
         upstream: response.socket,
         headers: switchingHeaders(response.rawHeaders),
         statusMessage: response.statusMessage,
+        observers: new SessionObservers([ends, ...observers]),
         start: (downstream, life) =>
-          new Relay(downstream, upstream, life, {
-            ...endObserversFor(admission, response, gateway),
-            ports: portGuardFor(admission, gateway),
-            firstMessage,
-          }),
+          new Relay(downstream, upstream, life, { decoder: decoderFor(life.observers), ends }),
       };
+    }
     case "translate": {
       const upstreamVersion = chosenStreamProtocol(response, admission) as RemoteCommandVersion;
       return {
         upstream: response.socket,
         headers: handshake.switchTo("v5.channel.k8s.io"),
+        observers: new SessionObservers(observers),
         start: (downstream, life) =>
           new Translator(
             downstream,
@@ -85,14 +86,10 @@ export function sessionProxyFor(
       return {
         upstream: response.socket,
         headers: handshake.switchTo(protocol),
+        observers: new SessionObservers(observers),
         start: (downstream, life) =>
           startBridge(
-            {
-              request: admission.request,
-              protocol,
-              webSocketLimits,
-              ports: portGuardFor(admission, gateway),
-            },
+            { request: admission.request, protocol, webSocketLimits },
             downstream,
             upstream,
             life,
@@ -112,39 +109,19 @@ export function sessionProxyFor(
       return {
         upstream: response.socket,
         headers: handshake.switchTo(subprotocol),
-        start: (downstream, life) =>
-          new Tunnel(downstream, upstream, webSocketLimits, life, portGuardFor(admission, gateway)),
+        observers: new SessionObservers(observers),
+        start: (downstream, life) => new Tunnel(downstream, upstream, webSocketLimits, limits.spdy, life),
       };
     }
   }
 }
 
-/**
- * What reads along to know how a session that passes through ends. Only SPDY commands have a last word put in: a WebSocket that breaks off is
- * an error to every client anyway.
- */
-function endObserversFor(
-  { request }: Admission,
-  { rawHeaders }: SwitchedUpgrade,
-  { limits }: SessionRunContext,
-): RelayGuards {
-  if (request.offer.transport === "spdy") {
-    if (request.subresource === "portforward") return { ends: new ForwardEndObserver() };
-    const guard = new StatusGuard(headerValue(rawHeaders, "x-stream-protocol-version") ?? "", limits.spdy);
-    return { ends: guard, status: guard };
-  }
-  const protocol = headerValue(rawHeaders, "sec-websocket-protocol") ?? "";
-  if (request.subresource === "portforward") {
-    return {
-      ends: new WebSocketEndObserver(tunnelOffers([protocol]).length > 0 ? "tunnel" : "legacy-forward"),
-    };
-  }
-  // Without a subprotocol the channels are those of v1.
-  return { ends: new WebSocketEndObserver(isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io") };
-}
-
-function portGuardFor({ policy }: Admission, { limits }: SessionRunContext): PortGuard | undefined {
-  return policy.portRefusal && new PortGuard(policy.portRefusal, limits.spdy);
+/** The observers of a session, whatever carries it: a new one is a line here. `observer`: the leg's. */
+function observersFor({ policy }: Admission, observer: SessionObserver | undefined): SessionObserver[] {
+  return [
+    ...(policy.portRefusal === undefined ? [] : [new PortRules(policy.portRefusal)]),
+    ...(observer === undefined ? [] : [observer]),
+  ];
 }
 
 /** The SPDY protocol that the upstream chose, which must be one that it was offered. Throws a StatusError, as client-go words it. */

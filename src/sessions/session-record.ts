@@ -8,6 +8,7 @@ import { type Admission, timesOf } from "./admission.ts";
 import type { SessionReport, StreamingSession } from "./carriers/session.ts";
 import type { SessionRunContext } from "./context.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
+import type { SessionObservers } from "./observers/session-observers.ts";
 import type { SessionInfo } from "./sessions.ts";
 
 /**
@@ -81,6 +82,7 @@ export class SessionRecord implements SessionOwner {
   start(
     answered: 101 | 200,
     sockets: readonly Duplex[],
+    observers: SessionObservers,
     begin: (life: SessionLifecycle) => StreamingSession,
   ): void {
     const { clock, timeouts, metrics, logger } = this.#gateway;
@@ -89,10 +91,8 @@ export class SessionRecord implements SessionOwner {
     metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000);
     this.#auditStart(answered);
     logger.info({ session: this.#logFields() }, "session started");
-    new SessionLifecycle(this.#gateway, timesOf(this.#admission.policy, timeouts), this).carry(
-      sockets,
-      begin,
-    );
+    const times = timesOf(this.#admission.policy, timeouts);
+    new SessionLifecycle(this.#gateway, times, this, observers).carry(sockets, begin);
   }
 
   onOver(): void {

@@ -5,6 +5,8 @@ import type {
   StreamingSession,
 } from "../../src/sessions/carriers/session.ts";
 import { SessionLifecycle } from "../../src/sessions/lifecycle.ts";
+import type { SessionObserver } from "../../src/sessions/observers/session-observer.ts";
+import { SessionObservers } from "../../src/sessions/observers/session-observers.ts";
 import { Sessions } from "../../src/sessions/sessions.ts";
 import { defaultTimeouts } from "./default-configuration.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -33,14 +35,15 @@ export class CarriedSession {
   readonly life: SessionLifecycle;
   overs = 0;
 
-  constructor(timeouts: Partial<SessionTimeouts> = {}) {
+  constructor(timeouts: Partial<SessionTimeouts> = {}, observers: readonly SessionObserver[] = []) {
     const owner = {
       onOver: () => {
         this.overs += 1;
       },
       onReport: (report: SessionReport) => void this.reports.push(report),
     };
-    this.life = new SessionLifecycle(this, { ...defaultTimeouts, ...timeouts }, owner);
+    const times = { ...defaultTimeouts, ...timeouts };
+    this.life = new SessionLifecycle(this, times, owner, new SessionObservers(observers));
   }
 
   carry<Carrier extends StreamingSession>(begin: (life: SessionLifecycle) => Carrier): Carrier {

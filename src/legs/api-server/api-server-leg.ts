@@ -82,8 +82,8 @@ function firstMessageObserverFor(
     nodes.recordSuccess(target.node, path);
     return undefined;
   }
-  return new FirstMessageObserver((word) => {
-    if (word.kind === "failure" && isRuntimeUnreached(word.text)) {
+  return new FirstMessageObserver((message) => {
+    if (message.kind === "failure" && isRuntimeUnreached(message.text)) {
       nodes.recordFailure(target.node, path, "failed-after-upgrade");
       logger.warn(
         { node: target.node.name, subresource },

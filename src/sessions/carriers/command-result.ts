@@ -11,6 +11,8 @@ import { endOf, type SessionEnd } from "./session-end.ts";
 
 /** A runtime's status is a few hundred bytes; the command line in it may be long. */
 export const MAX_STATUS_BYTES: number = 64 * 1024;
+const CLOSING_BRACE = 0x7d;
+const LINE_FEED = 0x0a;
 /** A Status comes in one piece, or a few: whatever comes in more is looked at when it has ended, or each piece would be parsed with all before it. */
 const MAX_LOOKS = 16;
 
@@ -50,7 +52,7 @@ export class CommandResult {
 
   /** True when a whole Status has arrived; text versions cannot tell. */
   get isComplete(): boolean {
-    if (this.#byteLength === 0 || this.#isText || this.#looks === MAX_LOOKS) return false;
+    if (this.#isText || this.#looks === MAX_LOOKS || !this.#mayEndHere) return false;
     this.#looks += 1;
     const outcome = outcomeOf(this.#version, this.#bytes());
     // Half a Status is a failure without one: the other half may be on its way.
@@ -96,6 +98,11 @@ export class CommandResult {
       default:
         return failedBy(endOf("upstream-lost", unsaid));
     }
+  }
+
+  get #mayEndHere(): boolean {
+    const last = this.#parts.at(-1)?.at(-1);
+    return last === CLOSING_BRACE || last === LINE_FEED;
   }
 
   get #isText(): boolean {

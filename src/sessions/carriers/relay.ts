@@ -1,27 +1,20 @@
 import type { Duplex } from "node:stream";
-import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import { abortSocket } from "../../net/abort-socket.ts";
 import { feed } from "../../net/feed.ts";
 import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
+import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
-import type { FirstMessageObserver } from "../observers/first-message-observer.ts";
-import type { PortGuard } from "../observers/port-guard.ts";
-import type { RelayGuard } from "../observers/status-guard.ts";
 import type { StreamingSession } from "./session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
+import { type CauseOfOurs, endOf, type SessionEnd } from "./session-end.ts";
 
-/** What reads along. */
-export interface RelayGuards {
-  /** Knows from the frames how the session ends. Absent: the node's FIN completes it. */
+/** How a relay knows what it carries. */
+export interface RelayedSession {
+  /** Decodes it for the lifecycle's observers. Absent: bytes are bytes. */
+  readonly decoder?: PassThroughDecoder | undefined;
+  /** Knows from the decoder how the session ends. Absent: the node's FIN completes it. */
   readonly ends?: EndObserver | undefined;
-  /** Has the last word towards a client whose upstream said none. */
-  readonly status?: RelayGuard | undefined;
-  /** Lets no port through that policy forbids. */
-  readonly ports?: PortGuard | undefined;
-  /** Wants to know how the upstream begins. */
-  readonly firstMessage?: Pick<FirstMessageObserver, "see"> | undefined;
 }
 
 /**
@@ -29,28 +22,24 @@ export interface RelayGuards {
  *
  * A client that half-closes has no more input, and the node goes on; a node that ends has said all, and the client gets
  * all of it. The reference closes both sockets when either direction ends and so cuts the tail of the other. A side that breaks (reset, error) breaks the other as well: an end must never look better than it was.
- * Where a guard is given, it has the last word towards a client whose upstream said none.
+ * A decoder that can report a failure does so where the node ended without a status.
  */
 export class Relay implements StreamingSession {
   readonly #downstream: Duplex;
   readonly #upstream: Duplex;
   readonly #life: SessionLifecycle;
   readonly #ends: EndObserver | undefined;
-  readonly #guard: RelayGuard | undefined;
-  readonly #portGuard: PortGuard | undefined;
-  #firstMessage: RelayGuards["firstMessage"];
+  readonly #decoder: PassThroughDecoder | undefined;
   #downstreamEndedMs: number | undefined;
 
   constructor(
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     life: SessionLifecycle,
-    guards: RelayGuards = {},
+    { decoder, ends }: RelayedSession = {},
   ) {
-    this.#ends = guards.ends;
-    this.#guard = guards.status;
-    this.#portGuard = guards.ports;
-    this.#firstMessage = guards.firstMessage;
+    this.#ends = ends;
+    this.#decoder = decoder;
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
     this.#life = life;
@@ -77,18 +66,12 @@ export class Relay implements StreamingSession {
 
   #toDownstream(chunk: Uint8Array): void {
     this.#life.downstreamBytes += chunk.byteLength;
-    if (this.#firstMessage?.see(chunk) === true) this.#firstMessage = undefined;
-    this.#ends?.fromUpstream(chunk);
-    if (this.#guard === undefined) {
+    if (this.#decoder === undefined) {
       this.#passDownstream(chunk);
       return;
     }
-    try {
-      this.#guard.passOn(chunk, this.#passDownstream);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#cut(faultOf("node", "protocol-error", `the node sent malformed SPDY: ${error.message}`));
-    }
+    const end = this.#decoder.fromNode(chunk, this.#passDownstream);
+    if (end !== undefined) this.#cut(end);
   }
 
   readonly #passDownstream = (bytes: Uint8Array): void => {
@@ -96,14 +79,13 @@ export class Relay implements StreamingSession {
   };
 
   #toUpstream(chunk: Uint8Array): void {
-    if (this.#life.isOver && this.#portGuard !== undefined) return;
-    const end = this.#portGuard?.inspect(chunk);
+    if (this.#life.isOver) return;
+    const end = this.#decoder?.fromClient(chunk);
     if (end !== undefined) {
       this.#cut(end);
       return;
     }
     this.#life.upstreamBytes += chunk.byteLength;
-    this.#ends?.fromDownstream(chunk);
     if (this.#upstream.writable) this.#upstream.write(chunk);
   }
 
@@ -111,7 +93,7 @@ export class Relay implements StreamingSession {
   #upstreamEnded(): void {
     if (this.#life.isOver) return;
     const end = this.#nodeEnd("the node ended the connection");
-    if (this.#guard !== undefined && !this.#guard.hasStatus) {
+    if (this.#reportsFailures && this.#ends?.hasStatus === false) {
       this.#cut(end, "the node ended the session without a status");
     } else {
       this.#over(end);
@@ -159,17 +141,22 @@ export class Relay implements StreamingSession {
   #cut(end: SessionEnd, message: string = end.message): void {
     if (this.#life.isOver) return;
     this.#over(end);
-    const failureFrame = this.#guard?.failureFrame(message);
+    const failureFrame = this.#decoder?.failureFrame?.(message);
     if (failureFrame !== undefined) {
       this.#passDownstream(failureFrame);
       this.#lingerBoth();
-    } else if (this.#guard?.hasStatus || this.#ends?.hasResult) {
+    } else if ((this.#reportsFailures && this.#ends?.hasStatus) || this.#ends?.hasResult) {
       // The status is on its way already; breaking the connection now would take it back.
       this.#lingerBoth();
     } else {
       this.#upstream.destroy();
       abortSocket(this.#downstream);
     }
+  }
+
+  /** It carries a SPDY command. */
+  get #reportsFailures(): boolean {
+    return this.#decoder?.failureFrame !== undefined;
   }
 
   #lingerBoth(): void {
@@ -179,6 +166,6 @@ export class Relay implements StreamingSession {
 
   /** `hasAll`: the client took everything before it left. */
   #over(end: SessionEnd, hasAll = false): void {
-    this.#life.end(end, hasAll ? undefined : this.#downstream, this.#guard !== undefined);
+    this.#life.end(end, hasAll ? undefined : this.#downstream, this.#reportsFailures);
   }
 }

@@ -12,6 +12,7 @@ import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
+import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { CommandResult, type Conclusion, failedBy } from "./command-result.ts";
 import type { StreamingSession } from "./session.ts";
@@ -155,6 +156,7 @@ export class Translator implements StreamingSession {
       return {
         onReply,
         onData: (part, fin) => {
+          if (part.byteLength > 0) this.#life.observers.status(part);
           this.#result.receive(part);
           if (this.#result.isComplete) this.#overdueEnd.statusCame(this.#life.clock.now());
           if (fin) this.#errorStreamEnded(true);
@@ -174,6 +176,7 @@ export class Translator implements StreamingSession {
         // Never an empty message: client-go fails on one (reference client: "read stream id: EOF").
         if (part.byteLength > 0) {
           this.#life.downstreamBytes += part.byteLength;
+          this.#life.observers.data(channel === CHANNEL.STDOUT ? STDOUT : STDERR, "node", part);
           this.#webSocket.sendMessage(channel, part);
         }
         if (fin) this.#outputEnded();
@@ -187,19 +190,25 @@ export class Translator implements StreamingSession {
     if (part.byteLength === 0) return;
     if (channel === CHANNEL.STDIN) {
       this.#life.upstreamBytes += part.byteLength;
+      this.#life.observers.data(STDIN, "client", part);
       this.#stdin?.write(part);
     } else if (channel === CHANNEL.RESIZE) {
+      this.#life.observers.data(RESIZE, "client", part);
       // Without a TTY there is no resize stream; the reference hangs on the second size then.
       this.#resize?.write(part);
     }
   }
 
   #channelClosed(channel: number): void {
-    if (channel === CHANNEL.STDIN) this.#stdin?.finish();
-    else if (channel === CHANNEL.RESIZE) this.#resize?.finish();
+    if (channel === CHANNEL.STDIN) {
+      this.#life.observers.streamEnd(STDIN, "client");
+      this.#stdin?.finish();
+    }
+    if (channel === CHANNEL.RESIZE) this.#resize?.finish();
   }
 
   #errorStreamEnded(isOrderly: boolean): void {
+    if (isOrderly) this.#life.observers.statusEnd();
     this.#result.end(isOrderly);
     this.#outputEnded();
   }

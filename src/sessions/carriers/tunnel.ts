@@ -1,10 +1,11 @@
+import type { SpdyLimits } from "../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import { finishAndLinger } from "../../net/linger.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
+import { ForwardDecoder } from "../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "../observers/end-observer.ts";
-import type { PortGuard } from "../observers/port-guard.ts";
 import type { StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
@@ -27,18 +28,18 @@ export class Tunnel implements StreamingSession {
   readonly #upstream: UpgradedConnection["socket"];
   readonly #webSocket: WebSocketConnection;
   readonly #life: SessionLifecycle;
-  readonly #portGuard: PortGuard | undefined;
-  readonly #ends = new ForwardEndObserver();
+  readonly #ends = new ForwardEndObserver("GOAWAY");
+  readonly #decoder: ForwardDecoder;
 
   constructor(
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     limits: WebSocketLimits,
+    spdyLimits: SpdyLimits,
     life: SessionLifecycle,
-    portGuard?: PortGuard,
   ) {
     const { clock, timeouts } = life;
-    this.#portGuard = portGuard;
+    this.#decoder = new ForwardDecoder(spdyLimits, life.observers, this.#ends);
     this.#upstream = upstream.socket;
     this.#life = life;
     this.#webSocket = new WebSocketConnection(
@@ -86,8 +87,9 @@ export class Tunnel implements StreamingSession {
 
   #fromUpstream(chunk: Uint8Array): void {
     this.#life.downstreamBytes += chunk.byteLength;
-    this.#ends.fromUpstream(chunk);
-    this.#webSocket.sendMessage(undefined, chunk);
+    const end = this.#decoder.readNode(chunk);
+    if (end !== undefined) this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
+    else this.#webSocket.sendMessage(undefined, chunk);
   }
 
   #fromClient(part: Uint8Array, isText: boolean): void {
@@ -97,13 +99,12 @@ export class Tunnel implements StreamingSession {
       return;
     }
     if (part.byteLength === 0) return;
-    const end = this.#portGuard?.inspect(part);
+    const end = this.#decoder.fromClient(part);
     if (end !== undefined) {
       this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
       return;
     }
     this.#life.upstreamBytes += part.byteLength;
-    this.#ends.fromDownstream(part);
     if (this.#upstream.writable) this.#upstream.write(part);
   }
 

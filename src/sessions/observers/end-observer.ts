@@ -1,56 +1,117 @@
-import { FrameWalker } from "../../../protocols/spdy/index.ts";
+import { type RemoteCommandVersion, specOf } from "../../../protocols/remotecommand/index.ts";
+import { CommandResult } from "../carriers/command-result.ts";
 import { endOf, type SessionEnd } from "../carriers/session-end.ts";
+import type { SessionObserver } from "./session-observer.ts";
 
-/**
- * Reads along with a session that passes through, to know how it ends and which side ended it. It looks at headers, and at the payload of the
- * status channel alone; it changes, delays and holds nothing that passes.
- */
-export abstract class EndObserver {
+/** How the sides of a session announce that they end it, in the framing of what carries it: Close frames, GOAWAY, the end of a connection. */
+export interface Farewells {
+  clientLeft(how: string): void;
+  /** `isOrderly`: it was no failure. `how`: where the framing has a reason. */
+  nodeLeft(isOrderly: boolean, how?: string): void;
+}
+
+/** Knows how a session that passes through ends, and which side ended it. */
+export abstract class EndObserver implements SessionObserver, Farewells {
+  readonly isRequired = true;
   #clientLeft: string | undefined;
+  #nodeLeft: { readonly isOrderly: boolean; readonly how: string | undefined } | undefined;
 
-  /** The next bytes of the client; a view that is not kept. */
-  abstract fromDownstream(chunk: Uint8Array): void;
-  /** The next bytes of the node; a view that is not kept. */
-  abstract fromUpstream(chunk: Uint8Array): void;
-  /** The node has said how the session ended. */
+  /** The node has reported how the session ended. */
   abstract get hasResult(): boolean;
-  /** What the node said; `how` its connection ended is all there is to say where it said nothing. */
-  protected abstract judge(how: string): SessionEnd;
+  /** The node has begun to report it: nothing may be reported in its place. */
+  abstract get hasStatus(): boolean;
+  /** `how` the node's connection ended is all there is where it reported nothing. */
+  protected abstract judge(how: string, isOrderly: boolean): SessionEnd;
 
-  /** The client said that it leaves, or ended its side. Behind the node's result that is no more than the answer to it. */
+  /** Behind the node's result, or its farewell, this is no more than the answer to it. */
   clientLeft(how: string): void {
-    if (!this.hasResult) this.#clientLeft ??= how;
+    if (!this.hasResult && this.#nodeLeft === undefined) this.#clientLeft ??= how;
   }
 
-  /** What it means that the session is over now; `how`: the way in which the node's connection ended. */
+  nodeLeft(isOrderly: boolean, how?: string): void {
+    this.#nodeLeft ??= { isOrderly, how };
+  }
+
+  protected get hasNodeLeft(): boolean {
+    return this.#nodeLeft !== undefined;
+  }
+
+  protected get hasNodeLeftOrderly(): boolean {
+    return this.#nodeLeft?.isOrderly === true;
+  }
+
+  /** The outcome if the session is over now; `how`: the way in which the node's connection ended. */
   nodeEnd(how: string): SessionEnd {
-    return this.#clientLeft === undefined ? this.judge(how) : endOf("client-gone", this.#clientLeft);
+    if (this.#clientLeft !== undefined) return endOf("client-gone", this.#clientLeft);
+    return this.judge(this.#nodeLeft?.how ?? how, this.hasNodeLeftOrderly);
   }
 }
 
-/** A port-forward over SPDY, in a tunnel or not: Kubernetes' peers say GOAWAY before they end it; a killed one says nothing. */
-export class ForwardEndObserver extends EndObserver {
-  readonly #client = new FrameWalker(() => this.clientLeft("the client ended the session"));
-  readonly #node = new FrameWalker(() => {
-    this.#hasNodeEnded = true;
-  });
-  #hasNodeEnded = false;
+/** An exec or attach: its end is the status that the node reports. */
+export class CommandEndObserver extends EndObserver {
+  readonly #isText: boolean;
+  readonly #isResetFirst: boolean;
+  readonly #result: CommandResult;
+  #hasStatus = false;
+  #hasResult = false;
+  #isStatusEnded = false;
+
+  constructor(version: RemoteCommandVersion, transport: "spdy" | "websocket") {
+    super();
+    this.#isText = !specOf(version).hasStatusJson;
+    // v1 servers reset the error stream before the command begins.
+    this.#isResetFirst = transport === "spdy" && version === "channel.k8s.io";
+    this.#result = new CommandResult(version);
+  }
+
+  get hasStatus(): boolean {
+    return this.#hasStatus;
+  }
 
   get hasResult(): boolean {
-    return this.#hasNodeEnded;
+    return this.#hasResult || (this.#hasStatus && this.hasNodeLeft);
   }
 
-  fromDownstream(chunk: Uint8Array): void {
-    this.#client.push(chunk);
+  onStatus(part: Uint8Array): void {
+    this.#hasStatus = true;
+    this.#result.receive(part);
+    if (!this.#hasResult) this.#hasResult = this.#result.isComplete;
   }
 
-  fromUpstream(chunk: Uint8Array): void {
-    this.#node.push(chunk);
+  /** Before v4 success is an error stream that ends empty. */
+  onStatusEnd(): void {
+    this.#isStatusEnded = true;
+    if (!this.#isText) return;
+    this.#hasStatus = true;
+    if (!this.#isResetFirst) this.#hasResult = true;
   }
 
   protected judge(how: string): SessionEnd {
-    return this.#hasNodeEnded
-      ? endOf("completed", "the node ended the session")
-      : endOf("upstream-lost", `${how} without GOAWAY`);
+    this.#result.end(this.#isStatusEnded);
+    return this.#result.conclude(`${how} without a status`).end;
+  }
+}
+
+/** A port-forward: Kubernetes' peers say GOAWAY, or close with 1000, before they end it; a killed one sends nothing. */
+export class ForwardEndObserver extends EndObserver {
+  readonly #expected: string;
+
+  /** `expected`: the farewell that the node owes, for the log; "" where another one has been read. */
+  constructor(expected: "GOAWAY" | "") {
+    super();
+    this.#expected = expected;
+  }
+
+  get hasStatus(): boolean {
+    return this.hasResult;
+  }
+
+  get hasResult(): boolean {
+    return this.hasNodeLeftOrderly;
+  }
+
+  protected judge(how: string, isOrderly: boolean): SessionEnd {
+    if (isOrderly) return endOf("completed", how);
+    return endOf("upstream-lost", this.#expected === "" ? how : `${how} without ${this.#expected}`);
   }
 }

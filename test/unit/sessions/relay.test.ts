@@ -1,18 +1,19 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { Relay, type RelayGuards } from "../../../src/sessions/carriers/relay.ts";
+import { Relay, type RelayedSession } from "../../../src/sessions/carriers/relay.ts";
 import type { SessionTimeouts } from "../../../src/sessions/carriers/session.ts";
 import { endOf } from "../../../src/sessions/carriers/session-end.ts";
-import type { RelayGuard } from "../../../src/sessions/observers/status-guard.ts";
+import type { PassThroughDecoder } from "../../../src/sessions/decoders/pass-through-decoder.ts";
+import { CommandEndObserver } from "../../../src/sessions/observers/end-observer.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);
 
-function relayed(guards?: RelayGuards, timeouts?: Partial<SessionTimeouts>) {
+function relayed(session?: RelayedSession, timeouts?: Partial<SessionTimeouts>) {
   const carried = new CarriedSession(timeouts);
   const { client, node } = carried;
   carried.carry(
-    (life) => new Relay({ socket: client, head: NOTHING }, { socket: node, head: NOTHING }, life, guards),
+    (life) => new Relay({ socket: client, head: NOTHING }, { socket: node, head: NOTHING }, life, session),
   );
   return { carried, client, node, causes: () => carried.causes };
 }
@@ -64,33 +65,35 @@ describe("a relay", () => {
   it("does not break it where the node's whole result is known", async () => {
     const ends = {
       hasResult: true,
-      fromDownstream: () => {},
-      fromUpstream: () => {},
       clientLeft: () => {},
       nodeEnd: () => endOf("completed", "exit code 0"),
-    } as unknown as RelayGuards["ends"];
+    } as unknown as RelayedSession["ends"];
     const { client, node } = relayed({ ends });
     node.destroy(new Error("reset"));
     await expect.poll(() => client.writableFinished).toBe(true);
   });
 
-  it("writes the guard's failure where the node ends without a status", async () => {
-    const status: RelayGuard = {
-      hasStatus: false,
-      passOn: (chunk, pass) => pass(chunk),
+  it("writes the decoder's failure where the node ends without a status", async () => {
+    const decoder: PassThroughDecoder = {
+      fromClient: () => undefined,
+      fromNode: (chunk, pass) => void pass(chunk),
       failureFrame: (message) => Buffer.from(`[${message}]`),
     };
-    const { client, node } = relayed({ status });
+    const ends = new CommandEndObserver("v4.channel.k8s.io", "spdy");
+    const { client, node } = relayed({ decoder, ends });
     node.push("out ");
     node.push(null);
     await expect.poll(() => client.writableFinished).toBe(true);
     expect(client.sentBytes.toString()).toBe("out [the node ended the session without a status]");
   });
 
-  it("passes nothing on that the port rules refuse, and nothing behind it", async () => {
+  it("passes nothing on that an observer refuses, and nothing behind it", async () => {
     const refused = endOf("refused", "port 22 is denied");
-    const ports = { inspect: (chunk: Uint8Array) => (chunk[0] === 33 ? refused : undefined) };
-    const { client, node, carried } = relayed({ ports: ports as unknown as RelayGuards["ports"] });
+    const decoder: PassThroughDecoder = {
+      fromClient: (chunk) => (chunk[0] === 33 ? refused : undefined),
+      fromNode: (chunk, pass) => void pass(chunk),
+    };
+    const { client, node, carried } = relayed({ decoder });
     client.on("error", () => {});
     client.push("ok");
     await turn();
@@ -101,17 +104,6 @@ describe("a relay", () => {
       .toMatchObject([{ cause: "refused", message: "port 22 is denied" }]);
     expect(node.sentBytes.toString()).toBe("ok");
     expect(node.destroyed).toBe(true);
-  });
-
-  it("shows the node's first bytes to an observer until that has seen enough", async () => {
-    const seen: string[] = [];
-    const firstMessage = { see: (chunk: Uint8Array) => seen.push(Buffer.from(chunk).toString()) === 2 };
-    const { node } = relayed({ firstMessage });
-    for (const part of ["one", "two", "three"]) {
-      node.push(part);
-      await turn();
-    }
-    expect(seen).toEqual(["one", "two"]);
   });
 
   it("ends both sides at its limit", () => {

@@ -1,18 +1,22 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
 import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
 import { endOf } from "../../../src/sessions/carriers/session-end.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
-import type { PortGuard } from "../../../src/sessions/observers/port-guard.ts";
+import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);
-const REFUSED = endOf("refused", "port 22 is denied");
-const REFUSING = {
-  inspect: (chunk: Uint8Array) => (chunk[0] === 33 ? REFUSED : undefined),
-} as unknown as PortGuard;
+const NO_SPDY = Buffer.from("8009000100000001", "hex");
+/** Refuses what begins with an exclamation mark: it is no SPDY. */
+const REFUSING: SessionObserver = {
+  isRequired: true,
+  onStream: () => undefined,
+  onUndecodable: () => endOf("refused", "port 22 is denied"),
+};
 
 /** One unmasked or masked frame of at most 125 bytes; the mask is zero, so that it changes nothing. */
 function frame(opcode: number, payload: Uint8Array | string, isMasked: boolean): Buffer {
@@ -40,8 +44,8 @@ function readFrames(socket: MemorySocket, role: "client" | "server"): { data: st
 
 type Carried = CarriedSession & { readonly session: StreamingSession };
 
-function carrying(Carrier: typeof Tunnel | typeof TunnelBridge, ports?: PortGuard): Carried {
-  const carried = new CarriedSession({ idleMs: 5_000 });
+function carrying(Carrier: typeof Tunnel | typeof TunnelBridge, ...observers: SessionObserver[]): Carried {
+  const carried = new CarriedSession({ idleMs: 5_000 }, observers);
   const { client, node } = carried;
   for (const socket of [client, node]) socket.on("error", () => {});
   const [downstream, upstream] = [
@@ -49,7 +53,8 @@ function carrying(Carrier: typeof Tunnel | typeof TunnelBridge, ports?: PortGuar
     { socket: node, head: NOTHING },
   ];
   const session = carried.carry(
-    (life): StreamingSession => new Carrier(downstream, upstream, defaultWebSocketLimits, life, ports),
+    (life): StreamingSession =>
+      new Carrier(downstream, upstream, defaultWebSocketLimits, defaultSpdyLimits, life),
   );
   return Object.assign(carried, { session });
 }
@@ -69,7 +74,7 @@ describe("a tunnel", () => {
     ["the node's end without GOAWAY", (t: Carried) => t.node.push(null), 1000, "upstream-lost"],
     ["a broken node", (t: Carried) => t.node.destroy(new Error("reset")), 1011, "upstream-lost"],
     ["a text message", (t: Carried) => t.client.push(frame(1, "text", true)), 1003, "protocol-error"],
-    ["a refused port", (t: Carried) => t.client.push(frame(2, "!22", true)), 1008, "refused"],
+    ["a refused port", (t: Carried) => t.client.push(frame(2, NO_SPDY, true)), 1008, "refused"],
     ["a limit", (t: Carried) => t.clock.advance(5_000), 1001, "idle"],
     ["a shutdown", (t: Carried) => t.session.end("shutdown", "bye"), 1001, "shutdown"],
   ])("closes for %s", async (_name, act, code, cause) => {
@@ -113,7 +118,7 @@ describe("a bridge into a tunnel", () => {
     ["another Close", (t: Carried) => t.node.push(close(1011, false)), "upstream-lost"],
     ["a broken node", (t: Carried) => t.node.destroy(new Error("reset")), "upstream-lost"],
     ["a text message", (t: Carried) => t.node.push(frame(1, "text", false)), "protocol-error"],
-    ["a refused port", (t: Carried) => t.client.push("!22"), "refused"],
+    ["a refused port", (t: Carried) => t.client.push(NO_SPDY), "refused"],
     ["a limit", (t: Carried) => t.clock.advance(5_000), "idle"],
   ])("breaks the client's connection for %s", async (_name, act, cause) => {
     const bridge = carrying(TunnelBridge, REFUSING);

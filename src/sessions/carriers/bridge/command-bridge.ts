@@ -2,6 +2,7 @@ import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
+import { RESIZE, STDERR, STDIN, STDOUT } from "../../observers/session-observer.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { type Conclusion, failedBy } from "../command-result.ts";
 import type { StreamingSession } from "../session.ts";
@@ -47,10 +48,17 @@ export class CommandBridge implements StreamingSession {
       onReady: () => this.#clientIsReady(),
       onInput: (part) => {
         this.#life.upstreamBytes += part.byteLength;
+        life.observers.data(STDIN, "client", part);
         this.#upstream.sendInput(part);
       },
-      onInputEnd: () => this.#upstream.endInput(),
-      onResize: (part) => this.#upstream.resize(part),
+      onInputEnd: () => {
+        life.observers.streamEnd(STDIN, "client");
+        this.#upstream.endInput();
+      },
+      onResize: (part) => {
+        life.observers.data(RESIZE, "client", part);
+        this.#upstream.resize(part);
+      },
       onEnd: (end) => this.#clientEnded(end),
     });
     this.#upstream = new V5Upstream(
@@ -58,9 +66,14 @@ export class CommandBridge implements StreamingSession {
       {
         onOutput: (stream, part) => {
           this.#life.downstreamBytes += part.byteLength;
+          life.observers.data(stream === "stdout" ? STDOUT : STDERR, "node", part);
           this.#client.sendOutput(stream, part);
         },
-        onStatus: () => this.#overdueEnd.statusCame(life.clock.now()),
+        onStatus: (part, isComplete) => {
+          life.observers.status(part);
+          if (isComplete) this.#overdueEnd.statusCame(life.clock.now());
+        },
+        onStatusEnd: () => life.observers.statusEnd(),
         onEnd: (conclusion) => this.#upstreamEnded(conclusion),
       },
       options.webSocketLimits,

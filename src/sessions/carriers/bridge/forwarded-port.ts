@@ -9,6 +9,9 @@ export interface PortChannels {
   sendData(part: Uint8Array): void;
   /** Never empty. */
   sendError(text: Uint8Array): void;
+  /** Before either is sent: what the node sent itself. */
+  observeData(type: "data" | "error", part: Uint8Array): void;
+  observeEnd(type: "data" | "error"): void;
   /** Milliseconds of the session's clock. */
   now(): number;
 }
@@ -40,7 +43,10 @@ export class ForwardedPort {
       },
       onData: (part, fin) => {
         this.#isAccepted = true;
-        if (part.byteLength > 0) this.#channels.sendData(part);
+        if (part.byteLength > 0) {
+          this.#channels.observeData("data", part);
+          this.#channels.sendData(part);
+        }
         if (fin) this.#dataEnded();
       },
       onEnd: ({ type }: StreamEnd) => {
@@ -55,6 +61,7 @@ export class ForwardedPort {
       onData: (part, fin) => {
         if (part.byteLength > 0) {
           this.#hasSpoken = true;
+          this.#channels.observeData("error", part);
           this.#channels.sendError(part);
         }
         if (fin) this.#errorEnded();
@@ -100,12 +107,14 @@ export class ForwardedPort {
   /** A channel has no end of its own and the client no other word for it: the target's end is the connection's. */
   #dataEnded(): void {
     if (this.#isOver) return;
+    this.#channels.observeEnd("data");
     this.#dataEndedMs = this.#channels.now();
     this.#data?.finish();
     this.#endIfBothOver();
   }
 
   #errorEnded(): void {
+    this.#channels.observeEnd("error");
     this.#isErrorOver = true;
     this.#endIfBothOver();
   }

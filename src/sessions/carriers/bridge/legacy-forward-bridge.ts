@@ -11,6 +11,7 @@ import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
+import { legacyStreams, type SessionStream } from "../../observers/session-observer.ts";
 import { sendChannelMessage } from "../channel-message.ts";
 import type { StreamingSession } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
@@ -41,6 +42,7 @@ export class LegacyForwardBridge implements StreamingSession {
   readonly #spdy: SpdySession;
   readonly #ports: readonly ForwardedPort[];
   readonly #life: SessionLifecycle;
+  readonly #streams: readonly SessionStream[];
   #unsent: Uint8Array[] = [];
 
   constructor(
@@ -52,6 +54,7 @@ export class LegacyForwardBridge implements StreamingSession {
     const { clock, timeouts } = life;
     this.#framing = { isBase64: options.isBase64, hasClose: false };
     this.#life = life;
+    this.#streams = legacyStreams(options.ports);
     const demux = new ChannelDemux(this.#framing, {
       onChannelData: (channel, part) => this.#fromClient(channel, part),
       onChannelClose: () => {},
@@ -113,10 +116,16 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   #open(port: number, index: number): ForwardedPort {
+    const { observers } = this.#life;
     const send = (channel: number, payload: Uint8Array): void =>
       sendChannelMessage(this.#client, this.#framing, channel, payload);
     const dataChannel = dataChannelOf(index);
     const errorChannel = errorChannelOf(index);
+    const [dataStream, errorStream] = [dataChannel, errorChannel].map(
+      (channel) => this.#streams[channel],
+    ) as [SessionStream, SessionStream];
+    observers.stream(errorStream);
+    observers.stream(dataStream);
     send(dataChannel, encodePortPrefix(port));
     send(errorChannel, encodePortPrefix(port));
     const forwarded = new ForwardedPort(port, {
@@ -124,6 +133,8 @@ export class LegacyForwardBridge implements StreamingSession {
         this.#life.downstreamBytes += part.byteLength;
         send(dataChannel, part);
       },
+      observeData: (type, part) => observers.data(type === "data" ? dataStream : errorStream, "node", part),
+      observeEnd: (type) => observers.streamEnd(type === "data" ? dataStream : errorStream, "node"),
       sendError: (text) => send(errorChannel, text),
       now: () => this.#life.clock.now(),
     });
@@ -140,6 +151,8 @@ export class LegacyForwardBridge implements StreamingSession {
     const port = channel % 2 === 0 ? this.#ports[channel / 2] : undefined;
     if (port === undefined || part.byteLength === 0 || this.#life.isOver) return;
     this.#life.upstreamBytes += part.byteLength;
+    const stream = this.#streams[channel];
+    if (stream !== undefined) this.#life.observers.data(stream, "client", part);
     port.write(part);
     this.#flush();
   }

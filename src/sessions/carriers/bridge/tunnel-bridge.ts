@@ -1,13 +1,13 @@
 import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
-import { FrameWalker } from "../../../../protocols/spdy/index.ts";
+import type { SpdyLimits } from "../../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { abortSocket } from "../../../net/abort-socket.ts";
 import { feed } from "../../../net/feed.ts";
 import { finishAndLinger } from "../../../net/linger.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
+import { ForwardDecoder } from "../../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import type { PortGuard } from "../../observers/port-guard.ts";
 import type { StreamingSession } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
@@ -26,21 +26,24 @@ export class TunnelBridge implements StreamingSession {
   readonly #downstream: Duplex;
   readonly #webSocket: WebSocketConnection;
   readonly #life: SessionLifecycle;
-  readonly #portGuard: PortGuard | undefined;
-  readonly #clientFrames = new FrameWalker(() => {
-    this.#clientLeaves = true;
-  });
+  readonly #decoder: ForwardDecoder;
   #clientLeaves = false;
 
   constructor(
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     limits: WebSocketLimits,
+    spdyLimits: SpdyLimits,
     life: SessionLifecycle,
-    portGuard?: PortGuard,
   ) {
     const { clock, timeouts } = life;
-    this.#portGuard = portGuard;
+    const farewells = {
+      clientLeft: () => {
+        this.#clientLeaves = true;
+      },
+      nodeLeft: () => {},
+    };
+    this.#decoder = new ForwardDecoder(spdyLimits, life.observers, farewells);
     const socket = downstream.socket;
     this.#downstream = socket;
     this.#life = life;
@@ -80,18 +83,19 @@ export class TunnelBridge implements StreamingSession {
     if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
     if (part.byteLength === 0 || this.#life.isOver) return;
     this.#life.downstreamBytes += part.byteLength;
-    if (this.#downstream.writable) this.#downstream.write(part);
+    const end = this.#decoder.readNode(part);
+    if (end !== undefined) this.#breakOff(end);
+    else if (this.#downstream.writable) this.#downstream.write(part);
   }
 
   #fromClient(chunk: Uint8Array): void {
     if (this.#life.isOver) return;
-    const end = this.#portGuard?.inspect(chunk);
+    const end = this.#decoder.fromClient(chunk);
     if (end !== undefined) {
       this.#breakOff(end);
       return;
     }
     this.#life.upstreamBytes += chunk.byteLength;
-    this.#clientFrames.push(chunk);
     this.#webSocket.sendMessage(undefined, chunk);
   }
 

@@ -13,8 +13,10 @@ const CLOSE_NORMAL = 1000;
 export interface V5UpstreamHandler {
   /** Never empty. */
   onOutput(stream: OutputStream, part: Uint8Array): void;
-  /** A whole Status has come; the end should follow. */
-  onStatus(): void;
+  /** A piece of the Status; behind the last one the end should follow. */
+  onStatus(part: Uint8Array, isComplete: boolean): void;
+  /** The upstream closed with 1000. */
+  onStatusEnd(): void;
   /** The upstream has ended, in whatever way, once. Never after `leave`. */
   onEnd(conclusion: Conclusion): void;
 }
@@ -45,7 +47,10 @@ export class V5Upstream {
           checkMessage(part, isFirst && isLast, isText);
           demux.push(part, isFirst, isLast);
         },
-        onEnd: (end) => handler.onEnd(this.#concludedBy(end)),
+        onEnd: (end) => {
+          if (end.isClean && end.code === CLOSE_NORMAL) handler.onStatusEnd();
+          handler.onEnd(this.#concludedBy(end));
+        },
       },
       {
         role: "client",
@@ -100,7 +105,7 @@ export class V5Upstream {
     else if (channel === CHANNEL.STDERR) this.#handler.onOutput("stderr", part);
     else if (channel === CHANNEL.ERROR) {
       this.#result.receive(part);
-      if (this.#result.isComplete) this.#handler.onStatus();
+      this.#handler.onStatus(part, this.#result.isComplete);
     }
   }
 

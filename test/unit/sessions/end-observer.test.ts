@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { encodeClose, OPCODE, writeFrameHeader } from "../../../protocols/websocket/index.ts";
 import { MAX_STATUS_BYTES } from "../../../src/sessions/carriers/command-result.ts";
-import { WebSocketEndObserver } from "../../../src/sessions/observers/websocket-end-observer.ts";
+import type { SessionEnd } from "../../../src/sessions/carriers/session-end.ts";
+import type { PassThroughDecoder } from "../../../src/sessions/decoders/pass-through-decoder.ts";
+import type { EndObserver } from "../../../src/sessions/observers/end-observer.ts";
+import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
+import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
+import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 
 const HOW = "the connection broke";
 const SUCCESS = '{"metadata":{},"status":"Success"}';
@@ -15,7 +21,40 @@ function frame(payload: Uint8Array | string, { opcode = OPCODE.BINARY as number,
 }
 const onChannel = (channel: number, payload: string): Buffer => frame(String.fromCharCode(channel) + payload);
 
-describe("the observer of a WebSocket session", () => {
+/** What is known of the end of a WebSocket session with this subprotocol. */
+class Observed {
+  readonly ends: EndObserver;
+  readonly #decoder: PassThroughDecoder;
+
+  constructor(protocol: string, subresource: "exec" | "portforward" = "exec") {
+    const offer = { transport: "websocket", protocols: [protocol] } as unknown as StreamingRequest["offer"];
+    const { ends, decoderFor } = passThroughOf(
+      { offer, subresource, ports: [80] },
+      [["Sec-WebSocket-Protocol", protocol]],
+      { spdy: defaultSpdyLimits },
+    );
+    this.ends = ends;
+    this.#decoder = decoderFor(new SessionObservers([ends]));
+  }
+
+  fromUpstream(chunk: Uint8Array): void {
+    this.#decoder.fromNode(chunk, () => {});
+  }
+
+  fromDownstream(chunk: Uint8Array): void {
+    this.#decoder.fromClient(chunk);
+  }
+
+  get hasResult(): boolean {
+    return this.ends.hasResult;
+  }
+
+  nodeEnd(how: string): SessionEnd {
+    return this.ends.nodeEnd(how);
+  }
+}
+
+describe("the end observer of a WebSocket session", () => {
   it("knows the status wherever the bytes are cut, and leaves them as they are", () => {
     const bytes = Buffer.concat([
       onChannel(1, ""),
@@ -31,7 +70,7 @@ describe("the observer of a WebSocket session", () => {
     ]);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1 }), (lengths) => {
-        const observer = new WebSocketEndObserver("v5.channel.k8s.io");
+        const observer = new Observed("v5.channel.k8s.io");
         for (let at = 0, turn = 0; at < bytes.byteLength; turn++) {
           const length = lengths[turn % lengths.length] as number;
           const chunk = Buffer.from(bytes.subarray(at, at + length));
@@ -46,7 +85,7 @@ describe("the observer of a WebSocket session", () => {
   });
 
   it("takes output that looks like a status for output", () => {
-    const observer = new WebSocketEndObserver("v5.channel.k8s.io");
+    const observer = new Observed("v5.channel.k8s.io");
     observer.fromUpstream(onChannel(1, `\x03${SUCCESS}`));
     observer.fromUpstream(encodeClose(1000, ""));
     expect(observer.nodeEnd(HOW)).toMatchObject({
@@ -56,7 +95,7 @@ describe("the observer of a WebSocket session", () => {
   });
 
   it("a status that is too large is a failure of the node, and is not kept", () => {
-    const observer = new WebSocketEndObserver("v5.channel.k8s.io");
+    const observer = new Observed("v5.channel.k8s.io");
     observer.fromUpstream(onChannel(3, "x".repeat(MAX_STATUS_BYTES + 1)));
     expect(observer.nodeEnd(HOW)).toMatchObject({
       cause: "upstream-failed",
@@ -65,8 +104,10 @@ describe("the observer of a WebSocket session", () => {
   });
 
   it("a status in many pieces is looked at a few times, and in the end", () => {
-    const observer = new WebSocketEndObserver("v5.channel.k8s.io");
-    for (const character of SUCCESS) observer.fromUpstream(onChannel(3, character));
+    const observer = new Observed("v5.channel.k8s.io");
+    // Each could be the end of the JSON, and would be parsed with all before it.
+    for (let piece = 0; piece < 20; piece++) observer.fromUpstream(onChannel(3, "\n"));
+    observer.fromUpstream(onChannel(3, SUCCESS));
     expect(observer.hasResult).toBe(false);
     expect(observer.nodeEnd(HOW).cause).toBe("completed");
   });
@@ -75,29 +116,29 @@ describe("the observer of a WebSocket session", () => {
     "channel.k8s.io",
     "base64.channel.k8s.io",
   ] as const)("%s: success is no status, and Close 1000", (version) => {
-    const closed = new WebSocketEndObserver(version);
+    const closed = new Observed(version);
     closed.fromUpstream(encodeClose(1000, ""));
     expect(closed.hasResult).toBe(true);
     expect(closed.nodeEnd(HOW).cause).toBe("completed");
-    expect(new WebSocketEndObserver(version).nodeEnd(HOW).cause).toBe("upstream-lost");
+    expect(new Observed(version).nodeEnd(HOW).cause).toBe("upstream-lost");
   });
 
   it("the first Close decides", () => {
-    const client = new WebSocketEndObserver("legacy-forward");
+    const client = new Observed("v4.channel.k8s.io", "portforward");
     client.fromDownstream(encodeClose(1001, "", 0x12345678));
     client.fromUpstream(encodeClose(1000, ""));
     expect(client.nodeEnd(HOW)).toMatchObject({
       cause: "client-gone",
       message: "the client closed with 1001",
     });
-    const node = new WebSocketEndObserver("legacy-forward");
+    const node = new Observed("v4.channel.k8s.io", "portforward");
     node.fromUpstream(encodeClose(1000, ""));
     node.fromDownstream(encodeClose(1000, "", 0x12345678));
     expect(node.nodeEnd(HOW).cause).toBe("completed");
   });
 
   it("of bytes that are no WebSocket knows only how the connection ended", () => {
-    const observer = new WebSocketEndObserver("v5.channel.k8s.io");
+    const observer = new Observed("v5.channel.k8s.io");
     observer.fromUpstream(Buffer.from("HTTP/1.1 200 OK"));
     observer.fromUpstream(onChannel(3, SUCCESS));
     expect(observer.nodeEnd(HOW)).toMatchObject({ endedBy: "node", cause: "upstream-lost" });

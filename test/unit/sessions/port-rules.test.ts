@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
-import { PortGuard } from "../../../src/sessions/observers/port-guard.ts";
+import { ForwardDecoder } from "../../../src/sessions/decoders/forward-decoder.ts";
+import { PortRules } from "../../../src/sessions/observers/port-rules.ts";
+import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
 
 /** What a port-forward client sends for these ports: an error and a data stream for each. */
 function clientBytes(...ports: string[]): Uint8Array[] {
@@ -21,28 +23,30 @@ function clientBytes(...ports: string[]): Uint8Array[] {
   return chunks;
 }
 
-const guard = () => new PortGuard((port) => (port === 22 ? "no ssh" : undefined), defaultSpdyLimits);
+const ignored = { clientLeft: () => {}, nodeLeft: () => {} };
+const rules = () => new PortRules((port) => (port === 22 ? "no ssh" : undefined));
+const decoder = () => new ForwardDecoder(defaultSpdyLimits, new SessionObservers([rules()]), ignored);
 
-describe("a port guard", () => {
+describe("port rules", () => {
   it("lets what is allowed pass, however it is split", () => {
     const bytes = Buffer.concat(clientBytes("80", "8080", "23"));
-    const whole = guard();
-    expect(whole.inspect(bytes)).toBeUndefined();
-    const split = guard();
-    for (const byte of bytes) expect(split.inspect(Uint8Array.of(byte))).toBeUndefined();
+    const whole = decoder();
+    expect(whole.fromClient(bytes)).toBeUndefined();
+    const split = decoder();
+    for (const byte of bytes) expect(split.fromClient(Uint8Array.of(byte))).toBeUndefined();
   });
 
   it("finds the port at whatever byte its stream is complete, and stays with it", () => {
     const bytes = Buffer.concat(clientBytes("80", "22"));
-    const split = guard();
-    const answers = Array.from(bytes, (byte) => split.inspect(Uint8Array.of(byte))?.message);
+    const split = decoder();
+    const answers = Array.from(bytes, (byte) => split.fromClient(Uint8Array.of(byte))?.message);
     expect(answers.at(-1)).toBe("no ssh");
     expect(answers.indexOf("no ssh")).toBeGreaterThan(bytes.length / 3);
-    expect(guard().inspect(bytes)).toMatchObject({ cause: "refused", message: "no ssh" });
+    expect(decoder().fromClient(bytes)).toMatchObject({ cause: "refused", message: "no ssh" });
   });
 
   it.each(["022", "22"])("%s is 22 to Go's parser", (port) => {
-    expect(guard().inspect(Buffer.concat(clientBytes(port)))?.message).toBe("no ssh");
+    expect(decoder().fromClient(Buffer.concat(clientBytes(port)))?.message).toBe("no ssh");
   });
 
   it.each([
@@ -53,13 +57,15 @@ describe("a port guard", () => {
     "000022",
     "",
   ])("%j might be another port to the node", (port) => {
-    expect(guard().inspect(Buffer.concat(clientBytes(port)))).toMatchObject({
+    expect(decoder().fromClient(Buffer.concat(clientBytes(port)))).toMatchObject({
       cause: "refused",
       message: "the port is no number",
     });
   });
 
   it("what is no SPDY is refused", () => {
-    expect(guard().inspect(Buffer.from("8009000100000001ffffffff", "hex"))?.cause).toBe("protocol-error");
+    expect(decoder().fromClient(Buffer.from("8009000100000001ffffffff", "hex"))?.cause).toBe(
+      "protocol-error",
+    );
   });
 });

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { WebSocketCommandDecoder } from "../../../src/sessions/decoders/websocket-command-decoder.ts";
 import {
+  type FirstMessage,
   FirstMessageObserver,
-  type FirstWord,
 } from "../../../src/sessions/observers/first-message-observer.ts";
+import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
 
 const frame = (payload: Uint8Array, opcode = 0x82): Buffer => {
   const length =
@@ -15,21 +17,25 @@ const message = (channel: number, text: string): Buffer =>
   frame(Buffer.concat([Buffer.of(channel), Buffer.from(text)]));
 const status = (fields: object): Buffer => message(3, JSON.stringify(fields));
 
-/** What is said of these bytes, when they come in parts of this size. */
-function heard(bytes: Uint8Array, partBytes = bytes.byteLength): { words: FirstWord[]; isDone: boolean } {
-  const words: FirstWord[] = [];
-  const watch = new FirstMessageObserver((word) => words.push(word));
-  let isDone = false;
-  for (let at = 0; at < bytes.byteLength && !isDone; at += partBytes) {
-    isDone = watch.see(bytes.subarray(at, at + partBytes));
+/** What is learned from these bytes of a node, in parts of this size, and whether the observer sees more. */
+function learned(
+  bytes: Uint8Array,
+  partBytes = bytes.byteLength,
+): { messages: FirstMessage[]; isDone: boolean } {
+  const messages: FirstMessage[] = [];
+  const observer = new FirstMessageObserver((message) => messages.push(message));
+  const ends = { clientLeft: () => {}, nodeLeft: () => {} };
+  const decoder = new WebSocketCommandDecoder("v5.channel.k8s.io", new SessionObservers([observer]), ends);
+  for (let at = 0; at < bytes.byteLength; at += partBytes) {
+    decoder.fromNode(bytes.subarray(at, at + partBytes), () => {});
   }
-  return { words, isDone };
+  return { messages, isDone: observer.isDone };
 }
 
 const failure = { kind: "failure", text: "no way" };
 const output = { kind: "output" };
 
-describe("a node's first word", () => {
+describe("a node's first message", () => {
   const opening = [0, 1, 2, 3, 4].map((channel) => message(channel, ""));
   it.each([
     ["output", [message(1, "hello")], output],
@@ -47,30 +53,27 @@ describe("a node's first word", () => {
   ])("%s, however it is cut", (_, messages, word) => {
     const bytes = Buffer.concat(messages);
     for (const partBytes of [1, 2, 7, bytes.byteLength]) {
-      expect(heard(bytes, partBytes)).toEqual({ words: [word], isDone: true });
+      expect(learned(bytes, partBytes)).toEqual({ messages: [word], isDone: true });
     }
   });
 
   it("is not known yet", () => {
-    expect(heard(Buffer.concat(opening))).toEqual({ words: [], isDone: false });
-    expect(heard(status({ status: "Failure" }).subarray(0, 10))).toEqual({ words: [], isDone: false });
+    expect(learned(Buffer.concat(opening))).toEqual({ messages: [], isDone: false });
+    expect(learned(status({ status: "Failure" }).subarray(0, 10))).toEqual({ messages: [], isDone: false });
   });
 
   it.each([
-    ["never came", frame(Buffer.of(3, 232), 0x88)],
-    ["is no WebSocket", Buffer.from("HTTP/1.1 500 x")],
-    [
-      "is drowned in PINGs",
-      Buffer.concat(Array.from({ length: 1_000 }, () => frame(Buffer.alloc(100), 0x89))),
-    ],
-  ])("%s: nobody is told, and nobody looks any longer", (_, bytes) => {
-    expect(heard(bytes, 4_096)).toEqual({ words: [], isDone: true });
+    ["a Close", frame(Buffer.of(3, 232), 0x88)],
+    ["bytes that are no WebSocket", Buffer.from("HTTP/1.1 500 x")],
+    ["PINGs", Buffer.concat(Array.from({ length: 1_000 }, () => frame(Buffer.alloc(100), 0x89)))],
+  ])("is not %s", (_, bytes) => {
+    expect(learned(bytes, 4_096)).toEqual({ messages: [], isDone: false });
   });
 
   it("leaves the bytes as they are, and keeps no more of a Status than its bound", () => {
     const bytes = message(3, `{"status":"Failure","message":"${"x".repeat(20_000)}"}`);
     const copy = Buffer.from(bytes);
-    expect(heard(bytes)).toEqual({ words: [output], isDone: true });
+    expect(learned(bytes)).toEqual({ messages: [output], isDone: true });
     expect(bytes.equals(copy)).toBe(true);
   });
 });

@@ -1,0 +1,46 @@
+import { Base64Decoder, type ChannelFraming } from "../../../protocols/remotecommand/index.ts";
+
+const ZERO_DIGIT = 0x30;
+
+/** Finds the channels of one side's messages: the first byte names it, in whichever frame it is. Unlike ChannelDemux it checks nothing. */
+export class ChannelReader {
+  readonly #isBase64: boolean;
+  readonly #isWanted: (channel: number) => boolean;
+  readonly #see: (channel: number, part: Uint8Array) => void;
+  #channel = -1;
+  #isChannelDue = false;
+  #isSeen = false;
+  #base64: Base64Decoder | undefined;
+
+  /** `isWanted`: asked at each message; the payload of others is not looked at. `see`: never an empty part. */
+  constructor(
+    { isBase64 }: Pick<ChannelFraming, "isBase64">,
+    isWanted: (channel: number) => boolean,
+    see: (channel: number, part: Uint8Array) => void,
+  ) {
+    this.#isBase64 = isBase64;
+    this.#isWanted = isWanted;
+    this.#see = see;
+  }
+
+  startMessage(): void {
+    this.#isChannelDue = true;
+    this.#isSeen = false;
+  }
+
+  /** Throws ProtocolError for what is no base64. */
+  payload(chunk: Uint8Array, start: number, end: number): void {
+    let at = start;
+    if (this.#isChannelDue) {
+      this.#isChannelDue = false;
+      const first = chunk[at++] as number;
+      this.#channel = this.#isBase64 ? first - ZERO_DIGIT : first;
+      this.#isSeen = this.#isWanted(this.#channel);
+      this.#base64 = this.#isSeen && this.#isBase64 ? new Base64Decoder() : undefined;
+    }
+    if (!this.#isSeen || at === end) return;
+    const part = chunk.subarray(at, end);
+    const payload = this.#base64 === undefined ? part : this.#base64.push(part, false);
+    if (payload.byteLength > 0) this.#see(this.#channel, payload);
+  }
+}

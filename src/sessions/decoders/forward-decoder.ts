@@ -1,0 +1,148 @@
+import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import {
+  type ControlFrame,
+  FrameDecoder,
+  FrameWalker,
+  type SpdyHeaders,
+  type SpdyLimits,
+} from "../../../protocols/spdy/index.ts";
+import type { SessionEnd } from "../carriers/session-end.ts";
+import type { Farewells } from "../observers/end-observer.ts";
+import type { SessionStream, Side } from "../observers/session-observer.ts";
+import type { SessionObservers } from "../observers/session-observers.ts";
+import type { PassThroughDecoder } from "./pass-through-decoder.ts";
+
+interface OpenStream {
+  readonly stream: SessionStream;
+  endedBy: Side | undefined;
+}
+
+/**
+ * A port-forward over SPDY, of a tunnel or not. Without an observer of streams it reads headers of frames, for GOAWAY; otherwise it inflates
+ * the client's header blocks as well.
+ */
+export class ForwardDecoder implements PassThroughDecoder {
+  readonly #observers: SessionObservers;
+  readonly #maxStreams: number;
+  readonly #clientWalker: FrameWalker;
+  readonly #nodeWalker: FrameWalker;
+  readonly #streams = new Map<number, OpenStream>();
+  #clientFrames: FrameDecoder | undefined;
+  #nodeFrames: FrameDecoder | undefined;
+  #refusal: SessionEnd | undefined;
+
+  constructor(limits: SpdyLimits, observers: SessionObservers, ends: Farewells) {
+    this.#observers = observers;
+    this.#maxStreams = limits.maxStreams;
+    this.#clientWalker = new FrameWalker(() => ends.clientLeft("the client ended the session"));
+    this.#nodeWalker = new FrameWalker(() => ends.nodeLeft(true, "the node ended the session"));
+    if (observers.needsStreams) this.#clientFrames = this.#decoderOf("client", limits);
+    if (observers.needsNodeStreams) this.#nodeFrames = this.#decoderOf("node", limits);
+  }
+
+  /** Some observer needs the client's bytes as they are: a tunnel has to unmask them. */
+  get decodesClient(): boolean {
+    return this.#clientFrames !== undefined;
+  }
+
+  fromClient(chunk: Uint8Array): SessionEnd | undefined {
+    this.walkClient(chunk, 0, chunk.byteLength, 0, 0);
+    return this.decodeClient(chunk);
+  }
+
+  fromNode(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): SessionEnd | undefined {
+    const end = this.readNode(chunk);
+    if (end === undefined) pass(chunk);
+    return end;
+  }
+
+  /** The same, where the carrier passes on itself. */
+  readNode(chunk: Uint8Array): SessionEnd | undefined {
+    this.#nodeWalker.push(chunk);
+    if (this.#nodeFrames !== undefined) this.#decode("node", this.#nodeFrames, chunk);
+    return this.#refusal;
+  }
+
+  /** The bytes of `chunk` from `start` to `end`, masked or not: see FrameWalker. */
+  walkClient(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void {
+    this.#clientWalker.push(chunk, start, end, maskKey, maskPhase);
+  }
+
+  decodeClient(chunk: Uint8Array): SessionEnd | undefined {
+    if (this.#clientFrames !== undefined && this.#refusal === undefined)
+      this.#decode("client", this.#clientFrames, chunk);
+    return this.#refusal;
+  }
+
+  #decode(side: Side, frames: FrameDecoder, chunk: Uint8Array): void {
+    try {
+      frames.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#stop();
+      this.#refusal ??= this.#observers.undecodable(side, error.message);
+    }
+  }
+
+  /** Neither side means anything without the streams of the client's. */
+  #stop(): void {
+    this.#clientFrames?.stop();
+    this.#nodeFrames?.stop();
+    this.#clientFrames = this.#nodeFrames = undefined;
+    this.#streams.clear();
+  }
+
+  #decoderOf(side: Side, limits: SpdyLimits): FrameDecoder {
+    return new FrameDecoder(
+      {
+        onData: (streamId, part, fin) => {
+          const open = this.#streams.get(streamId);
+          if (open === undefined) return;
+          if (part.byteLength > 0) this.#observers.data(open.stream, side, part);
+          if (fin) this.#ended(streamId, open, side);
+        },
+        onControl: (frame) => this.#control(side, frame),
+      },
+      limits,
+      side === "client" ? "inflate" : "skip",
+    );
+  }
+
+  #control(side: Side, frame: ControlFrame): void {
+    if (frame.type === "RST_STREAM") {
+      const open = this.#streams.get(frame.streamId);
+      this.#streams.delete(frame.streamId);
+      if (open !== undefined) this.#notifyEnd(open.stream, side);
+    } else if (side === "client" && (frame.type === "SYN_STREAM" || frame.type === "HEADERS")) {
+      this.#opened(frame.streamId, frame.headers, frame.type === "SYN_STREAM" && frame.fin);
+    }
+  }
+
+  #opened(streamId: number, headers: SpdyHeaders, fin: boolean): void {
+    const known = this.#streams.get(streamId);
+    const stream: SessionStream = {
+      type: known?.stream.type ?? (headers.get("streamtype") === "data" ? "data" : "error"),
+      connection: headers.get("requestid") ?? known?.stream.connection,
+      port: headers.get("port") ?? known?.stream.port,
+    };
+    this.#refusal ??= this.#observers.stream(stream);
+    if (!this.#observers.needsNodeStreams || known !== undefined) return;
+    if (this.#streams.size >= this.#maxStreams)
+      throw new ProtocolError("too-many-streams", `more than ${this.#maxStreams} streams are open`);
+    const open: OpenStream = { stream, endedBy: undefined };
+    this.#streams.set(streamId, open);
+    if (fin) this.#ended(streamId, open, "client");
+  }
+
+  /** A stream that both sides have ended is forgotten. */
+  #ended(streamId: number, open: OpenStream, side: Side): void {
+    this.#notifyEnd(open.stream, side);
+    if (open.endedBy !== undefined) this.#streams.delete(streamId);
+    open.endedBy = side;
+  }
+
+  /** Clients end their side of an error stream as they open it; that means nothing. */
+  #notifyEnd(stream: SessionStream, side: Side): void {
+    if (side === "node" || stream.type === "data") this.#observers.streamEnd(stream, side);
+  }
+}

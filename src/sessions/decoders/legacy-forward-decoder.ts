@@ -1,0 +1,70 @@
+import { PORT_PREFIX_BYTES } from "../../../protocols/portforward/index.ts";
+import type { Farewells } from "../observers/end-observer.ts";
+import { legacyStreams } from "../observers/session-observer.ts";
+import type { SessionObservers } from "../observers/session-observers.ts";
+import { ChannelReader } from "./channel-reader.ts";
+import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
+
+/** A port-forward of WebSocket clients before the tunnel: two channels for each port of the request, which were allowed with it. */
+export class LegacyForwardDecoder extends WebSocketDecoder {
+  readonly #client: ChannelReader;
+  readonly #node: ChannelReader;
+  /** Of each channel of the node's: what is yet to come of the port that leads it. */
+  readonly #prefixBytesLeft: number[];
+  readonly #seeClient = (bytes: Uint8Array): void => this.#client.payload(bytes, 0, bytes.byteLength);
+
+  constructor(ports: readonly number[], isBase64: boolean, observers: SessionObservers, ends: Farewells) {
+    super(observers, ends);
+    const streams = legacyStreams(ports);
+    for (let channel = 0; channel < streams.length; channel += 2) {
+      for (const stream of streams.slice(channel, channel + 2).reverse()) observers.stream(stream);
+    }
+    this.#prefixBytesLeft = streams.map(() => PORT_PREFIX_BYTES);
+    this.#client = new ChannelReader(
+      { isBase64 },
+      () => observers.showsClient,
+      (channel, part) => {
+        const stream = streams[channel];
+        if (stream?.type === "data") observers.data(stream, "client", part);
+      },
+    );
+    this.#node = new ChannelReader(
+      { isBase64 },
+      () => observers.showsNode,
+      (channel, part) => {
+        const stream = streams[channel];
+        const payload = this.#withoutPort(channel, part);
+        if (stream !== undefined && payload.byteLength > 0) observers.data(stream, "node", payload);
+      },
+    );
+  }
+
+  protected clientMessage(): void {
+    this.#client.startMessage();
+  }
+
+  protected clientPayload(
+    chunk: Uint8Array,
+    start: number,
+    end: number,
+    maskKey: number,
+    maskPhase: number,
+  ): void {
+    if (this.observers.showsClient) seeUnmasked(chunk, start, end, maskKey, maskPhase, this.#seeClient);
+  }
+
+  protected nodeMessage(): void {
+    this.#node.startMessage();
+  }
+
+  protected nodePayload(chunk: Uint8Array, start: number, end: number): void {
+    if (this.observers.showsNode) this.#node.payload(chunk, start, end);
+  }
+
+  #withoutPort(channel: number, part: Uint8Array): Uint8Array {
+    const left = this.#prefixBytesLeft[channel] ?? 0;
+    if (left === 0) return part;
+    this.#prefixBytesLeft[channel] = Math.max(0, left - part.byteLength);
+    return part.subarray(Math.min(left, part.byteLength));
+  }
+}

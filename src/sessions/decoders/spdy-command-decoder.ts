@@ -1,0 +1,158 @@
+import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import {
+  encodeStatus,
+  internalErrorStatus,
+  type RemoteCommandVersion,
+  specOf,
+} from "../../../protocols/remotecommand/index.ts";
+import {
+  type ControlFrame,
+  DATA_HEADER_BYTES,
+  FrameDecoder,
+  FrameSplitter,
+  FrameWalker,
+  type SpdyLimits,
+  writeDataHeader,
+} from "../../../protocols/spdy/index.ts";
+import { faultOf, type SessionEnd } from "../carriers/session-end.ts";
+import type { CommandEndObserver } from "../observers/end-observer.ts";
+import { RESIZE, type SessionStream, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
+import type { SessionObservers } from "../observers/session-observers.ts";
+import type { PassThroughDecoder } from "./pass-through-decoder.ts";
+
+const STREAMS: Readonly<Record<string, SessionStream>> = {
+  stdin: STDIN,
+  stdout: STDOUT,
+  stderr: STDERR,
+  resize: RESIZE,
+};
+
+/**
+ * An exec or attach over SPDY. It cuts the node's bytes between frames, so that a failure can be reported on the error stream if the node
+ * ends without a status: every client-go takes an error stream that ends empty for exit code 0.
+ *
+ * The client's frames are inflated until its error stream is known, and on only for observers of streams. From then on frames are counted.
+ * Bytes that it does not understand are passed on untouched, for the peers to judge.
+ */
+export class SpdyCommandDecoder implements PassThroughDecoder {
+  readonly #version: RemoteCommandVersion;
+  readonly #observers: SessionObservers;
+  readonly #ends: CommandEndObserver;
+  readonly #splitter: FrameSplitter;
+  readonly #clientWalker: FrameWalker;
+  readonly #streams = new Map<number, SessionStream>();
+  #clientFrames: FrameDecoder | undefined;
+  #pass: (bytes: Uint8Array) => void = () => {};
+  #errorStreamId: number | undefined;
+  #isReplied = false;
+  #isOpaque = false;
+
+  constructor(
+    version: RemoteCommandVersion,
+    limits: SpdyLimits,
+    observers: SessionObservers,
+    ends: CommandEndObserver,
+  ) {
+    this.#version = version;
+    this.#observers = observers;
+    this.#ends = ends;
+    this.#clientWalker = new FrameWalker(() => ends.clientLeft("the client ended the session"));
+    this.#clientFrames = new FrameDecoder(
+      {
+        onData: (streamId, part, fin) => this.#fromClient(streamId, part, fin),
+        onControl: (frame) => this.#clientControl(frame),
+      },
+      limits,
+    );
+    this.#splitter = new FrameSplitter(
+      {
+        onBytes: (bytes) => this.#pass(bytes),
+        onPayload: (streamId, bytes, start, end) => this.#nodePayload(streamId, bytes, start, end),
+        onReply: (streamId) => {
+          if (streamId === this.#errorStreamId) this.#isReplied = true;
+        },
+        onFinish: (streamId) => {
+          if (streamId === this.#errorStreamId) observers.statusEnd();
+        },
+        onGoAway: () => ends.nodeLeft(true),
+      },
+      limits.maxControlFrameBytes,
+    );
+  }
+
+  fromClient(chunk: Uint8Array): SessionEnd | undefined {
+    this.#clientWalker.push(chunk);
+    try {
+      this.#clientFrames?.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#clientFrames = undefined;
+      return this.#observers.undecodable("client", error.message);
+    }
+    return undefined;
+  }
+
+  fromNode(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): SessionEnd | undefined {
+    if (this.#isOpaque) {
+      pass(chunk);
+      return undefined;
+    }
+    this.#pass = pass;
+    try {
+      this.#splitter.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      // What the splitter holds is lost with it, so nothing that follows could be understood.
+      this.#isOpaque = true;
+      return faultOf("node", "protocol-error", `the node sent malformed SPDY: ${error.message}`);
+    }
+    return undefined;
+  }
+
+  failureFrame(message: string): Uint8Array | undefined {
+    const streamId = this.#errorStreamId;
+    // Clients drop DATA on a stream without a reply; their own time-out reports a failure then.
+    if (streamId === undefined || !this.#isReplied || this.#isOpaque || this.#ends.hasStatus)
+      return undefined;
+    const status = specOf(this.#version).hasStatusJson
+      ? encodeStatus(internalErrorStatus(message))
+      : new TextEncoder().encode(message);
+    const frame = new Uint8Array(DATA_HEADER_BYTES + status.byteLength);
+    writeDataHeader(frame, 0, streamId, status.byteLength, true);
+    frame.set(status, DATA_HEADER_BYTES);
+    return frame;
+  }
+
+  #clientControl(frame: ControlFrame): void {
+    if (frame.type === "RST_STREAM") this.#clientEnded(frame.streamId);
+    if (frame.type !== "SYN_STREAM") return;
+    const type = frame.headers.get("streamtype") ?? "";
+    const stream = STREAMS[type];
+    if (stream !== undefined && this.#streams.size < Object.keys(STREAMS).length) {
+      this.#streams.set(frame.streamId, stream);
+    }
+    if (type === "error") this.#errorStreamId = frame.streamId;
+    if (this.#errorStreamId === undefined || this.#observers.needsStreams) return;
+    this.#clientFrames?.stop();
+    this.#clientFrames = undefined;
+  }
+
+  #fromClient(streamId: number, part: Uint8Array, fin: boolean): void {
+    const stream = this.#streams.get(streamId);
+    if (stream !== undefined && part.byteLength > 0) this.#observers.data(stream, "client", part);
+    if (fin) this.#clientEnded(streamId);
+  }
+
+  #clientEnded(streamId: number): void {
+    if (this.#streams.get(streamId) === STDIN) this.#observers.streamEnd(STDIN, "client");
+  }
+
+  #nodePayload(streamId: number, bytes: Uint8Array, start: number, end: number): void {
+    if (streamId === this.#errorStreamId) {
+      this.#observers.status(bytes.subarray(start, end));
+    } else if (this.#observers.showsNode) {
+      const stream = this.#streams.get(streamId);
+      if (stream !== undefined) this.#observers.data(stream, "node", bytes.subarray(start, end));
+    }
+  }
+}

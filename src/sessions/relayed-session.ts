@@ -1,0 +1,50 @@
+import { tunnelOffers } from "../../protocols/portforward/index.ts";
+import { isRemoteCommandVersion, type RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
+import type { Limits } from "../config/limits.ts";
+import { type HeaderList, headerValue } from "../http/header-list.ts";
+import { ForwardDecoder } from "./decoders/forward-decoder.ts";
+import { LegacyForwardDecoder } from "./decoders/legacy-forward-decoder.ts";
+import type { PassThroughDecoder } from "./decoders/pass-through-decoder.ts";
+import { SpdyCommandDecoder } from "./decoders/spdy-command-decoder.ts";
+import { TunnelDecoder } from "./decoders/tunnel-decoder.ts";
+import { WebSocketCommandDecoder } from "./decoders/websocket-command-decoder.ts";
+import { CommandEndObserver, type EndObserver, ForwardEndObserver } from "./observers/end-observer.ts";
+import type { SessionObservers } from "./observers/session-observers.ts";
+import type { StreamingRequest } from "./streaming-request.ts";
+
+/** How a session that passes through is understood, by what both sides agreed on. */
+export interface PassThrough {
+  readonly ends: EndObserver;
+  decoderFor(observers: SessionObservers): PassThroughDecoder;
+}
+
+/** `answer`: the lines of the node's 101. */
+export function passThroughOf(
+  { offer, subresource, ports }: Pick<StreamingRequest, "offer" | "subresource" | "ports">,
+  answer: HeaderList,
+  { spdy }: Pick<Limits, "spdy">,
+): PassThrough {
+  const isSpdy = offer.transport === "spdy";
+  const protocol = headerValue(answer, isSpdy ? "x-stream-protocol-version" : "sec-websocket-protocol") ?? "";
+  if (subresource !== "portforward") {
+    // Without a header the version is v1's, and so are the channels without a subprotocol.
+    const version: RemoteCommandVersion = isRemoteCommandVersion(protocol) ? protocol : "channel.k8s.io";
+    const ends = new CommandEndObserver(version, isSpdy ? "spdy" : "websocket");
+    return {
+      ends,
+      decoderFor: (observers) =>
+        isSpdy
+          ? new SpdyCommandDecoder(version, spdy, observers, ends)
+          : new WebSocketCommandDecoder(version, observers, ends),
+    };
+  }
+  const ends = new ForwardEndObserver(isSpdy ? "GOAWAY" : "");
+  return {
+    ends,
+    decoderFor: (observers) => {
+      if (isSpdy) return new ForwardDecoder(spdy, observers, ends);
+      if (tunnelOffers([protocol]).length > 0) return new TunnelDecoder(spdy, observers, ends);
+      return new LegacyForwardDecoder(ports, protocol === "v4.base64.channel.k8s.io", observers, ends);
+    },
+  };
+}

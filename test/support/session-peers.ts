@@ -1,0 +1,150 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { encodePortPrefix, streamHeaders } from "../../protocols/portforward/index.ts";
+import { CHANNEL, channelByte, encodeBase64 } from "../../protocols/remotecommand/index.ts";
+import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
+import {
+  applyMask,
+  encodeClose,
+  OPCODE,
+  WebSocketFrameDecoder,
+  writeFrameHeader,
+  writeMaskedFrameHeader,
+} from "../../protocols/websocket/index.ts";
+import type { MemorySocket } from "./carried-session.ts";
+
+const MASK_KEY = 0x1ad34c7f;
+const IGNORED = { onData: () => {}, onEnd: () => {} };
+
+/** What a peer sends into its session, and what it was sent. */
+export interface Pipe {
+  send(bytes: Uint8Array): void;
+  take(): Uint8Array[];
+  /** Ends the connection in its own framing, or without a word. */
+  close(): void;
+}
+
+export function plainPipe(socket: MemorySocket): Pipe {
+  return {
+    send: (bytes) => void socket.push(Buffer.from(bytes)),
+    take: () => socket.sent.splice(0),
+    close: () => {},
+  };
+}
+
+/** Messages of one frame each; a client's are masked. */
+export function webSocketPipe(
+  socket: MemorySocket,
+  role: "client" | "server",
+  opcode: number = OPCODE.BINARY,
+): Pipe {
+  const taken: Uint8Array[] = [];
+  const decoder = new WebSocketFrameDecoder(role, {
+    onMessage: (part) => void taken.push(Buffer.from(part)),
+    onPing: () => {},
+    onPong: () => {},
+    onClose: () => {},
+  });
+  const isMasked = role === "client";
+  return {
+    send: (bytes) => {
+      const header = new Uint8Array(14);
+      const payload = Buffer.from(bytes);
+      const length = payload.byteLength;
+      const headerBytes = isMasked
+        ? writeMaskedFrameHeader(header, 0, opcode, length, true, MASK_KEY)
+        : writeFrameHeader(header, 0, opcode, length, true);
+      if (isMasked) applyMask(payload, MASK_KEY, 0);
+      socket.push(Buffer.concat([header.subarray(0, headerBytes), payload]));
+    },
+    take: () => {
+      for (const bytes of socket.sent.splice(0)) decoder.push(Buffer.from(bytes));
+      return taken.splice(0);
+    },
+    close: () => void socket.push(encodeClose(1000, "", isMasked ? MASK_KEY : undefined)),
+  };
+}
+
+/** One end of a session: sends what a peer of Kubernetes' sends. */
+export interface Peer {
+  /** Input of the client's, output of the node's. */
+  send(stream: string, text: string): void;
+  /** No more for this stream, where the protocol can express it. */
+  finish(stream: string): void;
+  /** A port-forward: the client opens a connection to this port. */
+  open(port: number): void;
+  leave(): void;
+  /** Takes what it was sent. */
+  receive(): void;
+}
+
+/** Both ends of SPDY: the client opens `streams`, or connections to ports. */
+export function spdyPeer(pipe: Pipe, role: "client" | "server", streams: readonly string[] = []): Peer {
+  const open = new Map<string, SpdyStream>();
+  const session = new SpdySession(role, {
+    send: (bytes) => pipe.send(bytes),
+    onStream: (stream) => {
+      open.set(stream.headers.get("streamtype") ?? "", stream);
+      return IGNORED;
+    },
+  });
+  for (const type of streams) open.set(type, session.openStream([["streamtype", type]], IGNORED));
+  return {
+    send: (stream, text) => open.get(stream)?.write(Buffer.from(text)),
+    finish: (stream) => open.get(stream)?.finish(),
+    open: (port) => {
+      if (role === "server") return;
+      for (const streamType of ["error", "data"] as const) {
+        const stream = session.openStream(streamHeaders({ streamType, port, requestId: "0" }), IGNORED);
+        open.set(streamType, stream);
+        if (streamType === "error") stream.finish();
+      }
+    },
+    leave: () => {
+      session.goAway();
+      pipe.close();
+    },
+    receive: () => {
+      for (const bytes of pipe.take()) session.receive(bytes);
+    },
+  };
+}
+
+const COMMAND_CHANNELS: Readonly<Record<string, number>> = {
+  stdin: CHANNEL.STDIN,
+  stdout: CHANNEL.STDOUT,
+  stderr: CHANNEL.STDERR,
+  error: CHANNEL.ERROR,
+  resize: CHANNEL.RESIZE,
+};
+
+/** Either end of WebSocket channels: of a command, or of a legacy port-forward of one port. */
+export function channelPeer(
+  pipe: Pipe,
+  { isBase64 = false, hasClose = false, isForward = false, isNode = false } = {},
+): Peer {
+  const channels = isForward ? { data: 0, error: 1 } : COMMAND_CHANNELS;
+  const message = (channel: number, payload: Uint8Array): void => {
+    const body = isBase64 ? encodeBase64(payload) : payload;
+    pipe.send(Buffer.concat([Buffer.of(channelByte(channel, { isBase64 })), body]));
+  };
+  return {
+    send: (stream, text) => message(channels[stream as keyof typeof channels] ?? 0, Buffer.from(text)),
+    finish: () => {
+      if (hasClose) message(CHANNEL.CLOSE, Buffer.of(CHANNEL.STDIN));
+    },
+    open: (port) => {
+      if (isNode && isForward) for (const channel of [0, 1]) message(channel, encodePortPrefix(port));
+    },
+    leave: () => pipe.close(),
+    receive: () => void pipe.take(),
+  };
+}
+
+/** Until neither end has anything more to take. */
+export async function settle(...peers: readonly Peer[]): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    await turn();
+    for (const peer of peers) peer.receive();
+  }
+  await turn();
+}

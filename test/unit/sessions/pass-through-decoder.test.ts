@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
+import { endOf, type SessionEnd } from "../../../src/sessions/carriers/session-end.ts";
+import { ForwardDecoder } from "../../../src/sessions/decoders/forward-decoder.ts";
+import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
+import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
+import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
+import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
+import type { MemorySocket } from "../../support/carried-session.ts";
+import { spdyPeer, webSocketPipe } from "../../support/session-peers.ts";
+
+const PORT = 8080;
+
+describe("a session that passes through", () => {
+  /** The same memory, and the places in it that were read one by one. */
+  function watched(bytes: Buffer): { chunk: Uint8Array; read: Set<number> } {
+    const read = new Set<number>();
+    const chunk = new Proxy(bytes, {
+      get: (target, key) => {
+        if (typeof key === "string" && /^\d+$/.test(key)) read.add(Number(key));
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    return { chunk, read };
+  }
+  const bytesOf = (send: (socket: MemorySocket) => void): Buffer => {
+    const chunks: Buffer[] = [];
+    send({ push: (bytes: Buffer) => void chunks.push(bytes) } as unknown as MemorySocket);
+    return Buffer.concat(chunks);
+  };
+  const decoding = (
+    [subresource, transport, protocol]: readonly ["exec" | "portforward", "spdy" | "websocket", string],
+    ...observers: SessionObserver[]
+  ) => {
+    const offer = { transport } as StreamingRequest["offer"];
+    const header = transport === "spdy" ? "X-Stream-Protocol-Version" : "Sec-WebSocket-Protocol";
+    const { ends, decoderFor } = passThroughOf({ offer, subresource, ports: [PORT] }, [[header, protocol]], {
+      spdy: defaultSpdyLimits,
+    });
+    return decoderFor(new SessionObservers([ends, ...observers]));
+  };
+  const PAYLOAD = "x".repeat(60);
+
+  it.each([
+    ["a WebSocket command", ["exec", "websocket", "v5.channel.k8s.io"], 1],
+    ["a command in base64", ["exec", "websocket", "v4.base64.channel.k8s.io"], 1],
+    ["legacy port-forward", ["portforward", "websocket", "v4.channel.k8s.io"], 0],
+  ] as const)("is not read behind the first byte of its messages: %s", (_name, session, channelBytes) => {
+    const decoder = decoding(session);
+    const [fromNode, fromClient] = (["server", "client"] as const).map((role) =>
+      watched(bytesOf((socket) => webSocketPipe(socket, role).send(Buffer.from(PAYLOAD)))),
+    );
+    decoder.fromNode(fromNode?.chunk as Uint8Array, () => {});
+    decoder.fromClient(fromClient?.chunk as Uint8Array);
+    expect(fromNode?.read.size).toBe(2 + channelBytes);
+    expect(fromClient?.read.size).toBe(6);
+  });
+
+  it("is not read behind the headers of its SPDY frames", () => {
+    const frame = bytesOf((socket) => {
+      const node = new SpdySession("server", { send: (bytes) => void socket.push(bytes), onStream: () => 3 });
+      node
+        .openStream([["streamtype", "data"]], { onData: () => {}, onEnd: () => {} })
+        .write(Buffer.from(PAYLOAD));
+    }).subarray(-8 - PAYLOAD.length);
+    for (const session of [
+      ["exec", "spdy", "v4.channel.k8s.io"],
+      ["portforward", "spdy", "portforward.k8s.io"],
+    ] as const) {
+      const { chunk, read } = watched(frame);
+      decoding(session).fromNode(chunk, () => {});
+      expect([...read].every((at) => at < 8)).toBe(true);
+    }
+  });
+
+  it("that cannot be decoded passes on, unseen, unless an observer refuses it", () => {
+    const undecodable: string[] = [];
+    const seeing = (end?: SessionEnd): SessionObserver => ({
+      isRequired: false,
+      payload: "both",
+      onUndecodable: (side) => {
+        undecodable.push(side);
+        return end;
+      },
+    });
+    const garbage = Buffer.from("HTTP/1.1 500 Internal Server Error");
+    const refusal = endOf("refused", "it cannot be recorded");
+    for (const session of [
+      ["exec", "websocket", "v5.channel.k8s.io"],
+      ["portforward", "websocket", "SPDY/3.1+portforward.k8s.io"],
+    ] as const) {
+      const passed: Uint8Array[] = [];
+      const decoder = decoding(session, seeing());
+      expect([decoder.fromClient(garbage), decoder.fromClient(garbage)]).toEqual([undefined, undefined]);
+      decoder.fromNode(garbage, (bytes) => void passed.push(bytes));
+      expect([passed, undecodable.splice(0)]).toEqual([[garbage], ["client", "node"]]);
+      const refusing = decoding(session, seeing(refusal));
+      expect([refusing.fromClient(garbage), refusing.fromClient(garbage)]).toEqual([refusal, refusal]);
+      expect(refusing.fromNode(garbage, () => expect.unreachable())).toBe(refusal);
+      undecodable.length = 0;
+    }
+  });
+
+  it("follows no more streams than a connection may have open", () => {
+    const problems: string[] = [];
+    const observer: SessionObserver = {
+      isRequired: false,
+      payload: "both",
+      onUndecodable: (_side, message) => void problems.push(message),
+    };
+    const decoder = new ForwardDecoder(
+      { ...defaultSpdyLimits, maxStreams: 4 },
+      new SessionObservers([observer]),
+      {
+        clientLeft: () => {},
+        nodeLeft: () => {},
+      },
+    );
+    const client = spdyPeer(
+      { send: (bytes) => void decoder.fromClient(bytes), take: () => [], close: () => {} },
+      "client",
+    );
+    for (let connection = 0; connection < 3; connection++) client.open(PORT);
+    expect(problems).toEqual(["more than 4 streams are open"]);
+  });
+});
