@@ -11,7 +11,7 @@ const HEARTBEAT = { from: "1s", to: "30s" } as const;
 /** Every duration that the gateway waits. docs/limits.md has the effect of each, and its test. */
 export const timeouts = table({
   idle: duration(
-    "A session without payload for this long ends. Heartbeats do not count, as in kube-apiserver.",
+    "A session without payload for this long ends; heartbeats do not count, as in kube-apiserver. So does an HTTP response of no declared length.",
     { default: "4h", ...PATIENCE },
   ),
   streamCreation: duration("A node has this long to accept the streams of an exec or attach.", {
@@ -36,9 +36,9 @@ export const timeouts = table({
     "An upstream's response to an upgrade, from the last byte of the request to the end of the response's head.",
     { default: "30s", ...UPSTREAM_WAIT },
   ),
-  // kube-apiserver answers 504 by itself after 60 s (--request-timeout).
-  apiServerResponse: duration(
-    "An API server's response head, from the last byte of a forwarded request. Watches, followed logs and proxied requests have no such time.",
+  // kube-apiserver ends it by itself after 60 s (--request-timeout).
+  apiServerRequest: duration(
+    "A request to an API server, to the last byte of its response. Watches, logs and proxied requests have no such time.",
     { default: "90s", ...UPSTREAM_WAIT },
   ),
   requestBody: duration(

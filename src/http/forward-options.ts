@@ -1,5 +1,5 @@
 import type { UpstreamError } from "../net/upstream-error.ts";
-import type { HeaderList } from "./header-list.ts";
+import { type HeaderList, hasHeader } from "./header-list.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
 
 export interface ForwardOptions {
@@ -14,7 +14,7 @@ export interface ForwardOptions {
   readonly expectsContinue?: boolean | undefined;
   /** Answer 3xx with Location by an error instead (Kubernetes' RejectForwardingRedirects). */
   readonly rejectRedirects?: boolean | undefined;
-  /** From the request being sent, body included, to the response's head. Absent: no limit, as a watch may need. */
+  /** From the request being sent, body included, to the response's head. Absent: no limit. */
   readonly responseHeaderTimeoutMs?: number | undefined;
   /** So long may a client keep a body of declared length to itself before there is an answer. Absent: no limit. */
   readonly bodySilenceTimeoutMs?: number | undefined;
@@ -23,6 +23,23 @@ export interface ForwardOptions {
    * a response of declared length. Absent: no limit.
    */
   readonly streamIdleTimeoutMs?: number | undefined;
+  /** So long may a response be silent that owes nothing, because it has no declared length. Absent: no limit. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** The whole exchange, from its start to the last byte of the response. Absent: no limit. */
+  readonly exchangeTimeoutMs?: number | undefined;
+}
+
+export type BodyTimeouts = Pick<
+  ForwardOptions,
+  "bodySilenceTimeoutMs" | "streamIdleTimeoutMs" | "idleTimeoutMs"
+>;
+
+/** Within which the next byte of a response's body is due. Without a length it may be a watch or a conversation. */
+export function responseSilenceMs(
+  { streamIdleTimeoutMs, idleTimeoutMs }: BodyTimeouts,
+  headers: HeaderList,
+): number | undefined {
+  return hasHeader(headers, "content-length") ? streamIdleTimeoutMs : idleTimeoutMs;
 }
 
 export interface ForwardExchangeOptions extends ForwardOptions {

@@ -7,16 +7,16 @@ import { internalFailure, UpstreamError } from "../net/upstream-error.ts";
 import { containAsync } from "../observability/faults.ts";
 import { exchangeErrorOf } from "./exchange-error.ts";
 import { isRepeatable, requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
-import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
+import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { headRefusal } from "./head-refusal.ts";
-import { type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
+import { type HeaderList, headerListOf } from "./header-list.ts";
 import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
 import type { Http1Connection, Http1Exchange } from "./http1-connection.ts";
 import { RequestBody } from "./request-body.ts";
 import { requestHeadText } from "./request-head.ts";
-import { watchBody } from "./silent-body.ts";
+import { overdueError, watchBody } from "./silent-body.ts";
 
 /** One exchange, from the request that a client has made to the end of the response. */
 export class HttpExchange implements Http1Exchange {
@@ -157,7 +157,7 @@ export class HttpExchange implements Http1Exchange {
   }
 
   onTimeout(): void {
-    this.#fail(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers"));
+    this.#fail(overdueError(this.#downstream));
   }
 
   /** An exception in a callback of this exchange: a client that has no answer yet gets one. */
@@ -179,14 +179,12 @@ export class HttpExchange implements Http1Exchange {
 
   #respond(head: ResponseHead): void {
     const { status, reason } = head;
-    const { streamIdleTimeoutMs } = this.#options;
     const headers = this.#responseHeaders(head);
     const parts = this.#takeParts();
     if (this.#trailers === undefined) {
       this.#sink = this.#downstream.respond(status, reason, headers, parts);
-      // Without a length it may be a watch, which owes nothing.
-      if (streamIdleTimeoutMs !== undefined && hasHeader(headers, "content-length"))
-        this.#connection?.expectBytesWithin(streamIdleTimeoutMs);
+      const silenceMs = responseSilenceMs(this.#options, headers);
+      if (silenceMs !== undefined) this.#connection?.expectBytesWithin(silenceMs);
     } else {
       const trailers = trailersToForward(headerListOf(this.#trailers));
       this.#downstream.respondWhole(status, reason, headers, parts, trailers);

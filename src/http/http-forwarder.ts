@@ -19,16 +19,20 @@ export function startExchange(
   onEnd: () => void,
 ): void {
   const exchange = new HttpExchange(downstream, options);
+  const onFailure = (error: unknown): void => exchange.onFault(error);
+  const { exchangeTimeoutMs } = options;
+  const overdue = (): void => contain("exchange", () => exchange.onTimeout(), onFailure);
+  const timer = exchangeTimeoutMs === undefined ? undefined : setTimeout(overdue, exchangeTimeoutMs).unref();
   let isOver = false;
   downstream.onClose(() => {
     // Several events may say so.
     if (isOver) return;
     isOver = true;
+    clearTimeout(timer);
     exchange.clientGone();
     onEnd();
   });
   if (isOver) return;
-  const onFailure = (error: unknown): void => exchange.onFault(error);
   downstream.contain("exchange", onFailure);
   contain("exchange", () => exchange.start(), onFailure);
 }

@@ -8,7 +8,7 @@ import {
 import { internalFailure, UpstreamError } from "../net/upstream-error.ts";
 import { containEvents } from "../observability/faults.ts";
 import { responseHeadersOf } from "./exchange-headers.ts";
-import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
+import { type BodyTimeouts, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { headRefusal } from "./head-refusal.ts";
 import {
   flatHeaders,
@@ -22,19 +22,15 @@ import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import { http2Headers } from "./http2-headers.ts";
 import type { Http2Upstream } from "./http2-upstream.ts";
-import { type BodyTimeouts, watchBody } from "./silent-body.ts";
+import { watchBody } from "./silent-body.ts";
 
-export interface ForwardOverHttp2Options {
+export interface ForwardOverHttp2Options extends BodyTimeouts {
   readonly upstream: Http2Upstream;
   readonly path: string;
   /** Last edit of the request's lines, hop-by-hop lines already gone. `host` becomes `:authority`. */
   editHeaders(headers: HeaderList): HeaderList;
   editResponseHeaders(headers: HeaderList, status: number): HeaderList;
   readonly responseHeaderTimeoutMs: number | undefined;
-  /** As in ForwardOptions. */
-  readonly bodySilenceTimeoutMs: number | undefined;
-  /** As in ForwardOptions, for the request's body. */
-  readonly streamIdleTimeoutMs: number | undefined;
   /** Nothing has been sent to the client yet. */
   respondError(error: UpstreamError): void;
   /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
@@ -171,20 +167,21 @@ function respond(
   downstream: HttpDownstream,
   stream: ClientHttp2Stream,
   { headers: received, rawHeaders, isWhole }: ResponseHeaders,
-  { editResponseHeaders }: ForwardOverHttp2Options,
+  options: ForwardOverHttp2Options,
 ): UpstreamError | undefined {
   const status = Number(received[":status"]);
   const headers = flatHeaders(headerListOf(rawHeaders).filter(([name]) => !name.startsWith(":")));
   const refusal = headRefusal({ status, headers }, false);
   if (refusal !== undefined) return refusal;
   try {
-    const edited = editResponseHeaders(responseHeadersOf({ status, headers }, downstream), status);
+    const edited = options.editResponseHeaders(responseHeadersOf({ status, headers }, downstream), status);
     if (isWhole) {
       downstream.respondWhole(status, "", edited, [], []);
       stream.resume();
       return undefined;
     }
     const sink = downstream.respond(status, "", edited);
+    expectBytesWithin(stream, responseSilenceMs(options, edited));
     // A body where HTTP/2 has none for the client is read, and dropped.
     if (sink.writableEnded) stream.resume();
     else stream.pipe(sink, { end: false });
@@ -192,6 +189,15 @@ function respond(
   } catch (error) {
     return new UpstreamError("malformed-response", "the response cannot be forwarded", { cause: error });
   }
+}
+
+/** node:http2's own timer of the stream, which what moves either way sets back. A client that is slow has a time of its own. */
+function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefined): void {
+  if (timeoutMs === undefined) return;
+  stream.setTimeout(timeoutMs, () => {
+    if (stream.isPaused()) expectBytesWithin(stream, timeoutMs);
+    else cancel(stream);
+  });
 }
 
 function requestHeaders(lines: HeaderList, method: string, path: string): OutgoingHttpHeaders {

@@ -1,9 +1,16 @@
 import { UpstreamError } from "../net/upstream-error.ts";
 import { contain } from "../observability/faults.ts";
-import type { ForwardOptions } from "./forward-options.ts";
+import type { BodyTimeouts } from "./forward-options.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
-export type BodyTimeouts = Pick<ForwardOptions, "bodySilenceTimeoutMs" | "streamIdleTimeoutMs">;
+/** What an exchange waits for when its time is over. */
+export function overdueError({ isBodyComplete, body }: HttpDownstream): UpstreamError {
+  if (isBodyComplete)
+    return new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");
+  return body.isPaused()
+    ? new UpstreamError("response-timeout", "the upstream does not take the request's body")
+    : new UpstreamError("request-timeout", "the request's body did not come");
+}
 
 /**
  * Fails while no answer has begun: with "request-timeout" when no byte of a request's body has come for `bodySilenceTimeoutMs`, or, where its length is
@@ -31,12 +38,9 @@ export function watchBody(
       return;
     }
     stop();
-    const error = isUpstreamStalled
-      ? new UpstreamError("response-timeout", "the upstream does not take the request's body")
-      : new UpstreamError("request-timeout", "the request's body did not come");
     contain(
       "exchange",
-      () => onSilent(error),
+      () => onSilent(overdueError(downstream)),
       (fault) => void body.destroy(fault as Error),
     );
   }, periodMs);

@@ -70,9 +70,10 @@ function forward(
       path: chosen.target,
       editHeaders: (headers) => forwarding.editHeaders(headers),
       editResponseHeaders: (headers, status) => forwarding.editResponseHeaders(headers, status),
-      responseHeaderTimeoutMs: chosen.responseTimeoutMs,
-      bodySilenceTimeoutMs: chosen.bodyTimeoutMs,
+      responseHeaderTimeoutMs: forwarding.responseHeaderTimeoutMs,
+      bodySilenceTimeoutMs: forwarding.bodySilenceTimeoutMs,
       streamIdleTimeoutMs: forwarding.streamIdleTimeoutMs,
+      idleTimeoutMs: forwarding.idleTimeoutMs,
       respondError: (error) => forwarding.respondError(error),
       nextUpstream: () => chosen.next()?.http2,
     }).then(() => forwarding.ended());
@@ -116,16 +117,20 @@ class IngressForwarding implements ForwardExchangeOptions {
     return this.#chosen.rejectRedirects;
   }
 
-  get responseHeaderTimeoutMs(): number | undefined {
-    return this.#chosen.responseTimeoutMs;
+  get responseHeaderTimeoutMs(): number {
+    return this.#chosen.responseTimeoutMs ?? this.idleTimeoutMs;
   }
 
-  get bodySilenceTimeoutMs(): number | undefined {
-    return this.#chosen.bodyTimeoutMs;
+  get bodySilenceTimeoutMs(): number {
+    return this.#chosen.bodyTimeoutMs ?? this.streamIdleTimeoutMs;
   }
 
   get streamIdleTimeoutMs(): number {
     return this.#context.timeouts.streamIdleMs;
+  }
+
+  get idleTimeoutMs(): number {
+    return this.#context.timeouts.idleMs;
   }
 
   editHeaders(headers: HeaderList): HeaderList {

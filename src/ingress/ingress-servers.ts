@@ -192,7 +192,8 @@ function http2For(context: IngressContext): Http2Connections {
       );
     },
   };
-  return new Http2Connections(context.limits, handlers, context.timeouts.keepAliveMs);
+  const { keepAliveMs, streamIdleMs } = context.timeouts;
+  return new Http2Connections(context.limits, handlers, { idleMs: keepAliveMs, takingMs: streamIdleMs });
 }
 
 /** Tells HTTP/2 with prior knowledge from HTTP/1.1; undefined while it may be both. */

@@ -1,15 +1,18 @@
 import type { Timeouts } from "../config/timeouts.ts";
-import type { ForwardOptions } from "../http/forward-options.ts";
+import type { BodyTimeouts, ForwardOptions } from "../http/forward-options.ts";
 
-/** Within which each side of an exchange with an API server owes its bytes. */
+/** Within which an exchange with an API server ends, and each side of it owes its bytes. */
 export function exchangeTimesOf(
   target: string,
-  { apiServerResponseMs, requestBodyMs, streamIdleMs }: Timeouts,
-): Pick<ForwardOptions, "responseHeaderTimeoutMs" | "bodySilenceTimeoutMs" | "streamIdleTimeoutMs"> {
+  { apiServerRequestMs, requestBodyMs, streamIdleMs, idleMs }: Timeouts,
+): BodyTimeouts & Pick<ForwardOptions, "responseHeaderTimeoutMs" | "exchangeTimeoutMs"> {
   return {
-    responseHeaderTimeoutMs: hasNoResponseTimeout(target) ? undefined : apiServerResponseMs,
+    ...(hasNoTimeout(target)
+      ? { responseHeaderTimeoutMs: idleMs }
+      : { exchangeTimeoutMs: apiServerRequestMs }),
     bodySilenceTimeoutMs: requestBodyMs,
     streamIdleTimeoutMs: streamIdleMs,
+    idleTimeoutMs: idleMs,
   };
 }
 
@@ -22,6 +25,6 @@ const SILENT_SUBRESOURCE =
   /^\/api\/v1\/(?:namespaces\/[^/?]+\/(?:pods|services)|nodes)\/[^/?]+\/(?:proxy|log)(?:[/?]|$)/;
 
 /** The requests that kube-apiserver's own time-out leaves alone: those above, and the subresources `proxy` and `log`, whose heads may wait for a pod. */
-function hasNoResponseTimeout(url: string): boolean {
+function hasNoTimeout(url: string): boolean {
   return isLongRunning(url) || SILENT_SUBRESOURCE.test(url);
 }

@@ -34,6 +34,13 @@ export type Http2Limits = Pick<Limits, "maxHttp2Streams" | "maxRequestHeaderByte
 /** A connection without an open stream is closed after this long, as kube-apiserver closes its own. */
 export const HTTP2_IDLE_MS = 90_000;
 
+export interface Http2Times {
+  /** A connection without an open stream is closed after this long. Absent: HTTP2_IDLE_MS. */
+  readonly idleMs?: number;
+  /** A connection that is closing, and whose client takes nothing of what is queued for it for this long, is broken. */
+  readonly takingMs: number;
+}
+
 /** Of one connection, over all its streams: room for a few that send at full speed while others stand still. */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
@@ -62,13 +69,19 @@ function sessionMemoryMib({
 export class Http2Connections {
   readonly #server: Http2Server;
   readonly #idleMs: number;
+  readonly #takingMs: number;
   readonly #sessionMemoryMib: number;
   /** How many streams each has open. */
   readonly #sessions = new Map<ServerHttp2Session, number>();
   #isDraining = false;
 
-  constructor(limits: Http2Limits, handlers: Http2Handlers, idleMs: number = HTTP2_IDLE_MS) {
+  constructor(
+    limits: Http2Limits,
+    handlers: Http2Handlers,
+    { idleMs = HTTP2_IDLE_MS, takingMs }: Http2Times,
+  ) {
     this.#idleMs = idleMs;
+    this.#takingMs = takingMs;
     this.#sessionMemoryMib = sessionMemoryMib(limits);
     this.#server = createServer({
       settings: {
@@ -85,7 +98,6 @@ export class Http2Connections {
       maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
     });
-    this.#server.on("session", (session) => this.#opened(session));
     // A peer that breaks off, or breaks the protocol: its session is over, and 'close' follows.
     this.#server.on("sessionError", () => {});
     const onStream = (
@@ -115,7 +127,9 @@ export class Http2Connections {
 
   /** A connection whose peer is known to speak HTTP/2. */
   accept(socket: Duplex): void {
-    this.#server.emit("connection", socket);
+    const opened = (session: ServerHttp2Session): void => this.#opened(session, socket);
+    this.#server.once("session", opened).emit("connection", socket);
+    this.#server.off("session", opened);
     // The client has closed: as Go's server and nginx take it. Node would keep the connection, and its streams their backends'.
     socket.once("end", () => socket.destroy());
   }
@@ -136,7 +150,7 @@ export class Http2Connections {
     await settlesWithin(Promise.all(ended), timeoutMs);
   }
 
-  #opened(session: ServerHttp2Session): void {
+  #opened(session: ServerHttp2Session, socket: Duplex): void {
     this.#sessions.set(session, 0);
     session.once("close", () => this.#sessions.delete(session));
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
@@ -145,6 +159,13 @@ export class Http2Connections {
       timer = setTimeout(() => session.close(), this.#idleMs).unref();
     };
     idle();
+    // Closing waits for what is queued, and the end of its streams does not take it out of the queue of TLS or the system.
+    const stuck = (): void => {
+      if (session.closed && this.#openStreamsOf(session) === 0) socket.destroy();
+      else session.setTimeout(this.#takingMs);
+    };
+    session.on("timeout", stuck);
+    session.setTimeout(this.#takingMs);
     let unsentBytes = 0;
     session.on("stream", (stream: ServerHttp2Stream) => {
       clearTimeout(timer);

@@ -23,7 +23,7 @@ import { PendingClient } from "../sessions/pending-client.ts";
 import { type AnswerContext, answerAndClose } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
 import { capConnections } from "./connection-cap.ts";
-import { Http2Connections } from "./http2-connections.ts";
+import { Http2Connections, type Http2Handlers } from "./http2-connections.ts";
 import type { ListenerContext } from "./listener-context.ts";
 import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PlainRequests } from "./plain-requests.ts";
@@ -145,7 +145,7 @@ export function createListener(
 }
 
 function http2For(
-  { limits }: ListenerContext,
+  { limits, timeouts }: ListenerContext,
   { answerRequest, answerUpgrade }: Pick<Listener, "answerRequest" | "answerUpgrade">,
 ): Http2Connections {
   // Who is not known may not ask again and again on one connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
@@ -154,7 +154,7 @@ function http2For(
     await answered;
     if (stream.sentHeaders?.[":status"] === 401 && session?.closed === false) session.close();
   };
-  return new Http2Connections(limits, {
+  const handlers: Http2Handlers = {
     onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
       const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
       // As Node does by itself for HTTP/1.1.
@@ -166,7 +166,8 @@ function http2For(
       if (webSocket === undefined) return;
       void leaveUnknown(request.stream, answerUpgrade(webSocket, request.stream, Buffer.alloc(0)));
     },
-  });
+  };
+  return new Http2Connections(limits, handlers, { takingMs: timeouts.streamIdleMs });
 }
 
 /** Node's HTTPS server takes every connection for HTTP/1.1; those that chose HTTP/2 go past it. */

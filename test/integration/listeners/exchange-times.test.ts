@@ -1,5 +1,10 @@
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import {
+  createServer as createHttp2Server,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 import {
@@ -13,7 +18,7 @@ import {
 import { connectHttp2 } from "../../support/http2-client.ts";
 import { TestAgent } from "../../support/test-agent.ts";
 
-const TIMES = { apiServerResponse: "300ms", requestBody: "300ms", streamIdle: "400ms" };
+const TIMES = { apiServerRequest: "300ms", requestBody: "300ms", streamIdle: "400ms" };
 const AUTHORIZED = "Authorization: Bearer front-door-token\r\n";
 /** More than the buffers of two loopback connections and ours hold. */
 const ENDLESS_BYTES = 64 * 1024 * 1024;
@@ -37,13 +42,17 @@ async function upstreamThat(act: (socket: Socket) => void): Promise<Upstream> {
   return { port: upstream.port, sockets, received: upstream.received };
 }
 
-async function doorTo({ port }: Upstream, service: { appProtocol?: string } = {}): Promise<FrontDoor> {
+async function doorTo(
+  { port }: { readonly port: number },
+  service: { appProtocol?: string } = {},
+  times: object = TIMES,
+): Promise<FrontDoor> {
   const objects = [
     ...serviceObjects("app", [{ port }], service),
     ingressObject("all", { defaultBackend: backend("app") }),
   ];
   const upstreamAPIServer = { url: `http://127.0.0.1:${port}` };
-  const door = await FrontDoor.start(objects, {}, { timeouts: TIMES, upstreamAPIServer });
+  const door = await FrontDoor.start(objects, {}, { timeouts: times, upstreamAPIServer });
   onTestFinished(() => door.stop());
   return door;
 }
@@ -78,7 +87,7 @@ describe("an upstream that owes bytes", () => {
     const upstream = await upstreamThat(silent);
     const agent = await TestAgent.start({
       server: `http://127.0.0.1:${upstream.port}`,
-      timeouts: { apiServerResponseMs: 200 },
+      timeouts: { apiServerRequestMs: 200 },
     });
     onTestFinished(() => agent.stop());
     expect((await agent.fetch("/api/v1/pods")).status).toBe(504);
@@ -114,9 +123,9 @@ describe("an upstream that owes bytes", () => {
     );
     const door = await doorTo(upstream);
     for (const port of [apiPort(door), door.httpPort]) {
-      const { ended } = await send(port, get("/api/v1/cut"));
+      const { ended } = await send(port, get("/api/v1/watch/cut"));
       expect(await ended).toMatch(/\r\n\r\nok$/);
-      expect(await (await fetch(`http://127.0.0.1:${port}/api/v1/whole`)).text()).toBe("okend");
+      expect(await (await fetch(`http://127.0.0.1:${port}/api/v1/watch/whole`)).text()).toBe("okend");
     }
   });
 
@@ -124,12 +133,113 @@ describe("an upstream that owes bytes", () => {
     const upstream = await upstreamThat((socket) => socket.pause());
     const door = await doorTo(upstream);
     for (const port of [apiPort(door), door.httpPort]) {
-      const { socket, ended } = await send(port, post(`Content-Length: ${ENDLESS_BYTES}`));
+      const { socket, ended } = await send(
+        port,
+        post(`Content-Length: ${ENDLESS_BYTES}`, "/api/v1/watch/pods"),
+      );
       socket.write(Buffer.alloc(ENDLESS_BYTES));
       await until(() => socket.bytesRead > 0, "an answer");
       socket.destroy();
       expect(await ended).toMatch(/^HTTP\/1\.1 504 /);
     }
+  });
+});
+
+describe("an h2c backend that owes bytes", () => {
+  const H2C = { appProtocol: "kubernetes.io/h2c" };
+
+  /** Answers with two bytes and what `act` makes of the stream. */
+  async function h2cThat(headers: OutgoingHttpHeaders, act: (stream: ServerHttp2Stream) => void) {
+    const streams: ServerHttp2Stream[] = [];
+    const server = createHttp2Server();
+    server.on("stream", (stream) => {
+      streams.push(stream.on("error", () => {}));
+      stream.respond(headers);
+      stream.write("ok");
+      act(stream);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => {
+      for (const { session } of streams) session?.destroy();
+      server.close();
+    });
+    return { port: (server.address() as AddressInfo).port, streams };
+  }
+
+  it("a response of declared length that stops is cut", async () => {
+    const { port, streams } = await h2cThat({ "content-length": "9" }, () => {});
+    const door = await doorTo({ port }, H2C);
+    const { ended } = await send(door.httpPort, get("/"));
+    expect(await ended).toMatch(/\r\n\r\nok$/);
+    await until(() => streams[0]?.closed === true, "the end of the stream");
+  });
+
+  it("one without a length may be silent, but not for ever", async () => {
+    const late = await h2cThat({}, (stream) => setTimeout(() => stream.end("end"), 900));
+    const patient = await doorTo(late, H2C);
+    expect(await (await fetch(`http://127.0.0.1:${patient.httpPort}/`)).text()).toBe("okend");
+    const silent = await h2cThat({}, () => {});
+    const door = await doorTo(silent, H2C, { idle: "1s" });
+    const { ended } = await send(door.httpPort, get("/"));
+    expect(await ended).toMatch(/2\r\nok\r\n$/);
+    await until(() => silent.streams[0]?.closed === true, "the end of the stream");
+  });
+});
+
+describe("an exchange that may be silent", () => {
+  const IDLE = { idle: "1s" };
+  const stopping = answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n");
+
+  it.each([
+    ["a watch at the API listener", apiPort, "/api/v1/pods?watch=true"],
+    ["a response without a length at the front door", (door: FrontDoor) => door.httpPort, "/"],
+  ])("ends when nothing has moved for the idle time: %s", async (_what, portOf, target) => {
+    const upstream = await upstreamThat(stopping);
+    const door = await doorTo(upstream, {}, IDLE);
+    const { ended } = await send(portOf(door), get(target));
+    expect(await ended).toMatch(/2\r\nok\r\n$/);
+    await until(() => upstream.sockets[0]?.readableEnded === true, "the end of the exchange");
+  });
+
+  it("and so does a watch that is not answered: 504", async () => {
+    const door = await doorTo(await upstreamThat(() => {}), {}, IDLE);
+    const answer = await fetch(`http://127.0.0.1:${apiPort(door)}/api/v1/pods?watch=true`);
+    expect(answer.status).toBe(504);
+  });
+});
+
+describe("a request to an API server that never stops", () => {
+  /** A byte now and then, to the end of the socket. */
+  const trickle = (socket: Socket, bytes: string): void => {
+    const timer = setInterval(() => socket.write(bytes), 50);
+    socket.once("close", () => clearInterval(timer));
+    onTestFinished(() => clearInterval(timer));
+  };
+
+  it("a response that trickles is cut after the whole time; a followed log is not", async () => {
+    const upstream = await upstreamThat((socket) =>
+      afterHead(socket, () => {
+        socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        trickle(socket, "1\r\nx\r\n");
+      }),
+    );
+    const door = await doorTo(upstream);
+    const { ended } = await send(apiPort(door), get("/api/v1/pods"));
+    expect(await ended).toMatch(/1\r\nx\r\n$/);
+    const log = await send(apiPort(door), get("/api/v1/namespaces/a/pods/web/log?follow=true"));
+    const count = (): number => (upstream.sockets[1]?.bytesWritten ?? 0) / 6;
+    await until(() => count() > 12 + 10, "a log of more than 500 ms");
+    expect(log.socket.closed).toBe(false);
+  });
+
+  it("a body that trickles: 408", async () => {
+    const door = await doorTo(await upstreamThat(() => {}));
+    const { ended, socket } = await send(apiPort(door), post(CHUNKED));
+    trickle(socket, "1\r\n \r\n");
+    await until(() => socket.bytesRead > 0, "an answer");
+    socket.destroy();
+    expect(await ended).toMatch(/^HTTP\/1\.1 408 [\s\S]*"kind":"Status"/);
   });
 });
 

@@ -3,13 +3,15 @@ import { type ClientHttp2Session, constants } from "node:http2";
 import { connect, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { Http2Connections, type Http2Request } from "../../../src/listeners/http2-connections.ts";
-import { defaultLimits } from "../../support/default-configuration.ts";
+import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
+import { eventually } from "../../support/eventually.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
 import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
 
-async function serve(connections: Http2Connections): Promise<number> {
-  const sockets = new Set<Socket>();
+const TIMES = { takingMs: defaultTimeouts.streamIdleMs };
+
+async function serve(connections: Http2Connections, sockets = new Set<Socket>()): Promise<number> {
   const server = createServer((socket) => {
     sockets.add(socket);
     connections.accept(socket);
@@ -28,7 +30,7 @@ it("a connection without a stream is closed when it has been idle, one with a si
       },
       onConnect: () => {},
     },
-    1_000,
+    { ...TIMES, idleMs: 1_000 },
   );
   const port = await serve(connections);
   const waiting = await connectHttp2(`http://127.0.0.1:${port}`);
@@ -55,7 +57,7 @@ it.each([
     stream.write(Buffer.alloc(300_000));
     if (isEnded) stream.end();
   };
-  const port = await serve(new Http2Connections(defaultLimits, { onRequest, onConnect: () => {} }));
+  const port = await serve(new Http2Connections(defaultLimits, { onRequest, onConnect: () => {} }, TIMES));
   const session = await connectHttp2(`http://127.0.0.1:${port}`);
   const stream = session.request({ ":path": "/" });
   await once(stream, "response");
@@ -73,7 +75,7 @@ it("a client that leaves many downloads gets a new connection in time, and is ne
     stream.respond({ ":status": 200 });
     stream.end(body);
   };
-  const port = await serve(new Http2Connections(small, { onRequest, onConnect: () => {} }));
+  const port = await serve(new Http2Connections(small, { onRequest, onConnect: () => {} }, TIMES));
   let connections = 0;
   let session: ClientHttp2Session | undefined;
   for (let download = 0; download < 60; download++) {
@@ -92,7 +94,53 @@ it("a client that leaves many downloads gets a new connection in time, and is ne
   expect(connections).toBeGreaterThan(1);
 });
 
+it("a client that stops reading is let go with what is queued for it", async () => {
+  let open = 0;
+  let resets = 0;
+  const onRequest = ({ stream }: Http2Request): void => {
+    open += 1;
+    stream.once("close", () => {
+      open -= 1;
+      resets += 1;
+    });
+    stream.respond({ ":status": 200 });
+    stream.end(Buffer.alloc(defaultLimits.socketBufferBytes));
+    // What a listener does with a stream of which nothing is taken.
+    stream.setTimeout(200, () => stream.close(constants.NGHTTP2_CANCEL));
+  };
+  const connections = new Http2Connections(
+    { ...defaultLimits, maxHttp2Streams: 1_000 },
+    { onRequest, onConnect: () => {} },
+    { idleMs: 300, takingMs: 300 },
+  );
+  const sockets = new Set<Socket>();
+  const client = connect(await serve(connections, sockets), "127.0.0.1");
+  onTestFinished(() => void client.destroy());
+  await once(client, "connect");
+  client.pause();
+  const window = Buffer.alloc(4);
+  window.writeUInt32BE(0x7fff_ffff - 65_535);
+  client.write(
+    Buffer.concat([
+      Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+      frameOf(SETTINGS, 0, 0, LARGE_INITIAL_WINDOW),
+      frameOf(WINDOW_UPDATE, 0, 0, window),
+    ]),
+  );
+  for (let id = 1; id < 400; id += 2)
+    client.write(frameOf(HEADERS, END_STREAM_AND_HEADERS, id, headerBlockOf(GET)));
+  await eventually(
+    () => `the end of its streams: ${open} open, ${resets} over`,
+    () => resets > 0 && open === 0,
+  );
+  const [served] = sockets;
+  await eventually("the end of the connection", () => served?.destroyed === true);
+});
+
 const HEADERS = 1;
+const WINDOW_UPDATE = 8;
+/** SETTINGS_INITIAL_WINDOW_SIZE of 2^31 - 1. */
+const LARGE_INITIAL_WINDOW = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
 const SETTINGS = 4;
 const END_HEADERS = 4;
 const END_STREAM_AND_HEADERS = 5;
@@ -100,7 +148,11 @@ const GET = { ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "
 
 /** A client of bare frames, of a server that answers nothing. `isOver` once the server has closed the connection. */
 async function bareClient() {
-  const connections = new Http2Connections(defaultLimits, { onRequest: () => {}, onConnect: () => {} });
+  const connections = new Http2Connections(
+    defaultLimits,
+    { onRequest: () => {}, onConnect: () => {} },
+    TIMES,
+  );
   const port = await serve(connections);
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {}).resume();
