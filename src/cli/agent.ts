@@ -1,13 +1,8 @@
+import { startAgent } from "../app/agent.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { createSelfSignedCertificate } from "../fake-node/index.ts";
 import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
-import {
-  AgentKubeconfig,
-  type KubeconfigPlace,
-  KubeconfigTakenError,
-  randomToken,
-} from "../legs/agent/agent-kubeconfig.ts";
-import { type RunningAgent, startAgent } from "../legs/agent/component.ts";
+import { type KubeconfigPlace, KubeconfigTakenError, randomToken } from "../legs/agent/agent-kubeconfig.ts";
 import { createLogger } from "../observability/logger.ts";
 import { overridesOf } from "./client/connection.ts";
 import { type Verbosity, verbosityOf } from "./client/verbosity.ts";
@@ -64,29 +59,15 @@ async function serve(
     logger: createLogger({ level: "error" }),
     trace: verbosity.trace,
     note: verbosity.note,
+    place,
   });
   try {
-    const access = { server: agent.url, authority: cert, token, namespace: kubeconfig.namespace };
-    return await serveUntil(stopped, agent, await AgentKubeconfig.write(place, access), verbosity);
-  } finally {
-    await agent.shutDown();
-  }
-}
-
-async function serveUntil(
-  stopped: Promise<NodeJS.Signals>,
-  agent: RunningAgent,
-  kubeconfig: AgentKubeconfig,
-  verbosity: Verbosity,
-): Promise<number> {
-  try {
-    process.stdout.write(`ready ${kubeconfig.file}\n`);
+    process.stdout.write(`ready ${agent.kubeconfigFile}\n`);
     if (agent.adminUrl !== undefined)
       process.stderr.write(`sessions, health and metrics: ${agent.adminUrl}\n`);
     verbosity.note(`${await stopped}: ending`);
     return 0;
   } finally {
-    // Before sessions end: a second signal ends the process at once.
-    await kubeconfig.remove();
+    await agent.shutDown();
   }
 }

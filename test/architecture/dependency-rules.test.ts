@@ -200,7 +200,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/legs/agent": [
     "src/access",
-    "src/admin",
     "src/api",
     "src/client",
     "src/config",
@@ -234,6 +233,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/config",
     "src/ingress",
     "src/kubernetes",
+    "src/legs/agent",
     "src/legs/api-server",
     "src/legs/kubelet",
     "src/listeners",

@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
+import { type RunningAgent, startAgent } from "../../src/app/agent.ts";
 import { Target } from "../../src/client/index.ts";
 import type { Timeouts } from "../../src/config/timeouts.ts";
 import { createSelfSignedCertificate } from "../../src/fake-node/index.ts";
 import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
-import { type RunningAgent, startAgent } from "../../src/legs/agent/component.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { collect } from "./kubectl.ts";
 

@@ -4,7 +4,7 @@ import type { KnownNodes } from "../../nodes/known-nodes.ts";
 import type { SessionRunContext } from "../../sessions/context.ts";
 import type { AgentUpstream } from "./agent-upstream.ts";
 
-/** All that the steps of a request need at the agent, put together once by start-agent.ts. */
+/** All that the steps of a request need at the agent, built once by component.ts. */
 export interface AgentContext extends ListenerContext, SessionRunContext {
   /** Knows the agent's own token and nothing else. */
   readonly authenticator: Authenticator;

@@ -31,6 +31,8 @@ const PROGRAM = `
   const { Supervisor } = await import(folder + "/app/supervisor.js");
   const { singleProcess } = await import(folder + "/app/runtime/runtime.js");
   const { startWorkers } = await import(folder + "/app/runtime/primary.js");
+  const { startAgent } = await import(folder + "/app/agent.js");
+  const { loadKubeconfig } = await import(folder + "/kubernetes/kubeconfig.js");
   const { parseConfiguration } = await import(folder + "/config/configuration.js");
   const configurationText = readFileSync(file, "utf8");
   const configuration = parseConfiguration(configurationText, file);
@@ -40,8 +42,23 @@ const PROGRAM = `
       ? singleProcess
       : { ...singleProcess, shareFindings: () => {}, siblings: { processes: 2, socketFolder: siblingsFolder } };
 
-  const start = (app) =>
-    kind === "primary"
+  const agentOptions = async () => {
+    const { tls } = configuration.listeners.apiServer;
+    return {
+      kubeconfig: await loadKubeconfig(configuration.cluster.live.kubeconfig),
+      listen: { address: "127.0.0.1", port: 0 },
+      admin: { address: "127.0.0.1", port: 0 },
+      tls: { cert: readFileSync(tls.certFile, "utf8"), key: readFileSync(tls.keyFile, "utf8") },
+      token: "t",
+      place: {},
+      logger,
+      note() {},
+    };
+  };
+  const start = async (app) =>
+    kind === "agent"
+      ? startAgent(await agentOptions(), app)
+      : kind === "primary"
       ? startWorkers(configuration, 2, { configurationText, configurationFile: file, flags: {} }, logger, app)
       : startGateway(configuration, logger, runtime, app);
 
@@ -179,6 +196,7 @@ describe("a gateway whose n-th component does not start", { timeout: 120_000 }, 
     ["a live cluster", true, "alone", 14],
     ["manifests, as one of several processes", false, "sibling", 14],
     ["manifests, as the primary of workers", false, "primary", 5],
+    ["the agent", true, "agent", 5],
   ])("leaves no handle, listener, timer, watch or child, for every n: %s", async (_what, isLive, kind, count) => {
     await writeConfiguration(isLive);
     const results = await attempts(kind, path.dirname(files.configurationFile));

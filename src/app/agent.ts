@@ -1,0 +1,79 @@
+import { createAdminServer } from "../admin/admin-server.ts";
+import { AgentKubeconfig, type KubeconfigPlace } from "../legs/agent/agent-kubeconfig.ts";
+import { type AgentLegOptions, buildAgentLeg } from "../legs/agent/component.ts";
+import { startListener } from "../listeners/component.ts";
+import { type ListenAddress, listenAt, urlOf } from "../net/listen.ts";
+import { Metrics } from "../observability/metrics.ts";
+import { Supervisor } from "./supervisor.ts";
+import { observeFaults } from "./uncaught-exceptions.ts";
+
+export interface AgentOptions extends AgentLegOptions {
+  /** Where local clients connect; loopback. */
+  readonly listen: ListenAddress;
+  /** Health, sessions and metrics; absent: nowhere. */
+  readonly admin?: ListenAddress | undefined;
+  /** Where clients find the agent; absent: no kubeconfig is written. */
+  readonly place?: KubeconfigPlace | undefined;
+}
+
+export interface RunningAgent {
+  readonly url: string;
+  readonly adminUrl: string | undefined;
+  /** The kubeconfig that was written. */
+  readonly kubeconfigFile: string | undefined;
+  readonly metrics: Metrics;
+  /** Ends what runs, each session with an honest status, and what listens. */
+  shutDown(): Promise<void>;
+}
+
+/**
+ * The agent composed of its components. Rejects where it cannot listen or write the kubeconfig (KubeconfigTakenError); nothing runs then.
+ */
+export async function startAgent(
+  options: AgentOptions,
+  app: Supervisor = new Supervisor(options.logger),
+): Promise<RunningAgent> {
+  const { logger, listen, admin, place, kubeconfig: credentials, token, tls } = options;
+  const metrics = new Metrics();
+
+  app.add("faults", () => ({ stop: observeFaults(logger, metrics) }));
+  const leg = app.add("agent leg", () => buildAgentLeg(options, metrics));
+  const agentListener = app.add("agent listener", () =>
+    startListener(leg.started.listener.server, (server) => listenAt(server, listen)),
+  );
+  const adminListener =
+    admin &&
+    app.add("admin listener", () =>
+      startListener(
+        createAdminServer({
+          metrics,
+          limits: leg.started.context.limits,
+          readinessChecks: {},
+          listSessions: () => leg.started.context.sessions.list(),
+          logger,
+        }),
+        (server) => listenAt(server, admin),
+      ),
+    );
+  const kubeconfig =
+    place &&
+    app.add("kubeconfig", async () => {
+      const server = urlOf("https", agentListener.started.at);
+      const { namespace } = credentials;
+      const written = await AgentKubeconfig.write(place, { server, authority: tls.cert, token, namespace });
+      // Removed before sessions end: a second signal ends the process at once.
+      return { file: written.file, drain: () => written.remove(), stop: () => written.remove() };
+    });
+
+  await app.start();
+
+  return {
+    url: urlOf("https", agentListener.started.at),
+    adminUrl: adminListener && urlOf("http", adminListener.started.at),
+    kubeconfigFile: kubeconfig?.started.file,
+    metrics,
+    shutDown: async () => {
+      await app.shutDown(leg.started.context.timeouts.shutdownGracePeriodMs);
+    },
+  };
+}
