@@ -52,7 +52,9 @@ async function findLogged(
     throw textRefusal(404, `container ${JSON.stringify(name)} not found in pod ${JSON.stringify(pod)}\n`);
   }
   if (previous) {
-    const last = earlier.find(({ state }) => state === CONTAINER_STATE.exited);
+    // One that exited after a restart is about to be restarted: the kubelet counts it as the last one, and its next attempt as waiting.
+    const isWaiting = present.state === CONTAINER_STATE.exited && present.metadata.attempt > 0;
+    const last = isWaiting ? present : earlier.find(({ state }) => state === CONTAINER_STATE.exited);
     if (last === undefined) throw textRefusal(400, `previous terminated ${quoted} not found`);
     return last;
   }

@@ -109,6 +109,15 @@ describe("/containerLogs", () => {
     expect(node.runtime.callsOf("ContainerStatus")).toEqual([{ containerId: "c1", verbose: false }]);
   });
 
+  it("in a crash loop, the attempt that exited last", async () => {
+    const attempts = [1, 2].map((attempt) =>
+      container(`c${attempt}`, { state: 2, metadata: { name: "main", attempt } }),
+    );
+    node.runtime.script = { ...node.runtime.script, ListContainers: () => ({ containers: attempts }) };
+    expect((await node.ask("/containerLogs/default/web/main?previous=1")).status).toBe(200);
+    expect(node.runtime.callsOf("ContainerStatus")).toEqual([{ containerId: "c2", verbose: false }]);
+  });
+
   it("followed: each line as it is written, over the runtime's restart, until the container stops", async () => {
     const sent = request(`http://${node.authority}/containerLogs/default/web/main?follow=true`, {
       headers: { Authorization: `Bearer ${ADMIN_TOKEN}` },
