@@ -7,6 +7,7 @@ import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { forwardExchange } from "../../http/http-forwarder.ts";
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
 import { writeStatus } from "../../listeners/write-status.ts";
+import { isHttp2Stream } from "../../net/http2-stream.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { carryForwarded } from "../../sessions/carry-forwarded.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
@@ -69,6 +70,8 @@ export async function forwardOtherUpgrade(
       dialTimeoutMs: timeouts.dialMs,
       responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
       maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
+      // As on the API-server leg: an API server may ignore an upgrade.
+      relayAnswersMs: isHttp2Stream(client.socket) ? undefined : timeouts.streamIdleMs,
       carry: (downstream, answered) => {
         isCarried = true;
         carryForwarded(downstream, answered, agent, giveBack);

@@ -9,6 +9,7 @@ import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts"
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
 import { writeStatus } from "../../listeners/write-status.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
+import { isHttp2Stream } from "../../net/http2-stream.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { carryForwarded } from "../../sessions/carry-forwarded.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
@@ -78,6 +79,8 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
           dialTimeoutMs: gateway.timeouts.dialMs,
           responseHeaderTimeoutMs: gateway.timeouts.upgradeResponseMs,
           maxResponseHeadBytes: gateway.limits.maxUpgradeResponseHeadBytes,
+          // An API server ignores an upgrade that it has no use for. A 200 to an HTTP/2 stream would be taken for a WebSocket.
+          relayAnswersMs: isHttp2Stream(client.socket) ? undefined : gateway.timeouts.streamIdleMs,
           carry: (downstream, answered) => {
             isCarried = true;
             carryForwarded(

@@ -10,6 +10,7 @@ import { resourceOfKind } from "../../../support/api-server/resources.ts";
 import { TestApiServer } from "../../../support/api-server/test-api-server.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { collect, KubectlRunner } from "../../../support/kubectl.ts";
+import { rawExchange } from "../../../support/raw-tls.ts";
 import { describeReal, kubectlSample } from "../../../support/real-parts.ts";
 import { issueCertificate } from "../../../support/test-certificates.ts";
 import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
@@ -131,6 +132,19 @@ describe.each([
     expect(request?.caller?.groups).toEqual(
       forwardAs === "caller" ? ["from-the-api"] : ["system:authenticated"],
     );
+  });
+
+  it("relays what the API server answers to an upgrade that it ignores", async () => {
+    const { host } = new URL(config.getCurrentCluster()?.server ?? "");
+    const head = [
+      "GET /api/v1/namespaces/default/pods/web HTTP/1.1",
+      `Host: ${host}`,
+      `Authorization: Bearer ${gateway.token}`,
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+    ];
+    const ca = Buffer.from(config.getCurrentCluster()?.caData ?? "", "base64").toString();
+    expect((await rawExchange(host, ca, `${head.join("\r\n")}\r\n\r\n`)).status).toBe(200);
   });
 
   it("passes watch events on one by one", async () => {
