@@ -1,5 +1,6 @@
 import type { RequestedStreams } from "../../protocols/remotecommand/index.ts";
 import { REASON_HEADER, REASON_QUERY, reasonOf } from "../access/policy/require-policy.ts";
+import { goQuote } from "../api/go-json.ts";
 import { badRequest } from "../api/status.ts";
 import { type HeaderList, headerValue } from "../http/header-list.ts";
 import { type ClientOffer, clientOfferOf } from "./client-offer.ts";
@@ -82,12 +83,14 @@ function flagOf(query: URLSearchParams, name: string): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
+const MAX_UINT16 = 65_535;
+
+/** As kube-apiserver 1.37 reads it: an unsigned number of 16 bits, in its words. */
 function parsePortOption(text: string): number {
-  const port = Number(text);
-  if (!/^[+-]?\d+$/.test(text) || !Number.isSafeInteger(port)) {
-    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
-  }
-  return port;
+  const isNumber = /^\d+$/.test(text);
+  if (isNumber && Number(text) <= MAX_UINT16) return Number(text);
+  const problem = isNumber ? "value out of range" : "invalid syntax";
+  throw badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${problem}`);
 }
 
 function decodeSegment(segment: string | undefined): string | undefined {

@@ -1,4 +1,5 @@
-import { forbidden, genericError, StatusError } from "../../api/status.ts";
+import { goQuote } from "../../api/go-json.ts";
+import { badRequest, forbidden, genericError, StatusError } from "../../api/status.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { requirePermission } from "../authz/require-permission.ts";
 import {
@@ -29,7 +30,7 @@ const MAX_WANTED = 500;
 /**
  * The user that the caller asks to be with Impersonate-User, -Group, -Uid and -Extra-*, or the caller itself. By kube-apiserver's
  * rules (endpoints/filters/impersonation.go): every part is authorised for the caller, none is taken when one is refused.
- * Throws StatusError 403, or 500 for parts of a user without a user, as kube-apiserver does.
+ * Throws StatusError 403, or 400 for parts of a user without a user, in the words of kube-apiserver 1.37.
  */
 export async function impersonate(
   caller: UserInfo,
@@ -45,12 +46,25 @@ export async function impersonate(
   const wanted = wantedParts(name, groups, uid, extra);
   if (wanted.length === 0) return caller;
   if (name === "") {
-    const kinds = [...new Set(wanted.map(({ resource }) => resource))].join(", ");
-    throw genericError(500, `requested ${kinds} without impersonating a user`);
+    throw badRequest(`requested ${goUserInfo(groups, uid, extra)} without impersonating a user name`);
   }
   if (wanted.length > MAX_WANTED) throw genericError(431, "too many impersonation headers");
   for (const part of wanted) await requireImpersonation(caller, part, authorizer);
   return { name, uid, groups: groupsOf(name, groups), extra };
+}
+
+/** A user without a name as Go's `%#v` prints it. */
+function goUserInfo(
+  groups: readonly string[],
+  uid: string,
+  extra: Readonly<Record<string, readonly string[]>>,
+): string {
+  const list = (values: readonly string[]): string =>
+    values.length === 0 ? "[]string(nil)" : `[]string{${values.map(goQuote).join(", ")}}`;
+  const keys = Object.keys(extra).sort();
+  const entries = keys.map((key) => `${goQuote(key)}:${list(extra[key] ?? [])}`).join(", ");
+  const map = keys.length === 0 ? "map[string][]string(nil)" : `map[string][]string{${entries}}`;
+  return `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${list(groups)}, Extra:${map}}`;
 }
 
 function wantedParts(

@@ -106,18 +106,30 @@ describe("other options", () => {
     ["?ports=80", [80]],
     ["?ports=80,443", [80, 443]],
     ["?ports=80&ports=443,8080", [80, 443, 8080]],
-    ["?ports=%2B80", [80]],
+    ["?ports=080,0,65535", [80, 0, 65535]],
   ];
   for (const [query, ports] of portRows) {
     it(`ports: ${query || "none"}`, () => expect(parse(query, "portforward").ports).toEqual(ports));
   }
 
+  const portProblems: [query: string, problem: string][] = [
+    ["?ports=", '"": invalid syntax'],
+    ["?ports=http", '"http": invalid syntax'],
+    ["?ports=80,", '"": invalid syntax'],
+    ["?ports=80&ports=1,x", '"x": invalid syntax'],
+    ["?ports=0x50", '"0x50": invalid syntax'],
+    ["?ports=8e1", '"8e1": invalid syntax'],
+    ["?ports=%2B80", '"+80": invalid syntax'],
+    ["?ports=-0", '"-0": invalid syntax'],
+    ["?ports=%00", '"\\x00": invalid syntax'],
+    ["?ports=65536", '"65536": value out of range'],
+  ];
   const refused: [query: string, subresource: Subresource, message: string][] = [
-    ["?ports=", "portforward", 'strconv.ParseInt: parsing "": invalid syntax'],
-    ["?ports=http", "portforward", 'strconv.ParseInt: parsing "http": invalid syntax'],
-    ["?ports=80,", "portforward", 'strconv.ParseInt: parsing "": invalid syntax'],
-    ["?ports=0x50", "portforward", 'strconv.ParseInt: parsing "0x50": invalid syntax'],
-    ["?ports=8e1", "portforward", 'strconv.ParseInt: parsing "8e1": invalid syntax'],
+    ...portProblems.map(([query, problem]): [string, Subresource, string] => [
+      query,
+      "portforward",
+      `cannot convert to []int32: strconv.ParseUint: parsing ${problem}`,
+    ]),
     ["?dryRun=All", "exec", "dryRun is not supported"],
     ["?dryRun=", "attach", "dryRun is not supported"],
     ["?dryRun=All", "portforward", "dryRun is not supported"],

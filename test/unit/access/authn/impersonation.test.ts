@@ -150,20 +150,32 @@ describe("impersonation", () => {
     });
   });
 
-  it.each<[Lines]>([
-    [[["Impersonate-Group", "system:masters"]]],
-    [[["Impersonate-Uid", "1"]]],
-    [[["Impersonate-Extra-Scopes", "all"]]],
+  it.each<[Lines, string]>([
+    [
+      [["Impersonate-Group", "system:masters"]],
+      'UID:"", Groups:[]string{"system:masters"}, Extra:map[string][]string(nil)',
+    ],
+    [[["Impersonate-Uid", "1"]], 'UID:"1", Groups:[]string(nil), Extra:map[string][]string(nil)'],
+    [
+      [
+        ["Impersonate-Extra-B", "1"],
+        ["Impersonate-Extra-A", '2"x'],
+      ],
+      'UID:"", Groups:[]string(nil), Extra:map[string][]string{"a":[]string{"2\\"x"}, "b":[]string{"1"}}',
+    ],
     [
       [
         ["Impersonate-User", ""],
-        ["Impersonate-Group", "system:masters"],
+        ["Impersonate-Group", "a,b"],
       ],
+      'UID:"", Groups:[]string{"a,b"}, Extra:map[string][]string(nil)',
     ],
-  ])("of parts without a user is an error, whoever asks: %j", async (lines) => {
+  ])("of parts without a user is refused in the API server's words: %j", async (lines, printed) => {
     const answer = await refusalOf(lines, "groups:system:masters", "uids:1", "userextras/scopes:all");
-    expect(answer.code).toBe(500);
-    expect(answer.message).toContain("without impersonating a user");
+    expect(answer.code).toBe(400);
+    expect(answer.message).toBe(
+      `requested &user.DefaultInfo{Name:"", ${printed}} without impersonating a user name`,
+    );
   });
 
   it("takes no more keys than anybody sends", async () => {
