@@ -43,47 +43,62 @@ describeReal("cluster", "the same request straight and through Sluice", () => {
     const outcomes = await Promise.all(
       doors.map(async (door) => {
         const { url } = await door.access(user);
-        return run(door, { [url]: "$SERVER", [new URL(url).host]: "$HOST", [nameOf(door)]: "$NAME" });
+        // What the API server says of itself is forwarded as it is.
+        const servers = [url, cluster.url, cluster.throughSluiceUrl].flatMap((server) => [
+          [server, "$SERVER"],
+          [new URL(server).host, "$HOST"],
+        ]);
+        return run(door, { ...Object.fromEntries(servers), [nameOf(door)]: "$NAME" });
       }),
     );
     const found = doors.map((door, index) => {
       const lines = differencesOf(outcomes[0] ?? [], outcomes[index] ?? []);
       return [door.name, unexplained(door.name, title, lines)] as const;
     });
-    expect(Object.fromEntries(found.filter(([, lines]) => lines.length > 0))).toEqual({});
+    return Object.fromEntries(found.filter(([, lines]) => lines.length > 0));
+  };
+  /** The cluster goes on living meanwhile: pods restart, caches catch up. What differs three times differs. */
+  const expectSame: typeof compare = async (...args) => {
+    let differing = await compare(...args);
+    for (let again = 0; again < 2 && Object.keys(differing).length > 0; again++)
+      differing = await compare(...args);
+    expect(differing).toEqual({});
+    return differing;
   };
 
   describe("kubectl", () => {
-    it.each(
-      kubectlCases.map((row) => ({ ...row, title: `${row.user}: kubectl ${row.commands}` })),
-    )("$title", async ({ title, user, commands, input = "" }) => {
-      await compare(title, user, async (door, known) => {
-        const runner = await runnerOf(door, user);
-        const lines: string[] = [];
-        for (const command of commands.replaceAll("$NAME", nameOf(door)).split(" ; ")) {
-          const { exitCode, stdout, stderr } = await runner.run(wordsOf(command), { input });
-          lines.push(`exit ${exitCode}`, ...pruned(`${stdout}\n${stderr}`, known).split("\n"));
-        }
-        return lines;
+    for (const { user, commands, input = "" } of kubectlCases) {
+      const title = `${user}: ${commands}`;
+      it(title, async () => {
+        await expectSame(title, user, async (door, known) => {
+          const runner = await runnerOf(door, user);
+          const lines: string[] = [];
+          for (const command of commands.replaceAll("$NAME", nameOf(door)).split(" ; ")) {
+            const { exitCode, stdout, stderr } = await runner.run(wordsOf(command), { input });
+            lines.push(`exit ${exitCode}`, ...pruned(`${stdout}\n${stderr}`, known).split("\n"));
+          }
+          return lines;
+        });
       });
-    });
+    }
   });
 
   describe("HTTP", () => {
-    it.each(
-      httpCases.map((row) => ({ ...row, title: `${row.user}: ${row.method} ${row.path}` })),
-    )("$title", async ({ title, user, method, path: target, headers = {}, body }) => {
-      await compare(title, user, async (door, known) => {
-        const named = (text: string): string => text.replaceAll("$NAME", nameOf(door));
-        const sent = {
-          method,
-          path: named(target),
-          headers,
-          ...(body !== undefined && { body: named(body) }),
-        };
-        return httpOutcome(await exchange(await door.access(user), sent), known);
+    for (const { user, method, path: target, headers = {}, body, note } of httpCases) {
+      const title = `${user}: ${method} ${target}${note === undefined ? "" : ` (${note})`}`;
+      it(title, async () => {
+        await expectSame(title, user, async (door, known) => {
+          const named = (text: string): string => text.replaceAll("$NAME", nameOf(door));
+          const sent = {
+            method,
+            path: named(target),
+            headers,
+            ...(body !== undefined && { body: named(body) }),
+          };
+          return httpOutcome(await exchange(await door.access(user), sent), known);
+        });
       });
-    });
+    }
   });
 });
 

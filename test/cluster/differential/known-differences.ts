@@ -3,7 +3,7 @@ import type { DoorName } from "../doors.ts";
 /** Lines that may differ between the API server and Sluice, and why. */
 export interface KnownDifference {
   readonly doors: readonly DoorName[];
-  /** The title of the case; absent: every case. */
+  /** The titles of the cases; absent: every case. */
   readonly of?: RegExp;
   /** Each differing line, with `- ` where only the API server has it and `+ ` where only Sluice has it. */
   readonly line: RegExp;
@@ -11,12 +11,108 @@ export interface KnownDifference {
 }
 
 const GATEWAYS: readonly DoorName[] = ["gateway", "spdy", "caller", "both"];
+/** Where the client's connection ends at Sluice. */
+const FRONTS: readonly DoorName[] = [...GATEWAYS, "agent"];
+const ALL: readonly DoorName[] = [...FRONTS, "node"];
+const ANY_LINE = /^/;
+const UPGRADE = /\((?:websocket|SPDY\/3\.1|nosuch) .*\)$/;
 
 export const knownDifferences: readonly KnownDifference[] = [
   {
-    doors: GATEWAYS,
+    doors: FRONTS,
     line: /^- audit-id: <any>$/,
     reason: "Sluice's own responses have no Audit-Id: its audit events carry the session's id instead",
+  },
+  {
+    doors: FRONTS,
+    of: / (?:\/\/api\/v1|\/api\/v1\/\.\.\/v1|\S+\/%77eb|\S+\/namespaces\/\/pods)$/,
+    line: ANY_LINE,
+    reason: "ambiguous paths are refused with 400: what is authorized is what is forwarded (docs/access.md)",
+  },
+  {
+    doors: ["caller"],
+    of: /^alice:/,
+    line: ANY_LINE,
+    reason: "with forwardAs: caller, client certificates end at the gateway (docs/live-cluster.md)",
+  },
+  {
+    doors: ["agent"],
+    of: /\(Authorization: /,
+    line: ANY_LINE,
+    reason: "the agent takes its own token only, and answers 401 to every other (docs/agent.md)",
+  },
+  {
+    doors: GATEWAYS,
+    of: /\/exec\?command=id \(Accept: application\/(?:yaml|vnd\.kubernetes\.protobuf)\)$/,
+    line: ANY_LINE,
+    reason: "a refusal of a streaming path is JSON: clients that open sessions read no other Status",
+  },
+  {
+    doors: GATEWAYS,
+    of: /\(Impersonate-(?:Group|Uid|Extra-Key): /,
+    line: /^- x-content-type-options: nosniff$/,
+    reason: "kube-apiserver writes nosniff beside this 400 of its impersonation filter alone",
+  },
+  {
+    doors: ["gateway", "spdy", "both"],
+    of: /Impersonate-Extra-Acme/,
+    line: ANY_LINE,
+    reason: "the gateway's account may impersonate the keys of userextras that its role lists, and no others",
+  },
+  {
+    doors: ALL,
+    of: UPGRADE,
+    line: /^\+ connection: close$/,
+    reason: "the connection of a refused upgrade is closed, and the response announces it",
+  },
+  {
+    doors: ALL,
+    of: UPGRADE,
+    line: /^\+ content-length: <any>$/,
+    reason: "Go writes no length beside the 403 of its WebSocket library",
+  },
+  {
+    doors: ALL,
+    of: UPGRADE,
+    line: /^[-+] (?:date: <any>|content-type: text\/plain; charset=utf-8)$/,
+    reason: "a 101 of Sluice has no Date, and a refused handshake has the headers of every refusal in text",
+  },
+  {
+    doors: ALL,
+    of: UPGRADE,
+    line: /^[-+] x-content-type-options: nosniff$/,
+    reason: "every refusal in text has nosniff; the kubelet leaves it out where its runtime refuses",
+  },
+  {
+    doors: ALL,
+    of: /\(nosuch \)$/,
+    line: ANY_LINE,
+    reason:
+      "an upgrade to an unknown protocol gets a Status that names the known ones; Kubernetes takes it for SPDY",
+  },
+  {
+    doors: ["agent", "both"],
+    of: /\(SPDY\/3\.1 (?:nosuch)?\)$/,
+    line: /^[-+] unable to upgrade: (?:header X-Stream-Protocol-Version does not exist in request with \d headers|unable to negotiate protocol: .*)$/,
+    reason: "the text counts the headers that arrive at the node, and Kubernetes' proxy writes it twice",
+  },
+  {
+    doors: ["agent"],
+    of: /\(websocket .*\)$/,
+    line: /^(?:- sec-websocket-protocol: |\+ )$/,
+    reason: "no subprotocol was offered, so none is accepted; a text ends with a line feed",
+  },
+  {
+    doors: FRONTS,
+    of: UPGRADE,
+    line: /^- transfer-encoding: chunked$/,
+    reason: "the body behind an upgrade that the API server ignored ends with its connection",
+  },
+  {
+    doors: ["spdy"],
+    of: /\/pods\/finite\/exec/,
+    line: ANY_LINE,
+    reason: "the node is dialled before the client's 101, so that its refusal becomes a Status (decision 1)",
   },
 ];
 
