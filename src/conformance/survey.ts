@@ -1,3 +1,5 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ConnectError } from "../client/index.ts";
 import type { CaseLab } from "./case-lab.ts";
 import { PROGRAMS, type Program } from "./conformance-case.ts";
 import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, type Transport } from "./transports.ts";
@@ -10,33 +12,43 @@ export interface Survey {
   readonly programs: ReadonlySet<Program> | undefined;
 }
 
+const BUSY_STATUSES: readonly number[] = [429, 503];
+const ATTEMPTS = 5;
+const RETRY_MS = 300;
 const LIST_PROGRAMS = `for one in ${PROGRAMS.join(" ")}; do command -v $one >/dev/null && echo $one; done; exit 0`;
 
 export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
   const transports: Partial<Record<Transport, string>> = {};
   let programs: Set<Program> | undefined;
   for (const transport of COMMAND_TRANSPORTS) {
-    try {
-      const session = await lab.shell(transport, LIST_PROGRAMS);
-      await lab.within("the list of programs", session.ended).catch(() => {});
-      const found = session.stdout.text.split("\n");
-      const had = PROGRAMS.filter((name) => found.includes(name));
-      if (had.length > 0) programs ??= new Set(had);
-      if (!session.isOver) session.abort();
-    } catch (error) {
-      transports[transport] = textOf(error);
+    const session = await opened(() => lab.shell(transport, LIST_PROGRAMS));
+    if (typeof session === "string") {
+      transports[transport] = session;
+      continue;
     }
+    await lab.within("the list of programs", session.ended).catch(() => {});
+    const found = session.stdout.text.split("\n");
+    const had = PROGRAMS.filter((name) => found.includes(name));
+    if (had.length > 0) programs ??= new Set(had);
+    if (!session.isOver) session.abort();
   }
   for (const transport of FORWARD_TRANSPORTS) {
-    try {
-      (await lab.forward(transport)).close();
-    } catch (error) {
-      transports[transport] = textOf(error);
-    }
+    const connection = await opened(() => lab.forward(transport));
+    if (typeof connection === "string") transports[transport] = connection;
+    else connection.close();
   }
   return { transports, programs };
 }
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** What was opened, or why not. An endpoint that is busy is asked again: the connection before may not be gone yet. */
+async function opened<T>(open: () => Promise<T>): Promise<T | string> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await open();
+    } catch (error) {
+      const isBusy = error instanceof ConnectError && BUSY_STATUSES.includes(error.httpStatus ?? 0);
+      if (!isBusy || attempt === ATTEMPTS) return error instanceof Error ? error.message : String(error);
+      await delay(RETRY_MS);
+    }
+  }
 }

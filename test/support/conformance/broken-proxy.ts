@@ -1,7 +1,18 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { performServerHandshake } from "node:http2";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import {
+  type ConnectionOptions,
+  connect as connectTls,
+  createServer as createTlsServer,
+  type TLSSocket,
+} from "node:tls";
+import { selfSignedPair } from "../gateway-files.ts";
 import type { ByteFilter } from "./byte-filters.ts";
+
+const PASS: ByteFilter = { push: (chunk, send) => send(chunk) };
+/** Of a masked PING or an unmasked PONG without much payload. */
+const MAX_PING_BYTES = 30;
 
 /** A request's or an answer's first line and header lines, without the empty line. */
 export interface MessageHead {
@@ -30,6 +41,8 @@ export interface ProxyBehaviour {
   body?(request: MessageHead): ByteFilter;
   /** A connection ends without anything having been carried for so long. */
   readonly idleMs?: number;
+  /** Of which short frames are none: PINGs and PONGs do not count. */
+  readonly countsDataOnly?: boolean;
   /** A connection ends this long after it began, whatever it carries. */
   readonly maxDurationMs?: number;
   /** So many upgraded connections at once; others are refused with 503. */
@@ -40,6 +53,12 @@ export interface ProxyBehaviour {
   readonly keepsServer?: boolean;
   /** The client's connection stays open when the server's has ended. */
   readonly keepsClient?: boolean;
+  /** More of the server's bytes is dropped while the client has not taken so many. */
+  readonly maxBufferedBytes?: number;
+  /** No session is read while the client of any does not read. */
+  readonly sharesBackpressure?: boolean;
+  /** TLS with HTTP/2, which allows extended CONNECT, and answers it so. */
+  readonly http2Status?: number;
 }
 
 export interface BrokenProxy {
@@ -48,93 +67,158 @@ export interface BrokenProxy {
 }
 
 /** A hop with one known defect in front of an HTTPS server on loopback; without one it is a plain hop. */
-export async function startBrokenProxy(upstreamPort: number, defect: ProxyBehaviour): Promise<BrokenProxy> {
-  const sockets = new Set<Socket>();
-  let upgraded = 0;
-  const track = (socket: Socket): void => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-    socket.on("error", () => {});
-  };
-  const serve = async (client: Socket): Promise<void> => {
-    track(client);
-    const { head: request, rest } = await readHead(client);
-    const ownAnswer = defect.request?.(request);
-    if (ownAnswer !== undefined) {
-      client.end(ownAnswer);
-      return;
-    }
-    const isUpgrade = request.lines.some(([name]) => name.toLowerCase() === "upgrade");
-    if (isUpgrade && upgraded >= (defect.maxConnections ?? Number.POSITIVE_INFINITY)) {
-      client.end("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-      return;
-    }
-    const server = connectTls({
-      port: upstreamPort,
-      host: "127.0.0.1",
-      rejectUnauthorized: false,
-      allowHalfOpen: true,
-    } as object);
-    track(server);
-    if (isUpgrade) {
-      upgraded += 1;
-      client.once("close", () => {
-        upgraded -= 1;
-      });
-    }
-    if (!defect.keepsServer) client.once("close", () => server.destroy());
-    await once(server, "secureConnect");
-    server.write(encodeHead(request));
-    if (rest.byteLength > 0) server.write(rest);
-    const { head: response, rest: first } = await readHead(server);
-    defect.response?.(response, request);
-    client.write(encodeHead(response));
-    const isSwitched = response.start.includes(" 101");
-    const pass: ByteFilter = { push: (chunk, send) => send(chunk) };
-    const down = isSwitched ? (defect.downstream?.(request) ?? pass) : (defect.body?.(request) ?? pass);
-    const up = isSwitched ? (defect.upstream?.(request) ?? pass) : pass;
-    watchTimes(defect, client, server);
-    carry(client, server, up, () => server.end());
-    carry(server, client, down, () => {
-      if (defect.resetsAtEnd) client.resetAndDestroy();
-      else if (!defect.keepsClient) client.end();
-    });
-    if (!defect.keepsClient && !defect.resetsAtEnd) server.once("close", () => client.end());
-    down.push(first, (part) => void client.write(part));
-  };
-  const listener = createServer({ allowHalfOpen: true }, (client) => {
-    serve(client).catch(() => client.destroy());
-  });
+export async function startBrokenProxy(
+  upstreamPort: number,
+  behaviour: ProxyBehaviour,
+): Promise<BrokenProxy> {
+  const hop = new Hop(upstreamPort, behaviour);
+  const { http2Status } = behaviour;
+  const listener: Server =
+    http2Status === undefined
+      ? createServer({ allowHalfOpen: true }, (client) => hop.accept(client))
+      : await http2Listener(http2Status, (client) => hop.accept(client));
   listener.listen(0, "127.0.0.1");
   await once(listener, "listening");
+  const scheme = http2Status === undefined ? "http" : "https";
   return {
-    url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+    url: `${scheme}://127.0.0.1:${(listener.address() as AddressInfo).port}`,
     close: async () => {
-      for (const socket of sockets) socket.destroy();
+      hop.destroy();
       listener.close();
       await once(listener, "close");
     },
   };
 }
 
-function carry(from: Socket, to: Socket, filter: ByteFilter, onEnd: () => void): void {
-  const send = (part: Uint8Array): void => {
-    if (to.destroyed || to.writableEnded || part.byteLength === 0) return;
-    if (!to.write(part)) {
-      from.pause();
-      to.once("drain", () => from.resume());
+async function http2Listener(status: number, onHttp1: (client: Socket) => void): Promise<Server> {
+  const { cert, key } = await selfSignedPair("hop");
+  return createTlsServer({ cert, key, ALPNProtocols: ["h2", "http/1.1"] }, (client: TLSSocket) => {
+    if (client.alpnProtocol !== "h2") {
+      onHttp1(client);
+      return;
     }
-  };
-  from.on("data", (chunk: Buffer) => filter.push(chunk, send));
-  from.once("end", () => {
-    filter.end?.(send);
-    onEnd();
+    client.on("error", () => {});
+    const session = performServerHandshake(client, { settings: { enableConnectProtocol: true } });
+    session.on("error", () => {});
+    session.on("stream", (stream) => stream.respond({ ":status": status }, { endStream: true }));
   });
-  from.resume();
+}
+
+class Hop {
+  readonly #upstreamPort: number;
+  readonly #behaviour: ProxyBehaviour;
+  readonly #sockets = new Set<Socket>();
+  readonly #blocked = new Set<Socket>();
+  #upgraded = 0;
+
+  constructor(upstreamPort: number, behaviour: ProxyBehaviour) {
+    this.#upstreamPort = upstreamPort;
+    this.#behaviour = behaviour;
+  }
+
+  accept(client: Socket): void {
+    this.#serve(client).catch(() => client.destroy());
+  }
+
+  destroy(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    socket.on("error", () => {});
+  }
+
+  async #serve(client: Socket): Promise<void> {
+    const behaviour = this.#behaviour;
+    this.#track(client);
+    const { head: request, rest } = await readHead(client);
+    const ownAnswer = behaviour.request?.(request) ?? this.#admit(client, request);
+    if (ownAnswer !== undefined) {
+      client.end(ownAnswer);
+      return;
+    }
+    const server = connectTls({
+      port: this.#upstreamPort,
+      host: "127.0.0.1",
+      rejectUnauthorized: false,
+      allowHalfOpen: true,
+    } as ConnectionOptions);
+    this.#track(server);
+    if (!behaviour.keepsServer) client.once("close", () => server.destroy());
+    await once(server, "secureConnect");
+    server.write(encodeHead(request));
+    if (rest.byteLength > 0) server.write(rest);
+    const { head: response, rest: first } = await readHead(server);
+    const isSwitched = response.start.includes(" 101");
+    behaviour.response?.(response, request);
+    client.write(encodeHead(response));
+    const down = isSwitched ? behaviour.downstream?.(request) : behaviour.body?.(request);
+    const up = isSwitched ? behaviour.upstream?.(request) : undefined;
+    watchTimes(behaviour, client, server);
+    this.#carry(client, server, up ?? PASS, () => {
+      if (!behaviour.keepsServer) server.end();
+    });
+    const takeFirst = this.#carry(server, client, down ?? PASS, () => {
+      if (behaviour.resetsAtEnd) client.resetAndDestroy();
+      else if (!behaviour.keepsClient) client.end();
+    });
+    if (!behaviour.keepsClient && !behaviour.resetsAtEnd) server.once("close", () => client.end());
+    if (first.byteLength > 0) takeFirst(first);
+  }
+
+  /** The answer to one connection too many. */
+  #admit(client: Socket, request: MessageHead): string | undefined {
+    if (headerOf(request, "upgrade") === undefined) return undefined;
+    if (this.#upgraded >= (this.#behaviour.maxConnections ?? Number.POSITIVE_INFINITY))
+      return refuse(503, "busy");
+    this.#upgraded += 1;
+    client.once("close", () => {
+      this.#upgraded -= 1;
+    });
+    return undefined;
+  }
+
+  /** Returns what takes a chunk as if it had been read. */
+  #carry(from: Socket, to: Socket, filter: ByteFilter, onEnd: () => void): (chunk: Buffer) => void {
+    const { maxBufferedBytes, sharesBackpressure } = this.#behaviour;
+    const send = (part: Uint8Array): void => {
+      if (to.destroyed || to.writableEnded || part.byteLength === 0) return;
+      if (maxBufferedBytes !== undefined) {
+        if (to.writableLength < maxBufferedBytes) to.write(part);
+        return;
+      }
+      if (to.write(part)) return;
+      if (sharesBackpressure) this.#block(to);
+      else {
+        from.pause();
+        to.once("drain", () => from.resume());
+      }
+    };
+    const take = (chunk: Buffer): void => filter.push(chunk, send);
+    from.on("data", take);
+    from.once("end", () => {
+      filter.end?.(send);
+      onEnd();
+    });
+    if (this.#blocked.size === 0) from.resume();
+    return take;
+  }
+
+  #block(socket: Socket): void {
+    this.#blocked.add(socket);
+    for (const other of this.#sockets) other.pause();
+    const release = (): void => {
+      if (!this.#blocked.delete(socket) || this.#blocked.size > 0) return;
+      for (const other of this.#sockets) other.resume();
+    };
+    socket.once("drain", release).once("close", release);
+  }
 }
 
 function watchTimes(
-  { idleMs, maxDurationMs }: Pick<ProxyDefect, "idleMs" | "maxDurationMs">,
+  { idleMs, countsDataOnly, maxDurationMs }: ProxyBehaviour,
   client: Socket,
   server: Socket,
 ): void {
@@ -148,8 +232,25 @@ function watchTimes(
   }
   if (idleMs === undefined) return;
   const timer = setTimeout(cut, idleMs);
-  for (const socket of [client, server]) socket.on("data", () => void timer.refresh());
+  for (const socket of [client, server]) {
+    socket.on("data", (chunk) => {
+      if (!countsDataOnly || chunk.byteLength > MAX_PING_BYTES) timer.refresh();
+    });
+  }
   client.once("close", () => clearTimeout(timer));
+}
+
+export function headerOf({ lines }: MessageHead, name: string): string | undefined {
+  return lines.find(([line]) => line.toLowerCase() === name)?.[1];
+}
+
+/** Removes every line of that name. Returns nothing, so that it can stand for a whole change of a request. */
+export function withoutHeader(head: MessageHead, name: string): undefined {
+  head.lines = head.lines.filter(([line]) => line.toLowerCase() !== name);
+}
+
+export function refuse(status: number, text: string): string {
+  return `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n${text}`;
 }
 
 /** Reads to the end of a head; the socket is paused afterwards. */
