@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     reporters: ["default", "./test/support/threats-reporter.ts", "./test/support/real-parts-reporter.ts"],
     globalSetup: ["./test/support/build-once.ts"],
+    // Half of a test's time is waiting; vitest's own number leaves one of two cores to itself.
+    maxWorkers: "100%",
     testTimeout: 30_000,
     expect: { poll: { timeout: 10_000 } },
     hookTimeout: 60_000,
