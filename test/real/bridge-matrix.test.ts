@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { release, tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeNode, runFakeNode } from "../../src/fake-node/index.ts";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.ts";
 import { NodeClient } from "../support/client-node-checks.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
@@ -115,27 +114,13 @@ function nodeChecksOf(client: NodeClient, pod: CheckedPod): Checks {
 describeReal(["kubectl", "haproxy"], "the bridge matrix", () => {
   const rows = new Map<string, string[]>();
   const pod: CheckedPod = { name: "web", container: "main", folder: "", httpPort: 80 };
-  let node: FakeNode;
   let gateway: TestGateway;
   let hop: Layer7Proxy;
   let agent: AgentProcess;
 
   beforeAll(async () => {
     pod.folder = mkdtempSync(path.join(tmpdir(), "sluice-pod-"));
-    const command = ["/bin/sh", "-c", "exec cat"];
-    const containers = [{ name: "main", command }];
-    node = await runFakeNode({
-      name: "node",
-      declaresWebSockets: false,
-      pods: [{ namespace: "default", name: "web", uid: "u1", containers }],
-    });
-    gateway = await startTestGateway({
-      nodes: [{ name: "node", port: node.port }],
-      pods: [{ name: "web", nodeName: "node", container: "main" }],
-      kubeletAuthority: "",
-      listeners: { apiServer: { port: 0 } },
-      kubelet: { scheme: "http" },
-    });
+    gateway = await startTestGateway({ scheme: "http", fakeNodes: [{}] });
     hop = await startHaproxy(Number(new URL(gateway.apiServerUrl).port), true);
     agent = await startAgentProcess({ server: hop.url, authority: hop.authority, token: gateway.token });
   });
@@ -143,7 +128,6 @@ describeReal(["kubectl", "haproxy"], "the bridge matrix", () => {
     await agent?.stop();
     await hop?.stop();
     await gateway?.stop();
-    await node?.close();
     rmSync(pod.folder, { recursive: true, force: true });
     if (isWritingDocs && rows.size > 0) writeFileSync(document, documentText(rows));
   });

@@ -3,8 +3,8 @@ import { promisify } from "node:util";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeReal, kubectls, programOf } from "../support/real-parts.ts";
-import type { TestGateway } from "../support/test-gateway.ts";
-import { startTwoNodeGateway } from "../support/two-node-gateway.ts";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import { TWO_NODES } from "../support/two-nodes.ts";
 
 const run = promisify(execFile);
 
@@ -15,7 +15,7 @@ describeReal("chromium", "exec from a browser, over HTTP/2", () => {
   let page: Page;
 
   beforeAll(async () => {
-    gateway = await startTwoNodeGateway();
+    gateway = await startTestGateway(TWO_NODES);
     browser = await chromium.launch({
       executablePath: programOf("chromium"),
       // As root in a container there is no sandbox to be had.
@@ -85,7 +85,7 @@ describeReal("chromium", "exec from a browser, over HTTP/2", () => {
 describeReal("kubectl", "kubectl at a listener that speaks HTTP/2", () => {
   let gateway: TestGateway;
   beforeAll(async () => {
-    gateway = await startTwoNodeGateway();
+    gateway = await startTestGateway(TWO_NODES);
   });
   afterAll(() => gateway?.stop());
 

@@ -7,8 +7,7 @@ import { collect, KubectlRunner } from "../support/kubectl.ts";
 import { clusterRole, clusterRoleBinding, resourceRule } from "../support/rbac-objects.ts";
 import { describeReal, kubectls } from "../support/real-parts.ts";
 import type { Kubectl } from "../support/real-parts-finder.ts";
-import { startShellGateway } from "../support/shell-gateway.ts";
-import type { TestGateway } from "../support/test-gateway.ts";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
 
 const isWritingDocs = process.env.SLUICE_WRITE_DOCS === "1";
 const DOCS = new URL("../../docs/evidence/kubectl-access.md", import.meta.url);
@@ -123,7 +122,8 @@ describeReal("kubectl", "who may stream, asked by real kubectls", () => {
       let gateway: TestGateway;
 
       beforeAll(async () => {
-        gateway = await startShellGateway({
+        gateway = await startTestGateway({
+          fakeNodes: [{}],
           users: people.map((name) => `token-${name},${name},${name}-uid`),
           manifests,
           configuration: {

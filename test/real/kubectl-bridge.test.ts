@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FakeNode } from "../../src/fake-node/index.ts";
+import { runWebNode } from "../support/fake-nodes.ts";
+import { webOn } from "../support/gateway-files.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import {
   type CheckedPod,
@@ -11,12 +14,12 @@ import {
   checkPortForward,
   checkTerminal,
 } from "../support/kubectl-checks.ts";
+import { type Layer7Proxy, startHaproxy } from "../support/layer7-proxies.ts";
 import { type NodeGateway, startNodeGateway } from "../support/node-gateway.ts";
 import { containerds, describeReal, kubectlSample, kubectls } from "../support/real-parts.ts";
 import type { Kubectl } from "../support/real-parts-finder.ts";
 import { type MetricSamples, pathTakenBy } from "../support/taken-path.ts";
-import type { TestGateway } from "../support/test-gateway.ts";
-import { HOP_POD, startBehindWebSocketHop } from "../support/websocket-hop.ts";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
 import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
 import { runWebPod, webPod } from "./containerd/web-pod.ts";
 
@@ -68,18 +71,31 @@ interface Stage {
 
 describeReal(["kubectl", "haproxy"], "kubectl to a node behind a hop that refuses SPDY", () => {
   let gateway: TestGateway;
+  let hop: Layer7Proxy;
+  let node: FakeNode;
   let podFolder: string;
 
   beforeAll(async () => {
     podFolder = mkdtempSync(path.join(tmpdir(), "sluice-pod-"));
-    gateway = await startBehindWebSocketHop();
+    node = await runWebNode({ declaresWebSockets: true });
+    hop = await startHaproxy(node.port, true);
+    gateway = await startTestGateway({
+      ...webOn(Number(new URL(hop.url).port)),
+      kubeletAuthority: hop.authority,
+      kubelet: { streaming: { nodes: { node: "websocket-only" } } },
+    });
   });
   afterAll(async () => {
     await gateway?.stop();
+    await hop?.stop();
+    await node?.close();
     rmSync(podFolder, { recursive: true, force: true });
   });
 
-  const stage = () => ({ ...gateway, pod: { ...HOP_POD, folder: podFolder, httpPort: 80 } });
+  const stage = () => ({
+    ...gateway,
+    pod: { name: "web", container: "main", folder: podFolder, httpPort: 80 },
+  });
   describe.each(sample())("$version", (kubectl) => eachCheck(kubectl, stage));
 });
 

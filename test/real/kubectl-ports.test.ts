@@ -4,16 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { collect, KubectlRunner } from "../support/kubectl.ts";
 import { describeReal, kubectls } from "../support/real-parts.ts";
-import { startShellGateway } from "../support/shell-gateway.ts";
-import type { TestGateway } from "../support/test-gateway.ts";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
 
 describeReal("kubectl", "policy by port, forwarded by real kubectls", () => {
   let gateway: TestGateway;
 
   beforeAll(async () => {
-    gateway = await startShellGateway({
-      users: [],
-      manifests: [],
+    gateway = await startTestGateway({
+      fakeNodes: [{}],
       configuration: {
         authorization: { mode: ["AlwaysAllow"] },
         policy: { rules: [{ name: "no-echo", match: { ports: [7] }, action: "deny" }] },

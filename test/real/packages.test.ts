@@ -4,8 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { builtProgram } from "../support/built-program.ts";
 import { InstalledPackage, registryObstacle } from "../support/installed-package.ts";
-import { startShellGateway } from "../support/shell-gateway.ts";
-import type { TestGateway } from "../support/test-gateway.ts";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const { version, dependencies, optionalDependencies } = JSON.parse(
@@ -20,9 +19,9 @@ const because = obstacle === undefined ? "" : ` (${obstacle})`;
 let gateway: TestGateway;
 beforeAll(async () => {
   if (obstacle !== undefined) return;
-  gateway = await startShellGateway({
+  gateway = await startTestGateway({
+    fakeNodes: [{}],
     users: ["token-admin,admin,admin-uid,system:masters"],
-    manifests: [],
     configuration: { authorization: { mode: ["AlwaysAllow"] } },
   });
 });

@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { OutgoingHttpHeaders } from "node:http";
 import { request } from "node:https";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import type { TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
-import { startGateway } from "../../src/app/app.ts";
-import { parseConfiguration } from "../../src/config/configuration.ts";
-import { createLogger } from "../../src/observability/logger.ts";
+import { GatewayFiles, webOn } from "./gateway-files.ts";
 import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "./scripted-kubelet.ts";
 import { issueCertificate, type TestCertificate } from "./test-certificates.ts";
+import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
 export interface Caller {
   readonly body?: string;
@@ -32,26 +28,16 @@ const succeeding: KubeletScript = {
   },
 };
 
-/** The gateway over TLS as `sluice serve` composes it, one scripted node behind it, and its files in a folder of its own. */
+/** The gateway over TLS before one scripted node, and the requests and sessions of callers with certificates and headers. */
 export class AccessGateway {
-  readonly folder: string;
   readonly kubelet: ScriptedKubelet;
-  readonly logLines: string[];
-  readonly #gateway: Awaited<ReturnType<typeof startGateway>>;
+  readonly #gateway: TestGateway;
   readonly #server: TestCertificate;
 
-  private constructor(
-    folder: string,
-    kubelet: ScriptedKubelet,
-    gateway: Awaited<ReturnType<typeof startGateway>>,
-    server: TestCertificate,
-    logLines: string[],
-  ) {
-    this.folder = folder;
+  private constructor(kubelet: ScriptedKubelet, gateway: TestGateway, server: TestCertificate) {
     this.kubelet = kubelet;
     this.#gateway = gateway;
     this.#server = server;
-    this.logLines = logLines;
   }
 
   /** `configure` gets the folder, in which it may write files, and returns sections of the configuration. */
@@ -59,49 +45,33 @@ export class AccessGateway {
     configure: (folder: string) => Record<string, unknown>,
     node: KubeletScript | { readonly port: number } = succeeding,
   ): Promise<AccessGateway> {
-    const folder = mkdtempSync(path.join(tmpdir(), "sluice-access-"));
     const kubelet = new ScriptedKubelet("port" in node ? {} : node);
     const kubeletPort = await kubelet.listen();
+    const files = new GatewayFiles();
     try {
-      const server = await issueCertificate({ commonName: "gateway" }, undefined, {
-        addresses: ["127.0.0.1"],
-      });
-      writeFileSync(path.join(folder, "server.crt"), server.cert);
-      writeFileSync(path.join(folder, "server.key"), server.key);
-      writeFileSync(
-        path.join(folder, "cluster.json"),
-        JSON.stringify(clusterOn("port" in node ? node.port : kubeletPort)),
-      );
-      const { kubelet: kubeletSection, listeners, ...sections } = configure(folder);
-      const configuration = {
-        apiVersion: "sluice.dev/v1alpha1",
-        kind: "GatewayConfiguration",
-        listeners: {
-          apiServer: { port: 0, tls: { certFile: "server.crt", keyFile: "server.key" } },
-          admin: { port: 0 },
-          ...(listeners as object),
-        },
-        cluster: { manifests: ["cluster.json"] },
-        kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"], ...(kubeletSection as object) },
-        ...sections,
-      };
-      const file = path.join(folder, "gateway.json");
-      const logLines: string[] = [];
-      const logger = createLogger({
-        level: "debug",
-        destination: { write: (line) => void logLines.push(line) },
-      });
-      const gateway = await startGateway(parseConfiguration(JSON.stringify(configuration), file), logger);
-      return new AccessGateway(folder, kubelet, gateway, server, logLines);
+      const tls = await issueCertificate({ commonName: "gateway" }, undefined, { addresses: ["127.0.0.1"] });
+      const { kubelet: section, listeners, ...configuration } = configure(files.folder);
+      const options = { tls, kubelet: section as object, listeners: listeners as object, configuration };
+      const nodePort = "port" in node ? node.port : kubeletPort;
+      const gateway = await startTestGateway({ ...webOn(nodePort), ...options }, files);
+      return new AccessGateway(kubelet, gateway, tls);
     } catch (error) {
       await kubelet.close();
-      rmSync(folder, { recursive: true, force: true });
+      files.remove();
       throw error;
     }
   }
 
+  get folder(): string {
+    return this.#gateway.files.folder;
+  }
+
+  get logLines(): readonly string[] {
+    return this.#gateway.logLines;
+  }
+
   get authority(): string {
-    return new URL(this.#gateway.apiServerUrl).host;
+    return this.#gateway.authority;
   }
 
   get trusted(): string {
@@ -182,38 +152,11 @@ export class AccessGateway {
   }
 
   async stop(): Promise<void> {
-    await this.#gateway.shutDown();
+    await this.#gateway.stop();
     await this.kubelet.close();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 
   #tls({ certificate, headers = {} }: Caller) {
     return { ca: this.#server.cert, ...certificate, headers };
   }
-}
-
-function clusterOn(port: number): object {
-  return {
-    apiVersion: "v1",
-    kind: "List",
-    items: [
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } },
-      {
-        apiVersion: "v1",
-        kind: "Node",
-        metadata: { name: "node" },
-        status: {
-          addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
-          daemonEndpoints: { kubeletEndpoint: { Port: port } },
-        },
-      },
-      {
-        apiVersion: "v1",
-        kind: "Pod",
-        metadata: { name: "web", namespace: "default" },
-        spec: { nodeName: "node", containers: [{ name: "main", image: "test" }] },
-        status: { phase: "Running" },
-      },
-    ],
-  };
 }

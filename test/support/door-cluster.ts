@@ -40,11 +40,11 @@ export async function startDoorCluster(source: DoorSource, folder: string): Prom
 
 function manifestsIn(folder: string): DoorCluster {
   return {
-    configuration: { manifests: ["cluster.json"] },
+    configuration: { manifests: ["routes.json"] },
     server: undefined,
     write: (items) =>
       writeFileSync(
-        path.join(folder, "cluster.json"),
+        path.join(folder, "routes.json"),
         JSON.stringify({ apiVersion: "v1", kind: "List", items }),
       ),
     stop: () => Promise.resolve(),

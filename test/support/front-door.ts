@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import type { Ingress, IngressAddress } from "../../src/api/networking-objects.ts";
-import { type RunningGateway, startGateway } from "../../src/app/app.ts";
-import { parseConfiguration } from "../../src/config/configuration.ts";
-import { createLogger } from "../../src/observability/logger.ts";
+import type { RunningGateway } from "../../src/app/app.ts";
 import { resourceOfKind } from "./api-server/resources.ts";
 import { type DoorCluster, type DoorSource, startDoorCluster } from "./door-cluster.ts";
 import { type EchoPod, startEchoPod } from "./echo-service.ts";
 import { eventually } from "./eventually.ts";
-import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+import { GatewayFiles } from "./gateway-files.ts";
+import type { MetricSamples } from "./taken-path.ts";
+import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
 export const INGRESS_CLASS = {
   apiVersion: "networking.k8s.io/v1",
@@ -20,16 +17,13 @@ export const INGRESS_CLASS = {
 
 /** A gateway in this process with an ingress listener, fed by a manifest file or a live API, and echoing pods behind Services. */
 export class FrontDoor {
-  readonly folder: string;
   readonly #cluster: DoorCluster;
   readonly #pods: EchoPod[] = [];
-  readonly #logged: string[] = [];
-  #gateway: RunningGateway | undefined;
-  #reload: () => Promise<void> = async () => {};
+  readonly #gateway: TestGateway;
 
-  private constructor(folder: string, cluster: DoorCluster) {
-    this.folder = folder;
+  private constructor(cluster: DoorCluster, gateway: TestGateway) {
     this.#cluster = cluster;
+    this.#gateway = gateway;
   }
 
   static async start(
@@ -38,51 +32,42 @@ export class FrontDoor {
     more: object = {},
     source: DoorSource = "manifests",
   ): Promise<FrontDoor> {
-    const folder = mkdtempSync(path.join(tmpdir(), "sluice-front-door-"));
-    const cluster = await startDoorCluster(source, folder);
-    const door = new FrontDoor(folder, cluster);
-    door.write(objects);
-    const file = path.join(door.folder, "gateway.json");
-    writeFileSync(path.join(door.folder, "tokens.csv"), "front-door-token,user,1,system:masters\n");
-    const configuration = {
-      apiVersion: "sluice.dev/v1alpha1",
-      kind: "GatewayConfiguration",
-      listeners: {
-        apiServer: { address: "127.0.0.1", port: 0 },
-        admin: { address: "127.0.0.1", port: 0 },
-        ingress: {
-          address: "127.0.0.1",
-          httpPort: 0,
-          httpsPort: 0,
-          publishedAddresses: ["192.0.2.1"],
-          allowedEndpointAddresses: ["127.0.0.0/8"],
-          ...ingress,
+    const files = new GatewayFiles();
+    const cluster = await startDoorCluster(source, files.folder);
+    cluster.write([INGRESS_CLASS, ...objects]);
+    const gateway = await startTestGateway(
+      {
+        scheme: "http",
+        logLevel: "info",
+        users: ["front-door-token,user,1,system:masters"],
+        listeners: {
+          ingress: {
+            address: "127.0.0.1",
+            httpPort: 0,
+            httpsPort: 0,
+            publishedAddresses: ["192.0.2.1"],
+            allowedEndpointAddresses: ["127.0.0.0/8"],
+            ...ingress,
+          },
         },
+        configuration: { cluster: cluster.configuration, ...more },
       },
-      cluster: cluster.configuration,
-      authentication: { tokenAuthFile: "tokens.csv" },
-      kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
-      ...more,
-    };
-    const logger = createLogger({
-      level: "info",
-      destination: { write: (line) => void door.#logged.push(line) },
-    });
-    const parsed = parseConfiguration(JSON.stringify(configuration), file);
-    const gateway = await startGateway(parsed, logger);
-    door.#gateway = gateway;
-    door.#reload = () => gateway.reload(parsed);
-    return door;
+      files,
+    );
+    return new FrontDoor(cluster, gateway);
+  }
+
+  get folder(): string {
+    return this.#gateway.files.folder;
   }
 
   get gateway(): RunningGateway {
-    if (this.#gateway === undefined) throw new Error("not started");
-    return this.#gateway;
+    return this.#gateway.running;
   }
 
   /** What SIGHUP does, with the same configuration. */
   reload(): Promise<void> {
-    return this.#reload();
+    return this.#gateway.reload();
   }
 
   get httpPort(): number {
@@ -94,7 +79,7 @@ export class FrontDoor {
   }
 
   get logged(): readonly string[] {
-    return this.#logged;
+    return this.#gateway.logLines;
   }
 
   /** Replaces the cluster. The gateway sees it by itself. */
@@ -122,20 +107,20 @@ export class FrontDoor {
   /** Resolves when routes of so many Ingresses are in force. */
   async serves(ingresses: number): Promise<void> {
     await eventually(
-      () => `routes of ${ingresses} Ingresses; logged: ${this.#logged.join("").slice(-2000)}`,
+      () => `routes of ${ingresses} Ingresses; logged: ${this.logged.join("").slice(-2000)}`,
       async () => (await this.readMetrics()).get("sluice_ingress_objects") === ingresses,
     );
   }
 
-  async readMetrics(): Promise<MetricSamples> {
-    return parseMetrics(await (await fetch(new URL("/metrics", this.gateway.adminUrl))).text());
+  readMetrics(): Promise<MetricSamples> {
+    return this.#gateway.readMetrics();
   }
 
   async stop(): Promise<void> {
-    await this.#gateway?.shutDown();
+    await this.#gateway.shutDown();
     await this.#cluster.stop();
     await Promise.all(this.#pods.map((pod) => pod.stop()));
-    rmSync(this.folder, { recursive: true, force: true });
+    await this.#gateway.stop();
   }
 }
 

@@ -1,8 +1,10 @@
-import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { generate } from "selfsigned";
+
+/** Of the user `tester` in the groups dev and ops, whom every gateway's token file has. */
+export const TESTER_TOKEN = "token-of-the-tester";
 
 export interface CertificatePair {
   cert: string;
@@ -23,106 +25,130 @@ export async function selfSignedPair(commonName: string): Promise<CertificatePai
 }
 
 export interface TestNode {
-  name: string;
-  port: number;
-  declaredFeatures?: readonly string[];
+  readonly name: string;
+  readonly port: number;
+  readonly declaredFeatures?: readonly string[];
 }
 
 export interface TestPod {
-  name: string;
-  nodeName: string;
-  container: string;
+  readonly name: string;
+  readonly nodeName: string;
+  readonly container: string;
+  readonly uid?: string;
 }
 
 export interface GatewayFilesOptions {
-  nodes: readonly TestNode[];
-  pods: readonly TestPod[];
-  /** PEM text of the authority that signed the kubelets' certificates; empty where they speak plain HTTP. */
-  kubeletAuthority: string;
+  readonly nodes?: readonly TestNode[];
+  readonly pods?: readonly TestPod[];
+  /** PEM text of the authority that signed the kubelets' certificates; without one they speak plain HTTP. */
+  readonly kubeletAuthority?: string;
+  /** Of the API listener, which speaks plain HTTP without it. */
+  readonly tls?: CertificatePair | undefined;
   /** More lines of the token file: `token,user,uid,"group1,group2"`. */
-  users?: readonly string[];
+  readonly users?: readonly string[];
   /** More objects of the cluster. */
-  manifests?: readonly object[];
-  /** More of the sections `listeners` and `kubelet`. */
-  listeners?: object;
-  kubelet?: object;
+  readonly manifests?: readonly object[];
+  /** More of the sections `listeners`, `kubelet` and `timeouts`. */
+  readonly listeners?: object;
+  readonly kubelet?: object;
+  readonly timeouts?: object;
   /** More sections of the configuration. */
-  configuration?: object;
+  readonly configuration?: object;
 }
 
-/** A folder with everything that a gateway is configured by, and a kubeconfig for its users. */
+/** The pod `default/web` (container `main`) on the node `node` at that port. */
+export function webOn(
+  port: number,
+  declaredFeatures: readonly string[] = [],
+): { nodes: readonly TestNode[]; pods: readonly TestPod[] } {
+  return {
+    nodes: [{ name: "node", port, declaredFeatures }],
+    pods: [{ name: "web", nodeName: "node", container: "main", uid: "u1" }],
+  };
+}
+
+/** A folder with everything that a gateway is configured by, and kubeconfigs for its users. Names in it may be relative. */
 export class GatewayFiles {
-  readonly token = randomBytes(16).toString("hex");
-  readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-gateway-"));
+  readonly folder = mkdtempSync(path.join(tmpdir(), "sluice-gateway-"));
+  readonly configurationFile = path.join(this.folder, "gateway.json");
   #certificate = "";
 
-  get configurationFile(): string {
-    return path.join(this.#folder, "gateway.json");
+  /** Without options the folder is empty until `configure`. */
+  constructor(options?: GatewayFilesOptions) {
+    if (options !== undefined) this.configure(options);
   }
 
-  async write(options: GatewayFilesOptions): Promise<void> {
-    const server = await selfSignedPair("gateway");
-    this.#certificate = server.cert;
+  configure(options: GatewayFilesOptions): void {
+    const { tls, users = [], kubeletAuthority = "" } = options;
+    this.#certificate = tls?.cert ?? "";
+    const section = {
+      apiServer: {
+        port: 0,
+        ...(tls && {
+          tls: { certFile: this.write("server.crt", tls.cert), keyFile: this.write("server.key", tls.key) },
+        }),
+      },
+      admin: { port: 0 },
+      ...options.listeners,
+    };
     const configuration = {
       apiVersion: "sluice.dev/v1alpha1",
       kind: "GatewayConfiguration",
-      listeners: {
-        apiServer: {
-          port: 0,
-          tls: {
-            certFile: this.#file("server.crt", server.cert),
-            keyFile: this.#file("server.key", server.key),
-          },
-        },
-        admin: { port: 0 },
-        ...options.listeners,
-      },
-      cluster: { manifests: [this.#file("cluster.json", JSON.stringify(clusterOf(options)))] },
+      listeners: section,
+      cluster: { manifests: [this.write("cluster.json", JSON.stringify(clusterOf(options)))] },
       authentication: {
-        tokenAuthFile: this.#file(
-          "tokens.csv",
-          [`${this.token},tester,tester-uid`, ...(options.users ?? []), ""].join("\n"),
+        tokenAuthFile: this.write(
+          "testers.csv",
+          [`${TESTER_TOKEN},tester,uid-1,"dev,ops"`, ...users, ""].join("\n"),
         ),
       },
       kubelet: {
-        ...(options.kubeletAuthority !== "" && {
-          certificateAuthorityFile: this.#file("kubelet-ca.crt", options.kubeletAuthority),
-        }),
+        ...(kubeletAuthority === ""
+          ? { scheme: "http" }
+          : { certificateAuthorityFile: this.write("kubelet-ca.crt", kubeletAuthority) }),
         allowedAddresses: ["127.0.0.0/8"],
         ...options.kubelet,
       },
-      logging: { level: "silent" },
+      timeouts: options.timeouts ?? {},
+      logging: { level: "info" },
       ...options.configuration,
     };
-    writeFileSync(this.configurationFile, JSON.stringify(configuration));
+    this.write("gateway.json", JSON.stringify(configuration));
+  }
+
+  /** Adds or replaces a file; returns its path. */
+  write(name: string, text: string): string {
+    const file = path.join(this.folder, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  }
+
+  read(name: string): string {
+    return readFileSync(path.join(this.folder, name), "utf8");
   }
 
   /** @returns the path of a kubeconfig for a gateway that listens at `server` */
-  writeKubeconfig(server: string, token: string = this.token): string {
-    const authority = Buffer.from(this.#certificate).toString("base64");
+  writeKubeconfig(server: string, token: string = TESTER_TOKEN): string {
+    const authority = this.#certificate && {
+      "certificate-authority-data": Buffer.from(this.#certificate).toString("base64"),
+    };
     const kubeconfig = {
       apiVersion: "v1",
       kind: "Config",
       "current-context": "test",
-      clusters: [{ name: "test", cluster: { server, "certificate-authority-data": authority } }],
+      clusters: [{ name: "test", cluster: { server, ...(authority || {}) } }],
       users: [{ name: "test", user: { token } }],
       contexts: [{ name: "test", context: { cluster: "test", user: "test", namespace: "default" } }],
     };
-    return this.#file(`kubeconfig-${token.slice(0, 8)}`, JSON.stringify(kubeconfig));
+    return this.write(`kubeconfig-${token}`, JSON.stringify(kubeconfig));
   }
 
   remove(): void {
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
-
-  #file(name: string, text: string): string {
-    const file = path.join(this.#folder, name);
-    writeFileSync(file, text, { mode: 0o600 });
-    return file;
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
-function clusterOf({ nodes, pods, manifests = [] }: GatewayFilesOptions): object {
+function clusterOf({ nodes = [], pods = [], manifests = [] }: GatewayFilesOptions): object {
   return {
     apiVersion: "v1",
     kind: "List",
@@ -138,10 +164,10 @@ function clusterOf({ nodes, pods, manifests = [] }: GatewayFilesOptions): object
           ...(declaredFeatures && { declaredFeatures }),
         },
       })),
-      ...pods.map(({ name, nodeName, container }) => ({
+      ...pods.map(({ name, nodeName, container, uid }) => ({
         apiVersion: "v1",
         kind: "Pod",
-        metadata: { name, namespace: "default" },
+        metadata: { name, namespace: "default", ...(uid !== undefined && { uid }) },
         spec: { nodeName, containers: [{ name: container, image: "test", stdin: true }] },
         status: { phase: "Running" },
       })),

@@ -1,13 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { type RunningGateway, startGateway } from "../../src/app/app.ts";
-import { parseConfiguration } from "../../src/config/configuration.ts";
-import { createLogger } from "../../src/observability/logger.ts";
 import { GatewayFiles, type TestPod } from "./gateway-files.ts";
-import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+import type { MetricSamples } from "./taken-path.ts";
 import { issueCertificate } from "./test-certificates.ts";
+import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
 export const NODE_NAME = "runtime-node";
 
@@ -35,7 +30,7 @@ export interface NodeGateway {
   readonly kubeconfig: string;
   /** PEM: who the API server is to the node, and whom it believes. */
   readonly client: { readonly cert: string; readonly key: string; readonly ca: string };
-  readonly logLines: readonly string[];
+  logLines(): readonly string[];
   readApiMetrics(): Promise<MetricSamples>;
   readNodeMetrics(): Promise<MetricSamples>;
   stop(): Promise<void>;
@@ -43,25 +38,11 @@ export interface NodeGateway {
 
 /** A gateway for kubectl in front of a kubelet listener of our own, over TLS with client certificates, in front of a runtime. */
 export async function startNodeGateway(options: NodeGatewayOptions): Promise<NodeGateway> {
-  const folder = mkdtempSync(path.join(tmpdir(), "sluice-node-"));
   const files = new GatewayFiles();
-  const started: RunningGateway[] = [];
-  const logLines: string[] = [];
-  const logger = createLogger({ level: "debug", destination: { write: (line) => void logLines.push(line) } });
-  const start = async (file: string) => {
-    const gateway = await startGateway(parseConfiguration(readFileSync(file, "utf8"), file), logger);
-    started.push(gateway);
-    return gateway;
-  };
+  const started: TestGateway[] = [];
   const stop = async () => {
-    for (const gateway of started) await gateway.shutDown();
+    for (const gateway of started.reverse()) await gateway.stop();
     files.remove();
-    rmSync(folder, { recursive: true, force: true });
-  };
-  const write = (name: string, text: string) => {
-    const file = path.join(folder, name);
-    writeFileSync(file, text, { mode: 0o600 });
-    return file;
   };
   try {
     const authority = await issueCertificate({ commonName: "node authority" });
@@ -75,59 +56,52 @@ export async function startNodeGateway(options: NodeGatewayOptions): Promise<Nod
     const port = isOne ? await freePort() : 0;
     const listener = {
       port,
-      tls: { certFile: write("node.crt", serving.cert), keyFile: write("node.key", serving.key) },
-      authentication: { clientCAFile: write("node-ca.crt", authority.cert) },
+      tls: { certFile: files.write("node.crt", serving.cert), keyFile: files.write("node.key", serving.key) },
+      authentication: { clientCAFile: files.write("node-ca.crt", authority.cert) },
       runtime: { endpoint: `unix://${options.socket}`, nodeName: NODE_NAME },
       ...options.listener,
     };
+    const timeouts = { shutdownGracePeriod: "0s" };
     const node = isOne
       ? undefined
-      : await start(
-          write(
-            "node.json",
-            JSON.stringify({
-              apiVersion: "sluice.dev/v1alpha1",
-              kind: "GatewayConfiguration",
-              listeners: { kubelet: listener, apiServer: { port: 0 }, admin: { port: 0 } },
-              logging: { level: "debug" },
-              timeouts: { shutdownGracePeriod: "0s" },
-              ...options.node,
-            }),
-          ),
-        );
-    const kubeletPort = node === undefined ? port : Number(new URL(node.kubeletUrl ?? "").port);
-    await files.write({
-      nodes: [{ name: NODE_NAME, port: kubeletPort, declaredFeatures: options.declaredFeatures ?? [] }],
+      : await startTestGateway({
+          scheme: "http",
+          listeners: { kubelet: listener },
+          timeouts,
+          ...(options.node && { configuration: options.node }),
+        });
+    if (node !== undefined) started.push(node);
+    const api = await startTestGateway({
+      nodes: [
+        {
+          name: NODE_NAME,
+          port: node === undefined ? port : Number(new URL(node.running.kubeletUrl ?? "").port),
+          declaredFeatures: options.declaredFeatures ?? [],
+        },
+      ],
       pods: options.pods.map((pod) => ({ ...pod, nodeName: NODE_NAME })),
       kubeletAuthority: authority.cert,
       listeners: isOne ? { kubelet: listener } : {},
       kubelet: {
-        clientCertificateFile: write("client.crt", client.cert),
-        clientKeyFile: write("client.key", client.key),
+        clientCertificateFile: files.write("client.crt", client.cert),
+        clientKeyFile: files.write("client.key", client.key),
         verifyNodeName: true,
         ...options.kubelet,
       },
-      configuration: {
-        timeouts: { shutdownGracePeriod: "0s" },
-        ...(isOne ? options.node : options.apiServer),
-      },
+      timeouts,
+      configuration: { ...(isOne ? options.node : options.apiServer) },
     });
-    const api = await start(files.configurationFile);
-    const metricsOf = async ({ adminUrl }: RunningGateway) =>
-      parseMetrics(await (await fetch(new URL("/metrics", adminUrl))).text());
+    started.push(api);
     return {
       apiServerUrl: api.apiServerUrl,
-      kubeletUrl: (node ?? api).kubeletUrl ?? "",
-      token: files.token,
-      kubeconfig: files.writeKubeconfig(api.apiServerUrl),
+      kubeletUrl: (node ?? api).running.kubeletUrl ?? "",
+      token: api.token,
+      kubeconfig: api.kubeconfig,
       client: { ...client, ca: authority.cert },
-      logLines,
-      readApiMetrics: () => metricsOf(api),
-      readNodeMetrics: () => metricsOf(node ?? api),
-      stop: async () => {
-        started.reverse();
-        await stop();
-      },
+      logLines: () => started.flatMap(({ logLines }) => logLines),
+      readApiMetrics: api.readMetrics,
+      readNodeMetrics: (node ?? api).readMetrics,
+      stop,
     };
   } catch (error) {
     await stop();

@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from "node:stream";
 import { expect } from "vitest";
 import { type CommandEnd, execPath, Target, WebSocketExecutor } from "../../src/client/index.ts";
-import { PLAIN_TOKEN } from "./plain-gateway.ts";
+import { TESTER_TOKEN } from "./gateway-files.ts";
 
 const POD = { namespace: "default", pod: "web", container: "main" };
 
@@ -18,7 +18,7 @@ export class ResumedShell {
       url,
       proxy: "none",
       tls: { insecureSkipVerify: true },
-      headers: () => [["Authorization", `Bearer ${PLAIN_TOKEN}`]],
+      headers: () => [["Authorization", `Bearer ${TESTER_TOKEN}`]],
     });
     const stdout = new Writable({
       write: (chunk: Buffer, _encoding, done) => {

@@ -1,15 +1,11 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { startGateway } from "../../src/app/app.ts";
-import { parseConfiguration } from "../../src/config/configuration.ts";
-import { createLogger } from "../../src/observability/logger.ts";
+import { GatewayFiles } from "./gateway-files.ts";
 import { collect } from "./kubectl.ts";
 import { type KubeletScript, ScriptedKubelet } from "./scripted-kubelet.ts";
 import { type RuntimeScript, ScriptedRuntime } from "./scripted-runtime.ts";
-import { type MetricSamples, parseMetrics } from "./taken-path.ts";
+import type { MetricSamples } from "./taken-path.ts";
+import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
 export const ADMIN_TOKEN = "node-admin-token";
 export const READER_TOKEN = "node-reader-token";
@@ -88,22 +84,12 @@ export function container(id: string, more: object = {}) {
 export class RuntimeNode {
   readonly runtime: ScriptedRuntime;
   readonly streaming: ScriptedKubelet;
-  readonly logLines: string[];
-  readonly folder: string;
-  readonly #gateway: Awaited<ReturnType<typeof startGateway>>;
+  readonly #gateway: TestGateway;
 
-  private constructor(
-    runtime: ScriptedRuntime,
-    streaming: ScriptedKubelet,
-    gateway: Awaited<ReturnType<typeof startGateway>>,
-    folder: string,
-    logLines: string[],
-  ) {
+  private constructor(runtime: ScriptedRuntime, streaming: ScriptedKubelet, gateway: TestGateway) {
     this.runtime = runtime;
     this.streaming = streaming;
     this.#gateway = gateway;
-    this.folder = folder;
-    this.logLines = logLines;
   }
 
   static async start(options: RuntimeNodeOptions = {}): Promise<RuntimeNode> {
@@ -121,51 +107,40 @@ export class RuntimeNode {
       ...options.script,
     });
     await runtime.start();
-    const folder = mkdtempSync(path.join(tmpdir(), "sluice-runtime-node-"));
-    const write = (name: string, text: string) => {
-      writeFileSync(path.join(folder, name), text);
-      return name;
-    };
-    const configuration = {
-      apiVersion: "sluice.dev/v1alpha1",
-      kind: "GatewayConfiguration",
-      listeners: {
-        apiServer: { port: 0 },
-        admin: { port: 0 },
-        kubelet: {
-          port: 0,
-          authentication: {
-            tokenAuthFile: write(
-              "tokens.csv",
-              `${ADMIN_TOKEN},node-admin,1\n${READER_TOKEN},node-reader,2\n`,
-            ),
+    const files = new GatewayFiles();
+    const tokens = `${ADMIN_TOKEN},node-admin,1\n${READER_TOKEN},node-reader,2\n`;
+    const gateway = await startTestGateway(
+      {
+        scheme: "http",
+        manifests: RBAC.flat(),
+        listeners: {
+          kubelet: {
+            port: 0,
+            authentication: { tokenAuthFile: files.write("node-tokens.csv", tokens) },
+            authorization: { mode: ["RBAC"] },
+            runtime: { endpoint: runtime.endpoint, nodeName: "node-1" },
+            ...options.listener,
           },
-          authorization: { mode: ["RBAC"] },
-          runtime: { endpoint: runtime.endpoint, nodeName: "node-1" },
-          ...options.listener,
         },
+        timeouts: { shutdownGracePeriod: "0s", runtimeCall: "2s" },
+        ...(options.more && { configuration: options.more }),
       },
-      cluster: {
-        manifests: [
-          write("rbac.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: RBAC.flat() })),
-        ],
-      },
-      timeouts: { shutdownGracePeriod: "0s", runtimeCall: "2s" },
-      ...options.more,
-    };
-    const logLines: string[] = [];
-    const logger = createLogger({
-      level: "debug",
-      destination: { write: (line) => void logLines.push(line) },
-    });
-    const file = path.join(folder, "gateway.json");
-    const gateway = await startGateway(parseConfiguration(JSON.stringify(configuration), file), logger);
-    return new RuntimeNode(runtime, streaming, gateway, folder, logLines);
+      files,
+    );
+    return new RuntimeNode(runtime, streaming, gateway);
+  }
+
+  get folder(): string {
+    return this.#gateway.files.folder;
+  }
+
+  get logLines(): readonly string[] {
+    return this.#gateway.logLines;
   }
 
   /** `127.0.0.1:port` of the kubelet listener. */
   get authority(): string {
-    return new URL(this.#gateway.kubeletUrl ?? "").host;
+    return new URL(this.#gateway.running.kubeletUrl ?? "").host;
   }
 
   get adminUrl(): string {
@@ -197,15 +172,14 @@ export class RuntimeNode {
     return await Promise.race([upgraded, answered]);
   }
 
-  async metrics(): Promise<MetricSamples> {
-    return parseMetrics(await (await fetch(new URL("/metrics", this.adminUrl))).text());
+  metrics(): Promise<MetricSamples> {
+    return this.#gateway.readMetrics();
   }
 
   async stop(): Promise<void> {
-    await this.#gateway.shutDown();
+    await this.#gateway.stop();
     await this.streaming.close();
     this.runtime.remove();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 }
 

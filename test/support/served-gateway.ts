@@ -4,35 +4,89 @@ import { builtProgram } from "./built-program.ts";
 import { eventually } from "./eventually.ts";
 import { collect } from "./kubectl.ts";
 
+/** Past it a gateway that got SIGTERM is killed. */
+const STOP_MS = 30_000;
+
+/** The fields of the line that reports where the listeners are. */
+export interface ReadyLine {
+  readonly apiServerUrl: string;
+  readonly adminUrl: string;
+  readonly kubeletUrl?: string;
+  readonly ingress?: { readonly httpUrl: string; readonly httpsUrl: string };
+  readonly workers?: number;
+}
+
 export interface ServedGateway {
   readonly child: ChildProcess;
+  readonly ready: ReadyLine;
   /** `127.0.0.1:port` of the API listener. */
   readonly authority: string;
   readonly adminUrl: string;
-  /** JSON lines on stderr so far. */
+  /** What is on stderr so far: JSON lines. */
   log(): string;
+  logLines(): readonly LogLine[];
   /** Resolves to exit code and signal when the process has ended. */
   readonly exited: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
+  /** SIGTERM, and its end. */
+  stop(): Promise<void>;
 }
 
-/** `sluice serve` as a process, until its log says that it is ready. */
-export async function serveGateway(configurationFile: string): Promise<ServedGateway> {
-  const child = spawn(process.execPath, [builtProgram(), "serve", "--config", configurationFile], {
+export interface LogLine extends Readonly<Record<string, unknown>> {
+  readonly level: string;
+  readonly msg: string;
+}
+
+export interface ServeOptions {
+  /** Of node, before the program. */
+  readonly nodeArguments?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Where it runs; where we do unless given. */
+  readonly folder?: string;
+}
+
+/** `sluice serve` as a process, until its log says that it is ready. The only place where tests start one that serves. */
+export async function serveGateway(
+  configurationFile: string,
+  { nodeArguments = [], environment = {}, folder }: ServeOptions = {},
+): Promise<ServedGateway> {
+  const args = [...nodeArguments, builtProgram(), "serve", "--config", configurationFile];
+  const child = spawn(process.execPath, args, {
     stdio: ["ignore", "ignore", "pipe"],
+    env: { ...process.env, ...environment },
+    cwd: folder,
   });
   const log = collect(child.stderr);
-  const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
+  const logLines = () =>
+    log()
+      .split("\n")
+      .filter((line) => line.startsWith("{") && line.endsWith("}"))
+      .map((line) => JSON.parse(line) as LogLine);
+  const exited = once(child, "exit") as ServedGateway["exited"];
   try {
     const ready = await eventually(
       "the gateway says where it listens",
       () => {
         if (child.exitCode !== null)
           throw new Error(`it ended with ${child.exitCode}: ${log().slice(-2_000)}`);
-        return /"apiServerUrl":"https?:\/\/([^"]+)","adminUrl":"([^"]+)"/.exec(log()) ?? undefined;
+        return logLines().find(({ msg }) => msg === "the gateway is ready") as ReadyLine | undefined;
       },
       { timeoutMs: 60_000 },
     );
-    return { child, authority: ready[1] ?? "", adminUrl: ready[2] ?? "", log, exited };
+    return {
+      child,
+      ready,
+      authority: new URL(ready.apiServerUrl).host,
+      adminUrl: ready.adminUrl,
+      log,
+      logLines,
+      exited,
+      stop: async () => {
+        const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+        child.kill("SIGTERM");
+        await exited;
+        clearTimeout(timer);
+      },
+    };
   } catch (error) {
     child.kill("SIGKILL");
     throw error;

@@ -1,4 +1,5 @@
-import { createSelfSignedCertificate, runFakeNode } from "../../src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../src/fake-node/index.ts";
+import { runWebNode } from "./fake-nodes.ts";
 import { startNodeGateway } from "./node-gateway.ts";
 import type { SkewedApiServer, SkewedNode } from "./skew.ts";
 import type { MetricSamples } from "./taken-path.ts";
@@ -18,16 +19,11 @@ const declaredBy = ({ declares }: SkewedNode) => (declares ? [FEATURE] : []);
 /** The node is the fake node, whose commands run on this machine. */
 export async function pairWithFakeNode(api: SkewedApiServer, node: SkewedNode): Promise<SkewedPair> {
   const tls = await createSelfSignedCertificate();
-  const containers = [{ name: POD.container, command: ["/bin/sh", "-c", "exec cat"] }];
-  const fakeNode = await runFakeNode({
-    name: node.name,
-    declaresWebSockets: node.speaksWebSocket,
-    tls,
-    pods: [{ namespace: "default", name: POD.name, uid: node.name, containers }],
-  });
+  const { name, speaksWebSocket } = node;
+  const fakeNode = await runWebNode({ name, declaresWebSockets: speaksWebSocket, tls });
   const gateway = await startTestGateway({
-    nodes: [{ name: node.name, port: fakeNode.port, declaredFeatures: declaredBy(node) }],
-    pods: [{ ...POD, nodeName: node.name }],
+    nodes: [{ name, port: fakeNode.port, declaredFeatures: declaredBy(node) }],
+    pods: [{ ...POD, nodeName: name }],
     kubeletAuthority: tls.certPem,
     kubelet: { streaming: { mode: api.mode } },
     configuration: { featureGates: api.featureGates },

@@ -1,46 +1,113 @@
-import { readFileSync } from "node:fs";
-import { startGateway } from "../../src/app/app.ts";
-import { parseConfiguration } from "../../src/config/configuration.ts";
-import { GatewayFiles, type GatewayFilesOptions } from "./gateway-files.ts";
+import { type RunningGateway, startGateway } from "../../src/app/app.ts";
+import { loadConfiguration } from "../../src/config/load-configuration.ts";
+import type { FakeNode } from "../../src/fake-node/index.ts";
+import { createLogger } from "../../src/observability/logger.ts";
+import { runWebNode, type WebNodeOptions } from "./fake-nodes.ts";
+import { GatewayFiles, type GatewayFilesOptions, selfSignedPair, TESTER_TOKEN } from "./gateway-files.ts";
 import { type MetricSamples, readMetricsOf } from "./taken-path.ts";
 
+export interface TestGatewayOptions extends GatewayFilesOptions {
+  /** How the API listener is served; over TLS with a certificate of its own unless one is given. */
+  readonly scheme?: "http" | "https";
+  /** Nodes that start before the gateway and end after it, in front of the other `nodes`. */
+  readonly fakeNodes?: readonly WebNodeOptions[];
+  readonly logLevel?: "debug" | "info";
+}
+
 export interface TestGateway {
-  apiServerUrl: string;
-  adminUrl: string;
+  readonly running: RunningGateway;
+  readonly files: GatewayFiles;
+  readonly fakeNodes: readonly FakeNode[];
+  readonly apiServerUrl: string;
+  /** `127.0.0.1:port` of the API listener. */
+  readonly authority: string;
+  readonly adminUrl: string;
   /** Of the front door over TLS; undefined where none is configured. */
-  ingressUrl: string | undefined;
-  token: string;
-  kubeconfig: string;
+  readonly ingressUrl: string | undefined;
+  readonly token: string;
+  readonly kubeconfig: string;
+  readonly logLines: readonly string[];
   /** A kubeconfig for another token of the token file. */
   kubeconfigFor(token: string): string;
   readMetrics(): Promise<MetricSamples>;
+  /** What SIGHUP does. */
+  reload(): Promise<void>;
+  shutDown(): Promise<void>;
+  /** The gateway, then its fake nodes; its files go. May be called after `shutDown`. */
   stop(): Promise<void>;
 }
 
-/** The gateway in this process, configured by files as `sluice serve` is, with TLS on both sides. */
-export async function startTestGateway(options: GatewayFilesOptions): Promise<TestGateway> {
-  const files = new GatewayFiles();
+/** The gateway in this process, configured by files as `sluice serve` is. The only place where tests start one. */
+export async function startTestGateway(
+  options: TestGatewayOptions = {},
+  files: GatewayFiles = new GatewayFiles(),
+): Promise<TestGateway> {
+  const fakeNodes: FakeNode[] = [];
+  const logLines: string[] = [];
+  const logger = createLogger({
+    level: options.logLevel ?? "debug",
+    destination: { write: (line) => void logLines.push(line) },
+  });
+  const remove = async (): Promise<void> => {
+    await Promise.all(fakeNodes.map((node) => node.close()));
+    files.remove();
+  };
   try {
-    await files.write(options);
-    const { configurationFile } = files;
-    const gateway = await startGateway(
-      parseConfiguration(readFileSync(configurationFile, "utf8"), configurationFile),
-    );
+    for (const each of options.fakeNodes ?? []) fakeNodes.push(await runWebNode(each));
+    const tls = options.tls ?? (options.scheme === "http" ? undefined : await selfSignedPair("gateway"));
+    files.configure({ ...options, ...inFrontOf(options, fakeNodes), tls });
+    const load = () => loadConfiguration(files.configurationFile);
+    const running = await startGateway(await load(), logger);
+    let stopped: Promise<void> | undefined;
+    const shutDown = () => {
+      stopped ??= running.shutDown();
+      return stopped;
+    };
     return {
-      apiServerUrl: gateway.apiServerUrl,
-      adminUrl: gateway.adminUrl,
-      ingressUrl: gateway.ingress?.httpsUrl,
-      token: files.token,
-      kubeconfig: files.writeKubeconfig(gateway.apiServerUrl),
-      kubeconfigFor: (token) => files.writeKubeconfig(gateway.apiServerUrl, token),
-      readMetrics: () => readMetricsOf(gateway.adminUrl),
+      running,
+      files,
+      fakeNodes,
+      apiServerUrl: running.apiServerUrl,
+      authority: new URL(running.apiServerUrl).host,
+      adminUrl: running.adminUrl,
+      ingressUrl: running.ingress?.httpsUrl,
+      token: TESTER_TOKEN,
+      kubeconfig: files.writeKubeconfig(running.apiServerUrl),
+      logLines,
+      kubeconfigFor: (token) => files.writeKubeconfig(running.apiServerUrl, token),
+      readMetrics: () => readMetricsOf(running.adminUrl),
+      reload: async () => running.reload(await load()),
+      shutDown,
       stop: async () => {
-        await gateway.shutDown();
-        files.remove();
+        await shutDown();
+        await remove();
       },
     };
   } catch (error) {
-    files.remove();
+    await remove();
     throw error;
   }
+}
+
+function inFrontOf(
+  { nodes = [], pods = [], fakeNodes = [], kubeletAuthority }: TestGatewayOptions,
+  running: readonly FakeNode[],
+): GatewayFilesOptions {
+  const authority = kubeletAuthority ?? fakeNodes.find(({ tls }) => tls !== undefined)?.tls?.certPem;
+  return {
+    ...(authority !== undefined && { kubeletAuthority: authority }),
+    nodes: [
+      ...running.map(({ name, port, declaredFeatures }) => ({ name, port, declaredFeatures })),
+      ...nodes,
+    ],
+    pods: [
+      ...fakeNodes.map(({ name = "node", pod = "web" }) => ({
+        name: pod,
+        nodeName: name,
+        container: "main",
+        uid: pod,
+      })),
+      ...pods,
+    ],
+  };
 }

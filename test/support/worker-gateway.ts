@@ -1,23 +1,13 @@
-import { readFileSync } from "node:fs";
 import { get } from "node:http";
-import path from "node:path";
 import { eventually } from "./eventually.ts";
-import { PLAIN_TOKEN, PlainGatewayFiles } from "./plain-gateway.ts";
+import { GatewayFiles, TESTER_TOKEN, webOn } from "./gateway-files.ts";
 import { type KubeletScript, ScriptedKubelet } from "./scripted-kubelet.ts";
-import { type ServedGateway, serveGateway } from "./served-gateway.ts";
+import { type ReadyLine, type ServedGateway, serveGateway } from "./served-gateway.ts";
 import { V5Client } from "./v5-client.ts";
 
 export interface ListedSession {
   readonly id: string;
   readonly worker: number;
-}
-
-interface ReadyLine {
-  readonly apiServerUrl: string;
-  readonly adminUrl: string;
-  readonly kubeletUrl?: string;
-  readonly ingress?: { readonly httpUrl: string; readonly httpsUrl: string };
-  readonly workers?: number;
 }
 
 export interface WorkerGatewayOptions {
@@ -32,10 +22,10 @@ export interface WorkerGatewayOptions {
 /** `sluice serve` with worker processes over plain HTTP, and one scripted node. */
 export class WorkerGateway {
   readonly kubelet: ScriptedKubelet;
-  readonly #files: PlainGatewayFiles;
+  readonly #files: GatewayFiles;
   readonly #served: ServedGateway;
 
-  private constructor(kubelet: ScriptedKubelet, files: PlainGatewayFiles, served: ServedGateway) {
+  private constructor(kubelet: ScriptedKubelet, files: GatewayFiles, served: ServedGateway) {
     this.kubelet = kubelet;
     this.#files = files;
     this.#served = served;
@@ -49,10 +39,10 @@ export class WorkerGateway {
     files: further = {},
   }: WorkerGatewayOptions): Promise<WorkerGateway> {
     const kubelet = new ScriptedKubelet(script);
-    const files = new PlainGatewayFiles({
-      kubeletPort: await kubelet.listen(),
+    const files = new GatewayFiles({
+      ...webOn(await kubelet.listen()),
       timeouts: { shutdownGracePeriod: gracePeriod },
-      more: { workers, ...more },
+      configuration: { workers, ...more },
     });
     for (const [name, text] of Object.entries(further)) files.write(name, text);
     try {
@@ -70,7 +60,7 @@ export class WorkerGateway {
   }
 
   read(name: string): string {
-    return readFileSync(path.join(path.dirname(this.configurationFile), name), "utf8");
+    return this.#files.read(name);
   }
 
   get configurationFile(): string {
@@ -91,21 +81,17 @@ export class WorkerGateway {
 
   /** The process that is worker `index` now. */
   pidOf(index: number): number {
-    const lines = this.#served.log().split("\n").slice(0, -1);
-    const served = lines
-      .map((line) => JSON.parse(line) as { msg: string; worker?: number; workerPid?: number })
-      .findLast(({ msg, worker }) => msg === "a worker serves" && worker === index);
+    const served = this.#served
+      .logLines()
+      .findLast(({ msg, worker }) => msg === "a worker serves" && worker === index) as
+      | { readonly workerPid?: number }
+      | undefined;
     if (served?.workerPid === undefined) throw new Error(`worker ${index} never served`);
     return served.workerPid;
   }
 
-  /** The fields of the line that reports where the listeners are. */
   ready(): ReadyLine {
-    const line = this.#served
-      .log()
-      .split("\n")
-      .find((each) => each.includes("the gateway is ready"));
-    return JSON.parse(line ?? "{}") as ReadyLine;
+    return this.#served.ready;
   }
 
   /** Where a listener of the front door is. */
@@ -125,7 +111,7 @@ export class WorkerGateway {
   }
 
   exec(query = "stdin=true&stdout=true"): V5Client {
-    return new V5Client(this.authority, query, "exec", { Authorization: `Bearer ${PLAIN_TOKEN}` });
+    return new V5Client(this.authority, query, "exec", { Authorization: `Bearer ${TESTER_TOKEN}` });
   }
 
   async sessions(): Promise<readonly ListedSession[]> {
@@ -156,8 +142,7 @@ export class WorkerGateway {
   }
 
   async stop(): Promise<void> {
-    this.signal("SIGTERM");
-    await this.#served.exited;
+    await this.#served.stop();
     await this.kubelet.close();
     this.#files.remove();
   }

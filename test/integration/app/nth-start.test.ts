@@ -7,8 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
 import { builtProgram } from "../../support/built-program.ts";
-import { selfSignedPair } from "../../support/gateway-files.ts";
-import { PlainGatewayFiles } from "../../support/plain-gateway.ts";
+import { GatewayFiles, selfSignedPair, webOn } from "../../support/gateway-files.ts";
 import { ScriptedRuntime } from "../../support/scripted-runtime.ts";
 
 /**
@@ -122,7 +121,7 @@ let apiServer: TestApiServer;
 let runtime: ScriptedRuntime;
 let silent: Server;
 let pair: Awaited<ReturnType<typeof selfSignedPair>>;
-let files: PlainGatewayFiles;
+let files: GatewayFiles;
 beforeAll(async () => {
   apiServer = await TestApiServer.start();
   runtime = new ScriptedRuntime({ Version: () => ({ runtimeName: "scripted", runtimeVersion: "1" }) });
@@ -140,7 +139,7 @@ afterAll(async () => {
 
 /** Everything that a gateway can have, so that every kind of component is among those that start. */
 async function writeConfiguration(isLive: boolean): Promise<void> {
-  files = new PlainGatewayFiles({ kubeletPort: 1 });
+  files = new GatewayFiles(webOn(1));
   const tls = { certFile: files.write("tls.crt", pair.cert), keyFile: files.write("tls.key", pair.key) };
   const kubeconfig = files.write("kubeconfig", "");
   await apiServer.writeKubeconfig(kubeconfig);
@@ -169,17 +168,17 @@ async function writeConfiguration(isLive: boolean): Promise<void> {
         ],
       },
     },
-    cluster: isLive ? { kubeconfig } : { manifests: [path.join(path.dirname(tls.certFile), "cluster.json")] },
+    cluster: isLive ? { kubeconfig } : { manifests: ["cluster.json"] },
     authentication: { tokenAuthFile: files.write("tokens.csv", "t,u,1\n") },
     authorization: { mode: ["RBAC", "AlwaysAllow"] },
-    audit: { log: { path: path.join(path.dirname(tls.certFile), "audit.log") } },
+    audit: { log: { path: "audit.log" } },
     resumption: { enabled: true },
     upstreamProbes: { nodes: {}, gateways: {} },
     podProbes: { nodeNames: ["node"] },
     timeouts: { shutdownGracePeriod: "0s" },
     logging: { level: "silent" },
   };
-  files.write(path.basename(files.configurationFile), JSON.stringify(configuration));
+  files.write("gateway.json", JSON.stringify(configuration));
 }
 
 async function attempts(...more: string[]): Promise<Attempt[]> {
@@ -199,7 +198,7 @@ describe("a gateway whose n-th component does not start", { timeout: 120_000 }, 
     ["the agent", true, "agent", 5],
   ])("leaves no handle, listener, timer, watch or child, for every n: %s", async (_what, isLive, kind, count) => {
     await writeConfiguration(isLive);
-    const results = await attempts(kind, path.dirname(files.configurationFile));
+    const results = await attempts(kind, files.folder);
     const whole = results.pop();
     expect(results.length).toBeGreaterThanOrEqual(count);
     for (const [index, { problem, left, name }] of results.entries()) {

@@ -6,10 +6,10 @@ import type { WorkerStart } from "../../../src/app/runtime/calls.ts";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
 import { builtProgram } from "../../support/built-program.ts";
 import { eventually } from "../../support/eventually.ts";
-import { PlainGatewayFiles } from "../../support/plain-gateway.ts";
+import { GatewayFiles } from "../../support/gateway-files.ts";
 
 let server: TestApiServer;
-let files: PlainGatewayFiles;
+let files: GatewayFiles;
 let worker: ChildProcess;
 afterEach(async () => {
   worker.kill("SIGKILL");
@@ -20,7 +20,7 @@ afterEach(async () => {
 /** A worker that watches a live cluster and waits for its primary, which listens for it. */
 async function startWorker(): Promise<{ readonly exited: Promise<unknown[]> }> {
   server = await TestApiServer.start();
-  files = new PlainGatewayFiles({ kubeletPort: 1 });
+  files = new GatewayFiles({});
   const kubeconfig = await server.writeKubeconfig(files.write("kubeconfig", ""));
   const start: WorkerStart = {
     configurationText: JSON.stringify({
@@ -33,7 +33,7 @@ async function startWorker(): Promise<{ readonly exited: Promise<unknown[]> }> {
     flags: {},
     ticketKeys: "",
     workers: 2,
-    adminSocket: path.join(path.dirname(files.configurationFile), "admin.sock"),
+    adminSocket: path.join(files.folder, "admin.sock"),
   };
   worker = fork(path.join(path.dirname(builtProgram()), "app/runtime/worker-main.js"), {
     serialization: "advanced",

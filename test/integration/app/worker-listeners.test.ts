@@ -8,7 +8,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { connect, type TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { PLAIN_TOKEN } from "../../support/plain-gateway.ts";
+import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { endExec, SUCCESS } from "../../support/scripted-kubelet.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 import { WorkerGateway, type WorkerGatewayOptions } from "../../support/worker-gateway.ts";
@@ -125,7 +125,7 @@ describe("listeners of two workers", () => {
     await startWithTls(before, {
       files: { "ca.crt": ca.cert, "policy.yaml": AUDIT_POLICY },
       more: {
-        authentication: { tokenAuthFile: "tokens.csv", clientCAFile: "ca.crt" },
+        authentication: { tokenAuthFile: "testers.csv", clientCAFile: "ca.crt" },
         audit: { policyFile: "policy.yaml", log: { path: "audit.log" } },
       },
     });
@@ -140,7 +140,7 @@ describe("listeners of two workers", () => {
     const renewed = await servedBy();
     expect(renewed.size).toBe(1);
     expect(renewed).not.toContain(first);
-    for (const name of ["tls.crt", "ca.crt", "policy.yaml", "tokens.csv"]) gateway.write(name, '"wrong\n');
+    for (const name of ["tls.crt", "ca.crt", "policy.yaml", "testers.csv"]) gateway.write(name, '"wrong\n');
     // With the last worker that knew them, too.
     for (const index of [0, 1]) process.kill(gateway.pidOf(index), "SIGKILL");
     await expect.poll(() => gateway.metric('sluice_workers_ended_total{cause="crash"}')).toBe(2);
@@ -185,7 +185,7 @@ const logged = (message: string): number => gateway.log().split(`"${message}"`).
 
 /** Of a request over TLS by the user of the token file. */
 function statusWithToken(): Promise<number | undefined> {
-  const headers = { Authorization: `Bearer ${PLAIN_TOKEN}` };
+  const headers = { Authorization: `Bearer ${TESTER_TOKEN}` };
   const url = `https://${gateway.authority}/api/v1/namespaces/default`;
   return new Promise((resolve, reject) => {
     getSecurely(url, { agent: false, headers, rejectUnauthorized: false }, (response) => {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { execPath, type SessionError, Target, WebSocketExecutor } from "../../../src/client/index.ts";
 import { proofOf } from "../../../src/sessions/resumption/resume-proof.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../support/fault-proxy.ts";
-import { PLAIN_TOKEN } from "../../support/plain-gateway.ts";
+import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { openResumable, refusalOf, resumeOnce } from "../../support/resumption-client.ts";
 import { endExec, type KubeletScript, SUCCESS } from "../../support/scripted-kubelet.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
@@ -12,7 +12,7 @@ import { WorkerGateway } from "../../support/worker-gateway.ts";
 
 const OTHER_TOKEN = "other-token";
 const COMMAND = execPath({ namespace: "default", pod: "web", container: "main" }, ["cat"]);
-const TOKENS = `${PLAIN_TOKEN},tester,uid-1,"dev"\n${OTHER_TOKEN},other,uid-2,"dev"\n`;
+const TOKENS = `${TESTER_TOKEN},tester,uid-1,"dev"\n${OTHER_TOKEN},other,uid-2,"dev"\n`;
 
 let gateway: WorkerGateway;
 const proxies: FaultProxy[] = [];
@@ -51,7 +51,7 @@ async function proxied(options: Partial<FaultProxyOptions> = {}): Promise<FaultP
   return proxy;
 }
 
-function target(authority = gateway.authority, token = PLAIN_TOKEN, scheme = "http"): Target {
+function target(authority = gateway.authority, token = TESTER_TOKEN, scheme = "http"): Target {
   return new Target({
     url: `${scheme}://${authority}`,
     proxy: "none",
@@ -111,7 +111,7 @@ describe("a resumable session of one of two workers", () => {
     const listeners = { apiServer: { port: 0, tls }, admin: { port: 0 } };
     await start({ listeners }, { "tls.crt": cert, "tls.key": key });
     const proxy = await proxied({ cutAfterBytes: 300_000, maxCuts: 10 });
-    const to = target(`127.0.0.1:${proxy.port}`, PLAIN_TOKEN, "https");
+    const to = target(`127.0.0.1:${proxy.port}`, TESTER_TOKEN, "https");
     expect(await echoed(to, randomBytes(3 * 1024 * 1024))).toEqual({ isWhole: true, exitCode: 0 });
     expect(proxy.cuts).toBe(10);
   });
@@ -154,7 +154,7 @@ describe("a resumable session of one of two workers", () => {
     const { agreement, connection } = await openResumable(target(), ["cat"]);
     const sentence = "forbidden: the session can not be resumed:";
     // While its connection stands the others go to the other worker.
-    const ask = (attempt: number, { token = PLAIN_TOKEN, proof = "" } = {}) =>
+    const ask = (attempt: number, { token = TESTER_TOKEN, proof = "" } = {}) =>
       refusalOf(
         resumeOnce(target(gateway.authority, token), agreement, { attempt, ...(proof && { proof }) }),
       );

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { PLAIN_TOKEN } from "../../support/plain-gateway.ts";
+import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { endExec, type KubeletScript, SUCCESS } from "../../support/scripted-kubelet.ts";
 import type { V5Client } from "../../support/v5-client.ts";
 import { WorkerGateway } from "../../support/worker-gateway.ts";
@@ -181,7 +181,7 @@ describe("two workers", () => {
     await expect.poll(() => gateway.metric('sluice_workers_ended_total{cause="crash"}')).toBe(2);
     await expect.poll(() => gateway.metric("sluice_workers_ready")).toBe(2);
     const namespaces = await fetch(`http://${gateway.authority}/api/v1/namespaces/later`, {
-      headers: { Authorization: `Bearer ${PLAIN_TOKEN}` },
+      headers: { Authorization: `Bearer ${TESTER_TOKEN}` },
     });
     expect(namespaces.status).toBe(200);
     gateway.write("cluster.json", right);

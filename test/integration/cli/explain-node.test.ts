@@ -1,17 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { startGateway } from "../../../src/app/app.ts";
 import { runCommand } from "../../../src/cli/command-line.ts";
 import { UsageError } from "../../../src/cli/usage-error.ts";
-import { loadConfiguration } from "../../../src/config/load-configuration.ts";
-import { createLogger } from "../../../src/observability/logger.ts";
+import { GatewayFiles, TESTER_TOKEN, webOn } from "../../support/gateway-files.ts";
 import { closedPort } from "../../support/misbehaving-servers.ts";
-import { PLAIN_TOKEN, PlainGatewayFiles } from "../../support/plain-gateway.ts";
 import { ScriptedKubelet } from "../../support/scripted-kubelet.ts";
+import { startTestGateway, type TestGateway } from "../../support/test-gateway.ts";
 import { V5Client } from "../../support/v5-client.ts";
 
 const DECLARED = ["ExtendWebSocketsToKubelet"];
 let printed = "";
-let files: PlainGatewayFiles | undefined;
+let files: GatewayFiles | undefined;
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -29,7 +27,7 @@ async function explain(...args: string[]): Promise<number> {
 
 describe("sluice explain node/NAME", () => {
   it("says from the manifests what the node declares and how each client reaches it", async () => {
-    files = new PlainGatewayFiles({ kubeletPort: 10_255, declaredFeatures: DECLARED });
+    files = new GatewayFiles(webOn(10_255, DECLARED));
     expect(await explain("--config", files.configurationFile, "node/node")).toBe(0);
     expect(printed).toContain("node node at 127.0.0.1:10255\ndeclares ExtendWebSocketsToKubelet\nmode auto");
     expect(printed).toMatch(/kubectl 1\.30 and newer \(WebSocket v5\) +pass-through +the node declares/);
@@ -38,7 +36,7 @@ describe("sluice explain node/NAME", () => {
 
   it("says what is bridged where only WebSocket passes", async () => {
     const kubelet = { streaming: { mode: "websocket-only" } };
-    files = new PlainGatewayFiles({ kubeletPort: 1, declaredFeatures: [], more: { kubelet } });
+    files = new GatewayFiles({ ...webOn(1), kubelet });
     expect(await explain("--config", files.configurationFile, "node/node")).toBe(0);
     const plans = printed
       .split("\n")
@@ -49,20 +47,20 @@ describe("sluice explain node/NAME", () => {
 
   it("says who set another mode", async () => {
     const kubelet = { streaming: { nodes: { node: "spdy" } } };
-    files = new PlainGatewayFiles({ kubeletPort: 1, declaredFeatures: DECLARED, more: { kubelet } });
+    files = new GatewayFiles({ ...webOn(1, DECLARED), kubelet });
     expect(await explain("--config", files.configurationFile, "node/node")).toBe(0);
     expect(printed).toContain("mode spdy (configuration of this node)");
     expect(printed).toMatch(/\(WebSocket v5\) +translate +the node is configured or annotated to get SPDY/);
   });
 
   it("does not know a node that is not there", async () => {
-    files = new PlainGatewayFiles({ kubeletPort: 1 });
+    files = new GatewayFiles(webOn(1));
     expect(await explain("--config", files.configurationFile, "node/other")).toBe(1);
     expect(printed).toBe('nodes "other" not found\n');
   });
 
   it("refuses an address that is no URL", async () => {
-    files = new PlainGatewayFiles({ kubeletPort: 1 });
+    files = new GatewayFiles(webOn(1));
     const { configurationFile } = files;
     await expect(explain("--config", configurationFile, "--admin", "x", "node/node")).rejects.toThrow(
       '--admin must be a URL, got "x"',
@@ -78,28 +76,23 @@ describe("sluice explain node/NAME --admin URL", () => {
       if (name === "stdout") socket.destroy();
     },
   });
-  let gatewayFiles: PlainGatewayFiles;
-  let gateway: Awaited<ReturnType<typeof startGateway>>;
+  let gateway: TestGateway;
 
   beforeAll(async () => {
-    gatewayFiles = new PlainGatewayFiles({ kubeletPort: await kubelet.listen(), declaredFeatures: DECLARED });
-    const configuration = await loadConfiguration(gatewayFiles.configurationFile);
-    gateway = await startGateway(configuration, createLogger({ level: "silent" }));
+    gateway = await startTestGateway({ scheme: "http", ...webOn(await kubelet.listen(), DECLARED) });
   });
   afterAll(async () => {
-    await gateway.shutDown();
+    await gateway.stop();
     await kubelet.close();
-    gatewayFiles.remove();
   });
 
   it("says what the running gateway learned", async () => {
-    const args = ["--config", gatewayFiles.configurationFile, "--admin", gateway.adminUrl];
+    const args = ["--config", gateway.files.configurationFile, "--admin", gateway.adminUrl];
     expect(await explain(...args, "node/node")).toBe(0);
     expect(printed).toContain("nothing was learned of it lately");
 
-    const { host } = new URL(gateway.apiServerUrl);
-    const headers = { Authorization: `Bearer ${PLAIN_TOKEN}` };
-    await new V5Client(host, "stdout=true", "exec", headers).done;
+    const headers = { Authorization: `Bearer ${TESTER_TOKEN}` };
+    await new V5Client(gateway.authority, "stdout=true", "exec", headers).done;
     expect(await explain(...args, "node/node")).toBe(0);
     expect(printed).toMatch(
       /circuit closed\nexec and attach over WebSocket: worked 0 times, failed 1 times, last by forbidden; left out for (?:1m0s|59s)\nport-forward over WebSocket: worked 0 times, failed 0 times\n/,
@@ -117,7 +110,7 @@ describe("sluice explain node/NAME --admin URL", () => {
 
   it("says in a line when nothing answers there, or something else does", async () => {
     const explainBy = (admin: string) =>
-      explain("--config", gatewayFiles.configurationFile, "--admin", admin, "node/node");
+      explain("--config", gateway.files.configurationFile, "--admin", admin, "node/node");
     const port = await closedPort();
     await expect(explainBy(`http://127.0.0.1:${port}`)).rejects.toThrow(
       new UsageError(

@@ -1,28 +1,29 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, constants, openSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { GatewayFiles } from "../../support/gateway-files.ts";
+import { type CertificatePair, GatewayFiles, selfSignedPair } from "../../support/gateway-files.ts";
 import { collect } from "../../support/kubectl.ts";
 import { Sluice } from "../../support/sluice.ts";
 
+let tls: CertificatePair;
+beforeAll(async () => {
+  tls = await selfSignedPair("gateway");
+});
 let files: GatewayFiles;
-beforeEach(async () => {
+beforeEach(() => {
   files = new GatewayFiles();
-  await files.write({ nodes: [], pods: [], kubeletAuthority: "" });
 });
 afterEach(() => files.remove());
 
-/** Starts it with the configuration as `change` makes it, until it has said what `isReady` waits for; gives what it said. */
+/** Starts it with these sections, until it has said what `isReady` waits for; gives what it said. */
 async function serve(
-  change: (configuration: Record<string, unknown>) => void,
+  configuration: object,
   isReady: (said: { stdout: string; stderr: string }) => boolean,
 ): Promise<{ stdout: string; stderr: string; exitCode: number | null }> {
-  const configuration = JSON.parse(readFileSync(files.configurationFile, "utf8"));
-  change(configuration);
-  writeFileSync(files.configurationFile, JSON.stringify(configuration));
+  files.configure({ tls, configuration });
   const child = new Sluice({}).start(["serve", "--config", files.configurationFile]);
   const closed = once(child, "close");
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
@@ -38,12 +39,8 @@ async function serve(
 
 describe("sluice serve", () => {
   it.each(["1", "2"])("with %s workers, says where it listens where the log does not", async (workers) => {
-    const { stdout, stderr } = await serve(
-      (configuration) => {
-        configuration.logging = { level: "warn" };
-        configuration.workers = Number(workers);
-      },
-      (said) => said.stdout.includes("admin "),
+    const { stdout, stderr } = await serve({ logging: { level: "warn" }, workers: Number(workers) }, (said) =>
+      said.stdout.includes("admin "),
     );
     expect(stdout).toMatch(/^apiServer https?:\/\/127\.0\.0\.1:[1-9]\d*$/m);
     expect(stdout).toMatch(/^admin http:\/\/127\.0\.0\.1:[1-9]\d*$/m);
@@ -51,11 +48,8 @@ describe("sluice serve", () => {
   });
 
   it("leaves that to the log where the log says it", async () => {
-    const { stdout } = await serve(
-      (configuration) => {
-        configuration.logging = { level: "info" };
-      },
-      (said) => said.stderr.includes("the gateway is ready"),
+    const { stdout } = await serve({ logging: { level: "info" } }, (said) =>
+      said.stderr.includes("the gateway is ready"),
     );
     expect(stdout).toBe("");
   });
@@ -65,22 +59,17 @@ describe("sluice serve", () => {
     [true, "every request is system:anonymous"],
   ])("warns where no authentication is configured (anonymous: %s)", async (enabled, words) => {
     const { stderr } = await serve(
-      (configuration) => {
-        configuration.logging = { level: "warn" };
-        configuration.authentication = { anonymous: { enabled } };
-      },
+      { logging: { level: "warn" }, authentication: { anonymous: { enabled } } },
       (said) => said.stdout.includes("admin "),
     );
     expect(stderr).toContain(`no authentication is configured: ${words}`);
   });
 
   it("ends with 2 at the line of a field whose file is missing or does not fit", async () => {
-    const change = (configuration: Record<string, unknown>) => {
-      configuration.authentication = { tokenAuthFile: "/nowhere/tokens.csv" };
-      const { apiServer } = configuration.listeners as { apiServer: { tls: { keyFile: string } } };
-      writeFileSync(apiServer.tls.keyFile, "no key");
-    };
-    const { stderr, exitCode } = await serve(change, () => false);
+    const keyFile = files.write("wrong.key", "no key");
+    const listeners = { apiServer: { port: 0, tls: { certFile: "server.crt", keyFile } } };
+    const authentication = { tokenAuthFile: "/nowhere/tokens.csv" };
+    const { stderr, exitCode } = await serve({ listeners, authentication }, () => false);
     expect(exitCode).toBe(2);
     expect(stderr).toContain(
       "gateway.json:1: authentication.tokenAuthFile: ENOENT: no such file or directory",
@@ -93,10 +82,9 @@ describe("sluice serve", () => {
     ["of the configuration", 1, { authentication: { tokenAuthFile: "fifo" } }],
     ["of a worker", 2, { cluster: { manifests: ["fifo"] } }],
   ])("is ended at once by SIGTERM while a read %s hangs", async (_name, workers, sections) => {
-    const configuration = JSON.parse(readFileSync(files.configurationFile, "utf8"));
-    const folder = path.dirname(files.configurationFile);
+    const { folder } = files;
     execFileSync("mkfifo", [path.join(folder, "fifo")]);
-    writeFileSync(files.configurationFile, JSON.stringify({ ...configuration, ...sections, workers }));
+    files.configure({ tls, configuration: { logging: { level: "silent" }, workers, ...sections } });
     const child = new Sluice({ TMPDIR: folder }).start(["serve", "--config", files.configurationFile]);
     const exited = once(child, "exit");
     const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];

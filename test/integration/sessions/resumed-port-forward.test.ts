@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type PortForwardConnection, SpdyDialer, TunnelDialer } from "../../../src/client/index.ts";
 import { startFaultProxy } from "../../support/fault-proxy.ts";
-import { PLAIN_TOKEN } from "../../support/plain-gateway.ts";
+import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { ResumableGateway } from "../../support/resumable-gateway.ts";
 import { TestAgent } from "../../support/test-agent.ts";
 import { type Conversation, converse, startTwoWayService } from "../../support/two-way-service.ts";
@@ -37,7 +37,7 @@ async function throughTunnel({ gateway, proxy }: Started): Promise<PortForwardCo
 async function throughAgent({ proxy }: Started): Promise<PortForwardConnection> {
   const agent = await TestAgent.start({
     server: `http://127.0.0.1:${proxy.port}`,
-    user: { token: PLAIN_TOKEN },
+    user: { token: TESTER_TOKEN },
   });
   stops.push(() => agent.stop());
   return new SpdyDialer(agent.target(), PATH).dial();

@@ -13,9 +13,9 @@ import { SessionClock } from "../../../src/net/session-clock.ts";
 import { type AnsweredUpgrade, resumingSocket } from "../../../src/sessions/resumption/resuming-client.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
 import { connectHttp2, openSwitched } from "../../support/http2-client.ts";
-import type { TestGateway } from "../../support/test-gateway.ts";
+import { startTestGateway, type TestGateway } from "../../support/test-gateway.ts";
 import { clientSocketOver } from "../../support/tunnel-client.ts";
-import { startTwoNodeGateway } from "../../support/two-node-gateway.ts";
+import { TWO_NODES } from "../../support/two-nodes.ts";
 import { V5Client } from "../../support/v5-client.ts";
 
 const MIB = 1024 * 1024;
@@ -25,7 +25,7 @@ const clock = new SessionClock();
 let gateway: TestGateway;
 const stops: (() => unknown)[] = [];
 beforeAll(async () => {
-  gateway = await startTwoNodeGateway({});
+  gateway = await startTestGateway(TWO_NODES);
 });
 afterAll(() => gateway?.stop());
 afterEach(async () => {

@@ -19,7 +19,7 @@ import {
 } from "../../../src/client/index.ts";
 import { proofOf } from "../../../src/sessions/resumption/resume-proof.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../support/fault-proxy.ts";
-import { PLAIN_TOKEN } from "../../support/plain-gateway.ts";
+import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { OTHER_TOKEN, ResumableGateway } from "../../support/resumable-gateway.ts";
 import {
   type Claim,
@@ -184,7 +184,7 @@ describe("a resumable session's bounds", () => {
   const metric = async (name: string) => (await gateway.metrics()).get(name);
 
   const openSession = (command: readonly string[]) => openResumable(gateway.target(proxy.port), command);
-  const resume = (agreement: Agreement, claim: Claim, { token = PLAIN_TOKEN, path = EXEC_PATH } = {}) =>
+  const resume = (agreement: Agreement, claim: Claim, { token = TESTER_TOKEN, path = EXEC_PATH } = {}) =>
     resumeOnce(gateway.target(gateway.port, token), agreement, claim, path);
 
   it("ends a session whose client does not come back in time, and its command with it", async () => {

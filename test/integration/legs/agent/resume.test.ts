@@ -3,7 +3,7 @@ import { Readable, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Executor, execPath, SpdyExecutor, WebSocketExecutor } from "../../../../src/client/index.ts";
 import { type FaultProxy, startFaultProxy } from "../../../support/fault-proxy.ts";
-import { PLAIN_TOKEN } from "../../../support/plain-gateway.ts";
+import { TESTER_TOKEN } from "../../../support/gateway-files.ts";
 import { ResumableGateway } from "../../../support/resumable-gateway.ts";
 import { TestAgent } from "../../../support/test-agent.ts";
 
@@ -20,7 +20,7 @@ describe("a session through an agent to a Sluice, over connections that are cut"
     proxy = await startFaultProxy(gateway.port, { cutAfterBytes: 300_000, maxCuts: 10 });
     agent = await TestAgent.start({
       server: `http://127.0.0.1:${proxy.port}`,
-      user: { token: PLAIN_TOKEN },
+      user: { token: TESTER_TOKEN },
     });
   });
   afterEach(async () => {

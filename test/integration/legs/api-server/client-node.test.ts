@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { Attach, Exec, KubeConfig, PortForward, type V1Status } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate, type FakeNode, runFakeNode } from "../../../../src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../../src/fake-node/index.ts";
 import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 
 /** The official JavaScript client: WebSocket v5 to v1 for commands, the legacy WebSocket form for port-forward. */
@@ -9,29 +9,16 @@ describe.each([
   { node: "a node that speaks SPDY", declaresWebSockets: false },
   { node: "a node that declares WebSockets", declaresWebSockets: true },
 ])("@kubernetes/client-node through $node", ({ declaresWebSockets }) => {
-  let node: FakeNode;
   let gateway: TestGateway;
   const config = new KubeConfig();
 
   beforeAll(async () => {
     const tls = await createSelfSignedCertificate();
-    const command = ["/bin/sh", "-c", "exec cat"];
-    node = await runFakeNode({
-      name: "node",
-      declaresWebSockets,
-      tls,
-      pods: [{ namespace: "default", name: "web", uid: "u1", containers: [{ name: "main", command }] }],
-    });
-    gateway = await startTestGateway({
-      nodes: [{ name: "node", port: node.port, declaredFeatures: node.declaredFeatures }],
-      pods: [{ name: "web", nodeName: "node", container: "main" }],
-      kubeletAuthority: tls.certPem,
-    });
+    gateway = await startTestGateway({ fakeNodes: [{ declaresWebSockets, tls }] });
     config.loadFromFile(gateway.kubeconfig);
   });
   afterAll(async () => {
     await gateway?.stop();
-    await node?.close();
   });
 
   it("exec: stdin to its end, both outputs, exit code", async () => {

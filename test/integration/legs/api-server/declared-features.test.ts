@@ -26,8 +26,6 @@ async function publishingGateway(featureGates: object, annotations: object, decl
   const kubeconfig = await server.writeKubeconfig(path.join(folder, "config"));
   const { certPem } = await createSelfSignedCertificate(["node"]);
   const gateway = await startTestGateway({
-    nodes: [],
-    pods: [],
     kubeletAuthority: certPem,
     configuration: { featureGates, cluster: { kubeconfig, publishDeclaredFeatures: { nodes: ["node"] } } },
   });

@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TestApiServer } from "../../../support/api-server/test-api-server.ts";
 import { builtProgram } from "../../../support/built-program.ts";
+import { GatewayFiles } from "../../../support/gateway-files.ts";
 import { collect } from "../../../support/kubectl.ts";
-import { PlainGatewayFiles } from "../../../support/plain-gateway.ts";
 
 /** Starts the gateway as a program that embeds it, and leaves the end of the process to what is still open. */
 const PROGRAM = `
@@ -24,7 +23,7 @@ const PROGRAM = `
 
 let server: TestApiServer;
 let taken: Server;
-let files: PlainGatewayFiles;
+let files: GatewayFiles;
 beforeEach(async () => {
   server = await TestApiServer.start();
   taken = createServer().listen(0, "127.0.0.1");
@@ -38,15 +37,11 @@ afterEach(async () => {
 
 /** What a start that fails printed; rejects when the process did not end by itself. */
 async function startWith(more: (takenPort: number) => Readonly<Record<string, unknown>>): Promise<string> {
-  files = new PlainGatewayFiles({
-    kubeletPort: 1,
-    more: { logging: { level: "silent" }, ...more((taken.address() as AddressInfo).port) },
-  });
-  const configuration = {
-    ...JSON.parse(readFileSync(files.configurationFile, "utf8")),
-    cluster: { kubeconfig: await server.writeKubeconfig(files.write("kubeconfig", "")) },
-  };
-  files.write(path.basename(files.configurationFile), JSON.stringify(configuration));
+  files = new GatewayFiles();
+  const kubeconfig = await server.writeKubeconfig(files.write("kubeconfig", ""));
+  const { port } = taken.address() as AddressInfo;
+  const configuration = { logging: { level: "silent" }, cluster: { kubeconfig }, ...more(port) };
+  files.configure({ configuration });
   const folder = pathToFileURL(path.dirname(builtProgram())).href;
   const args = ["--input-type=module", "-e", PROGRAM, folder, files.configurationFile];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], timeout: 20_000 });

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { WebSocket } from "ws";
 import { eventually } from "../../../support/eventually.ts";
 import { ask, connectHttp2, type Http2WebSocket, openWebSocket } from "../../../support/http2-client.ts";
-import type { TestGateway } from "../../../support/test-gateway.ts";
+import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 import { TUNNEL_PROTOCOL, TunnelClient } from "../../../support/tunnel-client.ts";
-import { startTwoNodeGateway } from "../../../support/two-node-gateway.ts";
+import { TWO_NODES } from "../../../support/two-nodes.ts";
 import { V5Client } from "../../../support/v5-client.ts";
 
 const MAX_STREAMS = 40;
@@ -18,7 +18,10 @@ let session: ClientHttp2Session;
 let authorization: { authorization: string };
 
 beforeAll(async () => {
-  gateway = await startTwoNodeGateway({ limits: { maxHttp2Streams: MAX_STREAMS } });
+  gateway = await startTestGateway({
+    ...TWO_NODES,
+    configuration: { limits: { maxHttp2Streams: MAX_STREAMS } },
+  });
   authorization = { authorization: `Bearer ${gateway.token}` };
   session = await connectHttp2(gateway.apiServerUrl);
 });
@@ -415,7 +418,7 @@ describe("a StreamingGateway behind the front door, over HTTP/2", () => {
 
 describe("a shutdown", () => {
   it("says GOAWAY to HTTP/2 clients, lets their sessions finish, and refuses new ones", async () => {
-    const own = await startTwoNodeGateway({ timeouts: { shutdownGracePeriod: "20s" } });
+    const own = await startTestGateway({ ...TWO_NODES, timeouts: { shutdownGracePeriod: "20s" } });
     let hasStopped = false;
     try {
       const client = await connectHttp2(own.apiServerUrl);

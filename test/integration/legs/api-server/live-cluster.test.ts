@@ -76,8 +76,6 @@ describe.each([
     );
     const kubeconfig = await server.writeKubeconfig(path.join(folder, "kubeconfig"), GATEWAY_TOKEN);
     gateway = await startTestGateway({
-      nodes: [],
-      pods: [],
       kubeletAuthority: nodeTls.certPem,
       configuration: {
         cluster: { kubeconfig, forwardAs, publishDeclaredFeatures: { nodes: ["node"] } },
@@ -130,7 +128,7 @@ describe.each([
     const request = server.requests.findLast(({ path }) => path === "/api/v1/namespaces/default/pods");
     expect(request?.caller?.username).toBe("tester");
     expect(request?.caller?.groups).toEqual(
-      forwardAs === "caller" ? ["from-the-api"] : ["system:authenticated"],
+      forwardAs === "caller" ? ["from-the-api"] : ["dev", "ops", "system:authenticated"],
     );
   });
 

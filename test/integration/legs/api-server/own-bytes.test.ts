@@ -9,13 +9,7 @@ describe("behind the API leg, of an API server that requests are forwarded to,",
   beforeAll(async () => {
     apiServer = await startSeededBackend("http/1.1");
     gateway = await startTestGateway({
-      nodes: [],
-      pods: [],
-      kubeletAuthority: "",
-      configuration: {
-        kubelet: { scheme: "http" },
-        upstreamAPIServer: { url: `http://127.0.0.1:${apiServer.port}` },
-      },
+      configuration: { upstreamAPIServer: { url: `http://127.0.0.1:${apiServer.port}` } },
     });
   });
   afterAll(async () => {

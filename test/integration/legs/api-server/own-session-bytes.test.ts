@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSelfSignedCertificate, type FakeNode, runFakeNode } from "../../../../src/fake-node/index.ts";
+import { createSelfSignedCertificate } from "../../../../src/fake-node/index.ts";
 import { connectHttp2 } from "../../../support/http2-client.ts";
 import {
   type SeededSession,
@@ -39,33 +39,22 @@ const paths: readonly (readonly [Protocol, PodName, way: string])[] = [
 ];
 
 describe.each(["https", "http"] as const)("sessions over %s on both legs", (scheme) => {
-  let nodes: readonly FakeNode[] = [];
   let gateway: TestGateway;
 
   beforeAll(async () => {
     const tls = scheme === "https" ? await createSelfSignedCertificate() : undefined;
-    nodes = await Promise.all(
-      Object.entries(PODS).map(([pod, name]) =>
-        runFakeNode({
-          name,
-          declaresWebSockets: pod !== "web-spdy",
-          pods: [{ namespace: "default", name: pod, uid: pod, containers: [{ name: "main" }] }],
-          ...(tls && { tls }),
-        }),
-      ),
-    );
     gateway = await startTestGateway({
-      nodes: nodes.map(({ name, port, declaredFeatures }) => ({ name, port, declaredFeatures })),
-      pods: Object.entries(PODS).map(([name, nodeName]) => ({ name, nodeName, container: "main" })),
-      kubeletAuthority: tls?.certPem ?? "",
-      kubelet: { scheme, streaming: { nodes: { "node-hop": "websocket-only" } } },
-      ...(scheme === "http" && { listeners: { apiServer: { address: "127.0.0.1", port: 0 } } }),
+      scheme,
+      fakeNodes: Object.entries(PODS).map(([pod, name]) => ({
+        name,
+        pod,
+        declaresWebSockets: pod !== "web-spdy",
+        tls,
+      })),
+      kubelet: { streaming: { nodes: { "node-hop": "websocket-only" } } },
     });
   });
-  afterAll(async () => {
-    await gateway?.stop();
-    await Promise.all(nodes.map((node) => node.close()));
-  });
+  afterAll(() => gateway?.stop());
 
   // HTTP/2 is what TLS agrees on.
   const ofScheme = paths.filter(([protocol]) => scheme === "https" || protocol !== "v5 on HTTP/2");

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
-import { PLAIN_TOKEN, PlainGatewayFiles } from "../../../support/plain-gateway.ts";
+import { GatewayFiles, TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
 import { type KubeletScript, ScriptedKubelet } from "../../../support/scripted-kubelet.ts";
 import { type ServedGateway, serveGateway } from "../../../support/served-gateway.ts";
 import { startSpdyExec } from "../../../support/spdy-exec-client.ts";
 import { TunnelClient } from "../../../support/tunnel-client.ts";
 import { V5Client } from "../../../support/v5-client.ts";
 
-const AUTHORIZED = { Authorization: `Bearer ${PLAIN_TOKEN}` };
+const AUTHORIZED = { Authorization: `Bearer ${TESTER_TOKEN}` };
 
 /** A node in a process of its own: switches to what is asked, prints its port, accepts streams 1, 3 and 5, and hangs. */
 const NODE_PROGRAM = `
@@ -33,7 +33,7 @@ const CLIENT_PROGRAM = `
 
 const children: ChildProcess[] = [];
 let gateway: ServedGateway | undefined;
-let files: PlainGatewayFiles | undefined;
+let files: GatewayFiles | undefined;
 let kubelet: ScriptedKubelet | undefined;
 
 afterEach(async () => {
@@ -57,7 +57,7 @@ async function firstLineOf(child: ChildProcess): Promise<string> {
 }
 
 async function serve(kubeletPort: number, gracePeriod = "0s"): Promise<ServedGateway> {
-  files = new PlainGatewayFiles({ kubeletPort, timeouts: { shutdownGracePeriod: gracePeriod } });
+  files = new GatewayFiles({ ...webOn(kubeletPort), timeouts: { shutdownGracePeriod: gracePeriod } });
   gateway = await serveGateway(files.configurationFile);
   return gateway;
 }
@@ -148,7 +148,7 @@ describe("kill -9 in mid-session", () => {
       },
     });
     const path = "/api/v1/namespaces/default/pods/web/exec?stdin=true&stdout=true";
-    const client = run(CLIENT_PROGRAM, `ws://${authority}${path}`, PLAIN_TOKEN);
+    const client = run(CLIENT_PROGRAM, `ws://${authority}${path}`, TESTER_TOKEN);
     expect(await firstLineOf(client)).toBe("running");
     await expect.poll(() => node.sessions[0]?.streams.size).toBe(3);
     client.kill("SIGKILL");

@@ -242,11 +242,28 @@ const PATHS: readonly Path[] = [
 interface StartOptions {
   readonly policy?: object;
   readonly idleMs?: number;
+  readonly clock?: SettableClock;
   /** Where a cable can be pulled. */
   readonly proxied?: "client" | "node";
 }
 
-async function start(path: Path, { policy, idleMs = 600_000, proxied }: StartOptions = {}): Promise<Ends> {
+/** Ticks often, and may be put forward. */
+class SettableClock extends SessionClock {
+  aheadMs = 0;
+
+  constructor() {
+    super(20);
+  }
+
+  override now(): number {
+    return super.now() + this.aheadMs;
+  }
+}
+
+async function start(
+  path: Path,
+  { policy, idleMs = 600_000, clock = new SettableClock(), proxied }: StartOptions = {},
+): Promise<Ends> {
   const nodes: Socket[] = [];
   raw = await listenRaw((socket) => {
     socket.on("error", () => {});
@@ -261,7 +278,7 @@ async function start(path: Path, { policy, idleMs = 600_000, proxied }: StartOpt
     kubeletPort: proxied === "node" ? (await cableTo(raw.port)).port : raw.port,
     declaredFeatures: path.declaredFeatures ?? [],
     timeouts: { lingerIdleMs: 200, idleMs },
-    clock: new SessionClock(20),
+    clock,
     ...(policy !== undefined && { policy }),
   });
   const [host = "", port = ""] = gateway.authority.split(":");
@@ -402,10 +419,12 @@ describe.each(PATHS)("the end of $name", (path) => {
   });
 
   it("is the gateway's where a limit is reached", async () => {
-    const rule = { name: "short", action: "allow", maxDuration: "1s" };
-    const { client, node } = await start(path, { policy: { rules: [rule] } });
+    const rule = { name: "short", action: "allow", maxDuration: "10s" };
+    const clock = new SettableClock();
+    const { client, node } = await start(path, { policy: { rules: [rule] }, clock });
     endsWithPeer(client);
     endsWithPeer(node);
+    clock.aheadMs = 10_000;
     expect(await report()).toEqual({ endedBy: "gateway", cause: "time-limit", code: 500 });
   });
 });

@@ -1,16 +1,11 @@
-import { readFileSync } from "node:fs";
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type RunningGateway, startGateway } from "../../../../src/app/app.ts";
-import { parseConfiguration } from "../../../../src/config/configuration.ts";
-import { createLogger } from "../../../../src/observability/logger.ts";
-import { PlainGatewayFiles } from "../../../support/plain-gateway.ts";
+import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 
 let apiServer: Server;
-let gateway: RunningGateway;
-let files: PlainGatewayFiles;
+let gateway: TestGateway;
 /** Requests that the API server has not answered yet. */
 const held: ServerResponse[] = [];
 
@@ -18,22 +13,18 @@ async function start(gracePeriod: string): Promise<void> {
   apiServer = createServer((_request, response) => void held.push(response));
   await new Promise<void>((resolve) => apiServer.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(apiServer.address() as AddressInfo).port}`;
-  files = new PlainGatewayFiles({
-    kubeletPort: 1,
+  gateway = await startTestGateway({
+    scheme: "http",
     timeouts: { shutdownGracePeriod: gracePeriod },
-    more: { upstreamAPIServer: { url } },
+    configuration: { upstreamAPIServer: { url } },
   });
-  const { configurationFile } = files;
-  const configuration = parseConfiguration(readFileSync(configurationFile, "utf8"), configurationFile);
-  gateway = await startGateway(configuration, createLogger({ level: "silent" }));
 }
 
 beforeEach(() => void held.splice(0));
 afterEach(async () => {
-  await gateway.shutDown();
+  await gateway.stop();
   apiServer.closeAllConnections();
   await new Promise((resolve) => apiServer.close(resolve));
-  files.remove();
 });
 
 function ask(path: string): Promise<{ response: IncomingMessage; body: Promise<string> }> {

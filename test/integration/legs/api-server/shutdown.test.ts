@@ -1,9 +1,6 @@
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
-import { type RunningGateway, startGateway } from "../../../../src/app/app.ts";
-import { parseConfiguration } from "../../../../src/config/configuration.ts";
-import { createLogger } from "../../../../src/observability/logger.ts";
+import { TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
 import {
   afterHead,
   closeServer,
@@ -13,42 +10,41 @@ import {
   openSocketCount,
   readToEnd,
 } from "../../../support/http/loopback.ts";
-import { PLAIN_TOKEN, PlainGatewayFiles, type PlainGatewayOptions } from "../../../support/plain-gateway.ts";
 import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "../../../support/scripted-kubelet.ts";
 import { startSpdyExec } from "../../../support/spdy-exec-client.ts";
+import {
+  startTestGateway,
+  type TestGateway,
+  type TestGatewayOptions,
+} from "../../../support/test-gateway.ts";
 import { TunnelClient } from "../../../support/tunnel-client.ts";
 import { V5Client } from "../../../support/v5-client.ts";
 
-const AUTHORIZED = { Authorization: `Bearer ${PLAIN_TOKEN}` };
+const AUTHORIZED = { Authorization: `Bearer ${TESTER_TOKEN}` };
 const SHUTTING_DOWN = "Internal error occurred: the gateway is shutting down";
 
-let gateway: RunningGateway | undefined;
-let files: PlainGatewayFiles | undefined;
+let gateway: TestGateway | undefined;
 const nodes: { close(): Promise<void> }[] = [];
 
 /** Listeners and connections of this process. That no timer is left is shown by a real process that ends (serve.test.ts). */
 const handles = (): string[] => process.getActiveResourcesInfo().filter((kind) => /^(TCP|TLS)/.test(kind));
 
 afterEach(async () => {
-  await gateway?.shutDown();
+  await gateway?.stop();
   for (const node of nodes.splice(0)) await node.close();
-  files?.remove();
-  gateway = files = undefined;
+  gateway = undefined;
 });
 
-async function startWith(options: PlainGatewayOptions): Promise<string> {
-  files = new PlainGatewayFiles(options);
-  const { configurationFile } = files;
-  const configuration = parseConfiguration(readFileSync(configurationFile, "utf8"), configurationFile);
-  gateway = await startGateway(configuration, createLogger({ level: "silent" }));
-  return new URL(gateway.apiServerUrl).host;
+async function startWith(options: TestGatewayOptions): Promise<string> {
+  gateway = await startTestGateway({ scheme: "http", ...options });
+  return gateway.authority;
 }
 
 async function startScripted(script: KubeletScript, gracePeriod: string): Promise<[string, ScriptedKubelet]> {
   const kubelet = new ScriptedKubelet(script);
   nodes.push(kubelet);
   const timeouts = { shutdownGracePeriod: gracePeriod };
-  return [await startWith({ kubeletPort: await kubelet.listen(), timeouts }), kubelet];
+  return [await startWith({ ...webOn(await kubelet.listen()), timeouts }), kubelet];
 }
 
 async function runningSessions(): Promise<number> {
@@ -58,7 +54,7 @@ async function runningSessions(): Promise<number> {
 
 /** Shuts down, and checks that nothing of the gateway is left in this process once its nodes are gone. */
 async function shutDownWhole(): Promise<void> {
-  await gateway?.shutDown();
+  await gateway?.stop();
   gateway = undefined;
   for (const node of nodes.splice(0)) await node.close();
   await expect.poll(handles).toEqual([]);
@@ -92,7 +88,6 @@ describe("draining", () => {
       1000,
     ]);
     await stopped;
-    gateway = undefined;
   });
 
   it("without sessions it is over at once, and nothing is left", async () => {
@@ -139,7 +134,7 @@ describe("after the grace period", () => {
       );
     });
     nodes.push(raw);
-    const authority = await startWith({ kubeletPort: raw.port, timeouts: { shutdownGracePeriod: "0s" } });
+    const authority = await startWith({ ...webOn(raw.port), timeouts: { shutdownGracePeriod: "0s" } });
     const socket = await openClient(Number(authority.split(":")[1]));
     const outcome = readToEnd(socket);
     socket.write(
@@ -185,7 +180,7 @@ describe("after the grace period", () => {
     const url = `http://127.0.0.1:${await listen(apiServer)}`;
     nodes.push({ close: () => closeServer(apiServer, upgraded as never) });
     const timeouts = { shutdownGracePeriod: "0s" };
-    const authority = await startWith({ kubeletPort: 1, timeouts, more: { upstreamAPIServer: { url } } });
+    const authority = await startWith({ timeouts, configuration: { upstreamAPIServer: { url } } });
     const socket = await openClient(Number(authority.split(":")[1]));
     const outcome = readToEnd(socket);
     socket.write(

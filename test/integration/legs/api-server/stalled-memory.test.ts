@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import {
@@ -7,10 +7,15 @@ import {
   createSelfSignedCertificate,
   type FakeNode,
 } from "../../../../src/fake-node/index.ts";
-import { type GatewayProcess, startGatewayProcess } from "../../../support/gateway-process.ts";
+import { GatewayFiles, selfSignedPair, TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
+import { type ServedGateway, serveGateway } from "../../../support/served-gateway.ts";
 import { untilStill } from "../../../support/still.ts";
-import { parseMetrics } from "../../../support/taken-path.ts";
+import { readMetricsOf } from "../../../support/taken-path.ts";
 
+/** Lets heldBytes ask for a collection. */
+const COLLECT_ON_SIGNAL = "data:text/javascript,process.on('SIGUSR2',()=>gc())";
+/** Buffers are freed by the collection after the one that finds them unused, and a signal may be late. */
+const COLLECTIONS = 8;
 const KIB = 1024;
 const STALLED_SESSIONS = 100;
 const WARM_UP_SESSIONS = 50;
@@ -28,7 +33,8 @@ describe.skipIf(!existsSync("/proc/self/status"))(
   { timeout: 120_000 },
   () => {
     let node: FakeNode;
-    let gateway: GatewayProcess;
+    let files: GatewayFiles;
+    let gateway: ServedGateway;
     const sockets: WebSocket[] = [];
 
     // A process of its own for each test: memory that one has freed would hide what the next one takes.
@@ -48,10 +54,14 @@ describe.skipIf(!existsSync("/proc/self/status"))(
         tls: certificate,
         limits: { maxStdinBufferBytes: 64 * KIB },
       });
-      gateway = await startGatewayProcess({
-        nodes: [{ name: "node", port: node.port }],
-        pods: [{ name: "web", nodeName: "node", container: "main" }],
+      files = new GatewayFiles({
+        ...webOn(node.port),
         kubeletAuthority: certificate.certPem,
+        tls: await selfSignedPair("gateway"),
+        timeouts: { shutdownGracePeriod: "0s", lingerIdle: "1s" },
+      });
+      gateway = await serveGateway(files.configurationFile, {
+        nodeArguments: ["--expose-gc", "--import", COLLECT_ON_SIGNAL],
       });
       // Code is compiled and heaps grow once; neither belongs to a session.
       await Promise.all(Array.from({ length: WARM_UP_SESSIONS }, warmUp));
@@ -60,15 +70,16 @@ describe.skipIf(!existsSync("/proc/self/status"))(
       for (const socket of sockets.splice(0)) socket.terminate();
       await gateway?.stop();
       await node?.close();
+      files.remove();
     });
 
     function exec(command: readonly string[]): WebSocket {
       const query = command.map((word) => `command=${word}`).join("&");
-      const url = `${gateway.apiServerUrl.replace("https", "wss")}/api/v1/namespaces/default/pods/web/exec`;
+      const url = `${gateway.ready.apiServerUrl.replace("https", "wss")}/api/v1/namespaces/default/pods/web/exec`;
       const socket = new WebSocket(`${url}?stdin=true&stdout=true&${query}`, "v5.channel.k8s.io", {
         perMessageDeflate: false,
         rejectUnauthorized: false,
-        headers: { Authorization: `Bearer ${gateway.token}` },
+        headers: { Authorization: `Bearer ${TESTER_TOKEN}` },
       });
       socket.on("error", () => {});
       sockets.push(socket);
@@ -80,8 +91,27 @@ describe.skipIf(!existsSync("/proc/self/status"))(
       await new Promise((resolve) => socket.once("close", resolve));
     }
 
+    /** Memory of the process that is in RAM (VmRSS): garbage and what the allocator keeps for later included. */
+    function residentBytes(): number {
+      const status = readFileSync(`/proc/${gateway.child.pid}/status`, "utf8");
+      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * KIB;
+    }
+
+    /** What JavaScript and its buffers hold after a garbage collection. */
+    async function heldBytes(): Promise<number> {
+      let least = Number.POSITIVE_INFINITY;
+      for (let collection = 0; collection < COLLECTIONS; collection++) {
+        gateway.child.kill("SIGUSR2");
+        const samples = await readMetricsOf(gateway.adminUrl);
+        const heap = samples.get("nodejs_heap_size_used_bytes") ?? Number.NaN;
+        const external = samples.get("nodejs_external_memory_bytes") ?? Number.NaN;
+        least = Math.min(least, heap + external);
+      }
+      return least;
+    }
+
     async function carriedBytes(direction: "downstream" | "upstream"): Promise<number> {
-      const samples = parseMetrics(await gateway.admin("/metrics"));
+      const samples = await readMetricsOf(gateway.adminUrl);
       return samples.get(`sluice_streaming_bytes_total{subresource="exec",direction="${direction}"}`) ?? 0;
     }
 
@@ -92,8 +122,8 @@ describe.skipIf(!existsSync("/proc/self/status"))(
       direction: "downstream" | "upstream",
     ): Promise<void> {
       const before = {
-        held: await gateway.heldBytes(),
-        resident: gateway.residentBytes(),
+        held: await heldBytes(),
+        resident: residentBytes(),
         carried: await carriedBytes(direction),
       };
       // One after the other: a flood of handshakes is another test's matter.
@@ -104,8 +134,8 @@ describe.skipIf(!existsSync("/proc/self/status"))(
       }
       const read = () => carriedBytes(direction);
       const carried = await untilStill("the traffic", read, before.carried + STALLED_SESSIONS * PIECE.length);
-      const resident = (gateway.residentBytes() - before.resident) / STALLED_SESSIONS;
-      const held = ((await gateway.heldBytes()) - before.held) / STALLED_SESSIONS;
+      const resident = (residentBytes() - before.resident) / STALLED_SESSIONS;
+      const held = ((await heldBytes()) - before.held) / STALLED_SESSIONS;
       const kib = (bytes: number) => `${Math.round(bytes / KIB)} KiB`;
       const moved = (carried - before.carried) / STALLED_SESSIONS;
       console.info(

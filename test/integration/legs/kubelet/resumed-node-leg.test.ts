@@ -1,8 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { type RunningGateway, startGateway } from "../../../../src/app/app.ts";
 import {
   type Executor,
   execPath,
@@ -11,13 +9,11 @@ import {
   TunnelDialer,
   WebSocketExecutor,
 } from "../../../../src/client/index.ts";
-import { parseConfiguration } from "../../../../src/config/configuration.ts";
-import { createLogger } from "../../../../src/observability/logger.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../../support/fault-proxy.ts";
-import { PLAIN_TOKEN, PlainGatewayFiles } from "../../../support/plain-gateway.ts";
+import { TESTER_TOKEN, webOn } from "../../../support/gateway-files.ts";
 import { RuntimeNode } from "../../../support/runtime-node.ts";
 import { endExec, type KubeletScript, SUCCESS } from "../../../support/scripted-kubelet.ts";
-import { parseMetrics } from "../../../support/taken-path.ts";
+import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 
 const MIB = 1024 * 1024;
 const COMMAND = execPath({ namespace: "default", pod: "web", container: "main" }, ["cat"]);
@@ -40,10 +36,9 @@ const echo: KubeletScript = {
 };
 
 interface Edge {
-  readonly gateway: RunningGateway;
+  readonly gateway: TestGateway;
   readonly node: RuntimeNode;
   readonly proxy: FaultProxy;
-  readonly logged: string[];
   readonly target: Target;
 }
 
@@ -54,35 +49,28 @@ async function start(cuts: FaultProxyOptions, { streaming = "auto", resumption =
     listener: { authentication: { anonymous: { enabled: true } }, authorization: { mode: ["AlwaysAllow"] } },
   });
   const proxy = await startFaultProxy(Number(node.authority.split(":")[1]), cuts);
-  const files = new PlainGatewayFiles({
-    kubeletPort: proxy.port,
-    declaredFeatures: ["ExtendWebSocketsToKubelet"],
+  const gateway = await startTestGateway({
+    scheme: "http",
+    ...webOn(proxy.port, ["ExtendWebSocketsToKubelet"]),
+    kubelet: { streaming: { mode: streaming } },
     timeouts: { shutdownGracePeriod: "0s" },
-    more: {
-      resumption,
-      kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"], streaming: { mode: streaming } },
-    },
+    configuration: { resumption },
   });
-  const file = files.configurationFile;
-  const logged: string[] = [];
-  const logger = createLogger({ level: "debug", destination: { write: (line) => void logged.push(line) } });
-  const gateway = await startGateway(parseConfiguration(readFileSync(file, "utf8"), file), logger);
   stops.push(
-    () => files.remove(),
     () => node.stop(),
     () => proxy.close(),
-    () => gateway.shutDown(),
+    () => gateway.stop(),
   );
   const target = new Target({
     url: gateway.apiServerUrl,
     proxy: "none",
-    headers: () => [["Authorization", `Bearer ${PLAIN_TOKEN}`]],
+    headers: () => [["Authorization", `Bearer ${TESTER_TOKEN}`]],
   });
-  return { gateway, node, proxy, logged, target };
+  return { gateway, node, proxy, target };
 }
 
 async function metric({ gateway }: Edge, name: string): Promise<number | undefined> {
-  return parseMetrics(await (await fetch(new URL("/metrics", gateway.adminUrl))).text()).get(name);
+  return (await gateway.readMetrics()).get(name);
 }
 
 async function isWhole(executor: Executor, input: Buffer): Promise<boolean> {
@@ -183,7 +171,7 @@ describe("a session with a node that is a Sluice", () => {
     edge.proxy.cutAll();
     await expect(ended).rejects.toThrow();
     expect(other.runtime.callsOf("Exec")).toHaveLength(0);
-    await expect.poll(() => edge.gateway.sessions()).toEqual([]);
+    await expect.poll(() => edge.gateway.running.sessions()).toEqual([]);
     stdin.destroy();
   });
 

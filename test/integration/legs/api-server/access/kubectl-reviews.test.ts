@@ -26,19 +26,14 @@ describeReal("kubectl", "kubectl auth, asked by real kubectls", () => {
 
   beforeAll(async () => {
     gateway = await startTestGateway({
-      nodes: [],
       pods: [{ name: "web", nodeName: "node", container: "main" }],
-      kubeletAuthority: "",
       users: [
         "token-viktor,viktor,u1,viewers",
         'token-olga,olga,u2,"viewers,staff"',
         "token-nobody,nobody,u3",
       ],
       manifests,
-      configuration: {
-        authorization: { mode: ["RBAC"] },
-        kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
-      },
+      configuration: { authorization: { mode: ["RBAC"] } },
     });
   });
   afterAll(() => gateway.stop());

@@ -11,15 +11,12 @@ const agent = new Agent({ rejectUnauthorized: false, keepAlive: false });
 
 beforeAll(async () => {
   gateway = await startTestGateway({
-    nodes: [],
-    pods: [],
-    kubeletAuthority: "",
     users: ["token-viktor,viktor,u1"],
     manifests: [
       clusterRole("viewer", resourceRule("get||pods")),
       clusterRoleBinding("viewers", "ClusterRole/viewer", "User:viktor"),
     ],
-    configuration: { authorization: { mode: ["RBAC"] }, kubelet: { scheme: "http" } },
+    configuration: { authorization: { mode: ["RBAC"] } },
   });
 });
 afterAll(async () => {

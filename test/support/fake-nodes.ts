@@ -1,0 +1,31 @@
+import {
+  createFakeNode,
+  type FakeNode,
+  runFakeNode,
+  type SelfSignedCertificate,
+} from "../../src/fake-node/index.ts";
+
+export interface WebNodeOptions {
+  readonly name?: string;
+  readonly pod?: string;
+  readonly declaresWebSockets?: boolean;
+  readonly tls?: SelfSignedCertificate | undefined;
+  /** Ports of the pod, and the loopback ports where they are; HTTP on 80 and echo on 7 unless given. */
+  readonly ports?: ReadonlyMap<number, number> | undefined;
+}
+
+/** A fake node with one pod in `default`, whose container `main` is a shell that echoes what it is attached to. */
+export function runWebNode({
+  name = "node",
+  pod = "web",
+  declaresWebSockets = false,
+  tls,
+  ports,
+}: WebNodeOptions = {}): Promise<FakeNode> {
+  const containers = [{ name: "main", command: ["/bin/sh", "-c", "exec cat"] }];
+  const web = { namespace: "default", name: pod, uid: pod, containers };
+  const options = { name, declaresWebSockets, ...(tls && { tls }) };
+  return ports === undefined
+    ? runFakeNode({ ...options, pods: [web] })
+    : createFakeNode({ ...options, pods: [{ ...web, ports }] });
+}
