@@ -1,7 +1,7 @@
 // src/admin: health, metrics and debug pages, on a listener of their own
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { Http1Turns } from "../http/http1-turns.ts";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createHttp1Server, type Http1Bounds } from "../http/http1-server.ts";
 import type { Logger } from "../observability/logger.ts";
 import { isAllowedHost } from "./allowed-host.ts";
 import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
@@ -56,8 +56,12 @@ export interface AdminServerOptions {
 }
 
 /** A probe or a scraper sends a few hundred bytes. */
-const MAX_HEADER_BYTES = 8 * 1024;
-const REQUEST_TIMEOUT_MS = 10_000;
+const BOUNDS: Http1Bounds = {
+  maxHeaderBytes: 8 * 1024,
+  headMs: 10_000,
+  requestMs: 10_000,
+  keepAliveMs: 5_000,
+};
 
 const ALIVE: HealthChecks = { ping: () => undefined };
 
@@ -66,21 +70,13 @@ const ALIVE: HealthChecks = { ping: () => undefined };
  * page at /. Read-only, without users: for addresses that only operators reach.
  */
 export function createAdminServer(options: AdminServerOptions): Server {
-  const httpOptions = {
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: REQUEST_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-  };
-  const turns = new Http1Turns();
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     answer(request, response, options).catch((error: unknown) => {
       options.logger.error({ error, path: request.url }, "an admin request failed");
       sendText(response, 500, "internal server error\n");
     });
   };
-  const server = createServer(httpOptions, (request, response) => turns.take(request, response, serve));
-  // Bounded by bytes; Node would cut the rest without a word.
-  server.maxHeadersCount = 0;
+  const server = createHttp1Server(BOUNDS, { onRequest: serve });
   server.maxConnections = options.limits.maxAdminConnections;
   return server;
 }

@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
+import { createHttp1Server } from "../http/http1-server.ts";
+import { HTTP_BOUNDS } from "./limits.ts";
 
 /** What listens inside a pod of the demo. */
 export interface DemoPodServers {
@@ -13,9 +14,11 @@ const HTTP_PORT = 80;
 const ECHO_PORT = 7;
 
 export async function createDemoPodServers(podName: string): Promise<DemoPodServers> {
-  const http = createHttpServer((_request, response) => {
-    response.setHeader("Content-Type", "text/html; charset=utf-8");
-    response.end(`<!doctype html>\n<title>${podName}</title>\n<h1>Hello from pod ${podName}</h1>\n`);
+  const http = createHttp1Server(HTTP_BOUNDS, {
+    onRequest: (_request, response) => {
+      response.setHeader("Content-Type", "text/html; charset=utf-8");
+      response.end(`<!doctype html>\n<title>${podName}</title>\n<h1>Hello from pod ${podName}</h1>\n`);
+    },
   });
   const sockets = new Set<Socket>();
   const echo = createTcpServer({ allowHalfOpen: true }, (socket) => {

@@ -1,13 +1,13 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { createServer as createHttpServer, type IncomingMessage, type Server } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
+import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { TLSSocket } from "node:tls";
+import { TLSSocket, type TlsOptions } from "node:tls";
+import { createHttp1Server } from "../http/http1-server.ts";
 import { SessionClock } from "../net/session-clock.ts";
 import type { FakePod } from "./fake-pod.ts";
-import { defaultFakeNodeLimits, type FakeNodeLimits } from "./limits.ts";
+import { defaultFakeNodeLimits, type FakeNodeLimits, HTTP_BOUNDS } from "./limits.ts";
 import { type Refusal, refuseUpgrade, respond, textRefusal } from "./refusal.ts";
 import { RunningPod } from "./running-pod.ts";
 import { decide, type ServingNode } from "./serve-request.ts";
@@ -93,42 +93,46 @@ export async function createFakeNode(options: FakeNodeOptions): Promise<FakeNode
 }
 
 function listen(options: FakeNodeOptions, node: ServingNode, upgraded: Set<Duplex>): Server {
-  const server = createServer(options);
   const refusalOf = (request: IncomingMessage): Refusal | undefined =>
     isAuthenticated(request, options) ? undefined : textRefusal(401, "Unauthorized");
 
-  server.on("request", (request, response) => {
-    const refusal = refusalOf(request);
-    const decision = refusal === undefined ? decide(request, node) : { refusal };
-    // Node calls it an upgrade only when both headers are there; without them nothing can be served.
-    if ("respond" in decision) decision.respond(response);
-    else if ("refusal" in decision) respond(response, decision.refusal);
-    else respond(response, textRefusal(400, "Upgrade request required"));
-  });
-  server.on("upgrade", (request, socket, head) => {
-    upgraded.add(socket);
-    socket.on("error", () => {});
-    socket.once("close", () => upgraded.delete(socket));
-    const refusal = refusalOf(request);
-    const decision = refusal === undefined ? decide(request, node) : { refusal };
-    if ("refusal" in decision) refuseUpgrade(socket, decision.refusal);
-    else if ("serve" in decision) decision.serve(socket, head);
-    else refuseUpgrade(socket, textRefusal(400, "a log is no upgrade"));
-  });
-  return server;
+  return createHttp1Server(
+    HTTP_BOUNDS,
+    {
+      onRequest: (request, response) => {
+        const refusal = refusalOf(request);
+        const decision = refusal === undefined ? decide(request, node) : { refusal };
+        // Node calls it an upgrade only when both headers are there; without them nothing can be served.
+        if ("respond" in decision) decision.respond(response);
+        else if ("refusal" in decision) respond(response, decision.refusal);
+        else respond(response, textRefusal(400, "Upgrade request required"));
+      },
+      onUpgrade: (request, socket, head) => {
+        upgraded.add(socket);
+        socket.on("error", () => {});
+        socket.once("close", () => upgraded.delete(socket));
+        const refusal = refusalOf(request);
+        const decision = refusal === undefined ? decide(request, node) : { refusal };
+        if ("refusal" in decision) refuseUpgrade(socket, decision.refusal);
+        else if ("serve" in decision) decision.serve(socket, head);
+        else refuseUpgrade(socket, textRefusal(400, "a log is no upgrade"));
+      },
+    },
+    { tls: tlsOptionsOf(options) },
+  );
 }
 
-function createServer({ tls }: FakeNodeOptions): Server {
-  if (tls === undefined) return createHttpServer();
+function tlsOptionsOf({ tls }: FakeNodeOptions): TlsOptions | undefined {
+  if (tls === undefined) return undefined;
   const { certPem: cert, keyPem: key, clientCaPem } = tls;
-  return createHttpsServer({
+  return {
     cert,
     key,
     // Upgrades are HTTP/1.1 only; a session may go on when the client has sent its last byte.
     ALPNProtocols: ["http/1.1"],
     allowHalfOpen: true,
     ...(clientCaPem !== undefined && { ca: clientCaPem, requestCert: true, rejectUnauthorized: false }),
-  });
+  };
 }
 
 function isAuthenticated(request: IncomingMessage, { bearerToken, tls }: FakeNodeOptions): boolean {

@@ -1,3 +1,5 @@
+import type { Http1Bounds } from "../http/http1-server.ts";
+
 /** Every bound of a fake node. Times are in milliseconds. */
 export interface FakeNodeLimits {
   /** A client has this long to open the streams of an exec or attach, and both streams of a forwarded connection. */
@@ -28,6 +30,9 @@ export const defaultFakeNodeLimits: FakeNodeLimits = {
   lingerIdleMs: 60_000,
   lingerMaxMs: 600_000,
 };
+
+/** A kubelet's server: heads of 1 MiB, idle connections for 90 s. It waits 4 h for a head. */
+export const HTTP_BOUNDS: Http1Bounds = { maxHeaderBytes: 1024 * 1024, headMs: 30_000, keepAliveMs: 90_000 };
 
 /** Go's io.Copy reads 32 KiB at a time, so no peer has seen longer DATA frames and messages from a real node. */
 export const MAX_CHUNK_BYTES: number = 32 * 1024;

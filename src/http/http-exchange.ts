@@ -1,4 +1,5 @@
-// src/http: HTTP to upstreams: exchanges, forwarding, pools, proxies on the way, the upgrade request, header hygiene
+// src/http: HTTP to upstreams, and the HTTP/1.1 server of every listener: exchanges, forwarding, pools, proxies on the way, the upgrade
+// request, header hygiene
 
 import type { Writable } from "node:stream";
 import type { FieldLines, ResponseHead } from "../../protocols/http1/index.ts";

@@ -1,15 +1,10 @@
-import {
-  createServer as createHttpServer,
-  type Server as HttpServer,
-  type IncomingMessage,
-  type ServerResponse,
-} from "node:http";
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { headerListOf, headerTokens } from "../http/header-list.ts";
 import { Http1Downstream } from "../http/http1-downstream.ts";
-import { Http1Turns, http1OptionsOf } from "../http/http1-turns.ts";
+import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
 import { Http2Downstream } from "../http/http2-downstream.ts";
 import { capConnections } from "../listeners/connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "../listeners/http2-connections.ts";
@@ -47,13 +42,7 @@ export function createIngressServers(
 ): IngressServers {
   const http1 = createHttp1(context);
   const http2 = http2For(context);
-  const { limits, timeouts, edge } = context;
-  const cap = (server: Server): void =>
-    capConnections(server, {
-      maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
-      isExempt: (address) => edge.isTrustedProxy(address),
-      onRefused: () => context.onConnectionRefused(),
-    });
+  const { timeouts } = context;
   const plain = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
     judgeByFirstBytes(socket, timeouts.handshakeMs, beginsHttp2, (isHttp2) => {
       if (isHttp2) {
@@ -76,7 +65,7 @@ export function createIngressServers(
   });
   const sockets = new Set<Socket>();
   for (const server of [plain, secure]) {
-    cap(server);
+    capConnections(server, context, () => context.onConnectionRefused());
     server.on("connection", (socket: Socket) => {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
@@ -101,15 +90,6 @@ export function createIngressServers(
 }
 
 function createHttp1(context: IngressContext): HttpServer {
-  const { limits, timeouts } = context;
-  const server = createHttpServer({
-    ...http1OptionsOf(limits, timeouts),
-    // Read and answered by us: Node's own answer has no body.
-    requireHostHeader: false,
-  });
-  server.maxHeadersCount = 0;
-  // Node keeps the time of a server's connections from here on; this one is handed its connections and never listens itself.
-  server.emit("listening");
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const downstream = new Http1Downstream(request, response);
     const begin = (): void =>
@@ -128,23 +108,24 @@ function createHttp1(context: IngressContext): HttpServer {
       );
     contain("listener", begin, () => downstream.abort());
   };
-  const turns = new Http1Turns();
-  const serve = (request: IncomingMessage, response: ServerResponse): void =>
-    forward(request, response, false);
-  const serveExpecting = (request: IncomingMessage, response: ServerResponse): void =>
-    forward(request, response, true);
-  server.on("request", (request, response) => turns.take(request, response, serve));
-  server.on("checkContinue", (request, response) => turns.take(request, response, serveExpecting));
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (turns.isBusy(socket)) socket.destroy();
-    else if (isIgnored(request)) ignoreUpgrade(request, socket, head, server);
-    else beginUpgrade(http1Upgrade(request, socket, head), context);
-  });
-  // Without a listener Node would close the connection without a word.
-  server.on("connect", (_request, socket) => {
-    if (turns.isBusy(socket)) socket.destroy();
-    else socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-  });
+  const server = createHttp1Server(
+    boundsOfListener(context.limits, context.timeouts),
+    {
+      onRequest: (request, response) => forward(request, response, false),
+      onExpectContinue: (request, response) => forward(request, response, true),
+      onUpgrade: (request, socket, early) => {
+        if (isIgnored(request)) ignoreUpgrade(request, socket, early, server);
+        else beginUpgrade(http1Upgrade(request, socket, early), context);
+      },
+      // Node would close the connection without an answer.
+      onConnect: (socket) =>
+        socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+    },
+    // Sluice refuses a missing Host itself: Node's answer has no body.
+    { requireHostHeader: false },
+  );
+  // Node watches the times of a server's connections from here on; this one is given its connections and never listens itself.
+  server.emit("listening");
   return server;
 }
 

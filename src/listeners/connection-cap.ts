@@ -1,22 +1,25 @@
 import { isIPv6, type Server, type Socket } from "node:net";
 import { canonicalAddress, ipv6Groups } from "../config/canonical-address.ts";
+import type { Limits } from "../config/limits.ts";
+import type { EdgeRules } from "./edge-rules.ts";
 
-export interface ConnectionCapOptions {
-  readonly maxConnectionsPerAddress: number;
-  isExempt(address: string): boolean;
-  onRefused(address: string): void;
-}
-
-/** Closes connections of an address that has too many, before any handshake. IPv6 addresses are counted by their /64: a host has one. */
-export function capConnections(server: Server, options: ConnectionCapOptions): void {
+/**
+ * Closes connections of an address that has too many, before any handshake; a trusted proxy may have any number. IPv6 addresses are counted
+ * by their /64: a host has one.
+ */
+export function capConnections(
+  server: Server,
+  { limits, edge }: { readonly limits: Pick<Limits, "maxConnectionsPerAddress">; readonly edge: EdgeRules },
+  onRefused: () => void,
+): void {
   const counts = new Map<string, number>();
   server.on("connection", (socket: Socket) => {
     const address = canonicalAddress(socket.remoteAddress ?? "");
-    if (options.isExempt(address)) return;
+    if (edge.isTrustedProxy(address)) return;
     const key = networkOf(address);
     const count = (counts.get(key) ?? 0) + 1;
-    if (count > options.maxConnectionsPerAddress) {
-      options.onRefused(address);
+    if (count > limits.maxConnectionsPerAddress) {
+      onRefused();
       socket.destroy();
       return;
     }

@@ -1,8 +1,7 @@
 // src/listeners: HTTP/1.1 and HTTP/2 servers: limits, rules at the edge, WebSocket streams (RFC 8441), from an error to its answer
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
-import { createServer as createHttpsServer } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
@@ -12,7 +11,7 @@ import { UNREAD_BODY_LINGER_MS } from "../http/forward-options.ts";
 import { headerListOf } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
 import { Http1Downstream } from "../http/http1-downstream.ts";
-import { Http1Turns, http1OptionsOf } from "../http/http1-turns.ts";
+import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
 import { Http2Downstream } from "../http/http2-downstream.ts";
 import { abortSocket } from "../net/abort-socket.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
@@ -72,21 +71,6 @@ export function createListener(
   options: ListenerOptions,
 ): Listener {
   const { limits, timeouts } = gateway;
-  const httpOptions = http1OptionsOf(limits, timeouts);
-  const server =
-    options.tls === undefined
-      ? createServer(httpOptions)
-      : createHttpsServer({
-          ...httpOptions,
-          ...tlsOptionsOf(options.tls, timeouts.handshakeMs, options.http2),
-        });
-  server.maxHeadersCount = 0;
-  capConnections(server, {
-    maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
-    isExempt: (address) => gateway.edge.isTrustedProxy(address),
-    onRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
-  });
-
   const plainRequests = new PlainRequests(limits.maxConcurrentRequests, timeouts.streamIdleMs, () =>
     server.close(),
   );
@@ -113,23 +97,25 @@ export function createListener(
       }
     },
   };
-  const turns = new Http1Turns();
-  const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    const begin = (): void =>
-      void listener.answerRequest(new Http1Downstream(request, response), request.socket);
-    contain("listener", begin, () => response.destroy());
-  };
-  server.on("request", (request, response) => turns.take(request, response, serve));
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (turns.isBusy(socket)) {
-      socket.destroy();
-      return;
-    }
-    const { method = "GET", url: target = "/" } = request;
-    const headers = headerListOf(request.rawHeaders);
-    const begin = (): void => void listener.answerUpgrade({ method, target, headers, socket }, socket, head);
-    contain("listener", begin, () => socket.destroy());
-  });
+  const tls = options.tls && tlsOptionsOf(options.tls, timeouts.handshakeMs, options.http2);
+  const server = createHttp1Server(
+    boundsOfListener(limits, timeouts),
+    {
+      onRequest: (request, response) => {
+        const begin = (): void =>
+          void listener.answerRequest(new Http1Downstream(request, response), request.socket);
+        contain("listener", begin, () => response.destroy());
+      },
+      onUpgrade: (request, socket, early) => {
+        const { method = "GET", url: target = "/" } = request;
+        const head = { method, target, headers: headerListOf(request.rawHeaders), socket };
+        const begin = (): void => void listener.answerUpgrade(head, socket, early);
+        contain("listener", begin, () => socket.destroy());
+      },
+    },
+    { tls },
+  );
+  capConnections(server, gateway, () => gateway.metrics.access.connectionRefused("too-many-of-address"));
   const http2 = options.tls !== undefined && options.http2 === true ? http2For(gateway, listener) : undefined;
   if (http2 !== undefined) serveByAlpn(server, http2);
   return {

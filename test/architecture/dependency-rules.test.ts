@@ -118,6 +118,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "protocols/websocket",
     "src/api",
     "src/config",
+    "src/http",
     "src/net",
     "src/sessions",
   ],
@@ -345,6 +346,22 @@ describe("dependency rules", () => {
       .find((line) => line.startsWith(`| \`${room}\` |`));
     const [first = ""] = commentsOf(readSource(file)).filter((comment) => !comment.startsWith("#!"));
     expect(`| \`${room}\` | ${first.replace(`${room}: `, "")} |`).toBe(row);
+  });
+
+  it("each kind of server is made in one file, with its bounds", () => {
+    const makers = sources.flatMap((file) =>
+      Array.from(
+        readSource(file).matchAll(/import \{([^}]*)\} from "node:(https?|http2|tls)"/g),
+        ([, names = "", module]) =>
+          /\bcreate(?:Secure)?Server\b/.test(names) ? [`node:${module}: ${file}`] : [],
+      ).flat(),
+    );
+    expect(makers).toEqual([
+      "node:http: src/http/http1-server.ts",
+      "node:https: src/http/http1-server.ts",
+      "node:tls: src/ingress/secure-server.ts",
+      "node:http2: src/listeners/http2-connections.ts",
+    ]);
   });
 
   it("protocols know no clock, chance, environment or Node globals", () => {

@@ -1,8 +1,8 @@
-import { createServer, type Server } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Server } from "node:http";
 import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { badRequest, internalError, StatusError } from "../../api/status.ts";
 import { type HeaderLine, headerListOf, headerValue } from "../../http/header-list.ts";
+import { createHttp1Server } from "../../http/http1-server.ts";
 import type { GatewayContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
 import type { Responder } from "../responder.ts";
@@ -27,27 +27,31 @@ export function createHolderServer(
   gateway: Pick<GatewayContext, "resumable" | "clock" | "timeouts" | "logger">,
   responder: Responder,
 ): Server {
-  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES });
-  server.on("request", (_request, response) => response.writeHead(404).end());
-  server.on("upgrade", (request, socket: Duplex, early: Buffer) => {
-    const client = new PendingClient(socket, early);
-    const { method = "", url: target = "/" } = request;
-    const headers = headerListOf(request.rawHeaders);
-    try {
-      const resumption = resumptionIn(headers);
-      const caller = headerValue(headers, CALLER_HEADER);
-      if (resumption === undefined || caller === undefined) throw badRequest("this is no resumption");
-      const user = JSON.parse(Buffer.from(caller, "base64url").toString()) as UserInfo;
-      const url = new URL(`http://holder${target}`);
-      attachToHeld(resumption, user, { method, headers, url }, client, gateway);
-    } catch (error) {
-      client.release();
-      if (!(error instanceof StatusError))
-        gateway.logger.error({ error }, "a resumption failed unexpectedly");
-      const refusal =
-        error instanceof StatusError ? error : internalError("the session could not be resumed");
-      responder.refuseUpgrade(socket, refusal, { clock: gateway.clock, lingerTimes: gateway.timeouts });
-    }
-  });
-  return server;
+  const { handshakeMs: headMs, keepAliveMs } = gateway.timeouts;
+  return createHttp1Server(
+    { maxHeaderBytes: MAX_HEAD_BYTES, headMs, keepAliveMs },
+    {
+      onRequest: (_request, response) => void response.writeHead(404).end(),
+      onUpgrade: (request, socket, early) => {
+        const client = new PendingClient(socket, early);
+        const { method = "", url: target = "/" } = request;
+        const headers = headerListOf(request.rawHeaders);
+        try {
+          const resumption = resumptionIn(headers);
+          const caller = headerValue(headers, CALLER_HEADER);
+          if (resumption === undefined || caller === undefined) throw badRequest("this is no resumption");
+          const user = JSON.parse(Buffer.from(caller, "base64url").toString()) as UserInfo;
+          const url = new URL(`http://holder${target}`);
+          attachToHeld(resumption, user, { method, headers, url }, client, gateway);
+        } catch (error) {
+          client.release();
+          if (!(error instanceof StatusError))
+            gateway.logger.error({ error }, "a resumption failed unexpectedly");
+          const refusal =
+            error instanceof StatusError ? error : internalError("the session could not be resumed");
+          responder.refuseUpgrade(socket, refusal, { clock: gateway.clock, lingerTimes: gateway.timeouts });
+        }
+      },
+    },
+  );
 }

@@ -303,6 +303,13 @@ describe("refusals", () => {
     );
   });
 
+  it("takes a head as long as a kubelet takes, and no longer one", async () => {
+    const headOf = (bytes: number): string =>
+      `GET /nope HTTP/1.1\r\nHost: node\r\nX: ${"x".repeat(bytes)}\r\n\r\n`;
+    expect(await rawExchange(plain, headOf(1024 * 1024 - 100))).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await rawExchange(plain, headOf(1024 * 1024 + 100))).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
   it("asks for the token when it has one", async () => {
     const guarded = await startNode({ bearerToken: "secret" });
     const url = `http://${guarded.address}:${guarded.port}${EXEC}`;
