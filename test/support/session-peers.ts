@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { encodePortPrefix, streamHeaders } from "../../protocols/portforward/index.ts";
 import { CHANNEL, channelByte, encodeBase64 } from "../../protocols/remotecommand/index.ts";
-import { SpdySession, type SpdyStream } from "../../protocols/spdy/index.ts";
+import { SpdySession, type SpdyStream, type SpdyStreamHandler } from "../../protocols/spdy/index.ts";
 import {
   applyMask,
   encodeClose,
@@ -12,13 +12,14 @@ import {
 } from "../../protocols/websocket/index.ts";
 import type { MemorySocket } from "./carried-session.ts";
 
+const ZERO_DIGIT = 0x30;
 const MASK_KEY = 0x1ad34c7f;
-const IGNORED = { onData: () => {}, onEnd: () => {} };
-
 /** What a peer sends into its session, and what it was sent. */
 export interface Pipe {
   send(bytes: Uint8Array): void;
   take(): Uint8Array[];
+  /** Codes of the Close frames that it was sent. */
+  readonly closes: readonly number[];
   /** Ends the connection in its own framing, or without a word. */
   close(): void;
 }
@@ -27,6 +28,7 @@ export function plainPipe(socket: MemorySocket): Pipe {
   return {
     send: (bytes) => void socket.push(Buffer.from(bytes)),
     take: () => socket.sent.splice(0),
+    closes: [],
     close: () => {},
   };
 }
@@ -38,11 +40,17 @@ export function webSocketPipe(
   opcode: number = OPCODE.BINARY,
 ): Pipe {
   const taken: Uint8Array[] = [];
+  const closes: number[] = [];
+  let message = Buffer.alloc(0);
   const decoder = new WebSocketFrameDecoder(role, {
-    onMessage: (part) => void taken.push(Buffer.from(part)),
+    onMessage: (part, _isFirst, isLast) => {
+      message = Buffer.concat([message, part]);
+      if (isLast) taken.push(message);
+      if (isLast) message = Buffer.alloc(0);
+    },
     onPing: () => {},
     onPong: () => {},
-    onClose: () => {},
+    onClose: (code) => void closes.push(code),
   });
   const isMasked = role === "client";
   return {
@@ -60,6 +68,7 @@ export function webSocketPipe(
       for (const bytes of socket.sent.splice(0)) decoder.push(Buffer.from(bytes));
       return taken.splice(0);
     },
+    closes,
     close: () => void socket.push(encodeClose(1000, "", isMasked ? MASK_KEY : undefined)),
   };
 }
@@ -75,26 +84,42 @@ export interface Peer {
   leave(): void;
   /** Takes what it was sent. */
   receive(): void;
+  /** What it took, by stream; and the streams that ended. */
+  readonly received: Readonly<Record<string, string>>;
+  readonly ended: readonly string[];
 }
 
 /** Both ends of SPDY: the client opens `streams`, or connections to ports. */
 export function spdyPeer(pipe: Pipe, role: "client" | "server", streams: readonly string[] = []): Peer {
   const open = new Map<string, SpdyStream>();
+  const received: Record<string, string> = {};
+  const ended: string[] = [];
+  const handlerOf = (type: string): SpdyStreamHandler => ({
+    onData: (part, fin) => {
+      received[type] = (received[type] ?? "") + Buffer.from(part).toString();
+      if (fin) ended.push(type);
+    },
+    onEnd: ({ type: how }) => void (how === "reset" && ended.push(type)),
+  });
   const session = new SpdySession(role, {
     send: (bytes) => pipe.send(bytes),
     onStream: (stream) => {
-      open.set(stream.headers.get("streamtype") ?? "", stream);
-      return IGNORED;
+      const type = stream.headers.get("streamtype") ?? "";
+      open.set(type, stream);
+      return handlerOf(type);
     },
   });
-  for (const type of streams) open.set(type, session.openStream([["streamtype", type]], IGNORED));
+  for (const type of streams) open.set(type, session.openStream([["streamtype", type]], handlerOf(type)));
   return {
     send: (stream, text) => open.get(stream)?.write(Buffer.from(text)),
     finish: (stream) => open.get(stream)?.finish(),
     open: (port) => {
       if (role === "server") return;
       for (const streamType of ["error", "data"] as const) {
-        const stream = session.openStream(streamHeaders({ streamType, port, requestId: "0" }), IGNORED);
+        const stream = session.openStream(
+          streamHeaders({ streamType, port, requestId: "0" }),
+          handlerOf(streamType),
+        );
         open.set(streamType, stream);
         if (streamType === "error") stream.finish();
       }
@@ -106,6 +131,8 @@ export function spdyPeer(pipe: Pipe, role: "client" | "server", streams: readonl
     receive: () => {
       for (const bytes of pipe.take()) session.receive(bytes);
     },
+    received,
+    ended,
   };
 }
 
@@ -122,13 +149,15 @@ export function channelPeer(
   pipe: Pipe,
   { isBase64 = false, hasClose = false, isForward = false, isNode = false } = {},
 ): Peer {
-  const channels = isForward ? { data: 0, error: 1 } : COMMAND_CHANNELS;
+  const received: Record<string, string> = {};
+  const channels: Readonly<Record<string, number>> = isForward ? { data: 0, error: 1 } : COMMAND_CHANNELS;
+  const names = Object.fromEntries(Object.entries(channels).map(([stream, channel]) => [channel, stream]));
   const message = (channel: number, payload: Uint8Array): void => {
     const body = isBase64 ? encodeBase64(payload) : payload;
     pipe.send(Buffer.concat([Buffer.of(channelByte(channel, { isBase64 })), body]));
   };
   return {
-    send: (stream, text) => message(channels[stream as keyof typeof channels] ?? 0, Buffer.from(text)),
+    send: (stream, text) => message(channels[stream] ?? 0, Buffer.from(text)),
     finish: () => {
       if (hasClose) message(CHANNEL.CLOSE, Buffer.of(CHANNEL.STDIN));
     },
@@ -136,7 +165,16 @@ export function channelPeer(
       if (isNode && isForward) for (const channel of [0, 1]) message(channel, encodePortPrefix(port));
     },
     leave: () => pipe.close(),
-    receive: () => void pipe.take(),
+    receive: () => {
+      for (const [channel = 0, ...payload] of pipe.take()) {
+        const stream = names[isBase64 ? channel - ZERO_DIGIT : channel] ?? String(channel);
+        const text = Buffer.from(payload);
+        const decoded = isBase64 ? Buffer.from(text.toString(), "base64") : text;
+        received[stream] = (received[stream] ?? "") + decoded.toString("latin1");
+      }
+    },
+    received,
+    ended: [],
   };
 }
 

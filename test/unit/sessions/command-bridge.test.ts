@@ -1,10 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession } from "../../../protocols/spdy/index.ts";
-import { defaultWebSocketLimits } from "../../../protocols/websocket/index.ts";
+import { defaultWebSocketLimits, OPCODE } from "../../../protocols/websocket/index.ts";
+import { ChannelCommandClient } from "../../../src/sessions/carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
 import { SpdyCommandClient } from "../../../src/sessions/carriers/bridge/spdy-command-client.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 import { eventually } from "../../support/eventually.ts";
+import { channelPeer, plainPipe, settle, spdyPeer, webSocketPipe } from "../../support/session-peers.ts";
+
+const NOTHING = new Uint8Array(0);
+const SUCCESS = '{"metadata":{},"status":"Success"}';
 
 describe("a command bridge", () => {
   it("an upstream that breaks before the client has opened its streams is told on them", async () => {
@@ -17,12 +22,11 @@ describe("a command bridge", () => {
       spdyLimits: defaultSpdyLimits,
       maxQueuedBytes: 1_024,
     } as const;
-    const head = new Uint8Array(0);
     carried.carry(
       (life) =>
         new CommandBridge(
-          { socket: downstream, head },
-          { socket: upstream, head },
+          { socket: downstream, head: NOTHING },
+          { socket: upstream, head: NOTHING },
           {
             webSocketLimits: defaultWebSocketLimits,
             hasTerminal: false,
@@ -55,5 +59,62 @@ describe("a command bridge", () => {
     });
     expect(JSON.parse(status).message).toBe("Internal error occurred: the node's connection was lost: gone");
     expect(reports.map(({ cause }) => cause)).toEqual(["upstream-lost"]);
+  });
+
+  it.each([
+    ["SPDY v4", "v4.channel.k8s.io"],
+    ["WebSocket v4", "v4.channel.k8s.io"],
+    ["WebSocket v4 in base64", "v4.base64.channel.k8s.io"],
+  ] as const)("carries a command of %s both ways, and its status last", async (name, version) => {
+    const carried = new CarriedSession();
+    const { client, node } = carried;
+    const requested = { stdin: true, stdout: true, stderr: true, tty: false };
+    const webSocketLimits = defaultWebSocketLimits;
+    const isSpdy = name.startsWith("SPDY");
+    const isBase64 = version === "v4.base64.channel.k8s.io";
+    carried.carry(
+      (life) =>
+        new CommandBridge(
+          { socket: client, head: NOTHING },
+          { socket: node, head: NOTHING },
+          {
+            webSocketLimits,
+            hasTerminal: false,
+            clientOf: (handler) =>
+              isSpdy
+                ? new SpdyCommandClient(
+                    client,
+                    handler,
+                    { version, requested, spdyLimits: defaultSpdyLimits, maxQueuedBytes: 1_024 },
+                    life,
+                  )
+                : new ChannelCommandClient(client, handler, { version, requested, webSocketLimits }, life),
+          },
+          life,
+        ),
+    );
+    const clientPipe = isSpdy
+      ? plainPipe(client)
+      : webSocketPipe(client, "client", isBase64 ? OPCODE.TEXT : undefined);
+    const clientPeer = isSpdy
+      ? spdyPeer(clientPipe, "client", ["error", "stdin", "stdout", "stderr"])
+      : channelPeer(clientPipe, { isBase64 });
+    const nodePeer = channelPeer(webSocketPipe(node, "server"), { isNode: true });
+    await settle(clientPeer, nodePeer);
+    clientPeer.send("stdin", "ls");
+    clientPeer.finish("stdin");
+    nodePeer.send("stdout", "bin");
+    nodePeer.send("stderr", "warning");
+    nodePeer.send("error", SUCCESS);
+    nodePeer.leave();
+    await settle(clientPeer, nodePeer);
+    expect(nodePeer.received).toEqual({ stdin: "ls", ...(isSpdy && { 255: "\0" }) });
+    expect(clientPeer.received).toMatchObject({ stdout: "bin", stderr: "warning", error: SUCCESS });
+    expect(isSpdy ? clientPeer.ended : clientPipe.closes).toEqual(
+      isSpdy ? ["stdout", "stderr", "error", "stdin"] : [1000],
+    );
+    expect(carried.life).toMatchObject({ upstreamBytes: 2, downstreamBytes: 10 });
+    client.push(null);
+    await expect.poll(() => carried.causes).toEqual(["completed"]);
   });
 });

@@ -118,7 +118,7 @@ describe("a session that passes through", () => {
       },
     );
     const client = spdyPeer(
-      { send: (bytes) => void decoder.fromClient(bytes), take: () => [], close: () => {} },
+      { send: (bytes) => void decoder.fromClient(bytes), take: () => [], closes: [], close: () => {} },
       "client",
     );
     for (let connection = 0; connection < 3; connection++) client.open(PORT);
