@@ -37,6 +37,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     loadProgram: () => import("./check-config.ts"),
   }),
   listed({
+    name: "config",
+    summary: "the JSON Schema of a configuration, for editors",
+    group: "Gateway",
+    load: () => import("./commands/config.ts"),
+    loadProgram: () => import("./config.ts"),
+  }),
+  listed({
     name: "explain",
     summary: "how a request would travel, and why",
     group: "Gateway",

@@ -13,19 +13,16 @@ const omitManagedFields = boolean("Not used: events hold no objects.");
 
 const groupResources = table({
   // The core group's name is empty, which no other string of a configuration may be.
-  group: declare(
-    "API group of the resources.",
-    { default: "" },
-    {
-      type: "string",
-      schema: { type: "string" },
-      read: (parent, name) =>
-        parent.parsed(name, (value) => {
-          if (typeof value === "string") return value;
-          throw new RangeError("must be a string");
-        }),
-    },
-  ) as Field<string, "*">,
+  group: declare("API group of the resources.", {
+    default: "",
+    type: "string",
+    schema: { type: "string" },
+    read: (parent, name) =>
+      parent.parsed(name, (value) => {
+        if (typeof value === "string") return value;
+        throw new RangeError("must be a string");
+      }),
+  }) as Field<string, "*">,
   resources: strings("Resources and `resource/subresource`."),
   resourceNames: strings("Names of objects."),
 });
@@ -54,7 +51,7 @@ const rule = table({
 const policy = table({
   apiVersion: constant("audit.k8s.io/v1"),
   kind: constant("Policy"),
-  metadata: declare("Not used.", {}, { type: "map", schema: {}, read: (parent, name) => parent.has(name) }),
+  metadata: declare("Not used.", { type: "map", schema: {}, read: (parent, name) => parent.has(name) }),
   omitStages,
   omitManagedFields,
   rules: sections("The first rule that matches decides.", checked(rule, checkScope)),

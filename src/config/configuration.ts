@@ -7,9 +7,10 @@ import { cluster } from "./cluster.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { edge } from "./edge.ts";
 import { featureGates, withGatesOfFlag } from "./feature-gates-section.ts";
-import { type Field, table, type ValueOf } from "./field.ts";
+import { type Field, type JsonSchema, table, type ValueOf } from "./field.ts";
 import { choice, constant } from "./fields.ts";
 import { flagProblem } from "./given-flags.ts";
+import { tableSchema } from "./json-schema.ts";
 import { kubelet } from "./kubelet.ts";
 import { limits } from "./limits.ts";
 import { listeners } from "./listeners.ts";
@@ -74,6 +75,12 @@ export const gatewayConfiguration = table({
     ),
   ),
 });
+
+/** JSON Schema draft-07 of the file, which editors' YAML servers understand. */
+export function configurationSchema(): JsonSchema {
+  const $schema = "http://json-schema.org/draft-07/schema#";
+  return { $schema, title: CONFIGURATION_KIND, ...tableSchema(gatewayConfiguration) };
+}
 
 /** The flags of `sluice serve` that set fields. */
 export const configurationFlags = flagsOf(gatewayConfiguration);

@@ -10,8 +10,8 @@ const NAMES: readonly string[] = [...featureGateNames, "AllAlpha", "AllBeta"];
 /** kube-apiserver's gates; settings of the flag are added by `withGatesOfFlag`. */
 export const featureGates: Field<FeatureGates, "*"> = declare(
   "Gates of Kubernetes; `AllAlpha` and `AllBeta` set those of a stage that are not named.",
-  { flag: { name: FLAG, placeholder: "A=true,B=false", read: () => undefined } },
   {
+    flag: { name: FLAG, placeholder: "A=true,B=false", read: () => undefined },
     type: "map of booleans",
     schema: {
       type: "object",
@@ -20,7 +20,7 @@ export const featureGates: Field<FeatureGates, "*"> = declare(
     },
     read: readFeatureGates,
   },
-) as never;
+);
 
 function readFeatureGates(parent: Section, name: string): FeatureGates {
   const section = parent.section(name);

@@ -6,6 +6,8 @@ import type { Section } from "./section.ts";
 export interface FieldOptions {
   /** The name among the values that are read, `*` being the file's: `*Ms`. */
   readonly as?: string;
+  /** In the file's form. */
+  readonly default?: unknown;
   /** The problem of a file without the field: "is required". */
   readonly required?: string;
   /** A flag of `sluice serve`, by its name alone where its value has the field's usual form. */
@@ -36,33 +38,33 @@ interface FieldType {
   readonly read: (section: Section, name: string) => unknown;
 }
 
-export function declare(
+/** The value's type is the caller's promise about `read` and `fallback`. */
+export function declare<Value, As extends string>(
   sentence: string,
-  options: FieldOptions & { readonly default?: unknown },
-  fieldType: FieldType,
-): Field {
-  const { as = "*", required, flag, impliedBy = [], default: usual } = options;
-  const { placeholder = "VALUE", fromFlag = (text: string) => text, fallback = usual } = fieldType;
-  const flagUsually = { placeholder, choices: fieldType.choices, read: fromFlag };
+  { type, schema, range, table, read, ...options }: FieldType & FieldOptions,
+): Field<Value, As> {
+  const { as = "*", required, flag, impliedBy = [], default: usual, fallback = usual } = options;
+  const { placeholder = "VALUE", choices, fromFlag = (text: string) => text } = options;
+  const flagUsually = { placeholder, choices, read: fromFlag };
   const own = typeof flag === "string" ? { ...flagUsually, name: flag } : flag && { ...flagUsually, ...flag };
   return {
     sentence,
-    as,
-    type: fieldType.type,
-    schema: fieldType.schema,
+    as: as as As,
+    type,
+    schema,
     default: usual,
-    range: fieldType.range,
+    range,
     isRequired: required !== undefined,
     isReloaded: false,
-    table: fieldType.table,
+    table,
     flag: own,
     impliedBy,
     read: (section, name) => {
-      const value = fieldType.read(section, name);
-      if (required === undefined) return value ?? fallback;
+      const value = read(section, name);
+      if (required === undefined) return (value ?? fallback) as Value;
       if (!section.has(name)) section.missing(name, required, own?.name);
       // The problem refuses the file, so nothing sees this but the checks of the section.
-      return value ?? fallback ?? "";
+      return (value ?? fallback ?? "") as Value;
     },
   };
 }
@@ -78,14 +80,15 @@ export function string<
   },
 >(sentence: string, options: O = {} as O): Field<Given<O, string>, AsOf<O>> {
   const to = options.to ?? ((value: string) => value);
-  return declare(sentence, options, {
+  return declare(sentence, {
+    ...options,
     type: "string",
     schema: TEXT,
     read: (section, name) => {
       const value = section.optionalString(name, options.check);
       return value && to(value);
     },
-  }) as never;
+  });
 }
 
 export const TEXT = { type: "string", minLength: 1 } as const;
@@ -95,22 +98,20 @@ export function constant(wanted: string): Field<string, "*"> {
   const must = `must be ${JSON.stringify(wanted)}`;
   const check = (value: string) =>
     value === wanted ? undefined : `${must}, got ${JSON.stringify(value.slice(0, 80))}`;
-  return declare(
-    `Always \`${wanted}\`.`,
-    { required: `is required and ${must}` },
-    {
-      type: "string",
-      schema: { const: wanted },
-      read: (parent, name) => parent.optionalString(name, check),
-    },
-  ) as never;
+  return declare(`Always \`${wanted}\`.`, {
+    required: `is required and ${must}`,
+    type: "string",
+    schema: { const: wanted },
+    read: (parent, name) => parent.optionalString(name, check),
+  });
 }
 
 export function boolean<const O extends FieldOptions & { readonly default?: boolean }>(
   sentence: string,
   options: O = {} as O,
 ): Field<Given<O, boolean>, AsOf<O>> {
-  return declare(sentence, options, {
+  return declare(sentence, {
+    ...options,
     type: "boolean",
     schema: { type: "boolean" },
     placeholder: "true|false",
@@ -119,7 +120,7 @@ export function boolean<const O extends FieldOptions & { readonly default?: bool
       throw new RangeError(`must be true or false, got ${JSON.stringify(text.slice(0, 80))}`);
     },
     read: (section, name) => section.boolean(name),
-  }) as never;
+  });
 }
 
 export function choice<const T extends string, const O extends FieldOptions & { readonly default?: T }>(
@@ -127,13 +128,14 @@ export function choice<const T extends string, const O extends FieldOptions & { 
   choices: readonly T[],
   options: O = {} as O,
 ): Field<Given<O, T>, AsOf<O>> {
-  return declare(sentence, options, {
+  return declare(sentence, {
+    ...options,
     type: `one of ${quoted(choices)}`,
     schema: { enum: choices },
     placeholder: choices.join("|"),
     fromFlag: (text) => chosen(text, choices),
     read: (section, name) => section.choice(name, choices),
-  }) as never;
+  });
 }
 
 /** Throws RangeError with a flag's problem. */
@@ -152,13 +154,14 @@ export function file<const O extends FieldOptions & { readonly certificate?: str
   content: FileContent | undefined,
   options: O = {} as O,
 ): Field<Given<O, string>, AsOf<O>> {
-  return declare(sentence, options, {
+  return declare(sentence, {
+    ...options,
     type: content === undefined || content === "text" ? "file" : `file (${content})`,
     schema: TEXT,
     placeholder: "FILE",
     fromFlag: fileOf,
     read: (section, name) => section.optionalFile(name, content, options.certificate),
-  }) as never;
+  });
 }
 
 /** Counts from the working directory, as in any command. The empty text is refused as a field's. */

@@ -35,7 +35,7 @@ export const ingressListener = table({
   httpPort: listenerPort("HTTP/1.1, and HTTP/2 with prior knowledge; 0 lets the system choose a port.", 8080),
   httpsPort: listenerPort("TLS with HTTP/1.1 or HTTP/2; 0 lets the system choose a port.", 8443),
   defaultCertificate: optionalSection(
-    "For server names without a certificate in a Secret. Absent: a self-signed one is made at start.",
+    "Certificate and key for server names without one in a Secret. Absent: a self-signed one is made at start.",
     unflagged(certificateFiles),
   ),
   controllerName: string("The `spec.controller` of the gateway's own IngressClasses.", {

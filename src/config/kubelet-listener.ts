@@ -24,7 +24,7 @@ const runtime = table({
 /** A kubelet's HTTP API in front of a container runtime. */
 export const kubeletListener = table({
   ...addressFields(10_250),
-  tls: optionalSection("Absent: plain HTTP, for loopback.", unflagged(certificateFiles)),
+  tls: optionalSection("Certificate and key. Absent: plain HTTP, for loopback.", unflagged(certificateFiles)),
   http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
   authentication: optionalSection(
     "Callers of this listener; API servers have client certificates. Absent: as `authentication` of the file.",

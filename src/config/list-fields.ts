@@ -6,34 +6,33 @@ export function choices<
   const T extends string,
   const O extends FieldOptions & { readonly default?: readonly T[] },
 >(sentence: string, among: readonly T[], options: O = {} as O): Field<Given<O, readonly T[]>, AsOf<O>> {
-  return declare(sentence, options, {
+  return declare(sentence, {
+    ...options,
     type: `list of ${quoted(among)}`,
     schema: { type: "array", items: { enum: among }, minItems: 1 },
     placeholder: "A,B",
     fromFlag: listOf,
     read: (section, name) => section.choices(name, among),
-  }) as never;
+  });
 }
 
 export function strings<
   const O extends FieldOptions & { readonly default?: readonly string[]; readonly check?: Check },
 >(sentence: string, options: O = {} as O): Field<readonly string[], AsOf<O>> {
   const { required, check } = options;
-  return declare(
-    sentence,
-    { default: [], ...options },
-    {
-      type: "list of strings",
-      schema: { type: "array", items: TEXT, ...(required === undefined ? {} : { minItems: 1 }) },
-      placeholder: "A,B",
-      fromFlag: listOf,
-      read: (section, name) => {
-        const values = section.strings(name, check);
-        if (required !== undefined && values?.length === 0) section.problem(name, required);
-        return values;
-      },
+  return declare(sentence, {
+    default: [],
+    ...options,
+    type: "list of strings",
+    schema: { type: "array", items: TEXT, ...(required === undefined ? {} : { minItems: 1 }) },
+    placeholder: "A,B",
+    fromFlag: listOf,
+    read: (section, name) => {
+      const values = section.strings(name, check);
+      if (required !== undefined && values?.length === 0) section.problem(name, required);
+      return values;
     },
-  ) as never;
+  });
 }
 
 function listOf(text: string): string[] {
@@ -42,13 +41,10 @@ function listOf(text: string): string[] {
 
 /** Files or folders, read where they are used. */
 export function files(sentence: string): Field<readonly string[], "*"> {
-  return declare(
-    sentence,
-    { default: [] },
-    {
-      type: "list of files",
-      schema: { type: "array", items: TEXT },
-      read: (section, name) => section.files(name),
-    },
-  ) as never;
+  return declare(sentence, {
+    default: [],
+    type: "list of files",
+    schema: { type: "array", items: TEXT },
+    read: (section, name) => section.files(name),
+  });
 }

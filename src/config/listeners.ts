@@ -13,7 +13,10 @@ const apiServer = table({
     address: { flag: { name: "bind-address", placeholder: "ADDRESS" } },
     port: { flag: { name: "secure-port", placeholder: "PORT", read: portOf } },
   }),
-  tls: optionalSection("Absent: plain HTTP, for loopback or behind a TLS hop.", certificateFiles),
+  tls: optionalSection(
+    "Certificate and key. Absent: plain HTTP, for loopback or behind a TLS hop.",
+    certificateFiles,
+  ),
   http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
 });
 

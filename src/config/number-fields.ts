@@ -45,7 +45,7 @@ export function count<const O extends NumberOptions<number | string> & { readonl
   sentence: string,
   options: O,
 ): Field<Given<O, number | WordOf<O>>, AsOf<O>> {
-  return quantity(sentence, options, COUNT) as never;
+  return quantity(sentence, options, COUNT);
 }
 
 type WordOf<O> = O extends { readonly or: infer Word extends string } ? Word : never;
@@ -55,7 +55,7 @@ export function bytes<const O extends NumberOptions<number | string>>(
   sentence: string,
   options: O,
 ): Field<Given<O, number>, AsOf<O>> {
-  return quantity(sentence, options, BYTES) as never;
+  return quantity(sentence, options, BYTES);
 }
 
 /** Milliseconds of a duration: "30s", "4h0m0s". A bare number has no unit and is refused. */
@@ -64,40 +64,39 @@ export function duration<const O extends NumberOptions<string>>(
   options: O,
 ): Field<Given<O, number>, AsOf<O, "*Ms">> {
   const [min, max] = [parseDuration(options.from), parseDuration(options.to)];
-  return declare(
-    sentence,
-    { as: "*Ms", ...options },
-    {
-      ...rangeOf(DURATION, min, max),
-      type: DURATION.type,
-      schema: { type: "string", pattern: DURATION_PATTERN },
-      placeholder: "DURATION",
-      fromFlag: (text) => {
-        if (parseDuration(text) < 0) throw new RangeError("must not be negative");
-        return text;
-      },
-      fallback: options.default === undefined ? undefined : parseDuration(options.default),
-      read: (section, name) =>
-        section.parsed(name, (value) => {
-          if (typeof value !== "number") return numberOf(value, DURATION, min, max);
-          const meant = Number.isInteger(value) && value >= 0 ? `; did you mean "${value}s"?` : "";
-          throw new RangeError(
-            `must be a duration with its unit such as "30s", got ${describe(value)}${meant}`,
-          );
-        }),
+  return declare(sentence, {
+    as: "*Ms",
+    ...options,
+    ...rangeOf(DURATION, min, max),
+    type: DURATION.type,
+    schema: { type: "string", pattern: DURATION_PATTERN },
+    placeholder: "DURATION",
+    fromFlag: (text) => {
+      if (parseDuration(text) < 0) throw new RangeError("must not be negative");
+      return text;
     },
-  ) as never;
+    fallback: options.default === undefined ? undefined : parseDuration(options.default),
+    read: (section, name) =>
+      section.parsed(name, (value) => {
+        if (typeof value !== "number") return numberOf(value, DURATION, min, max);
+        const meant = Number.isInteger(value) && value >= 0 ? `; did you mean "${value}s"?` : "";
+        throw new RangeError(
+          `must be a duration with its unit such as "30s", got ${describe(value)}${meant}`,
+        );
+      }),
+  });
 }
 
-function quantity(
+function quantity<Value, As extends string>(
   sentence: string,
   options: NumberOptions<number | string> & { readonly or?: string },
   unit: Unit,
-): Field {
+): Field<Value, As> {
   const numberIn = (value: number | string) => (typeof value === "number" ? value : parseQuantity(value));
   const [min, max] = [numberIn(options.from), numberIn(options.to)];
   const { default: usual, or: word } = options;
-  return declare(sentence, options, {
+  return declare(sentence, {
+    ...options,
     ...rangeOf(unit, min, max),
     type: word === undefined ? unit.type : `${unit.type}, or \`${word}\``,
     schema: {

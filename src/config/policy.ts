@@ -143,16 +143,12 @@ function ports(sentence: string): Field<readonly PortRange[], "*"> {
       ],
     },
   };
-  return declare(
-    sentence,
-    { default: [] },
-    {
-      type: "list of ports and ranges",
-      schema,
-      read: (parent, name) =>
-        parent.list(name).flatMap((value, index) => portsOf(parent, name, value, index)),
-    },
-  ) as never;
+  return declare(sentence, {
+    default: [],
+    type: "list of ports and ranges",
+    schema,
+    read: (parent, name) => parent.list(name).flatMap((value, index) => portsOf(parent, name, value, index)),
+  });
 }
 
 /** `8080` or `"9000-9100"`. */

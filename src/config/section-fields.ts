@@ -1,18 +1,16 @@
 import type { Field, JsonSchema, Table } from "./field.ts";
 import { declare, type FieldOptions } from "./fields.ts";
+import { hasRequired, itemSchema, tableSchema } from "./json-schema.ts";
 
 /** A section that is always there: an absent one has all defaults. */
 export function section<Value>(sentence: string, fields: Table<Value>): Field<Value, "*"> {
-  return declare(
-    sentence,
-    {},
-    {
-      type: "section",
-      schema: {},
-      table: fields,
-      read: (parent, name) => fields.read(parent.section(name)),
-    },
-  ) as never;
+  const field: Field<Value, "*"> = declare(sentence, {
+    type: "section",
+    schema: tableSchema(fields),
+    table: fields,
+    read: (parent, name) => fields.read(parent.section(name)),
+  });
+  return { ...field, isRequired: hasRequired(fields) };
 }
 
 /** A section whose absence means something. */
@@ -20,29 +18,21 @@ export function optionalSection<Value>(
   sentence: string,
   fields: Table<Value>,
 ): Field<Value | undefined, "*"> {
-  return declare(
-    sentence,
-    {},
-    {
-      type: "optional section",
-      schema: {},
-      table: fields,
-      read: (parent, name) => (parent.has(name) ? fields.read(parent.section(name)) : undefined),
-    },
-  ) as never;
+  return declare(sentence, {
+    type: "optional section",
+    schema: tableSchema(fields),
+    table: fields,
+    read: (parent, name) => (parent.has(name) ? fields.read(parent.section(name)) : undefined),
+  });
 }
 
 export function sections<Value>(sentence: string, fields: Table<Value>): Field<readonly Value[], "*"> {
-  return declare(
-    sentence,
-    {},
-    {
-      type: "list of sections",
-      schema: {},
-      table: fields,
-      read: (parent, name) => parent.sections(name).map(fields.read),
-    },
-  ) as never;
+  return declare(sentence, {
+    type: "list of sections",
+    schema: { type: "array", items: itemSchema(fields) },
+    table: fields,
+    read: (parent, name) => parent.sections(name).map(fields.read),
+  });
 }
 
 /** A map whose keys are data. `parse` throws RangeError. */
@@ -59,9 +49,10 @@ export function map<Value>(
     readonly values: JsonSchema;
   },
 ): Field<Readonly<Record<string, Value>>, "*"> {
-  return declare(sentence, options, {
+  return declare(sentence, {
+    ...options,
     type,
     schema: { type: "object", additionalProperties: values },
     read: (parent, name) => parent.section(name).parsedEntries(parse),
-  }) as never;
+  });
 }

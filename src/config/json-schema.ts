@@ -1,0 +1,40 @@
+import type { Field, JsonSchema, Table } from "./field.ts";
+
+/**
+ * What an editor can check of a section: names, types, choices, ranges of plain numbers, required fields. It accepts all that the
+ * reader accepts; ranges of quantities and durations and rules across fields are the reader's.
+ */
+export function tableSchema({ fields }: Pick<Table, "fields">): JsonSchema {
+  const entries = Object.entries<Field>(fields);
+  const required = entries.filter(([, { isRequired }]) => isRequired).map(([name]) => name);
+  return {
+    type: "object",
+    properties: Object.fromEntries(entries.map(([name, field]) => [name, fieldSchema(field)])),
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  };
+}
+
+/** An item of a list of sections. */
+export function itemSchema(table: Pick<Table, "fields">): JsonSchema {
+  return hasRequired(table) ? tableSchema(table) : orNull(tableSchema(table));
+}
+
+export function hasRequired({ fields }: Pick<Table, "fields">): boolean {
+  return Object.values<Field>(fields).some(({ isRequired }) => isRequired);
+}
+
+function fieldSchema({ sentence, schema, isRequired, default: usual }: Field): JsonSchema {
+  return {
+    description: sentence,
+    ...(isRequired ? schema : orNull(schema)),
+    ...(!isRequired && usual !== undefined && { default: usual }),
+  };
+}
+
+/** null is a field without a value, which reads as absent. */
+function orNull(schema: JsonSchema): JsonSchema {
+  if (Array.isArray(schema.enum)) return { ...schema, enum: [...schema.enum, null] };
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, { type: "null" }] };
+  return { ...schema, type: [schema.type, "null"].flat() };
+}

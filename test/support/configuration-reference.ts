@@ -1,0 +1,88 @@
+import { gatewayConfiguration } from "../../src/config/configuration.ts";
+import { type Field, placedFields, type Table } from "../../src/config/field.ts";
+
+const HEAD = `# Configuration
+
+Every field of a \`GatewayConfiguration\`, the file of \`sluice serve --config FILE\`. This page is written by \`npm run docs\` from the tables in
+\`src/config\`. [deploy/examples/gateway.yaml](../deploy/examples/gateway.yaml) shows all fields in one file,
+[limits.md](limits.md) the effect of each limit and timeout, with its test.
+
+- The file is one YAML or JSON document. \`sluice check-config -f FILE\` reads it, with the files that it names, and prints every problem with its
+  line and path.
+- Durations are Go's: \`30s\`, \`4h0m0s\`. Counts and bytes may be quantities: \`10k\`, \`64Ki\`. A field without a value (null) is absent.
+- Relative file names count from the folder of the file; those in flags from the working directory.
+- A flag of \`sluice serve\` overrides its field. The names are kube-apiserver's, that of \`--kubeconfig\` is the kubelet's.
+- SIGHUP reads the file again. Sections marked "without a restart" are applied; a change elsewhere is logged by its path, and needs a restart.
+  Certificates, keys, tokens and manifests are read again whenever their files change.
+- \`sluice config schema > sluice.schema.json\` writes a JSON Schema (draft-07). With this first line an editor that has a YAML language server
+  completes and checks the file:
+
+  \`\`\`yaml
+  # yaml-language-server: $schema=sluice.schema.json
+  \`\`\`
+`;
+
+/** docs/configuration.md. */
+export function configurationReference(): string {
+  const places = new Map<string, string>();
+  for (const { path, field } of placedFields(gatewayConfiguration)) {
+    if (field.table === undefined) continue;
+    const [key, place] = [keyOf(field.table), path.join(".")];
+    const other = places.get(key);
+    if (other === undefined || place.length < other.length) places.set(key, place);
+  }
+  return `${HEAD}\n${sectionText(gatewayConfiguration, "", places)}`;
+}
+
+function keyOf(table: Table): string {
+  return JSON.stringify(Object.entries<Field>(table.fields).map(([name, { sentence }]) => [name, sentence]));
+}
+
+/** A table of the fields, then the sections below. Fields of several sections are shown at the shortest path. */
+function sectionText(table: Table, path: string, places: ReadonlyMap<string, string>): string {
+  const entries = Object.entries<Field>(table.fields);
+  const rows = entries.map(([name, field]) => rowOf(name, field, path));
+  const place = places.get(keyOf(table)) ?? path;
+  if (place !== path) return `The fields of [\`${place}\`](#${anchor(place)}).\n`;
+  const sections = entries.flatMap(([name, { table: fields, sentence, isReloaded }]) => {
+    if (fields === undefined) return [];
+    const below = join(path, name);
+    const reload = isReloaded ? " Applied without a restart." : "";
+    return [`\n## \`${below}\`\n\n${sentence}${reload}\n\n${sectionText(fields, below, places)}`];
+  });
+  return ["| field | type | default | flag | |\n|---|---|---|---|---|\n", ...rows, ...sections].join("");
+}
+
+function rowOf(name: string, field: Field, path: string): string {
+  const { type, range, default: usual, isRequired, flag, sentence, table } = field;
+  const kind = [table === undefined ? type : `[${type}](#${anchor(join(path, name))})`, range].filter(
+    Boolean,
+  );
+  const fallback = isRequired ? "required" : usual === undefined || usual === "" ? "" : code(textOf(usual));
+  const cells = [
+    code(name),
+    kind.join(", "),
+    fallback,
+    flag === undefined ? "" : code(`--${flag.name}`),
+    sentence,
+  ];
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
+}
+
+/** In YAML's flow style. */
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? `[${value.join(", ")}]` : String(value);
+}
+
+/** As GitHub makes it of a heading. */
+function anchor(path: string): string {
+  return path.toLowerCase().replaceAll(".", "");
+}
+
+function join(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
