@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
 
-# Builds with everything, then drops what only building needs.
+# The image for clusters is the last stage: Node.js, the libraries it loads, and Sluice; no shell, no package manager. `--target demo` has a shell, for
+# the fake nodes of docker-compose.yml.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json LICENSE ./
@@ -14,7 +15,7 @@ COPY src ./src
 # node_modules/@sluice are links to the workspaces, which the program does not use.
 RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/@sluice
 
-FROM node:24-bookworm-slim
+FROM node:24-bookworm-slim AS demo
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app/package.json ./
@@ -23,9 +24,21 @@ COPY --from=build /app/dist ./dist
 COPY LICENSE ./
 # Owned by the user that runs, so that a volume mounted here is too. Nothing else is written to: the root may be read-only.
 RUN install -d -o node -g node /var/lib/sluice
+USER 1000:1000
+EXPOSE 6443 8081
+ENTRYPOINT ["node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/src/main.js"]
+CMD ["serve", "--config", "/etc/sluice/config.yaml"]
+
+FROM build AS rootfs
+RUN apt-get update && apt-get install --yes --no-install-recommends binutils ca-certificates && node scripts/image-rootfs.mjs /rootfs
+
+FROM scratch
+COPY --from=rootfs /rootfs/ /
+ENV NODE_ENV=production
+WORKDIR /app
 # By number, so that Kubernetes can check runAsNonRoot.
 USER 1000:1000
 # API and admin listener; the configuration says which addresses they are on.
 EXPOSE 6443 8081
-ENTRYPOINT ["node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/src/main.js"]
+ENTRYPOINT ["/usr/bin/node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/src/main.js"]
 CMD ["serve", "--config", "/etc/sluice/config.yaml"]

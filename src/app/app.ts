@@ -126,7 +126,7 @@ export async function startGateway(
         allowedHosts: listeners.admin.allowedHosts,
         readinessChecks: {
           ...app.healthChecks,
-          draining: () => (app.isDraining ? "the gateway is shutting down" : undefined),
+          ...app.lifeChecks,
         },
         listSessions,
         listNodes,

@@ -42,6 +42,7 @@ export class Supervisor {
   readonly #parts: Part[] = [];
   /** In the order of their start. */
   readonly #running: Part[] = [];
+  #hasStarted = false;
   #isDraining = false;
   #stopped: Promise<readonly string[]> | undefined;
 
@@ -64,6 +65,7 @@ export class Supervisor {
         await part.start();
         this.#running.push(part);
       }
+      this.#hasStarted = true;
     } catch (error) {
       await this.stop();
       throw error;
@@ -73,6 +75,12 @@ export class Supervisor {
   get isDraining(): boolean {
     return this.#isDraining;
   }
+
+  /** Checks of the whole: not ready before the last component has started, nor once a shutdown has begun. */
+  readonly lifeChecks: Readonly<Record<string, () => Health>> = {
+    starting: () => (this.#hasStarted ? undefined : "the gateway is starting"),
+    draining: () => (this.#isDraining ? "the gateway is shutting down" : undefined),
+  };
 
   /** The health of each component that has one, by its name. */
   get healthChecks(): Readonly<Record<string, () => Health>> {

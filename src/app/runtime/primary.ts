@@ -154,7 +154,7 @@ export async function startWorkers(
         pool,
         metrics,
         limits,
-        isDraining: () => app.isDraining,
+        lifeChecks: app.lifeChecks,
         adminSocketOf: (worker) => adminSocketOf(folder.started, worker),
         logger,
       }),

@@ -9,7 +9,7 @@ export interface WorkersAdminParts extends Pick<AdminServerOptions, "limits" | "
   readonly pool: Pick<WorkerPool, "workers">;
   readonly metrics: MergedMetrics;
   readonly allowedHosts: readonly string[];
-  isDraining(): boolean;
+  readonly lifeChecks: AdminServerOptions["readinessChecks"];
   /** The Unix socket on which a worker answers operators itself. */
   adminSocketOf(worker: Worker): string;
 }
@@ -20,7 +20,7 @@ export function buildWorkersAdmin({
   metrics,
   limits,
   allowedHosts,
-  isDraining,
+  lifeChecks,
   adminSocketOf,
   logger,
 }: WorkersAdminParts): Server {
@@ -38,7 +38,7 @@ export function buildWorkersAdmin({
     limits,
     allowedHosts,
     readinessChecks: {
-      draining: () => (isDraining() ? "the gateway is shutting down" : undefined),
+      ...lifeChecks,
       workers: () => (pool.workers.some(({ isTaking }) => isTaking) ? undefined : "no worker serves"),
     },
     listSessions: async () => {

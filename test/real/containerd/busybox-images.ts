@@ -45,7 +45,7 @@ interface Descriptor {
 }
 
 /** OCI image layout 1.0: blobs by digest, an index that names them. containerd takes an image's name from the annotation. */
-function ociArchive(layer: Buffer, configs: Readonly<Record<string, object>>): Buffer {
+export function ociArchive(layer: Buffer, configs: Readonly<Record<string, object>>): Buffer {
   const blobs = new Map<string, Buffer>();
   const addBlob = (mediaType: string, content: Buffer): Descriptor => {
     const hash = createHash("sha256").update(content).digest("hex");

@@ -91,6 +91,17 @@ describe("Supervisor", () => {
     await expect(app.start()).rejects.toThrow("c cannot start");
   });
 
+  it("is not ready before the last component has started, nor once a shutdown has begun", async () => {
+    const seen: unknown[] = [];
+    const { app } = supervise(() => ({ start: () => seen.push(app.lifeChecks.starting?.()) }));
+    await app.start();
+    expect(seen).toEqual(NAMES.map(() => "the gateway is starting"));
+    expect(app.lifeChecks.starting?.()).toBeUndefined();
+    expect(app.lifeChecks.draining?.()).toBeUndefined();
+    await app.shutDown(0);
+    expect(app.lifeChecks.draining?.()).toBe("the gateway is shutting down");
+  });
+
   it("drains all at once, and stops when the last has drained", async () => {
     let drained = (): void => {};
     const { app, steps } = supervise((name) => ({

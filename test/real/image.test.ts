@@ -1,0 +1,171 @@
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { constants, gzip } from "node:zlib";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { builtProgram } from "../support/built-program.ts";
+import { eventually } from "../support/eventually.ts";
+import { containerds, describeReal } from "../support/real-parts.ts";
+import { ociArchive } from "./containerd/busybox-images.ts";
+import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
+
+const IMAGE = "localhost/sluice:test";
+const MAX_COMPRESSED_BYTES = 45_000_000;
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** What the last stage of the Dockerfile says, as an image's configuration. */
+function configOfDockerfile(): object {
+  const stage =
+    readFileSync(path.join(root, "Dockerfile"), "utf8")
+      .split(/^FROM /m)
+      .at(-1) ?? "";
+  const of = (instruction: string) => new RegExp(`^${instruction} (.+)$`, "m").exec(stage)?.[1] ?? "";
+  return {
+    Env: [of("ENV")],
+    User: of("USER"),
+    WorkingDir: of("WORKDIR"),
+    Entrypoint: JSON.parse(of("ENTRYPOINT")),
+    Cmd: JSON.parse(of("CMD")),
+  };
+}
+
+describeReal("containerd", "the image for clusters", () => {
+  let folder: string;
+  let layer: Buffer;
+  let containerd: RunningContainerd;
+  const [binaries] = containerds();
+
+  const ctr = (...arguments_: readonly string[]) => [
+    "--address",
+    containerd.socket,
+    "--namespace",
+    "k8s.io",
+    ...arguments_,
+  ];
+  const program = path.join(binaries?.binDir ?? "", "ctr");
+
+  beforeAll(async () => {
+    builtProgram();
+    folder = mkdtempSync(path.join(tmpdir(), "sluice-image-"));
+    const rootfs = path.join(folder, "rootfs");
+    execFileSync(process.execPath, [path.join(root, "scripts/image-rootfs.mjs"), rootfs]);
+    layer = execFileSync(
+      "tar",
+      ["--create", "--sort=name", "--mtime=@0", "--numeric-owner", "--directory", rootfs, "."],
+      { maxBuffer: 2 ** 30 },
+    );
+    if (binaries === undefined) throw new Error("there is no containerd");
+    containerd = await startContainerd(binaries);
+    const archive = path.join(folder, "image.tar");
+    writeFileSync(archive, ociArchive(layer, { [IMAGE]: configOfDockerfile() }));
+    await promisify(execFile)(program, ctr("images", "import", archive));
+  }, 240_000);
+  afterAll(async () => {
+    await containerd?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("is small", async () => {
+    const compressed = await promisify(gzip)(layer, { level: constants.Z_BEST_COMPRESSION });
+    expect(compressed.length).toBeLessThan(MAX_COMPRESSED_BYTES);
+  });
+
+  it("has no shell, and nothing that anybody but root may change", () => {
+    const names = execFileSync("tar", ["--list", "--verbose", "--numeric-owner"], {
+      input: layer,
+      encoding: "utf8",
+      maxBuffer: 2 ** 26,
+    }).split("\n");
+    expect(names.filter((line) => /\/(sh|bash|dash|busybox|apt|dpkg|npm)$/.test(line))).toEqual([]);
+    const writable = names.filter((line) => /^.{8}w/.test(line) || (line !== "" && !/^\S+ 0\/0 /.test(line)));
+    expect(writable.map((line) => line.split(/\s+/).at(-1))).toEqual(["./tmp/", "./var/lib/sluice/"]);
+  });
+
+  it.each([
+    ["1"],
+    ["2"],
+  ])("serves with %s processes, as an unprivileged user on a read-only root, until SIGTERM", async (workers) => {
+    const adminPort = await freePort();
+    const configuration = path.join(folder, `etc-${workers}`);
+    mkdirSync(configuration);
+    writeFileSync(
+      path.join(configuration, "config.yaml"),
+      JSON.stringify({
+        apiVersion: "sluice.dev/v1alpha1",
+        kind: "GatewayConfiguration",
+        listeners: { apiServer: { port: 0 }, admin: { port: adminPort } },
+        timeouts: { shutdownGracePeriod: "1s" },
+      }),
+    );
+    const temporary = path.join(folder, `tmp-${workers}`);
+    mkdirSync(temporary);
+    chmodSync(temporary, 0o1777);
+    const mount = (src: string, dst: string, options: string) => [
+      "--mount",
+      `type=bind,src=${src},dst=${dst},options=rbind:${options}`,
+    ];
+    const entry = (configOfDockerfile() as { Entrypoint: readonly string[] }).Entrypoint;
+    const child = spawn(
+      program,
+      ctr(
+        ...["run", "--rm", "--net-host", "--read-only"],
+        ...mount(configuration, "/etc/sluice", "ro"),
+        ...mount(temporary, "/tmp", "rw"),
+        ...[IMAGE, `sluice-${workers}`, ...entry, "serve", "--config", "/etc/sluice/config.yaml"],
+        ...["--workers", workers],
+      ),
+      { stdio: ["ignore", "pipe", "pipe"] },
+    );
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (part: Buffer) => {
+        output += part;
+      });
+    }
+    const exited = once(child, "exit");
+    try {
+      await eventually(
+        () => `the gateway is ready: ${output}`,
+        async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).ok,
+        { timeoutMs: 60_000 },
+      );
+      const processes = processesIn(`sluice-${workers}`);
+      expect(processes.length).toBe(workers === "1" ? 1 : 3);
+      for (const status of processes) {
+        expect(status).toMatch(/^Uid:\t1000\t1000\t1000\t1000$/m);
+        expect(status).toMatch(/^CapEff:\t0+$/m);
+      }
+    } finally {
+      spawnSync(program, ctr("tasks", "kill", "--signal", "SIGTERM", `sluice-${workers}`));
+    }
+    expect(await exited).toEqual([0, null]);
+  });
+});
+
+/** `/proc/PID/status` of the processes whose cgroup is the container's. */
+function processesIn(container: string): readonly string[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const isInside = readFileSync(`/proc/${name}/cgroup`, "utf8").includes(`/${container}`);
+      return isInside ? readFileSync(`/proc/${name}/status`, "utf8") : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** The container is in the host's network, and its configuration is written before it starts. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
