@@ -1,11 +1,14 @@
 // One thread that probes: it receives probes and returns results, both in batches. The main thread counts.
 import { parentPort } from "node:worker_threads";
+import { containAsync, onFault } from "../../observability/faults.ts";
 import { CancellableRun } from "../cancellation-for.ts";
+import { errored, type ProbeResult } from "../probe-result.ts";
 import { runProbe } from "../run-probe.ts";
 import { KnownProbes } from "./serialized-probe.ts";
 import { StartQueue } from "./start-queue.ts";
 import {
   type ThreadAnswer,
+  type ThreadFault,
   type ThreadRequest,
   type ThreadResult,
   type ThreadRun,
@@ -20,8 +23,14 @@ const port = parentPort;
 const known = new KnownProbes();
 /** By id: what waits, and what runs. */
 const running = new Map<number, CancellableRun>();
-const queue = new StartQueue<ThreadRun>(STARTS_PER_TURN, (run) => void start(run), setImmediate);
+const queue = new StartQueue<ThreadRun>(STARTS_PER_TURN, begin, setImmediate);
 let done: ThreadResult[] = [];
+
+onFault((where, error) => {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  // Another error may carry what cannot be sent.
+  port.postMessage({ where, error: Object.assign(new Error(message), { stack }) } satisfies ThreadFault);
+});
 
 port.on("message", ({ runs, cancelled }: ThreadRequest) => {
   for (const [id] of runs) running.set(id, new CancellableRun());
@@ -29,9 +38,16 @@ port.on("message", ({ runs, cancelled }: ThreadRequest) => {
   for (const id of cancelled) running.get(id)?.cancel();
 });
 
+function begin(run: ThreadRun): void {
+  containAsync("probe", start(run), (error) => settle(run[0], errored((error as Error).message)));
+}
+
 async function start([id, text]: ThreadRun): Promise<void> {
   const { handler, target, options } = known.read(text);
-  const result = await runProbe(handler, target, options, running.get(id));
+  settle(id, await runProbe(handler, target, options, running.get(id)));
+}
+
+function settle(id: number, result: ProbeResult): void {
   running.delete(id);
   // All that was read in one turn of the loop is one message.
   if (done.length === 0) setImmediate(answer);

@@ -2,12 +2,13 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { ProbeHandler } from "../../api/probe-objects.ts";
+import { reportFault } from "../../observability/faults.ts";
 import { type Cancellable, type Cancellation, cancellationFor } from "../cancellation-for.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
 import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 import { runProbe } from "../run-probe.ts";
 import { described } from "./serialized-probe.ts";
-import { fromThreadResult, type ThreadAnswer, type ThreadRun } from "./thread-messages.ts";
+import { fromThreadResult, type ThreadAnswer, type ThreadFault, type ThreadRun } from "./thread-messages.ts";
 import { PROBES_PER_THREAD, threadsFor } from "./threads-for.ts";
 
 export interface ProbeThreadsOptions {
@@ -110,7 +111,10 @@ class ProbeThread {
     this.#worker = new Worker(program);
     // Between two probes nothing is to be kept alive for it.
     this.#worker.unref();
-    this.#worker.on("message", (answer: ThreadAnswer) => this.#onAnswer(answer));
+    this.#worker.on("message", (message: ThreadAnswer | ThreadFault) => {
+      if ("where" in message) reportFault(message.where, message.error);
+      else this.#onAnswer(message);
+    });
     let problem: unknown = new Error(ENDED_TEXT);
     this.#worker.on("error", (error) => {
       problem = error;

@@ -1,3 +1,4 @@
+import type { FaultPlace } from "../../observability/faults.ts";
 import type { ProbeResult, ProbeVerdict, WireFacts } from "../probe-result.ts";
 
 /** One probe for a thread. `probe` is what `described` says of it: texts are cheaper to send than objects, and known again when they return. */
@@ -11,6 +12,13 @@ export interface ThreadRequest {
 
 /** From a thread: results by id. What was on the wire comes along where a cause is asked for: of what did not succeed. */
 export type ThreadAnswer = readonly ThreadResult[];
+
+/** From a thread: a fault, to be counted and logged where the others are. */
+export interface ThreadFault {
+  readonly where: FaultPlace;
+  readonly error: Error;
+}
+
 export type ThreadResult = readonly [
   id: number,
   result: ProbeVerdict,

@@ -2,6 +2,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ProbeHandler } from "../../../src/api/probe-objects.ts";
+import { onFault } from "../../../src/observability/faults.ts";
 import { runProbe } from "../../../src/probes/run-probe.ts";
 import { ProbeThreads, type ProbeThreadsOptions } from "../../../src/probes/threads/probe-threads.ts";
 import { threadsFor } from "../../../src/probes/threads/threads-for.ts";
@@ -155,6 +156,30 @@ describe("ProbeThreads", () => {
     nowMs += 1_000;
     expect((await probes.run({ tcpSocket: { port } }, TARGET, OPTIONS)).result).toBe("Success");
     expect(probes.threadCount).toBe(0);
+  });
+
+  it("an exception in a thread is a fault of this process, and ends that probe alone", async () => {
+    const faults: string[] = [];
+    stops.push(onFault((where, error) => void faults.push(`${where}: ${(error as Error).stack}`)));
+    const injected = `import { Socket } from "node:net";
+      const { emit } = Socket.prototype;
+      Socket.prototype.emit = function (event, ...values) {
+        if (event !== "connect") return emit.call(this, event, ...values);
+        Socket.prototype.emit = emit;
+        throw new Error("injected into connect");
+      };
+      await import(${JSON.stringify(program.href)});`;
+    const { probes, problems } = threads({
+      program: new URL(`data:text/javascript,${encodeURIComponent(injected)}`),
+    });
+    nowMs += 1_000;
+    const { port } = await serve("answers 204");
+    const run = () => probes.run({ tcpSocket: { port } }, TARGET, OPTIONS);
+    expect((await run()).result).toBe("Failure");
+    expect((await run()).result).toBe("Success");
+    expect([probes.threadCount, problems]).toEqual([1, []]);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(/^probe: Error: injected into connect\n +at /);
   });
 
   it("stop ends what runs", async () => {
