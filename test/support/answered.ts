@@ -1,4 +1,4 @@
-import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { connect as connectHttp2, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { connect } from "node:net";
 import { ResponseDecoder, type ResponseHead } from "../../protocols/http1/index.ts";
 
@@ -17,8 +17,8 @@ export interface AnsweredClient {
   close(): void;
 }
 
-/** Reads whatever HTTP/1.1 allows, which is more than Node's client does; a connection for each request. */
-export function http1Client(port: number): AnsweredClient {
+/** Reads whatever HTTP/1.1 allows, which is more than Node's client does; a connection for each request. `lines`: more of each request. */
+export function http1Client(port: number, lines: readonly string[] = []): AnsweredClient {
   return {
     get: (host, path = "/") =>
       new Promise((resolve) => {
@@ -57,14 +57,15 @@ export function http1Client(port: number): AnsweredClient {
             isWhole,
           }),
         );
-        socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nTE: trailers\r\n\r\n`);
+        const asked = [`GET ${path} HTTP/1.1`, `Host: ${host}`, "TE: trailers", ...lines];
+        socket.write(`${asked.join("\r\n")}\r\n\r\n`);
       }),
     close: () => {},
   };
 }
 
-/** Node's, with prior knowledge or by ALPN, over one connection for all requests as long as that lives. */
-export function http2Client(authority: string): AnsweredClient {
+/** Node's, with prior knowledge or by ALPN, over one connection for all requests as long as that lives. `more`: fields of each request. */
+export function http2Client(authority: string, more: OutgoingHttpHeaders = {}): AnsweredClient {
   let session: ReturnType<typeof connectHttp2> | undefined;
   const open = (): ReturnType<typeof connectHttp2> => {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
@@ -75,7 +76,7 @@ export function http2Client(authority: string): AnsweredClient {
   return {
     get: (host, path = "/") =>
       new Promise((resolve) => {
-        const stream = open().request({ ":path": path, ":authority": host, te: "trailers" });
+        const stream = open().request({ ":path": path, ":authority": host, te: "trailers", ...more });
         let headers: IncomingHttpHeaders = {};
         let raw: readonly string[] = [];
         const interims: number[] = [];
@@ -97,7 +98,8 @@ export function http2Client(authority: string): AnsweredClient {
             headers: linesByName(raw),
             interims,
             body: Buffer.concat(parts).toString("latin1"),
-            isWhole: hasEnded && stream.rstCode === 0 && !stream.aborted,
+            // A CONNECT that is refused leaves its client's half open: the server resets that without an error.
+            isWhole: hasEnded && stream.rstCode === 0 && (!stream.aborted || more[":method"] === "CONNECT"),
           }),
         );
       }),

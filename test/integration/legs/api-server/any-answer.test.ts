@@ -1,55 +1,26 @@
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { HttpUpstream } from "../../../../src/http/http-upstream.ts";
-import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
-import { forwardToApiServer } from "../../../../src/legs/api-server/forward-to-api-server.ts";
-import type { Listener } from "../../../../src/listeners/listener.ts";
 import { type AnsweredClient, http1Client, http2Client } from "../../../support/answered.ts";
-import { selfSignedPair } from "../../../support/gateway-files.ts";
-import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
-import { closeServer } from "../../../support/http/loopback.ts";
 import { connectHttp2, openWebSocket } from "../../../support/http2-client.ts";
-import { type ScriptedBackend, startScriptedBackend } from "../../../support/scripted-backend.ts";
+import { type ScriptedApiLeg, startScriptedApiLeg } from "../../../support/scripted-api-leg.ts";
+import type { ScriptedBackend } from "../../../support/scripted-backend.ts";
 import { V5Client } from "../../../support/v5-client.ts";
 
-/** The API server behind the gateway, and the node of its pod, are one scripted server. */
+let leg: ScriptedApiLeg;
 let peer: ScriptedBackend;
-let harness: GatewayHarness;
-let upstream: HttpUpstream;
-let listeners: Listener[];
-let authorities: Record<"h1" | "h2", string>;
+let authorities: ScriptedApiLeg["authorities"];
 let clients: Record<"h1" | "h2", AnsweredClient>;
 
 beforeAll(async () => {
-  peer = await startScriptedBackend("http/1.1");
-  harness = await startGatewayHarness({ kubeletPort: peer.port });
-  upstream = new HttpUpstream({ endpoint: { host: "127.0.0.1", port: peer.port } });
-  const api = forwardToApiServer(harness.context, { upstream, impersonates: false });
-  const plain = createApiServer(harness.context, api, {});
-  const tls = await selfSignedPair("gateway");
-  const secure = createApiServer(harness.context, api, {
-    tls: { ...tls, clientAuthorities: [] },
-    http2: true,
-  });
-  listeners = [plain, secure];
-  for (const { server } of listeners)
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const [h1, h2] = listeners.map(({ server }) => `127.0.0.1:${(server.address() as AddressInfo).port}`) as [
-    string,
-    string,
-  ];
-  authorities = { h1, h2 };
-  clients = { h1: http1Client(Number(h1.split(":")[1])), h2: http2Client(`https://${h2}`) };
+  leg = await startScriptedApiLeg();
+  ({ peer, authorities } = leg);
+  clients = {
+    h1: http1Client(Number(authorities.h1.split(":")[1])),
+    h2: http2Client(`https://${authorities.h2}`),
+  };
 });
 afterAll(async () => {
   clients.h2.close();
-  upstream.close();
-  await peer.stop();
-  for (const { server } of listeners) {
-    server.closeAllConnections();
-    await closeServer(server, []);
-  }
-  await harness.close();
+  await leg.close();
 });
 
 describe.each(["h1", "h2"] as const)("an answer of the API server to an %s client", (client) => {
