@@ -10,6 +10,10 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const PEERS = {
   kubernetes: { folder: "bench/peers/kubernetes", packages: ["./kube-upstream", "./kube-proxy-go"] },
   "probe-servers": { folder: "test/real/probe-servers", packages: ["./..."] },
+  "grpc-interop": {
+    folder: "test/real/grpc-interop",
+    packages: ["google.golang.org/grpc/interop/client", "google.golang.org/grpc/interop/server"],
+  },
 };
 /** Of one module, downloads included. */
 const TIMEOUT_MS = 20 * 60_000;

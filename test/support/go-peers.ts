@@ -10,7 +10,7 @@ export default function setup(): void {
 }
 
 /** The path of a program that `scripts/build-go-peers.mjs` has built. */
-export function goPeer(module: "kubernetes" | "probe-servers", program: string): string {
+export function goPeer(module: "kubernetes" | "probe-servers" | "grpc-interop", program: string): string {
   const file = path.join(root, "node_modules/.cache/go-peers", module, program);
   if (!existsSync(file)) throw new Error(`${program} was not built: see the beginning of this run`);
   return file;
