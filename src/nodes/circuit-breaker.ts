@@ -9,11 +9,11 @@ export type Admission =
   | { readonly kind: "refused"; readonly reason: string; readonly retryInMs: number };
 
 /**
- * Keeps clients from waiting, one after the other, for a node that does not answer. Times are milliseconds of one monotonic clock.
+ * Refuses at once a node that does not answer (docs/node-capability.md). Times are milliseconds of one monotonic clock.
  *
- *   closed -- `failures` dials fail in a row, or a probe says dead --> open
- *   open -- the pause is over --> half-open: one trial, everybody else is refused at once
- *   half-open -- the trial reached the node --> closed;  it did not --> open, for twice as long
+ *   closed -- `failures` dials fail in a row, or a probe fails --> open
+ *   open -- the pause is over --> half-open: one trial, every other dial is refused at once
+ *   half-open -- the trial reached the node --> closed; it did not --> open, for twice as long
  */
 export class CircuitBreaker {
   readonly #settings: NodeCircuit;

@@ -10,12 +10,12 @@ import { declaresWebSocket, modeOf } from "./streaming-mode.ts";
 /** All that decides how sessions reach a node, as `/debug/nodes` and `sluice explain node/NAME` show it. */
 export interface DescribedNode {
   readonly name: string;
-  /** host:port as dialled; absent where the node can not be reached. */
+  /** host:port as dialled; absent where the node cannot be reached. */
   readonly address?: string;
   /** Why not. */
   readonly problem?: string;
   readonly declaredFeatures: readonly string[];
-  /** Who set `capability.mode`. */
+  /** Where `capability.mode` comes from. */
   readonly modeSource: string;
   readonly capability: NodeCapability;
   /** Absent: no session has asked for the node lately, and no probe has spoken of it. */

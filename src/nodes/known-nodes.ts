@@ -20,7 +20,7 @@ export interface KnownNodesOptions {
   readonly circuit: NodeCircuit;
   /** Past it the node that was not asked for longest is forgotten. */
   readonly maxNodes: number;
-  /** A node that nobody asked for this long is forgotten. */
+  /** A node that no session used for this long is forgotten. */
   readonly forgetAfterMs: number;
   readonly clock: { now(): number };
   readonly metrics: NodeMetrics;
@@ -28,7 +28,7 @@ export interface KnownNodesOptions {
   readonly logger: Pick<Logger, "info" | "warn">;
 }
 
-/** Of whom something is learned: a node until its kubelet, runtime or address is another one. */
+/** A node until its kubelet, runtime or address is another one. */
 export type NodeIncarnation = Pick<NodeEndpoint, "name" | "incarnation">;
 
 /** One dial of a node, whose outcome must be told, once; later calls do nothing. */
@@ -61,8 +61,8 @@ export interface LearnedPath {
 }
 
 /**
- * What nodes were seen to do, beside what they declare: which WebSocket paths worked and failed, and whether they can be reached at
- * all. Kept per node and incarnation (a restarted kubelet, another runtime or address is a new node), bounded in number and time.
+ * What was learned of nodes: which WebSocket paths work, and whether they can be reached. Bounded in
+ * number and time; a restarted kubelet, or another runtime or address, is a new node.
  */
 export class KnownNodes {
   readonly #options: KnownNodesOptions;
@@ -128,7 +128,9 @@ export class KnownNodes {
     this.#options.metrics.pathFailed(path, how);
   }
 
-  /** What whoever probes nodes found. A dead node is refused without a dial until it is found alive, or a trial reaches it. */
+  /**
+   * The result of a probe. A dead node is refused without a dial until a probe or a trial reaches it.
+   */
   reportProbe(name: string, isHealthy: boolean, reason: string): void {
     const known = this.#nodes.get(name) ?? this.#add(name, undefined);
     this.#logged(name, known, () => {

@@ -1,8 +1,8 @@
 import type { PathFailure } from "./node-capability.ts";
 
 /**
- * What kubelets, runtimes and hops say when it is the WebSocket that they can not take, and not the request. A kubelet that knows no
- * tunnel reads one as the legacy port-forward, which names its port in the query.
+ * Texts of kubelets, runtimes and hops that refuse the WebSocket, not the request. A kubelet without
+ * the tunnel takes one for legacy port-forward, which names its port in the query.
  */
 const ABOUT_THE_UPGRADE =
   /websocket|upgrade|handshake|subprotocol|query parameter "port" is required|error dialing backend|dial tcp|server gave HTTP response|unsupported protocol scheme|malformed HTTP/i;
@@ -17,8 +17,8 @@ const ABOUT_THE_COMMAND = /error executing command in container|container (?:is|
 const BARE = /^(?:\d{3} ?)?(?:bad request|forbidden|not found|page not found)?\.?$|^</i;
 
 /**
- * Whether a node refused a WebSocket upgrade because of the path and not because of the request, and if so, how. `text` is the
- * beginning of the body. Undefined where another path would be refused as well, or the node is merely busy.
+ * Why a node refused the path of a WebSocket upgrade; undefined where another path would be refused as
+ * well, or the node is busy. `text`: the beginning of the body.
  */
 export function refusedPath(status: number, text: string): PathFailure | undefined {
   switch (status) {

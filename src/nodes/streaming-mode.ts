@@ -7,7 +7,7 @@ import {
 } from "../config/node-streaming.ts";
 import { EXTEND_WEBSOCKETS_TO_KUBELET } from "./node-capability.ts";
 
-/** A node's mode, and who said so. */
+/** A node's mode, and where it comes from. */
 export interface ChosenMode {
   readonly mode: StreamingMode;
   readonly source: string;

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from "prom-client";
 
-/** What is counted of the decisions about who may come in, and of their record. Labels are closed lists. */
+/** Counts of authentication, authorization, policy and audit. Labels are closed lists. */
 export class AccessMetrics {
   readonly #attempts: Counter<"result">;
   readonly #auditEvents: Counter<"backend" | "result">;

@@ -10,8 +10,8 @@ export interface HealthNote {
 }
 
 /**
- * A started part of the program that lives as long as the program does. Its builder, in the `component.ts` of its room, is its start: it
- * resolves when the part runs, and leaves nothing open when it rejects.
+ * A started part of the program. Its builder, in the `component.ts` of its room, resolves when the
+ * part runs, and leaves nothing open when it rejects.
  */
 export interface Component {
   /** Whether new sessions may come here. Must answer at once; an exception counts as a failure. */

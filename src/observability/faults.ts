@@ -66,8 +66,8 @@ interface OwnedEmitter extends EventEmitter {
 }
 
 /**
- * From now on exceptions of the emitter's listeners, those that are added later too, are reported and end their owner by `onFailure`, instead of the
- * process. Called again, for a socket that another owner takes over, it names the new owner.
+ * Exceptions of the emitter's listeners, later ones included, are reported and end their owner by
+ * `onFailure`. A second call names the new owner of a socket that was handed over.
  */
 export function containEvents(
   emitter: OwnedEmitter,

@@ -8,9 +8,8 @@ type Snapshot = readonly object[];
 const LASTING = ["counter", "histogram"];
 
 /**
- * The metrics of several processes as one: counters, histograms and gauges are summed. Where processes look at the same thing, the gauge's own
- * `aggregator` says which of them counts; what prom-client tells of processes themselves it sums or averages. What a process that is gone had counted stays in the sums, as it was last seen:
- * a counter that went back would look like a restart of all.
+ * The metrics of several processes, summed or as a gauge's `aggregator` says. Counts of a process that
+ * is gone stay: a counter that falls looks like a restart of all.
  */
 export class MergedMetrics {
   readonly #own = new Registry();

@@ -41,7 +41,8 @@ const SECRET_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[]
   [/(base64url\.bearer\.authorization\.k8s\.io\.)[^\s"',;]+/gi, `$1${REDACTED}`],
   [/([a-z][a-z0-9+.-]*:\/\/)[^/\s"'@]+@/gi, `$1${REDACTED}@`],
   [/\b(access_token|id_token|token|password|command)=[^&\s"']*/gi, `$1=${REDACTED}`],
-  // A CRI streaming URL is a capability: whoever knows its eight characters runs the command.
+  // A CRI streaming URL is a capability: its eight characters are all that is needed to run the
+  // command.
   [/\/(exec|attach|portforward)\/[\w-]{8}(?![\w/-])/g, `/$1/${REDACTED}`],
 ];
 

@@ -9,11 +9,8 @@ export type ClientOffer =
   | { readonly transport: "none" };
 
 /**
- * Reads the offer from the request's headers, by Kubernetes' rules: an upgrade is wanted when any Connection line
- * contains "upgrade"; it is a WebSocket when Upgrade equals "websocket", SPDY when it contains "spdy/3.1", in any case.
- *
- * Only these two are let through (kubernetes/kubernetes#72112): anything else, `h2c` or a list above all, would reach
- * the node as a protocol that nobody here understands.
+ * Reads the offer as Kubernetes does: a Connection line contains "upgrade"; Upgrade equals "websocket"
+ * or contains "spdy/3.1". Any other upgrade, such as `h2c`, is refused (kubernetes/kubernetes#72112).
  */
 export function clientOfferOf(headers: HeaderList): ClientOffer {
   const wantsUpgrade = headerValues(headers, "connection").some((value) =>

@@ -21,14 +21,14 @@ import type { Sessions } from "./sessions.ts";
 export interface GatewayContext {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
-  /** Absent: whoever is authorised may stream. */
+  /** Absent: every authorized user may stream. */
   readonly policy?: GatewayPolicy | undefined;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditLog | undefined;
   readonly cluster: Cluster;
   /**
-   * Brings a pod and its node into the cluster that may exist though no watch has told of them; undefined where nothing is missing.
-   * Rejects with StatusError when nobody can tell. Absent: what the cluster does not know does not exist.
+   * Reads a pod and its node, which no watch has brought yet, into the cluster; undefined where
+   * nothing is missing. Rejects with StatusError. Absent: the cluster knows everything.
    */
   readonly lookUp?: ((namespace: string, pod: string) => Promise<void> | undefined) | undefined;
   readonly gates: FeatureGates;
@@ -47,7 +47,7 @@ export interface GatewayContext {
   readonly logger: Logger;
 }
 
-/** What runs a session that was decided on, whoever decided. */
+/** What runs a session that was admitted, on every leg. */
 export type SessionRunContext = Pick<
   GatewayContext,
   "bandwidth" | "clock" | "limits" | "logger" | "metrics" | "policy" | "resumable" | "sessions" | "timeouts"
@@ -72,8 +72,8 @@ export interface KubeletOptions {
   readonly preferredAddressTypes: readonly string[];
   readonly defaultKubeletPort: number;
   /**
-   * Where to dial a node whose address and port are known: the address checked, the TLS added that kubelets are spoken to with.
-   * Rejects when the address is refused or can not be found.
+   * Where to dial a node: its checked address and port, and the TLS for kubelets. Rejects when the
+   * address is refused or cannot be found.
    */
   endpointOf(node: NodeEndpoint): UpstreamEndpoint | Promise<UpstreamEndpoint>;
   /** How it is dialled, where that is not directly; as `dial`. */

@@ -14,7 +14,7 @@ export interface RequestNotes {
 export interface IncomingStreaming {
   readonly method: string;
   readonly url: URL;
-  /** As it came, for whom it is forwarded to. */
+  /** As it came, for upstreams that it is forwarded to. */
   readonly target: string;
   readonly headers: HeaderList;
   readonly peer?: PeerCertificates | undefined;

@@ -10,7 +10,7 @@ import type { StreamingPath, Subresource } from "./streaming-request.ts";
 /** What differs between the API server's, the kubelet's and the agent's sessions, for one request. The steps are run-session.ts's. */
 export interface Leg<A extends Admission = Admission> {
   readonly path: StreamingPath;
-  /** Who, may they, what exactly, where, by which plan. Throws StatusError. */
+  /** The user, authorization, the request, its target and plan. Throws StatusError. */
   admit(incoming: IncomingStreaming): Promise<A>;
   /**
    * Asks the upstream for the session, by the admission's plan. Throws StatusError where there is no answer, or none that can be used, and
@@ -40,9 +40,9 @@ export type Refusal =
   | { readonly answer: RefusedUpgrade; readonly text: string }
   | { readonly answer?: undefined; readonly error: StatusError };
 
-/** What is asked again of those who go on with a session. Both throw StatusError. */
+/** What is checked again when a session is resumed. Both throw StatusError. */
 export interface ResumptionRules<A extends Admission> {
-  /** Who asks, and may they open sessions at this path. */
+  /** The user, authorized to open sessions at this path. */
   authorize(incoming: IncomingStreaming): Promise<UserInfo>;
   /** What else was decided when the session began, and may be decided otherwise by now. */
   reauthorize?(admission: A, user: UserInfo): void;

@@ -34,8 +34,8 @@ export interface SessionOwner {
 }
 
 /**
- * The life of one session: its counts, its limits, its place at the clock and in the list, what contains its exceptions, and its one end
- * with the cause. Carriers count in it and look at `isOver`; nothing here is called for a chunk.
+ * The life of one session: its counts, its limits, its place at the clock and in the list, its
+ * containment, and one end with its cause. Nothing here is called for a chunk.
  */
 export class SessionLifecycle implements Ticking, RunningSession {
   /** Upstream to downstream, so far. */
@@ -85,8 +85,8 @@ export class SessionLifecycle implements Ticking, RunningSession {
   }
 
   /**
-   * Begins the session on these sockets. From here on an exception in a callback of theirs, or in a tick, ends this session alone: by its
-   * own `end`, so that its client learns of it, and by breaking both connections where that fails too.
+   * Begins the session. An exception in a socket's callback or in a tick ends this session alone: by
+   * its own `end`, which its client sees, or, if that throws, by breaking both connections.
    */
   carry(sockets: readonly Duplex[], begin: (life: SessionLifecycle) => StreamingSession): void {
     const { clock, sessions } = this.#environment;
@@ -129,8 +129,8 @@ export class SessionLifecycle implements Ticking, RunningSession {
   }
 
   /**
-   * The session is over; a later end is none. A completed one is reported when its client has all of it: a client that goes before did not
-   * get the result, whatever the node sent. `downstream`: absent where the client is known to have it. `isSpdy`: see whenTaken.
+   * The session is over; a later end is none. A completed one is reported when its client has all of
+   * it. `downstream`: absent where it is known to. `isSpdy`: see whenTaken.
    */
   end(end: SessionEnd, downstream: Duplex | undefined, isSpdy = false): void {
     if (this.isOver) return;

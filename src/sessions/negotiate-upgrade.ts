@@ -21,10 +21,8 @@ export interface UpstreamHandshake<A extends Admission = Admission> extends Plan
 const PEEK = { maxBytes: 4 * 1024, timeoutMs: 1_000 };
 
 /**
- * Asks the upstream for the session, by the next plan if the leg finds that it refused the first because of its path. The client has not
- * been answered, so it notices nothing but the time.
- *
- * Throws what `Leg.dial` throws.
+ * Requests the session from the upstream, and by the next plan if it refused the first because of its
+ * path; the client has no answer yet. Throws what `Leg.dial` throws.
  */
 export async function negotiateUpgrade<A extends Admission>(
   leg: Leg<A>,

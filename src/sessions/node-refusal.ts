@@ -5,9 +5,9 @@ import type { PendingClient } from "./pending-client.ts";
 import type { Plan } from "./plan.ts";
 
 /**
- * Gives a node's refusal (400 or more) to the client. What passes through, or is tunnelled, gets the node's own answer;
- * what would have been translated or bridged gets a Status, because the client asked an API server and not a kubelet: client-go
- * shows a Status' message and anything else raw.
+ * Passes on a node's refusal (400 or more): as it is to pass-through and tunnel, as a Status to
+ * clients of the API server's protocols, since client-go shows a Status' message and anything else
+ * raw.
  */
 export async function passRefusalOn(
   refused: RefusedUpgrade,

@@ -5,8 +5,8 @@ import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 const MAX_EARLY_BYTES = 64 * 1024;
 
 /**
- * A client that asked for an upgrade and has not been answered. Watches whether it is still there, and keeps the few
- * bytes that it may send early: nothing is lost, and nobody is dialled for a client that left.
+ * A client whose upgrade has not been answered. Notices when it leaves, so that no node is dialled for
+ * it, and keeps the few bytes that it may send early.
  */
 export class PendingClient {
   readonly socket: Duplex;

@@ -12,10 +12,8 @@ import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumpt
 import type { UpstreamRequest } from "./upstream-request.ts";
 
 /**
- * Asks whoever is there for the session. A 101 that does not switch to what was asked is refused here: a raw pipe is only ever
- * laid behind a validated 101 (CVE-2018-1002105); where the WebSocket is our own, its whole handshake is judged. `connect`: how, where
- * that is not directly. `resume`: a WebSocket shall survive lost connections where the other side is a Sluice that agrees. Throws
- * UpstreamError.
+ * Requests the session. A 101 to another protocol is refused: no raw pipe without a validated 101
+ * (CVE-2018-1002105); our own WebSocket handshake is checked whole. Throws UpstreamError.
  */
 export async function requestSession(
   endpoint: UpstreamEndpoint,

@@ -17,10 +17,8 @@ import { type SessionProxy, sessionProxyFor } from "./session-proxy.ts";
 import { SessionRecord } from "./session-record.ts";
 
 /**
- * The life of a session, on every leg. Any step refuses it by throwing a StatusError or a HandshakeRefusal, which the listener answers.
- *
- * The upstream is dialled before the client gets its 101: a refusal stays an HTTP answer, and kubectl falls back to SPDY as
- * it would without us. From the 101 on the session's own protocol tells how it ended.
+ * The life of a session, on every leg. A step refuses by StatusError or HandshakeRefusal. The upstream
+ * is dialled before the 101: a refusal stays HTTP, and kubectl falls back to SPDY.
  */
 export async function runSession<A extends Admission>(
   leg: Leg<A>,

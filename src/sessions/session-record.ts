@@ -12,8 +12,8 @@ import type { SessionObservers } from "./observers/session-observers.ts";
 import type { SessionInfo } from "./sessions.ts";
 
 /**
- * What operators see of one session, from the decision to its end: its place among the admitted ones, metrics, one log line when it starts
- * and one when it ends. No command line, header or payload is ever recorded.
+ * What operators see of one session: its place, metrics, and a log line at its start and at its end.
+ * No command line, header or payload is recorded.
  */
 export class SessionRecord implements SessionOwner {
   #admission: Admission;

@@ -2,10 +2,8 @@ import type { Duplex } from "node:stream";
 import { queuedBytesOf } from "../net/linger.ts";
 
 /**
- * Calls back once: true when the peer ended its side behind everything that was written, false when the connection broke, or was given up
- * (src/net/linger.ts), before. What the peer's kernel took and its process never read is known only by a reset.
- *
- * `isSpdy`: the peer exits as soon as it has the status, and resets with GOAWAY unread.
+ * Calls back once: true when the peer ended behind all that was written, false when the connection
+ * broke before. `isSpdy`: its peer exits with the status, and resets with GOAWAY unread.
  */
 export function whenTaken(socket: Duplex, isSpdy: boolean, settle: (isTaken: boolean) => void): void {
   const isAllSent = (): boolean => queuedBytesOf(socket) === 0;

@@ -21,12 +21,8 @@ const UNEDITED: readonly string[] = [
   "src/cli",
   "src/config",
   "src/http",
-  "src/legs",
   "src/listeners",
   "src/net",
-  "src/nodes",
-  "src/observability",
-  "src/sessions",
 ];
 const LONG_WINDED: readonly string[] = [
   ...UNEDITED,

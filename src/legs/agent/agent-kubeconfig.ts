@@ -54,7 +54,7 @@ export class AgentKubeconfig {
     }
   }
 
-  /** What somebody else has put in its place meanwhile stays. */
+  /** A file that another process has put in its place meanwhile stays. */
   async remove(): Promise<void> {
     if ((await writerOf(this.file)) === process.pid) await rm(this.file, { force: true });
     await this.#removeFolder();

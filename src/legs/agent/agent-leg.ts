@@ -83,8 +83,8 @@ async function dial(
 }
 
 /**
- * The client's own protocol, where the API server cannot take the bridge's WebSocket: exactly where client-go falls back. An API server that
- * then takes the client's protocol is asked in it at once for a while.
+ * Where client-go falls back, the client's own protocol is used. An API server that then accepts it is
+ * sent that protocol first for a while.
  */
 function fallbackOver(
   apiServer: NodeIncarnation,

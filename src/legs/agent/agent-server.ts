@@ -11,7 +11,9 @@ import type { AgentContext } from "./agent-context.ts";
 import { agentLeg } from "./agent-leg.ts";
 import { forwardOtherUpgrade, forwardRequest } from "./forward.ts";
 
-/** The agent's listener: whoever bears its token is the user of the kubeconfig. Not yet listening. */
+/**
+ * The agent's listener, not yet listening. A client with its token acts as the user of the kubeconfig.
+ */
 export function createAgentServer(agent: AgentContext, options: ListenerOptions): Listener {
   return createListener(
     agent,

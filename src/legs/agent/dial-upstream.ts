@@ -7,11 +7,8 @@ import type { AgentUpstream } from "./agent-upstream.ts";
 import { inUsersName, reasonLines } from "./user-headers.ts";
 
 /**
- * Asks the API server for a session in the user's name, over a connection of its own. Credentials that it no longer takes are read anew and
- * shown once more: nothing of the session has begun by then. Where the API server is a Sluice, a WebSocket goes on over new connections when
- * one is lost (protocols/resume). `clientHeaders`: the request as the client sent it.
- *
- * Throws UpstreamError, ConnectError for the user's proxy, and StatusError 503 where there are no credentials.
+ * Requests the session with the user's credentials, and once more with new ones after a 401. Throws
+ * UpstreamError, ConnectError for the proxy, and StatusError 503 without credentials.
  */
 export async function dialUpstream(
   clientHeaders: HeaderList,

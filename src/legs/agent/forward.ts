@@ -84,7 +84,10 @@ export async function forwardOtherUpgrade(
   }
 }
 
-/** What the client is told of an upstream that gave no answer: a StatusError, or the error itself where nobody is left to be told. */
+/**
+ * The answer for the client of an upstream that gave none: a StatusError, or the error itself where
+ * the client has left.
+ */
 export function unansweredError(error: unknown): unknown {
   if (error instanceof UpstreamError && error.code !== "aborted") return unreachedError(error);
   if (error instanceof ConnectError) return unreachedError(error);

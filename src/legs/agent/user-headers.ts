@@ -18,8 +18,8 @@ const HOP_HEADERS = [
 ];
 
 /**
- * A request's lines for the API server: the agent's token gone, the user's credentials in its place. Whom the client impersonates
- * (`kubectl --as`) stands above whom the kubeconfig does, as in kubectl. Hop-by-hop lines must be gone already.
+ * The request's lines with the user's credentials in place of the agent's token. The client's
+ * impersonation (`--as`) overrides the kubeconfig's. Hop-by-hop lines must be gone.
  */
 export function inUsersName(
   headers: HeaderList,

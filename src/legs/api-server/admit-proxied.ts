@@ -22,8 +22,8 @@ export interface AdmittedProxied {
 }
 
 /**
- * A proxy subresource of a node, pod or Service reaches what exec, attach and port-forward reach, so what opens a session through one is
- * authorised here and falls under the same policy. Undefined for every other request. Throws StatusError.
+ * A session through a proxy subresource of a node, pod or Service is authorized, and falls under
+ * policy, as exec is. Undefined for every other request. Throws StatusError.
  */
 export async function admitProxied(
   incoming: IncomingStreaming,

@@ -20,8 +20,8 @@ export interface ApiServerAdmission extends Admission {
 }
 
 /**
- * All that is decided before a node is dialled, in kube-apiserver's order: who, may they, what do they want, may they
- * really (the synthetic `create` of a GET), where is it, by which path. Any step refuses by throwing a StatusError.
+ * All that is decided before a node is dialled, in kube-apiserver's order: user, authorization,
+ * request, the synthetic `create` of a GET, target, plan. Throws StatusError.
  */
 export async function admitStreaming(
   path: StreamingPath,
@@ -47,7 +47,10 @@ export async function admitStreaming(
   return { user, request, node: target.node.name, target, plan, policy };
 }
 
-/** Who asks, and may they by the method's verb; `requireCreate` is the synthetic question of a GET. Both throw StatusError. */
+/**
+ * The user, authorized for the method's verb; `requireCreate` is the synthetic check of a GET. Both
+ * throw StatusError.
+ */
 export async function admitUser(
   path: StreamingPath,
   incoming: IncomingStreaming,

@@ -58,7 +58,7 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
   };
 }
 
-/** The user, who may ask this; undefined where it does not matter who asks. */
+/** The user, authorized for this; undefined where no user is needed. */
 async function requireReader(
   incoming: IncomingStreaming,
   gateway: GatewayContext,
@@ -80,7 +80,8 @@ function record({ body, headers }: ApiAnswer, { trail }: IncomingStreaming): voi
 async function send({ status, headers, body }: ApiAnswer, downstream: HttpDownstream): Promise<void> {
   const lines = Object.entries(headers);
   if (body instanceof Uint8Array) return writeAnswer(downstream, status, lines, body);
-  // A watch: each event leaves at once, and the source is let go when the client leaves, or has left while it was asked who it is.
+  // A watch: each event leaves at once. The source is released when the client leaves, or has left
+  // during authentication.
   const sink = downstream.respond(status, "OK", [...lines, ["Date", new Date().toUTCString()]]);
   const iterator = body[Symbol.asyncIterator]();
   downstream.onClose(() => void iterator.return?.());

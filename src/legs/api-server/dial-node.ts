@@ -15,10 +15,8 @@ import type { UpstreamRequest } from "../../sessions/upstream-request.ts";
 import type { ApiServerAdmission } from "./admit-streaming.ts";
 
 /**
- * Asks the node for the session.
- *
- * Throws a StatusError with kube-apiserver's texts when the node cannot be reached or answers nonsense, 503 at once when it is known
- * to be dead, and UpstreamError "aborted" when the client left meanwhile.
+ * Requests the session from the node. Throws StatusError with kube-apiserver's texts, 503 at once for
+ * a node that is known to be dead, and UpstreamError "aborted" when the client left.
  */
 export async function dialNode(
   { target, request, plan }: ApiServerAdmission,
@@ -70,7 +68,10 @@ async function requestFromNode(
   }
 }
 
-/** Who is not reached, or says nothing at all, is dead; who breaks off or says nonsense is there. */
+/**
+ * Dial failures and timeouts mark the node dead; a connection that breaks, or a malformed reply, does
+ * not.
+ */
 function settle(ticket: DialTicket, error: unknown): void {
   if (!(error instanceof UpstreamError) || error.code === "aborted") ticket.abandoned();
   else if (error.code === "dial-failed" || error.code === "response-timeout") ticket.failed(error.message);

@@ -102,7 +102,10 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
   };
 }
 
-/** Only who we are: a kubeconfig's own impersonation would stand beside the caller's. Why there is nothing is for the log. */
+/**
+ * Authorization only: the kubeconfig's own impersonation would conflict with the caller's. Failures
+ * are logged, not shown.
+ */
 async function ownLines(
   credentials: ApiServerUpstream["ownCredentials"],
   { logger }: GatewayContext,
@@ -116,7 +119,9 @@ async function ownLines(
   }
 }
 
-/** Who the caller is, in the gateway's name. What the caller itself claims to be is dropped first. */
+/**
+ * The caller's identity as impersonation headers. Those that the caller sent itself are dropped first.
+ */
 function impersonating(headers: HeaderList, user: UserInfo): HeaderLine[] {
   const lines: HeaderLine[] = [["Impersonate-User", user.name]];
   if (user.uid !== "") lines.push(["Impersonate-Uid", user.uid]);

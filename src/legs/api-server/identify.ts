@@ -5,8 +5,8 @@ import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
 /**
- * For whom a request is: who sent it is authenticated and written down, and then, if asked for and allowed, somebody else.
- * Throws StatusError 401, 403 for an impersonation that is not allowed, 503 when the audit log must have it and can not.
+ * The user of a request: authenticated, audited and, if asked for and allowed, impersonating. Throws
+ * StatusError 401, 403, or 503 where a required audit log cannot be written.
  */
 export async function identify(incoming: IncomingStreaming, gateway: GatewayContext): Promise<UserInfo> {
   const caller = await gateway.authenticator.authenticate(incoming);

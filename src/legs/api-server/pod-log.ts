@@ -46,8 +46,8 @@ const NUMBERS = ["sinceSeconds", "tailLines", "limitBytes"];
 const TEXTS = ["sinceTime", "stream"];
 
 /**
- * Answers the log of a pod whose reader was allowed to read it, from its node's kubelet, as kube-apiserver does: only the options go
- * there, nothing of the caller. Throws StatusError; a log that breaks off behind its head ends as a broken answer, never as a whole one.
+ * Answers an authorized request for a log from the node's kubelet, with its options only. Throws
+ * StatusError; a log that breaks off is never ended as if it were whole.
  */
 export async function answerPodLog(
   { namespace, pod: podName }: PodLogPath,

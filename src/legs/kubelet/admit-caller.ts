@@ -9,8 +9,8 @@ import type { NodeContext } from "./node-context.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 /**
- * Who asks, and may they: before anything else is looked at. `opensSession`: the synthetic `create` check applies. A kubelet knows no
- * impersonation. Throws refusals 401, 403 and 500 in the kubelet's words, and 503 when the audit log must have it and can not.
+ * The user, authorized before anything else; no impersonation. `opensSession`: with the synthetic
+ * `create` check. Throws 401, 403, 500 in the kubelet's words, and 503 without its audit log.
  */
 export async function admitCaller(
   incoming: IncomingStreaming,

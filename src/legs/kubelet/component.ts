@@ -30,7 +30,10 @@ export interface SharedAccess {
   readonly authorization: BuiltAuthorizer;
 }
 
-/** The node leg, not yet listening. Throws ConfigurationError for files that can not be read or are wrong. */
+/**
+ * The node leg, not yet listening. Throws ConfigurationError for files that cannot be read or are
+ * wrong.
+ */
 export async function buildKubeletListener(
   listener: KubeletListener,
   configuration: GatewayConfiguration,

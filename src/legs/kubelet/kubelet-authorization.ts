@@ -13,7 +13,7 @@ const SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = 
   ["/logs", "log"],
   ["/checkpoint", "checkpoint"],
 ];
-/** Since Kubernetes 1.33 these may be granted alone; whoever may `proxy` may read them as well. */
+/** Since Kubernetes 1.33 these may be granted alone; the right to `proxy` includes them. */
 const FINER_SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = [
   ["/pods", "pods"],
   ["/healthz", "healthz"],
@@ -44,7 +44,9 @@ export function kubeletAttributes(
   return finer === undefined ? [main] : [of(finer), main];
 }
 
-/** Throws the kubelet's refusals: 403 with what was asked, 500 when the authorizer can not tell. */
+/**
+ * Throws the kubelet's refusals: 403 with what was asked, 500 when the authorizer cannot decide.
+ */
 export async function requireNodePermission(
   authorizer: Pick<Authorizer, "authorize">,
   attributes: readonly [Attributes, ...Attributes[]],

@@ -41,7 +41,7 @@ export function kubeletLeg(path: SessionPath, node: NodeContext): Leg<KubeletAdm
   };
 }
 
-/** In the kubelet's order: who, may they, with which options, which pod and container. */
+/** In the kubelet's order: user, authorization, options, pod and container. */
 async function admit(
   path: SessionPath,
   incoming: IncomingStreaming,
@@ -70,7 +70,7 @@ async function admit(
   const plan = planForRuntime(request.subresource, request.offer, {
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
   });
-  // Policy knows users; who asks here is an API server.
+  // Policy is about users; the caller here is an API server.
   return { user, request, node: nodeName, plan, policy: { rule: undefined, reason: "" }, mintUrl };
 }
 

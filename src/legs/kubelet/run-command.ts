@@ -6,8 +6,8 @@ import { writeAnswer } from "../../listeners/write-answer.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 /**
- * Answers `/run`: runs `cmd`, split at single blanks, to its end, and gives what it wrote, standard output first. The kubelet calls the text
- * JSON. Throws the kubelet's refusals; 500 with the output for a command that failed.
+ * Answers `/run`: runs `cmd`, split at single blanks, and returns its output, stdout first, which the
+ * kubelet calls JSON. Throws the kubelet's refusals; 500 with the output of a failed command.
  */
 export async function runCommand(
   path: KubeletPath,

@@ -3,7 +3,10 @@ import type { ContainerStats, Counted, CriRuntime } from "../../cri/cri-runtime.
 import { nameOf, POD_LABELS, uidOf } from "../../cri/pods.ts";
 import { listNodePods, timeOf } from "./list-pods.ts";
 
-/** The summary of `/stats/summary` (stats.k8s.io/v1alpha1): what this machine and the runtime count; fields that nobody counts are absent. */
+/**
+ * The summary of `/stats/summary` (stats.k8s.io/v1alpha1): the counts of this machine and the runtime.
+ * Others are absent.
+ */
 export async function statsSummary(runtime: CriRuntime, nodeName: string): Promise<object> {
   const [node, pods, stats] = await Promise.all([
     nodeStats(nodeName),

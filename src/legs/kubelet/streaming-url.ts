@@ -9,8 +9,8 @@ export interface StreamingRoute {
 }
 
 /**
- * Reads the URL that a runtime gave for a stream. One without a scheme (cri-dockerd: `//[::]:41237/cri/exec/...`) means http. Throws
- * StatusError 500 for one that leads nowhere; its text does not hold the URL.
+ * Reads a runtime's streaming URL. One without a scheme (cri-dockerd: `//[::]:41237/cri/exec/...`) is
+ * http. Throws StatusError 500, without the URL in its text.
  */
 export function streamingRouteOf(url: string, tls: UpstreamTls): StreamingRoute {
   const parsed = parse(url.startsWith("//") ? `http:${url}` : url);

@@ -23,10 +23,8 @@ export interface Conclusion {
 }
 
 /**
- * Collects what the upstream says on its error stream and turns it into the Status that a v4/v5 client expects.
- *
- * A v4 Status is passed on byte for byte. Kubernetes' translator parses it and wraps failures once more
- * ("Internal error occurred: Internal error occurred: ..."); clients read the same exit code either way.
+ * Turns the upstream's error stream into the Status that a v4/v5 client expects. A v4 Status passes
+ * byte for byte; Kubernetes' translator wraps failures once more, with the same exit code.
  */
 export class CommandResult {
   readonly #version: RemoteCommandVersion;

@@ -18,11 +18,8 @@ export interface RelayedSession {
 }
 
 /**
- * Carries bytes both ways untouched: pass-through, once both upgrades are done.
- *
- * A client that half-closes has no more input, and the node goes on; a node that ends has said all, and the client gets
- * all of it. The reference closes both sockets when either direction ends and so cuts the tail of the other. A side that breaks (reset, error) breaks the other as well: an end must never look better than it was.
- * A decoder that can report a failure does so where the node ended without a status.
+ * Passes bytes through. A client's FIN ends its input only; the node's ends the session behind all its
+ * output, where kube-apiserver cuts the tail. A side that breaks breaks the other.
  */
 export class Relay implements StreamingSession {
   readonly #downstream: Duplex;
@@ -120,7 +117,9 @@ export class Relay implements StreamingSession {
     if (this.#upstream.writable) this.#upstream.end();
   }
 
-  /** A killed client's kernel sends FIN, too: nobody waits for a node that then is silent, or sessions of the dead add up. */
+  /**
+   * A killed client's kernel sends FIN, too: without this, sessions with a silent node would add up.
+   */
   #isAbandoned(nowMs: number): boolean {
     if (this.#downstreamEndedMs === undefined) return false;
     const silentMs = Math.min(nowMs - this.#downstreamEndedMs, this.#life.idleForMs(nowMs));

@@ -94,9 +94,8 @@ export class SpdyConnection {
   }
 
   /**
-   * Heartbeat, to be called about once a second. None while the peer does not read, and none while we do not read:
-   * the answer could not arrive, and a PING that meets a peer's closed socket makes its kernel drop what it had not
-   * sent yet (see linger.ts).
+   * Heartbeat, about once a second. None while either side does not read: a PING that meets a closed
+   * socket makes the peer's kernel drop unsent output (src/net/linger.ts).
    */
   tick(nowMs: number): void {
     const { pingIntervalMs } = this.#options;
@@ -107,11 +106,11 @@ export class SpdyConnection {
   }
 
   /**
-   * Says GOAWAY after everything sent so far, and lets the peer read all of it. Within a chunk it waits for the rest of it: servers end the
-   * last stream and say GOAWAY in one breath, and close; a GOAWAY of ours would be one more write, and a RST the answer.
+   * Sends GOAWAY behind everything else, and lets the peer read all of it. Within a chunk it waits for
+   * the rest: the server's own GOAWAY may be in it, and a write to its closed socket brings a RST.
    */
   finish(): void {
-    // Who is told that the connection is over may finish it at once.
+    // A handler that is notified of the end may finish the connection at once.
     if (this.#isReceiving && !this.#isOver) {
       this.#isFinishing = true;
       return;
@@ -121,8 +120,8 @@ export class SpdyConnection {
   }
 
   /**
-   * The same without a word: whoever this was done for is gone. containerd 2 ends the command of a connection that just ends, and lets it
-   * run on for ever behind a GOAWAY.
+   * The same without GOAWAY: the session has no client any more. containerd 2 ends the command of a
+   * connection that just ends, and lets it run for ever behind a GOAWAY.
    */
   leave(): void {
     this.#isOver = true;

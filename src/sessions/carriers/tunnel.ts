@@ -18,11 +18,8 @@ const CLOSE_POLICY_VIOLATION = 1008;
 const CLOSE_INTERNAL_ERROR = 1011;
 
 /**
- * Carries one port-forward: SPDY/3.1 inside binary WebSocket messages downstream, the same SPDY bytes upstream.
- *
- * The bytes are one continuous stream: message boundaries mean nothing, and what one read brings leaves as one
- * message, however many tiny writes the peer made of it. SPDY itself is looked at only where policy decides by port; its PINGs keep the upstream
- * leg alive (client-go sends one every 10 s).
+ * Carries a port-forward: SPDY/3.1 in WebSocket messages downstream, the same bytes upstream. One read
+ * leaves as one message; messages have no meaning. client-go's own PINGs keep the upstream alive.
  */
 export class Tunnel implements StreamingSession {
   readonly #upstream: UpgradedConnection["socket"];

@@ -53,18 +53,16 @@ export interface WebSocketConnectionOptions {
   /** PING the peer when it was not pinged for this long, in milliseconds. Keeps load balancers' idle timers away. */
   readonly pingIntervalMs: number;
   /**
-   * Send an unsolicited PONG when none was sent for this long, in milliseconds. client-go moves its 61 s read deadline
-   * only when a PONG arrives, so a session whose reading is held up by backpressure would die without them.
+   * Interval of unsolicited PONGs, in milliseconds. client-go's 61 s read deadline moves by PONGs
+   * only, and a session that is held up by backpressure would die without them.
    */
   readonly pongIntervalMs: number;
 }
 
 /**
- * One end of a WebSocket (RFC 6455) over a socket whose upgrade is done.
- *
- * Messages are relayed by parts, never assembled. Sending never waits: whoever writes watches the socket's
- * `writableNeedDrain`. Control frames we owe are bounded: while the peer does not read, only the newest PING is
- * remembered (section 5.5.3 allows answering only that one).
+ * One end of a WebSocket (RFC 6455). Messages pass in parts, never assembled. Senders watch
+ * `writableNeedDrain`; while the peer does not read, only its newest PING is remembered (section
+ * 5.5.3).
  */
 export class WebSocketConnection {
   readonly #socket: Duplex;
@@ -147,7 +145,8 @@ export class WebSocketConnection {
   /** Heartbeats, to be called about once a second. They do not depend on whether data moves. */
   tick(nowMs: number): void {
     if (this.#isOver || this.#socket.writableNeedDrain) return;
-    // Servers close right behind their last word. While it waits here, a PING could meet the closed socket and cost it (see linger.ts).
+    // Servers close right behind their last frame. While it waits here, a PING could meet the closed
+    // socket and lose it (src/net/linger.ts).
     if (this.#options.role === "client" && this.#socket.isPaused()) return;
     if (nowMs - this.#lastPingMs >= this.#options.pingIntervalMs) {
       this.#lastPingMs = nowMs;

@@ -1,8 +1,8 @@
 import type { SessionEnd } from "../carriers/session-end.ts";
 
 /**
- * Decodes what passes through a relay, for the observers of its session. It never writes to a chunk and keeps no view of it, except where
- * it must cut frames (`spdy-command-decoder.ts`). Payload that no observer is shown is not looked at.
+ * Decodes what passes through a relay, for observers, and keeps no view of it. It looks at payload
+ * only where an observer is shown it, and cuts frames only in `spdy-command-decoder.ts`.
  */
 export interface PassThroughDecoder {
   /** To be called before the chunk is passed on. An end refuses it. */

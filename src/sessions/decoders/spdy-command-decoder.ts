@@ -28,11 +28,8 @@ const STREAMS: Readonly<Record<string, SessionStream>> = {
 };
 
 /**
- * An exec or attach over SPDY. It cuts the node's bytes between frames, so that a failure can be reported on the error stream if the node
- * ends without a status: every client-go takes an error stream that ends empty for exit code 0.
- *
- * The client's frames are inflated until its error stream is known, and on only for observers of streams. From then on frames are counted.
- * Bytes that it does not understand are passed on untouched, for the peers to judge.
+ * An exec or attach over SPDY. The node's bytes are cut between frames, so that a failure can be
+ * reported: client-go takes an error stream that ends empty for exit code 0.
  */
 export class SpdyCommandDecoder implements PassThroughDecoder {
   readonly #version: RemoteCommandVersion;

@@ -8,8 +8,8 @@ const MAX_STATUS_BYTES = 4 * 1024;
 const OPENING_BRACE = 0x7b;
 
 /**
- * Looks at the beginning of a WebSocket v5 session that passes through, until the node's first message is known. Kubelets answer 101 before
- * they ask their runtime: that they cannot reach it is the first message, on the error channel.
+ * Looks at a v5 session that passes through until its first message. Kubelets answer 101 before they
+ * reach their runtime; a failure to do so is the first message, on the error channel.
  */
 export class FirstMessageObserver implements SessionObserver {
   readonly isRequired = false;

@@ -24,10 +24,8 @@ export function legacyStreams(ports: readonly number[]): readonly SessionStream[
 }
 
 /**
- * Sees one session, decoded, whichever carrier carries it. It changes and delays nothing.
- *
- * Events of one side come in the order of its bytes, each before its bytes are passed on; between the two sides there is no order. Nothing
- * comes after `onEnd`. A `part` is the carrier's memory: it must not be written to, and is valid during the call only.
+ * Sees one session, read-only, on every carrier. Events of one side come in the order of its bytes,
+ * before those are passed on; the two sides have no order. Nothing follows `onEnd`.
  */
 export interface SessionObserver {
   /** What a required observer throws ends the session; another one is detached, and the session continues. */
@@ -38,7 +36,10 @@ export interface SessionObserver {
   readonly isDone?: boolean | undefined;
   /** A client of a port-forward opened a stream, or named another port for it. The result refuses the session: nothing is passed on. */
   onStream?(stream: SessionStream): SessionEnd | undefined;
-  /** Payload of a stream; never empty. The "error" stream of an exec or attach is `onStatus`. */
+  /**
+   * Payload of a stream, never empty; the "error" stream of a command is `onStatus`. `part` is valid
+   * during the call, and must not be written to.
+   */
   onData?(stream: SessionStream, from: Side, part: Uint8Array): void;
   /** A side has no more for this stream: stdin, or the streams of a port-forward. Not every protocol has it. */
   onStreamEnd?(stream: SessionStream, from: Side): void;

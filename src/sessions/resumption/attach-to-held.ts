@@ -19,9 +19,8 @@ import type { PendingClient } from "../pending-client.ts";
 type ResumedRequest = Pick<IncomingStreaming, "method" | "headers" | "url" | "trail">;
 
 /**
- * Goes on with a session that this process holds. A connection that the session seems to have is let go: of two, the client knows of the
- * newer one.
- * Throws StatusError (see `ResumableSessions.claim`) and HandshakeRefusal.
+ * Resumes a session of this process. A connection that it still has is dropped: the client knows the
+ * newer one. Throws StatusError (see `ResumableSessions.claim`) and HandshakeRefusal.
  */
 export function attachToHeld(
   resumption: Resumption,

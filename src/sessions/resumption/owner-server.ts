@@ -14,14 +14,14 @@ const CALLER_HEADER = "Sluice-Caller";
 /** Of a request between processes: a user may be in many groups. */
 const MAX_HEAD_BYTES = 1024 * 1024;
 
-/** Tells a holder for whom its session goes on. */
+/** Tells the owner which user resumes the session. */
 export function callerLine(user: UserInfo): HeaderLine {
   return [CALLER_HEADER, Buffer.from(JSON.stringify(user)).toString("base64url")];
 }
 
 /**
- * Takes resumptions from the other processes of this gateway, which have authenticated and authorised them. To listen on a socket that
- * only they can reach; the proof is checked as if the client had come here itself. Not yet listening.
+ * Takes resumptions that other processes of this gateway have authorized; the proof is checked here.
+ * For a socket that only they can reach. Not yet listening.
  */
 export function createHolderServer(
   gateway: Pick<GatewayContext, "resumable" | "clock" | "timeouts" | "logger">,

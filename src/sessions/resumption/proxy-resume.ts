@@ -26,12 +26,8 @@ export type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessio
 };
 
 /**
- * Goes on with a session that another process of this gateway holds: asks that process for it, in the name of the user who has been
- * authenticated here, and carries bytes between it and the client, whose connection may be encrypted and can not be handed over. To
- * the holder this is the session's connection.
- *
- * `key`: the client's Sec-WebSocket-Key. Throws StatusError: the holder's, 410 where it is gone, 503 where it does not answer; and
- * UpstreamError "aborted" when the client left meanwhile.
+ * Resumes a session of another process: authorized here, requested there, then relayed. Throws the
+ * owner's StatusError, 410 or 503 where it has none, and UpstreamError "aborted".
  */
 export async function proxyResume(
   socketPath: string,
@@ -79,7 +75,9 @@ export async function proxyResume(
   trail?.complete({ code: switchedStatusOf(downstream.socket) });
 }
 
-/** A process that ended takes its socket along, one that was killed leaves a file that nobody answers at. */
+/**
+ * A process that ended removes its socket; one that was killed leaves a file without a listener.
+ */
 function isGone(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return code === "ENOENT" || code === "ECONNREFUSED";

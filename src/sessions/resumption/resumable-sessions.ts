@@ -47,7 +47,7 @@ export interface ResumableSessionsOptions {
 /** What else was decided when a session began, and may be decided otherwise for its user now. Throws StatusError. */
 export type Reauthorize = (user: UserInfo) => void;
 
-/** A session that may be resumed, by whom, and with what. */
+/** A session that may be resumed, its user, and its proof. */
 interface HeldSession {
   readonly owner: UserInfo;
   /** At which it was opened. */
@@ -69,8 +69,8 @@ export interface AgreedResumption {
 }
 
 /**
- * The sessions of this process that a client may come back to. Bounded in number and in what they may hold, both counted when a session
- * begins: where there is no room it is served plainly, so that what was promised can be kept.
+ * The sessions of this process that can be resumed. Bounded in number and in held bytes, which are
+ * reserved when a session begins; beyond that a session is not resumable.
  */
 export class ResumableSessions {
   readonly #options: ResumableSessionsOptions;
@@ -135,9 +135,8 @@ export class ResumableSessions {
   }
 
   /**
-   * The session that a request may go on with. Throws StatusError: 410 for one that is not held here (any more), 403 for another user's,
-   * one of another path, a proof that is wrong or was used, and what policy forbids by now, 429 after too many wrong proofs, 409 where
-   * bytes are missing. The session is none the worse for it.
+   * The session to resume. Throws StatusError and leaves it as it is: 410 unknown, 403 another user or
+   * path, a wrong or used proof, policy, 429 too many wrong proofs, 409 missing bytes.
    */
   claim(resumption: Resumption, user: UserInfo, path: string): ResumableSocket {
     try {
@@ -153,7 +152,7 @@ export class ResumableSessions {
     }
   }
 
-  /** The refusal of a resumption whose session nobody holds. */
+  /** The refusal of a resumption whose session no process owns. */
   unknown(user: UserInfo, path: string): StatusError {
     return this.#refused(unknownSession(), user, path);
   }
@@ -186,7 +185,7 @@ export class ResumableSessions {
     this.#options.metrics.upstream(event);
   }
 
-  /** Ends the sessions that wait for a connection: nobody will take one any more. */
+  /** Ends the sessions that wait for a connection: none will be accepted any more. */
   expireDetached(message: string): void {
     for (const { socket } of [...this.#held.values()]) if (socket.isAway) socket.expire(message);
   }

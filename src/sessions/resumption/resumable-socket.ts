@@ -18,19 +18,14 @@ export interface ResumableSocketOptions extends ResumeConnectionOptions {
 }
 
 /**
- * - "completed": both sides had said that they were done, and both knew;
- * - "ended": our side destroyed it, or the peer did;
- * - "expired": no connection came within the window;
- * - "protocol-error": the peer broke the protocol.
+ * "completed": both sides finished, and know it; "ended": either side destroyed it; "expired": no
+ * connection within the window; "protocol-error": the peer's.
  */
 export type ResumableEnd = "completed" | "ended" | "expired" | "protocol-error";
 
 /**
- * A byte stream between two Sluices that outlives its connections (protocols/resume). To whoever reads and writes it, it is a socket:
- * it is slow while no connection is there, it half-closes, and what breaks it for good destroys it with an error.
- *
- * Everything that was written is held until the peer has it. Input that nobody reads yet is held, too, up to the window; so the
- * connection itself is always read, and silence on it means that it is dead.
+ * A socket that outlives its connections (protocols/resume). Output is held until the peer has it,
+ * unread input up to the window: the connection is always read, and its silence means that it is dead.
  */
 export class ResumableSocket extends Duplex {
   readonly #options: ResumableSocketOptions;
@@ -64,7 +59,7 @@ export class ResumableSocket extends Duplex {
       onAbort: (_code, reason) => this.#fail("ended", reason),
       onFreed: (memory) => poisonFreed(memory),
     });
-    // Whoever uses it listens as well; nobody need.
+    // Its user may listen as well, but need not.
     this.on("error", () => {});
     options.clock.add(this);
   }
@@ -100,7 +95,10 @@ export class ResumableSocket extends Duplex {
     return !this.destroyed && this.#session.canAttach(peerReceived);
   }
 
-  /** Goes on with a connection whose peer has received so much; one that seemed alive is let go. Only where `canAttach` says so. */
+  /**
+   * Resumes over a connection whose peer has received so much; the present one is dropped. Only where
+   * `canAttach` allows it.
+   */
   attach(leg: UpgradedConnection, peerReceived: number): void {
     this.detach();
     const connection = new ResumeConnection(
@@ -187,7 +185,10 @@ export class ResumableSocket extends Duplex {
     onOver?.(this.#end);
   }
 
-  /** Mostly passed on at once; what nobody takes is copied, so that small pieces do not hold the large chunks they came in. */
+  /**
+   * Mostly passed on at once; what is not read is copied, so that small pieces do not hold the large
+   * chunks they came in.
+   */
   #received(part: Uint8Array): void {
     if (this.destroyed) return;
     if (this.#wantsMore && this.#held.byteLength === 0 && this.readableLength === 0) {

@@ -40,11 +40,9 @@ export interface ResumableUpgradeOptions {
 const WEBSOCKET_LINES = ["sec-websocket-version", "sec-websocket-key", "sec-websocket-protocol"];
 
 /**
- * As `requestUpgrade`, for a WebSocket whose session shall survive lost connections (protocols/resume). Where the upstream agrees, the
- * socket of the answer goes on over new connections, and the answer's lines are those of an upstream that was asked plainly. Where
- * it does not, everything is as `requestUpgrade` leaves it.
- *
- * `request` must be a whole WebSocket request that names its subprotocols. Throws UpstreamError.
+ * `requestUpgrade` for a WebSocket, which must name its subprotocols. Where the upstream agrees
+ * (protocols/resume), the socket outlives its connections, and the answer looks plain. Throws
+ * UpstreamError.
  */
 export async function requestResumableUpgrade(
   request: UpgradeRequest,

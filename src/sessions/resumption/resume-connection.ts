@@ -21,7 +21,7 @@ import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 const CLOSE_NORMAL = 1000;
 const CLOSE_UNSUPPORTED_DATA = 1003;
 const NOTHING: Uint8Array = new Uint8Array(0);
-/** Frames of ours carry 64 KiB; what is larger was put together by somebody in between. */
+/** Our frames carry 64 KiB; a larger one was merged by an intermediary. */
 const LIMITS = { maxFrameBytes: 1024 * 1024, maxMessageBytes: 4 * 1024 * 1024, maxFragments: 1024 };
 
 export interface ResumeConnectionHandler {
@@ -118,7 +118,7 @@ export class ResumeConnection {
     this.#sendControl(OPCODE.PING, NOTHING);
   }
 
-  /** Says Close 1000, after all that was sent: nobody will come back. */
+  /** Sends Close 1000, after everything else: the session will not be resumed. */
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -206,7 +206,7 @@ export class ResumeConnection {
     this.#socket.write(encodeControlFrame(opcode, payload, maskKey));
   }
 
-  /** Only 1000 is a peer's own last word: proxies that restart say 1001 and 1012 in its place. */
+  /** Only 1000 comes from the peer itself: proxies that restart send 1001 and 1012 in its place. */
   #closedByPeer(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;

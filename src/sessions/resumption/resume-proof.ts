@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { proofTextOf, type Resumption } from "../../../protocols/resume/index.ts";
 
-/** What shows that a resumption comes from whoever got the session's key. It is good for this attempt alone. */
+/** Proves that the client has the session's key. It is good for this attempt alone. */
 export function proofOf(key: string, resumption: Omit<Resumption, "proof">): string {
   return createHmac("sha256", Buffer.from(key, "base64url"))
     .update(proofTextOf(resumption))

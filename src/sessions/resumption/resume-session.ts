@@ -7,10 +7,8 @@ import { attachToHeld, webSocketKeyOf } from "./attach-to-held.ts";
 import { proxyResume } from "./proxy-resume.ts";
 
 /**
- * Goes on with a session over the connection of this request, whose user has been authenticated and may open sessions at this path. Where
- * another process of this gateway holds it, that one is asked (resume-elsewhere.ts).
- *
- * Throws StatusError (see `ResumableSessions.claim` and `proxyResume`) and HandshakeRefusal.
+ * Resumes a session over this connection, for an authorized user; one of another process is proxied to
+ * it. Throws StatusError (`ResumableSessions.claim`, `proxyResume`) and HandshakeRefusal.
  */
 export async function resumeSession(
   resumption: Resumption,

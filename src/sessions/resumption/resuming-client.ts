@@ -35,7 +35,7 @@ export interface ResumingClientOptions {
   redial(line: HeaderLine, signal: AbortSignal): Promise<AnsweredUpgrade>;
   /** Whether it is no use to try again after this. */
   isFinal(error: unknown): boolean;
-  /** Says what happens, for whoever wants to know. */
+  /** Notes of what happens, for the user. */
   note?(text: string): void;
   /** The same for those that count. */
   onChange?(event: "lost" | "resumed"): void;
@@ -68,10 +68,8 @@ export function agreementOf(
 }
 
 /**
- * The client's end of a session that the server agreed to resume: gives a socket that goes on over new connections for as long as the
- * server holds the session, and is destroyed with an error when that is over.
- *
- * A resumption is an upgrade that only a Sluice accepts: it offers no protocol that another server would start a second command for.
+ * The client's end of a resumable session: a socket that lasts until the server releases the session.
+ * A resumption offers no protocol for which another server would start a second command.
  */
 export function resumingSocket(
   first: UpgradedConnection,

@@ -7,14 +7,14 @@ const REST_BYTES = 10;
 const HOLDER_CHARACTERS = 8;
 
 /**
- * One of several processes that are one gateway, as the holder of resumable sessions. Each session's name begins with its holder's,
- * so that whichever process gets a resumption knows whom to ask. Neither is a secret: the proof of a resumption is.
+ * One process of a gateway, as the owner of resumable sessions. A session's name begins with its
+ * owner's; neither is secret, the proof of a resumption is.
  */
 export class SessionOwner {
   readonly #name = randomBytes(HOLDER_BYTES).toString("base64url");
   readonly #folder: string;
 
-  /** `folder`: where the holders' sockets are; nobody else may enter it. */
+  /** `folder`: where the owners' sockets are; no other user may enter it. */
   constructor(folder: string) {
     this.#folder = folder;
   }

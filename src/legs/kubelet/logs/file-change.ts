@@ -2,8 +2,8 @@ import { type FSWatcher, watch } from "node:fs";
 import path from "node:path";
 
 /**
- * Wakes whoever waits for a file to grow or to be replaced. Where the system can not watch (too many watches, a folder that is gone), the
- * waiting ends with time alone.
+ * Wakes readers that wait for a file to grow or to be replaced. Where the system cannot watch (too
+ * many watches, no folder), only time ends the wait.
  */
 export class FileChange {
   readonly #watcher: FSWatcher | undefined;

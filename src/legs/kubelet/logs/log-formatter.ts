@@ -36,8 +36,8 @@ export function endOfHead(bytes: Uint8Array, start: number): number | undefined 
 }
 
 /**
- * Turns the bytes of a CRI log file into the log's own. Content passes through in the parts in which it is read: a line may be as long as it
- * likes. Only a line's head is held, up to MAX_LINE_HEAD_BYTES; a line without a head, or with one that makes no sense, is left out.
+ * Turns a CRI log file into the log. Content passes in the parts that are read, without a limit for
+ * lines; up to MAX_LINE_HEAD_BYTES of a line's head are held. A line without a valid head is left out.
  */
 export class LogFormatter {
   readonly #options: Pick<PodLogOptions, "since" | "timestamps" | "stream">;

@@ -16,8 +16,8 @@ export interface LogSource {
 }
 
 /**
- * The log in parts, until its end: that of the file, or, followed, that of the container. A file that was rotated is read to its end before
- * the new one is begun. Ends early when aborted. Throws what the file system says. `opened` is closed with it.
+ * The log in parts, until its end or, followed, the container's; a rotated file is read to its end
+ * first. Throws what the file system reports, and ends early when aborted. Closes `opened`.
  */
 export async function* readLog(
   opened: FileHandle,

@@ -20,11 +20,8 @@ export interface CommandBridgeOptions {
 }
 
 /**
- * Carries one exec or attach of a client that does not speak WebSocket v5 over an upstream that speaks nothing else.
- *
- * Both upgrades are done when it starts, and the command runs: its output is left in the upstream's socket until the client has opened
- * its streams. The end is the upstream's word, in the client's words; an upstream that ends without one becomes a failure that says so,
- * never silence, which clients take for exit code 0.
+ * Carries an exec or attach between a client without v5 and a v5 upstream, whose output waits until
+ * the client has opened its streams. An upstream that ends without a status becomes a Failure.
  */
 export class CommandBridge implements StreamingSession {
   readonly #client: CommandClient;

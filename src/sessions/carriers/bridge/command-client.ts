@@ -33,8 +33,8 @@ export interface CommandClient {
   tick(nowMs: number): void;
   /** Not before it is ready. The part is not empty. */
   sendOutput(stream: OutputStream, part: Uint8Array): void;
-  /** The last word, a JSON Status, in the client's own words; then the end, after all output. */
+  /** The status, a JSON Status, in the client's protocol; then the end, after all output. */
   finish(status: Uint8Array): void;
-  /** The end without a word: nobody is there. */
+  /** The end without a status: the client is gone. */
   leave(): void;
 }

@@ -31,9 +31,8 @@ export interface LegacyForwardOptions {
 }
 
 /**
- * Carries a port-forward of WebSocket clients before the tunnel, two channels for each port, as pairs of SPDY streams inside of a tunnel,
- * whose client we are. Every port is one connection, opened at once; it can not be half-closed by the client, and the WebSocket ends
- * when all connections have.
+ * Carries legacy port-forward, two channels for each port, as SPDY streams in a tunnel. Each port is
+ * one connection, opened at once; the WebSocket ends when all have ended.
  */
 export class LegacyForwardBridge implements StreamingSession {
   readonly #framing: ChannelFraming;

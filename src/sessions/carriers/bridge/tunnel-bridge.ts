@@ -17,10 +17,8 @@ const CLOSE_GOING_AWAY = 1001;
 const LEFT = "the client ended the session";
 
 /**
- * Carries one port-forward: bare SPDY/3.1 downstream, the same bytes in binary WebSocket messages upstream (the tunnel's other way round).
- *
- * What one read brings leaves as one message. A client that ends its connection ends the tunnel: SPDY servers take it for the end of
- * everything, and a tunnel has no word for half of it. A side that breaks breaks the other as well.
+ * Carries a port-forward: bare SPDY/3.1 downstream, its bytes in WebSocket messages upstream, one for
+ * each read. A tunnel cannot be half-closed: a client's FIN ends it.
  */
 export class TunnelBridge implements StreamingSession {
   readonly #downstream: Duplex;

@@ -35,7 +35,7 @@ export class V5Upstream {
     { clock, timeouts }: SessionLifecycle,
   ) {
     this.#handler = handler;
-    // A server's 255 means nothing to a client: it is a channel that nobody knows.
+    // A server's 255 means nothing to a client: it is an unknown channel.
     const demux = new ChannelDemux(
       { isBase64: false, hasClose: false },
       { onChannelData: (channel, part) => this.#received(channel, part), onChannelClose: () => {} },
@@ -93,7 +93,10 @@ export class V5Upstream {
     return this.#result.conclude();
   }
 
-  /** Whoever it was done for is gone, or may not go on: the command's input ends, and so does the session. */
+  /**
+   * The client is gone, or the session may not continue: the command's input ends, and so does the
+   * session.
+   */
   leave(): void {
     this.endInput();
     this.#webSocket.close(CLOSE_NORMAL, "");
@@ -109,7 +112,7 @@ export class V5Upstream {
     }
   }
 
-  /** A status is the last word of the session, so it counts however the connection ended behind it. */
+  /** Nothing follows a status, so it counts however the connection ended behind it. */
   #concludedBy({ isClean, isProtocolError, code, reason }: WebSocketEnd): Conclusion {
     if (isProtocolError && !this.#result.isComplete)
       return failedBy(faultOf("node", "protocol-error", `the node sent malformed WebSocket: ${reason}`));
