@@ -31,8 +31,8 @@ interface PreparedObject {
 }
 
 /**
- * The cluster in memory: whole states or single objects go in, changes come out. Objects are never altered once they are in. An
- * object without a resourceVersion gets one and a creationTimestamp; one that has it comes from an API server and stays as it is.
+ * The cluster in memory: states or single objects in, changes out. Objects are never altered. One without a resourceVersion gets one
+ * and a creationTimestamp; others come from an API server.
  */
 export class ClusterStore implements Cluster {
   readonly #maxRememberedChanges: number;

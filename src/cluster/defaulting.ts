@@ -7,8 +7,8 @@ import { keyOf } from "./object-key.ts";
 const READY_POD_CONDITIONS = ["PodScheduled", "Initialized", "ContainersReady", "Ready"];
 
 /**
- * Fills in what a running cluster would have added to the object. A pod in a file has no kubelet that reports about it: a file
- * without a status describes what runs, and kubectl forwards ports to running pods only.
+ * Adds what a running cluster would have added. A pod of a file without a status counts as running: no kubelet reports it, and kubectl
+ * forwards ports to running pods only.
  */
 export function withDefaults(object: KubernetesObject): KubernetesObject {
   const metadata = { ...object.metadata, uid: object.metadata.uid ?? stableUid(object) };

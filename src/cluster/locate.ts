@@ -44,8 +44,8 @@ export interface NodeEndpoint {
 }
 
 /**
- * Finds pod, container, node, address and port, checked in kube-apiserver's order (its pod strategy and node connection info).
- * Throws StatusError with its texts; a node that cannot be found is an error, never "assume an old node".
+ * Finds pod, container, node, address and port in kube-apiserver's order of checks. Throws StatusError with its texts, also for an
+ * unknown node: it is never taken for an old one.
  */
 export function locate(
   cluster: Pick<Cluster, "getPod" | "getNode">,

@@ -9,8 +9,8 @@ export const MAX_MANIFEST_FILE_BYTES = 16 * 1024 * 1024;
 export const MAX_MANIFEST_FILES = 1_000;
 
 /**
- * Reads manifest files, and of folders those that kubectl would apply: `*.yaml`, `*.yml` and `*.json` directly in it. Hidden ones are
- * left out: a mounted ConfigMap keeps its versions in folders called `..<date>`. Throws ConfigurationError for what cannot be read.
+ * Reads manifest files, and of folders what kubectl would apply: `*.yaml`, `*.yml`, `*.json` directly in them, without the hidden
+ * `..<date>` of mounted ConfigMaps. Throws ConfigurationError.
  */
 export async function readManifestFiles(paths: readonly string[]): Promise<ManifestFile[]> {
   const names = [...new Set((await Promise.all(paths.map(filesOf))).flat())];

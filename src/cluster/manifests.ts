@@ -35,9 +35,8 @@ interface FoundObject {
 }
 
 /**
- * Reads manifests (YAML or JSON, many documents to a file, Lists too) as an API server with these gates would when kubectl sends them: with
- * strict field validation; an object that is among the `old` ones is judged as an update of it. Throws
- * ConfigurationError with everything that is wrong in all files, each with its line and the API server's own message.
+ * Reads manifests as an API server with these gates would: strict validation; objects among the `old` ones are updates. Throws
+ * ConfigurationError with every problem of all files, with lines.
  */
 export function readManifests(
   files: readonly ManifestFile[],

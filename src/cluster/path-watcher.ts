@@ -11,8 +11,8 @@ export interface WatchEvents {
 }
 
 /**
- * Watches folders only, for a file the one it lies in: editors and mounted ConfigMaps replace files instead of writing them, and a
- * watch on the file would stay with the old one. A path that does not exist is not watched; reading it says so.
+ * Watches folders, for a file its own: editors and mounted ConfigMaps replace files, and a watch on a file stays with the old one. A
+ * missing path is not watched; reading it fails.
  */
 export const watchFolders: WatchPaths = (paths, { onChange, onError }) => {
   const watchers = paths.flatMap((given) => {

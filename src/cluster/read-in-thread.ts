@@ -20,9 +20,8 @@ export type ThreadAnswer =
 const PROGRAM = new URL(`manifest-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
 
 /**
- * As `parseManifests`, on a thread of its own, so that neither the reading of one large document nor the collection of its nodes holds up
- * anything here; the objects come a hundred at a time. `program` is the compiled manifest-thread.ts. Rejects with ConfigurationError for wrong
- * files, and with another error when the thread could not do it.
+ * `parseManifests` on a thread of its own (`program`, the compiled manifest-thread.ts), so that large documents block nothing. Rejects
+ * with ConfigurationError, or another error if the thread fails.
  */
 export function readInThread(
   files: readonly ManifestFile[],

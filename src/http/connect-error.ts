@@ -6,17 +6,22 @@ export interface ApiStatus {
   readonly code?: number;
 }
 
-/**
- * What failed on the way to an upgraded connection. A closed list:
- * - "proxy": the proxy could not be reached, or refused to connect us;
- * - "tcp": name lookup or TCP connect to the server;
- * - "tls": the TLS handshake with the server;
- * - "http": the server answered with another status than 101;
- * - "handshake": it answered 101, but not to what was asked (wrong protocol, wrong accept value);
- * - "response": no usable answer came (closed, timed out, malformed, endless);
- * - "aborted": the caller's signal.
- */
-export type ConnectLeg = "proxy" | "tcp" | "tls" | "http" | "handshake" | "response" | "aborted";
+/** What failed on the way to an upgraded connection. */
+export type ConnectLeg =
+  /** It could not be reached, or refused to connect. */
+  | "proxy"
+  /** Name lookup or TCP connect. */
+  | "tcp"
+  /** The handshake with the server. */
+  | "tls"
+  /** Another status than 101. */
+  | "http"
+  /** A 101 to another protocol, or with a wrong accept value. */
+  | "handshake"
+  /** No usable answer: closed, late, malformed, endless. */
+  | "response"
+  /** By the caller's signal. */
+  | "aborted";
 
 export interface ConnectErrorDetails {
   /** The status of the server's complete HTTP answer. */

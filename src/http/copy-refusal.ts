@@ -18,11 +18,8 @@ export interface CopyRefusalOptions {
 }
 
 /**
- * Gives an upstream's refusal to the client: status, headers, decoded body. Then both connections are closed: what a
- * client pipelines behind a refused upgrade never reaches the upstream. A body that the upstream cuts short, or that
- * is not through at the deadline, ends in a broken connection, not in a clean end.
- *
- * `client` is the socket of an 'upgrade' event, an HTTP/2 stream or a ServerResponse. Resolves when it is closed; never rejects.
+ * Gives an upstream's refusal to the client and closes both connections at its end. A body that is cut short or late breaks the
+ * client's connection (RFC 9112 section 8). `client`: the socket of an upgrade, an HTTP/2 stream or a ServerResponse. Never rejects.
  */
 export async function copyRefusal(
   refused: RefusedUpgrade,

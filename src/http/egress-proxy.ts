@@ -18,10 +18,8 @@ export const MAX_PROXY_HEAD_BYTES: number = 64 * 1024;
 const MAX_QUOTED_CHARACTERS = 100;
 
 /**
- * Connects to `endpoint` through the proxy, with TLS where the endpoint has it. The socket is as `dial` gives it; one time-out counts for
- * all of it. The host goes to the proxy as it is: a name is looked up there.
- *
- * Throws UpstreamError "dial-failed", in kube-apiserver's words, or "aborted". Nothing stays open then.
+ * Connects to `endpoint` through the proxy, which looks its name up; the socket is as `dial` gives it, within one time-out. Throws
+ * UpstreamError "dial-failed" or "aborted"; nothing stays open then.
  */
 export async function dialThroughProxy(
   proxy: EgressProxy,
@@ -39,7 +37,7 @@ export async function dialThroughProxy(
   return await secureSocket(socket, endpoint, remaining());
 }
 
-/** Why it can not be had is for the log of whoever reads it: the error goes to clients. */
+/** The reason is for logs alone: the error goes to clients. */
 async function authorizationOf({ authorization }: EgressProxy): Promise<string | undefined> {
   try {
     return await authorization?.();

@@ -25,7 +25,7 @@ export function requestHeadersOf(
   options: Pick<ForwardOptions, "editHeaders" | "expectsContinue">,
 ): HeaderLine[] {
   let headers = withoutHopByHop(request.headers);
-  // Trailers can not be announced where the framing can not carry them.
+  // Trailers are announced only where the framing carries them.
   if (options.expectsContinue === true) {
     if (!request.isChunked) headers = withoutHeaders(headers, TRAILER);
   } else {

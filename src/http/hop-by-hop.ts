@@ -46,7 +46,7 @@ export function upgradeHeaders(headers: HeaderList, protocol: string): HeaderLin
   ];
 }
 
-// RFC 9110 section 6.5.1: what frames, routes or authenticates a message can not come after its body.
+// RFC 9110 section 6.5.1: what frames, routes or authenticates a message cannot come after its body.
 const NEVER_IN_TRAILERS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   "authorization",

@@ -34,8 +34,8 @@ export interface HttpDownstream {
   /** May the answer announce trailers? */
   canCarryTrailers(status: number, headers: HeaderList): boolean;
   /**
-   * Sends the head, together with the beginning of the body where that is given. What follows goes into what is returned, or to
-   * `write`; the answer must be ended by `finish`. Throws for lines that can not be sent.
+   * Sends the head, with the beginning of the body if given. The rest goes into the returned stream or to `write`; `finish` ends the
+   * answer. Throws for lines that cannot be sent.
    */
   respond(
     status: number,

@@ -208,7 +208,7 @@ export class HttpExchange implements Http1Exchange {
     const downstream = this.#downstream;
     const received = responseHeadersOf(head, downstream);
     const edited = this.#options.editResponseHeaders?.(received, head.status) ?? received;
-    // The client holds a body back that nobody asked for: its connection can not be used again.
+    // The client holds back a body that was not asked for: its connection cannot be used again.
     const holdsBody =
       this.#options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete;
     return holdsBody ? [...edited, ["Connection", "close"]] : edited;
@@ -262,7 +262,7 @@ export class HttpExchange implements Http1Exchange {
     this.#send();
   }
 
-  /** Only a request that nobody has heard goes elsewhere: nothing may happen twice. */
+  /** Only a request that no upstream has heard is retried: nothing may happen twice. */
   #upstreamAfter({ code }: UpstreamError): HttpUpstream | undefined {
     if (code !== "dial-failed" || this.#body !== undefined) return undefined;
     return this.#options.nextUpstream?.(this.#upstream);

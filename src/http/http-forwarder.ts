@@ -4,15 +4,14 @@ import type { HttpDownstream } from "./http-downstream.ts";
 import { HttpExchange } from "./http-exchange.ts";
 
 /**
- * Forwards one exchange to an HTTP/1.1 upstream, streaming both ways: header lines in their order, case and number, trailers, interim
- * responses, back-pressure. Whoever leaves early takes the other side along; a response that the upstream cuts short
- * never ends cleanly. Resolves when the exchange is over, whatever its outcome; never rejects.
+ * Forwards one exchange to an HTTP/1.1 upstream with back-pressure, lines as they came, trailers and interim responses. A side that
+ * leaves takes the other along. Resolves at its end; never rejects.
  */
 export function forwardExchange(downstream: HttpDownstream, options: ForwardExchangeOptions): Promise<void> {
   return new Promise((resolve) => startExchange(downstream, options, resolve));
 }
 
-/** The same without a promise, for those who forward many: `onEnd` is called once, at once when the client has gone already. */
+/** The same without a promise, for many exchanges: `onEnd` is called once, immediately if the client has gone. */
 export function startExchange(
   downstream: HttpDownstream,
   options: ForwardExchangeOptions,

@@ -23,9 +23,8 @@ export const DEFAULT_IDLE_TIMEOUT_MS = 50_000;
 export const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
 
 /**
- * One HTTP/1.1 upstream and its idle connections. The connections carry nothing but our own TLS identity, the one of
- * this configuration; callers' credentials travel in each request. Two configurations never share a connection, so
- * build one HttpUpstream for each, and `close` it when the configuration goes.
+ * One HTTP/1.1 upstream and its idle connections, all with this configuration's TLS identity: one for each configuration, closed with
+ * it. Callers' credentials travel in each request.
  */
 export class HttpUpstream {
   readonly endpoint: UpstreamEndpoint;

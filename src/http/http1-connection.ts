@@ -23,11 +23,11 @@ export interface Http1Exchange extends ResponseHandler<Buffer> {
   onTimeout(): void;
   /** An exception in a callback of the connection. */
   onFault(error: unknown): void;
-  /** The connection broke before the response was whole, and can not be used any more. */
+  /** The connection broke before the response was whole, and cannot be used any more. */
   onBroken(error: Error): void;
 }
 
-/** Who keeps the connection while it is idle. */
+/** Keeps connections while they are idle. */
 export interface IdlePool {
   /** It can carry another exchange. */
   keep(connection: Http1Connection): void;
@@ -39,8 +39,8 @@ export interface IdlePool {
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 /**
- * One HTTP/1.1 connection to an upstream, one exchange at a time. Written by hand instead of by Node's client, which costs more than all else
- * that forwarding does: a head is one write, and a body is the slices that were read.
+ * One HTTP/1.1 connection to an upstream, one exchange at a time. Node's client costs more than the rest of forwarding: here a head is
+ * one write, and a body is the slices that were read.
  */
 export class Http1Connection implements ResponseHandler<Buffer> {
   readonly #socket: Socket;
@@ -187,7 +187,7 @@ export class Http1Connection implements ResponseHandler<Buffer> {
   /** Closes without another word to the exchange. */
   destroy(): void {
     this.#exchange = undefined;
-    // Before its 'close': nobody may take it meanwhile.
+    // Before its 'close', so that it is not taken meanwhile.
     this.#keeper.forget(this);
     this.#socket.destroy();
   }
@@ -213,7 +213,7 @@ export class Http1Connection implements ResponseHandler<Buffer> {
 
   #read(chunk: Buffer): void {
     const exchange = this.#exchange;
-    // Nobody has asked.
+    // Bytes without a request.
     if (exchange === undefined) {
       this.destroy();
       return;

@@ -92,8 +92,8 @@ export class Http1Downstream implements HttpDownstream {
   }
 
   /**
-   * Written straight to the socket, because Node's writeEarlyHints lower-cases names and refuses what it does not know.
-   * `response.socket` is set only while the response is the connection's current one, so pipelined answers keep order.
+   * Written to the socket: Node's writeEarlyHints lower-cases names and refuses unknown ones. `response.socket` is set only for the
+   * connection's current response, so pipelined answers keep order.
    */
   sendInterim(status: number, statusMessage: string, headers: HeaderList): void {
     const { socket } = this.#response;

@@ -30,7 +30,7 @@ export class Http1Pool implements IdlePool {
     return this.#idle.length;
   }
 
-  /** An idle connection, if there is one. Whoever takes it calls `finish` or `destroy` on it. */
+  /** An idle connection, if there is one. Its taker calls `finish` or `destroy` on it. */
   take(): Http1Connection | undefined {
     return this.#idle.pop();
   }

@@ -111,8 +111,8 @@ interface Connection {
 }
 
 /**
- * One exchange in flight per HTTP/1.1 connection. Node parses all requests of one read and would have them answered at the same time:
- * megabytes of answers for some kilobytes. Those behind the first wait, and nothing more is read.
+ * One exchange in flight per HTTP/1.1 connection: Node would have all requests of one read answered at once. Those behind the first
+ * wait, and nothing more is read.
  */
 class Http1Turns {
   readonly #connections = new WeakMap<Duplex, Connection>();

@@ -8,7 +8,7 @@ import { http1Lines, http2Headers, http2ResponseHeaders } from "./http2-headers.
 /** One HTTP/2 exchange (RFC 9113 section 8), as a server has it on its 'stream' event. */
 export class Http2Downstream implements HttpDownstream {
   readonly method: string;
-  /** Written by who hands the exchange on to where it has another. */
+  /** Written where the exchange is handed on with another path. */
   target: string;
   /** `:authority` is the Host of HTTP/1.1, and crumbs of a cookie are joined (section 8.2.3). */
   readonly headers: HeaderList;

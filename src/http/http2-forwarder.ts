@@ -65,7 +65,7 @@ export async function forwardOverHttp2(
   return closed;
 }
 
-/** Throws where the session can not open another stream. */
+/** Throws where the session cannot open another stream. */
 function exchange(
   downstream: HttpDownstream,
   session: ClientHttp2Session,

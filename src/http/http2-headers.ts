@@ -53,8 +53,8 @@ const SINGLE_VALUED: ReadonlySet<string> = new Set([
 export const MAX_SENT_HEADER_BLOCK_BYTES = 2 * 1024 * 1024;
 
 /**
- * Lines in the form that node:http2 sends, whatever a peer put into them: lower case, repeated ones in lists, none of one connection. Of a
- * field that may stand only once the first line is kept, which is the one that Go and Node read.
+ * Lines as node:http2 sends them: lower case, repeated ones in lists, none of one connection. Of a field that may stand once the first
+ * line is kept, as Go and Node read it.
  */
 export function http2Headers(lines: HeaderList): OutgoingHttpHeaders {
   // No prototype: `constructor` and `__proto__` are names like any other.

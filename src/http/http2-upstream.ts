@@ -18,7 +18,7 @@ export class Http2Upstream {
     if (this.#session === undefined) {
       const opening = this.#open();
       this.#session = opening;
-      // Whoever asks next dials anew.
+      // The next exchange dials anew.
       opening.catch(() => this.#forget(opening));
     }
     return this.#session;

@@ -15,8 +15,8 @@ export interface FormPostOptions extends JsonGetOptions {
 }
 
 /**
- * Fetches a JSON document over https on a connection of its own; the certificate is verified, no redirect is followed.
- * Rejects when there is no whole answer in time or it is longer than MAX_JSON_ANSWER_BYTES.
+ * Fetches a JSON document over https on a connection of its own, verified, without redirects. Rejects without a whole answer in time,
+ * or past MAX_JSON_ANSWER_BYTES.
  */
 export function getJson(url: string, options: JsonGetOptions): Promise<JsonAnswer> {
   return exchange(url, options, {}, undefined);

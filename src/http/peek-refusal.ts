@@ -37,12 +37,12 @@ export async function peekRefusal(
       seenBytes += next.value.byteLength;
     }
   } catch {
-    // Whoever reads the body meets the same end.
+    // The reader of the body meets the same end.
   } finally {
     clearTimeout(timer);
   }
   const body = Readable.from(replay(refused, seen, parts, pending), { objectMode: false });
-  // As with the body itself: nobody has to read it.
+  // As with the body itself: it may stay unread.
   body.on("error", () => {}).once("close", () => refused.body.destroy());
   const text = Buffer.concat(seen).subarray(0, maxBytes).toString("utf8");
   return { text, refused: { ...refused, body } };

@@ -25,8 +25,8 @@ export interface JsonAnswer {
 export const MAX_JSON_ANSWER_BYTES: number = 1024 * 1024;
 
 /**
- * Asks an upstream a question that may be asked twice: when an idle connection turns out to be closed already, it is asked once more
- * on a new one. Rejects with an Error that tells how the exchange failed and holds neither token nor bodies. Follows no redirect.
+ * Posts an idempotent query, once more on a new connection if an idle one had closed. Follows no redirect. Rejects with an Error
+ * without token and bodies.
  */
 export async function postJson(upstream: HttpUpstream, post: JsonPost): Promise<JsonAnswer> {
   const deadlineMs = performance.now() + post.timeoutMs;

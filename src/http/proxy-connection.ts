@@ -26,8 +26,8 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = {
 };
 
 /**
- * `ca` are certificates to trust besides the usual ones: Go verifies an HTTPS proxy by the cluster's CA, which fails for a
- * public one. No client certificate of ours is ever shown to a proxy. Throws ConnectError "proxy" for another scheme.
+ * `ca`: trusted besides the public authorities (Go verifies by the cluster's CA alone, which fails for public proxies). Shows no
+ * client certificate. Throws ConnectError "proxy" for other schemes.
  */
 export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify = false): ProxyServer {
   const defaultPort = DEFAULT_PORTS[url.protocol];
@@ -57,10 +57,8 @@ export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify
 }
 
 /**
- * Connects to `endpoint` through the proxy, with TLS where the endpoint has it. The socket is as `dial` gives it.
- *
- * Throws ConnectError "proxy" (not reached, or it refused), UpstreamError "dial-failed" for TLS with the endpoint, and
- * "aborted". Nothing stays open then.
+ * Connects to `endpoint` through the proxy, as `dial` does. Throws ConnectError "proxy", UpstreamError "dial-failed" for the
+ * endpoint's TLS, or "aborted"; nothing stays open then.
  */
 export async function connectThroughProxy(
   proxy: ProxyServer,

@@ -9,10 +9,8 @@ const PROXY_SCHEMES = ["http:", "https:", "socks5:", "socks5h:"];
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443" };
 
 /**
- * The proxy for a URL, by HTTP_PROXY, HTTPS_PROXY and NO_PROXY as golang.org/x/net/http/httpproxy reads them, which is
- * how kubectl does; ALL_PROXY comes last, as with curl. Undefined: none.
- *
- * Throws Error for a proxy that is not a URL, and for HTTP_PROXY in a CGI program (a request's `Proxy` header sets it).
+ * The proxy for a URL by HTTP_PROXY, HTTPS_PROXY, NO_PROXY as httpproxy.go reads them, then ALL_PROXY, as curl. Throws Error for a
+ * proxy that is no URL, and for HTTP_PROXY in a CGI program (a request's `Proxy` header sets it).
  */
 export function proxyFromEnvironment(url: URL, environment: ProxyEnvironment): URL | undefined {
   const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || "";

@@ -5,8 +5,8 @@ import { type HeaderList, isHeaderName, isHeaderValue } from "./header-list.ts";
 const TARGET = /^[\x21-\xff]+$/;
 
 /**
- * A request's head as it travels, one character a byte. Throws UpstreamError "invalid-request" for whatever would read as something else
- * on the other side: lines come from clients, and from names of users that identity providers give.
+ * A request's head, one character a byte. Throws UpstreamError "invalid-request" for lines that the upstream would read as others:
+ * clients and identity providers choose them.
  */
 export function requestHeadText(method: string, target: string, headers: HeaderList): string {
   if (!isHeaderName(method) || !TARGET.test(target)) throw invalidRequest();

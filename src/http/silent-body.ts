@@ -13,9 +13,8 @@ export function overdueError({ isBodyComplete, body }: HttpDownstream): Upstream
 }
 
 /**
- * Fails while no answer has begun: with "request-timeout" when no byte of a request's body has come for `bodySilenceTimeoutMs`, or, where its length is
- * not declared, for `streamIdleTimeoutMs`; with "response-timeout" when the upstream has taken none for `streamIdleTimeoutMs`. Once answered, a body
- * may be one half of a conversation, where silence is no fault. The returned function ends the watch.
+ * Before the answer, fails with "request-timeout" when the client sends none of its body for its time, and with "response-timeout"
+ * when the upstream takes none. Returns the end of the watch.
  */
 export function watchBody(
   downstream: HttpDownstream,

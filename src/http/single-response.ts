@@ -18,8 +18,8 @@ const SKIPPED_INTERIM_STATUSES: readonly number[] = [100, 102, 103];
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The one response of a connection that is not used again: to an upgrade, or a proxy's to CONNECT. Folded lines are joined.
- * `push` and `end` throw UpstreamError "malformed-response", "response-head-too-large" or "invalid-status" (another 1xx).
+ * The one response of a connection, to an upgrade or to CONNECT, with folded lines joined. `push` and `end` throw UpstreamError
+ * "malformed-response", "response-head-too-large" or "invalid-status".
  */
 export class SingleResponse implements ResponseHandler<Buffer> {
   readonly #decoder: ResponseDecoder<Buffer>;

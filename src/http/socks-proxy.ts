@@ -53,7 +53,7 @@ export async function askSocksProxy(
     const [replyVersion, code, , type] = await answers.next(4);
     if (replyVersion !== VERSION) throw failed(`unexpected protocol version ${replyVersion}`);
     if (code !== 0) throw failed(`unknown error ${REFUSALS[code as number] ?? `unknown code: ${code}`}`);
-    // The address that the proxy connected from, which nobody needs.
+    // The address that the proxy connected from, which is not used.
     const bytes = type === ADDRESS.IPV4 ? 4 : type === ADDRESS.IPV6 ? 16 : (await answers.next(1))[0];
     await answers.next((bytes as number) + 2);
     answers.release();

@@ -81,11 +81,10 @@ export type UpgradeResponse = SwitchedUpgrade | RefusedUpgrade;
 export const DEFAULT_RESPONSE_HEADER_TIMEOUT_MS = 30_000;
 
 /**
- * Asks an upstream to switch protocols, over a connection of its own that is never pooled. Nothing but the request head
- * is sent: Go's SPDY servers lose bytes that arrive before their 101. Redirects are never followed.
- *
- * Throws UpstreamError: "dial-failed", "closed-before-response", "response-timeout", "response-head-too-large",
- * "malformed-response", "invalid-status" (2xx, 3xx, other 1xx, above 599), "invalid-request", "aborted". No socket is left then.
+ * Asks an upstream to switch protocols, over a connection of its own. Sends the head alone: Go's SPDY servers lose bytes before their
+ * 101. Follows no redirect (CVE-2018-1002105). Throws UpstreamError, and leaves no socket then: "dial-failed",
+ * "closed-before-response", "response-timeout", "response-head-too-large", "malformed-response", "invalid-status" (2xx, 3xx, other
+ * 1xx, above 599), "invalid-request", "aborted".
  */
 export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeResponse> {
   const requestHead = encodeRequestHead(request);

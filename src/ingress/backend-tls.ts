@@ -18,9 +18,8 @@ export function speaksTls(appProtocol: string | undefined): boolean {
 }
 
 /**
- * With a CA Secret the certificate must be one of its authorities' and carry `serverName`; without, any is taken (decision 0027).
- * `before` is taken again while its Secret is the same object, and with it the sessions to resume. Undefined: the Secret cannot
- * be used, and nothing may be sent.
+ * TLS with a CA Secret verifies authority and `serverName`; without one, nothing (decision 0027). `before` is reused, with its TLS
+ * sessions, while the Secret is the same object. Undefined: unusable.
  */
 export function backendIdentityOf(
   trust: BackendTrust | undefined,

@@ -33,8 +33,8 @@ export interface CompiledRoutes {
 }
 
 /**
- * The Ingresses that are served, oldest first (then by namespace and name). Those that are being deleted, or whose namespace
- * is, are gone at once: the next owner of their hosts must not wait for the last finalizer.
+ * The Ingresses that are served, oldest first, then by namespace and name. Those that are being deleted, or in such a namespace, do
+ * not count: the next owner of a host does not wait for finalizers.
  */
 export function servedIngresses(
   ingresses: readonly Ingress[],

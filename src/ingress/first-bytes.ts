@@ -3,8 +3,8 @@ import { ByteCollector } from "../../protocols/bytes/index.ts";
 import { containEvents } from "../observability/faults.ts";
 
 /**
- * Reads a new connection until `judge`, which gets all that was read and the newest part of it, knows what it is, and gives the answer to `decide` with all that was read still to be read and the
- * socket paused. A client that ends, fails or takes too long before that is let go.
+ * Reads a new connection until `judge` has an answer from what was read (all, and the newest part). `decide` gets it with the socket
+ * paused and all bytes unread. Closes clients that end or are late.
  */
 export function judgeByFirstBytes<Answer>(
   socket: Socket,

@@ -27,8 +27,8 @@ export interface IncomingUpgrade extends RequestOrigin {
 }
 
 /**
- * One request to switch protocols: WebSocket, SPDY, or whatever `Upgrade` names, and a WebSocket on an HTTP/2 stream, whose backend is
- * asked for it over HTTP/1.1. The bytes are the same, and nothing is translated. Never rejects.
+ * One request to switch protocols, also a WebSocket on an HTTP/2 stream, whose backend is asked over HTTP/1.1. The bytes stay as they
+ * are. Never rejects.
  */
 export async function forwardUpgradeRequest(
   { request, client: socket, early, protocol, ...origin }: IncomingUpgrade,

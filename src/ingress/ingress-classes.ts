@@ -11,8 +11,8 @@ export interface ClassOptions {
 }
 
 /**
- * Which Ingresses are ours: the annotation if there is one, else the field through its IngressClass, else the default class
- * (which the API server would have written into the field; manifests have no admission), else by option.
+ * Which Ingresses are served: by the annotation, else by the field through its IngressClass, else by the default class, which an API
+ * server's admission would write into the field, else by option.
  */
 export class IngressClasses {
   readonly #options: ClassOptions;

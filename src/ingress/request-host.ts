@@ -3,8 +3,8 @@ const HOST = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a
 const IPV6_LITERAL = /^\[[0-9a-f:.]{2,45}\]$/;
 
 /**
- * What a request's authority (Host, `:authority` or the target's own) is matched by: lower case, without port and without
- * one trailing dot. Undefined: it names no host, which is a bad request. The backend is given the original.
+ * What a request's authority is matched by: lower case, without port and one trailing dot. Undefined: no host, a bad request. The
+ * backend gets the original.
  */
 export function hostForMatching(authority: string): string | undefined {
   const withoutPort = /^(.*?)(?::[0-9]{0,5})?$/s.exec(authority)?.[1] ?? "";

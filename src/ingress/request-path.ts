@@ -11,11 +11,8 @@ const UNRESERVED = /%(?:2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-
 const TARGET = /^[\x21\x22\x24-\x7e]*$/;
 
 /**
- * Reads the path of a request target (origin-form). Undefined: it parses as no path, or climbs above the root: a bad request.
- *
- * Matching and forwarding must never disagree about which path it is: what a filter in front of us let through as `/public`
- * may not reach the backend as `/admin`. So `%2F` and `%5C` are never decoded, encoded dots count as dots, and a path that had
- * dot segments is forwarded as it was matched.
+ * Reads the path of an origin-form target; undefined for a bad request. Matched and forwarded path are the same: `%2F` and `%5C` are
+ * never decoded, encoded dots are dots, dot segments are removed.
  */
 export function requestPathOf(target: string): RequestPath | undefined {
   const queryAt = target.indexOf("?");

@@ -28,8 +28,8 @@ export interface RouteControllerOptions {
 const RELEVANT: ReadonlySet<string> = new Set(["Ingress", "IngressClass", "Namespace", "Secret"]);
 
 /**
- * Keeps the routes in force equal to the cluster's Ingresses. A change compiles another table beside the one that serves, in
- * slices, and then replaces it at once: no request sees half of a change, and none waits for it.
+ * Keeps the routes equal to the cluster's Ingresses. A change compiles another table in slices and replaces the old one at once: no
+ * request sees half a change or waits for it.
  */
 export class RouteController {
   readonly #options: RouteControllerOptions;

@@ -30,9 +30,8 @@ const TICKET_KEY_BYTES = 48;
 const MIN_VERSION = "TLSv1.2";
 
 /**
- * TLS by server name: the name is read before TLS begins, and the connection given to a server that has the certificates of that name and no
- * others. Node's own way (`SNICallback`) puts one certificate beside those that a server has, up to Node 24 at least: OpenSSL then shows the default
- * one to clients that like its key better. Later ones take all others away, also a name's second.
+ * TLS by server name, read before the handshake: each list of certificates has its own TLS server. With `SNICallback` Node up to 24
+ * adds one certificate to the default ones, which OpenSSL may prefer.
  */
 export function createSecureServer(options: SecureServerOptions): SecureServer {
   const { handshakeMs, certificatesFor, onSecure } = options;

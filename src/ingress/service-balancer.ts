@@ -49,8 +49,8 @@ interface Balanced {
 }
 
 /**
- * Chooses endpoints: plain round robin for each port of each Service, so that every endpoint gets its share whatever clients do.
- * What is chosen from is kept until the Service or one of its slices changes; connections to endpoints that stay are kept too.
+ * Round robin over the endpoints of each port of each Service. The choice is kept until the Service or one of its slices changes;
+ * connections to remaining endpoints stay.
  */
 export class ServiceBalancer {
   readonly #options: BalancerOptions;

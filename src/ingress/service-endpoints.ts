@@ -17,8 +17,8 @@ export interface EndpointAddress {
 export type EndpointProblem = "no-service" | "no-such-port" | "external-name" | "no-authority";
 
 /**
- * The endpoints of a Service's port (by number or name): those that are ready; with none ready, those that still serve while
- * they terminate. A port of a Service is found in its slices by its name, an unnamed one by having none.
+ * The endpoints of a Service's port, by number or name: the ready ones, or without any those that serve while terminating. Slices name
+ * ports as the Service does, or not at all.
  */
 export function endpointsOf(
   service: Service | undefined,

@@ -20,8 +20,8 @@ export interface StatusPublisherOptions {
 }
 
 /**
- * Keeps status.loadBalancer of the Ingresses that are served equal to where this front door is, and takes it back from those
- * that no longer are. To be told only what is in force: an address is a promise that requests are routed.
+ * Keeps status.loadBalancer of the served Ingresses equal to this address, and removes it from others. Gets only what is in force: an
+ * address promises that requests are routed.
  */
 export class StatusPublisher {
   readonly #options: StatusPublisherOptions;

@@ -10,8 +10,8 @@ export interface WatchEvent {
 }
 
 /**
- * The events of a watch, one JSON line each, as soon as their last byte is there. Throws MalformedAnswerError for a line that is none:
- * what it said is unknown, so the watch must begin again where the last good event was.
+ * The events of a watch, one JSON line each, as soon as they are whole. Throws MalformedAnswerError for any other line: the watch must
+ * restart from the last good event.
  */
 export async function* eventLines(
   chunks: AsyncIterable<Buffer>,

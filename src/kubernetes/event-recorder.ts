@@ -22,8 +22,8 @@ interface Written {
 }
 
 /**
- * Writes Events about containers. The same thing again counts up the Event that is there; a pod about which there is too much to say is
- * heard once in five minutes. Nothing waits: Events that cannot be written are lost.
+ * Writes Events about containers; a repeated one counts up. A pod with too many has one in five minutes. Nothing waits: Events that
+ * cannot be written are lost.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;

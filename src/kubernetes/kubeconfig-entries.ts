@@ -73,8 +73,8 @@ const INTERACTIVE_MODES = ["IfAvailable", "Never", "Always"] as const;
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
 /**
- * Reads what the context names in files that count one after the other, the first that has an entry winning, as in client-go. Throws
- * ConfigurationError with everything that is wrong with it; entries that it does not name are not looked at.
+ * Reads the context's entries from files in order; the first file with an entry wins, as in client-go. Throws ConfigurationError with
+ * everything wrong in them; other entries are not read.
  */
 export async function readKubeconfigEntries(
   fileNames: readonly string[],

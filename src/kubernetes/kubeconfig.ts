@@ -37,8 +37,8 @@ export interface LoadOptions {
 }
 
 /**
- * The API server that kubectl would speak to: of `file`, or $KUBECONFIG, or `~/.kube/config`, or, inside a pod where there is none
- * of them, the one of the cluster. `selection`: a context, or what overrides the file. Throws ConfigurationError, with lines.
+ * kubectl's API server: of `file`, $KUBECONFIG, `~/.kube/config`, or inside a pod the cluster's own. `selection`: a context, or what
+ * overrides the file. Throws ConfigurationError, with lines.
  */
 export async function loadKubeconfig(
   file?: string,

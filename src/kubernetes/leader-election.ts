@@ -30,8 +30,8 @@ interface Observation {
 }
 
 /**
- * One of several replicas leads, by a Lease that it renews (client-go's leaderelection, and its timing). Clocks of different machines
- * are not compared: a Lease has run out when this process has seen it unchanged for as long as it says.
+ * One of several replicas leads, by a Lease that it renews, with client-go's timing. Clocks are not compared: a Lease has expired when
+ * this process saw it unchanged for its duration.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;

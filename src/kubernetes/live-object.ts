@@ -21,8 +21,8 @@ export class BadObjectError extends Error {
 }
 
 /**
- * An object of an API server as the store holds it: what is kept of it, of its kind's shape, nulls absent and required fields there, for
- * every reader after this. Items of a list do not state what they are. Throws BadObjectError.
+ * An API server's object as the store holds it: in its kind's shape, projected, without nulls, with required fields. Items of a list
+ * do not state their kind. Throws BadObjectError.
  */
 export function liveObject(kind: ObjectKind, value: unknown): KubernetesObject {
   const strategy = strategyOf(kind);

@@ -14,9 +14,8 @@ const PROVIDER_TIMEOUT_MS = 10_000;
 const EXPIRY_MARGIN_MS = 10_000;
 
 /**
- * The auth provider "oidc": an id token, renewed with the refresh token when it expires (client-go, plugin/pkg/client/auth/oidc). New
- * tokens are kept in memory; the kubeconfig is not written. Providers are spoken to over https alone. Throws and rejects with client-go's
- * sentences; none holds a token or a secret.
+ * The auth provider "oidc": an id token, refreshed when it expires, over https alone (client-go, plugin/pkg/client/auth/oidc/oidc.go).
+ * New tokens stay in memory. Throws and rejects with client-go's sentences, without tokens or secrets.
  */
 export function oidcProvider(
   config: AuthProvider["config"],

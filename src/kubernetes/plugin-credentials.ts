@@ -27,8 +27,8 @@ See https://cloud.google.com/blog/products/containers-kubernetes/kubectl-auth-ch
 };
 
 /**
- * Asks the user's exec plugin or identity provider. Undefined: the user has neither, or credentials that stand above it, as in
- * client-go (a token, a password; above a plugin a certificate, too). Throws CredentialsError for a provider that it would not take.
+ * Credentials of the user's exec plugin or identity provider. Undefined where it has neither, or a token, password or certificate that
+ * wins, as in client-go. Throws CredentialsError.
  */
 export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}): AskPlugin | undefined {
   const { exec, authProvider, token, tokenFile, basic, clientCertificate } = entries.user;

@@ -2,8 +2,8 @@ import type { ObjectMeta } from "../api/object-meta.ts";
 import type { KubernetesObject, Node, ObjectKind, Pod, PodSpec } from "../api/objects.ts";
 
 /**
- * Expects an object of its kind's shape, nulls and all. Of 50,000 pods only what routing, policy and probes read is kept: a tenth of the memory, and no environment variables. Objects are
- * new, so that nothing of the answer they came in is held.
+ * Expects an object of its kind's shape. Keeps what routing, policy and probes read: a tenth of the memory for 50,000 pods, and no
+ * environment variables. Objects are new and hold nothing of the answer.
  */
 export function projected(object: KubernetesObject): KubernetesObject {
   const project = projections[object.kind];

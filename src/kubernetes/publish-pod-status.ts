@@ -5,9 +5,8 @@ import { objectPath } from "./live-resources.ts";
 const JUDGED_CONDITIONS = ["Ready", "ContainersReady"];
 
 /**
- * Writes `started`, `ready` and the resulting conditions to a live pod, as a kubelet does: a strategic merge patch
- * of the status that names the uid, so that a pod which was made again keeps its own. What we do not know of its containers stays.
- * Rejects as ApiClient does.
+ * Writes `started`, `ready` and conditions to a live pod as a kubelet does: a strategic merge patch of its status with the uid, so
+ * that a new pod of the name keeps its own. Rejects as ApiClient.
  */
 export async function publishPodStatus(
   client: Pick<ApiClient, "json">,

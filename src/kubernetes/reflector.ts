@@ -62,8 +62,8 @@ interface ListAnswer {
 }
 
 /**
- * Keeps a sink equal to one collection of an API server: lists it, watches it from there, goes on where a broken watch stopped, and
- * lists again only when the server has forgotten that place. What is known stays until a new list is whole.
+ * Keeps a sink equal to one collection of an API server: lists, watches, resumes a broken watch, and lists again only when the server
+ * forgot its place. Objects stay until a new list is whole.
  */
 export class Reflector {
   readonly #options: ReflectorOptions;

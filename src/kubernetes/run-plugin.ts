@@ -20,9 +20,8 @@ export interface PluginRun {
 }
 
 /**
- * Runs a plugin and gives what it printed. Rejects with client-go's sentence when it cannot be started or fails, and when it takes
- * too long or prints more than MAX_PLUGIN_OUTPUT_BYTES: then it is killed. What it says on standard error is shown on a terminal,
- * where a person may have to act on it, and nowhere else: it may hold a token.
+ * Runs a plugin and gives its output. Rejects with client-go's sentence when it fails; killed past its time or
+ * MAX_PLUGIN_OUTPUT_BYTES. Its standard error, maybe with a token, goes to terminals only.
  */
 export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
   const { command, args, env } = plugin;

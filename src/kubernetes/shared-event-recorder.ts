@@ -25,8 +25,8 @@ export interface SharedEventRecorderOptions {
 }
 
 /**
- * Writes core/v1 Events that several replicas could write. The same thing said of the same object is one Event, whichever replica says it, by a name made of both; said
- * again it counts up. Events are written asynchronously; those that cannot be written are lost.
+ * Writes core/v1 Events of several replicas: the same text about the same object is one Event by its name, and counts up. Written
+ * asynchronously; those that cannot be written are lost.
  */
 export class SharedEventRecorder {
   readonly #options: SharedEventRecorderOptions;

@@ -42,9 +42,8 @@ export class EdgeRules {
   }
 
   /**
-   * Why a web page may not open this session; undefined when it may. A browser sends its certificate, its cookies and itself along with
-   * whatever any page asks for, so a page of another origin is only let in when the request rests on a token alone, which
-   * the page must have been given (CSWSH). Programs other than browsers send no Origin, or that of the gateway.
+   * Why a web page may not open this session, if so. A browser adds certificate and cookies to any page's request, so another origin
+   * needs a token, which the page must have been given (CSWSH).
    */
   originRefusal({ headers, peer }: IncomingStreaming): StatusError | undefined {
     const origin = headerValue(headers, "origin")?.toLowerCase();

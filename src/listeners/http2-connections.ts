@@ -88,7 +88,7 @@ export class Http2Connections {
         enableConnectProtocol: true,
         maxConcurrentStreams: limits.maxHttp2Streams,
         maxHeaderListSize: limits.maxRequestHeaderBytes,
-        // What one stream's peer may send that nobody reads: the same as on a connection of its own.
+        // What one stream's peer may send unread: the same as on a connection of its own.
         initialWindowSize: limits.socketBufferBytes,
       },
       // Bounded by bytes here, each pair counting 32 and more: past these node:http2 resets, past `maxRequestHeaders` we answer.
@@ -135,8 +135,8 @@ export class Http2Connections {
   }
 
   /**
-   * GOAWAY to all: streams that are open go on, and no connection takes more than it has. It names the last stream that is served, so that a
-   * client sends what comes behind elsewhere; after a first one without that name node:http2 would drop streams without a word.
+   * GOAWAY with the last stream that is served, so that clients send later ones elsewhere. Open streams continue. After a GOAWAY
+   * without that name node:http2 would drop streams without a word.
    */
   drain(): void {
     this.#isDraining = true;
@@ -188,8 +188,8 @@ export class Http2Connections {
 }
 
 /**
- * node:http2 takes a RST_STREAM with NO_ERROR for a stream that has all of its answer, and waits for writes that are never sent: the stream,
- * and its backend's connection, would last as long as the client's connection. Our own NO_ERROR leaves the stream known to nghttp2.
+ * node:http2 takes a RST_STREAM with NO_ERROR for a complete answer and waits for writes that are never sent: stream and backend
+ * connection would last as long as the client's connection.
  */
 function destroyWhenReset(stream: ServerHttp2Stream): void {
   const destroyIfForgotten = (): void => {

@@ -134,7 +134,7 @@ function http2For(
   { limits, timeouts }: ListenerContext,
   { answerRequest, answerUpgrade }: Pick<Listener, "answerRequest" | "answerUpgrade">,
 ): Http2Connections {
-  // Who is not known may not ask again and again on one connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
+  // An unauthenticated client may not try again on the same connection: kube-apiserver's UnauthenticatedHTTP2DOSMitigation.
   const leaveUnknown = async (stream: ServerHttp2Stream, answered: Promise<void>): Promise<void> => {
     const { session } = stream;
     await answered;

@@ -5,10 +5,7 @@ import { isLongRunning } from "./exchange-times.ts";
 /** How often clients that take nothing are looked for, in one `streamIdleMs`: one is let go later by so much at most. */
 const LOOKS_PER_IDLE_TIME = 4;
 
-/**
- * The plain requests that a listener is answering, so that a shutdown can wait for them. Those that have no end of their own, watches and
- * followed logs, are not waited for: their clients ask again elsewhere.
- */
+/** The plain requests in progress, for which a shutdown waits. Watches and followed logs are not waited for: their clients reconnect. */
 export class PlainRequests {
   readonly #stopListening: () => void;
   readonly #maxInFlight: number;

@@ -7,8 +7,8 @@ const ESCAPED_UNRESERVED = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])
 const ESCAPED_SEPARATOR = /%(?:2f|5c)/i;
 
 /**
- * Throws StatusError 400 for a path that one reader takes for another than the next reader does: what is judged here, written down and sent
- * on would differ. kube-apiserver decodes once and removes no dot segments; URL parsers remove them, and take `\` for `/` and `#` for an end.
+ * Throws StatusError 400 for a path that two readers could understand differently. kube-apiserver decodes once and removes no dot
+ * segments; URL parsers do, and read `\` as `/` and `#` as an end.
  */
 export function requireOneSpelling(target: string): void {
   // Absolute-form targets belong to forward proxies, and `//host/path` would be read as one.

@@ -11,7 +11,7 @@ import { type ServingTls, secureContextOf } from "./serving-tls.ts";
 /** Certificate tools write the certificate and then the key: both are read when it has been quiet for this long. */
 const SETTLE_MS = 200;
 
-/** Throws when a file can not be read, or OpenSSL can not use what is in it. */
+/** Throws when a file cannot be read, or OpenSSL cannot use its content. */
 export async function readServingTls(
   files: ListenerTls,
   authorities: readonly WatchedAuthority[],
@@ -50,8 +50,8 @@ export interface WatchedTlsOptions {
 }
 
 /**
- * Keeps a listener's certificate, key and client authorities up with their files, without a restart: handshakes from then on
- * use the new ones, connections go on. Files that do not fit are logged and the old ones stay; files that did not change, nothing.
+ * Reloads a listener's certificate, key and client authorities when their files change: new handshakes use them. Files that do not fit
+ * are logged, and the old ones stay.
  */
 export function watchServingTls(
   replaceTls: (tls: ServingTls) => void,

@@ -12,8 +12,8 @@ export interface ServingTls {
 }
 
 /**
- * A listener's TLS. A client certificate is asked for where one could be of use, but a handshake without one, or with a bad
- * one, goes on, as in kube-apiserver: the caller may have a token, and a 401 tells more than a broken connection.
+ * A listener's TLS. As in kube-apiserver, a handshake succeeds without a client certificate or with a bad one: the caller may have a
+ * token, and a 401 says more than a broken connection.
  */
 export function tlsOptionsOf(tls: ServingTls, handshakeTimeoutMs: number, offersHttp2 = false): TlsOptions {
   return {

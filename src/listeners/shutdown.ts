@@ -10,10 +10,8 @@ const AWAY_MS = 2_000;
 const MESSAGE = "the gateway is shutting down";
 
 /**
- * Lets running sessions finish within the grace period, while new ones are refused with 503, then ends the rest: each
- * client gets a failure in its own protocol, never a success. A resumable session whose client is away is not waited for. Sessions that are over may still be sending what is queued
- * for a slow client (linger.ts); they have what is left of the grace period, and FLUSH_MS at least. Plain requests are answered all
- * the while; when the last session is over no more are taken, and those in flight have what is left of the grace period.
+ * Refuses new sessions with 503, waits for running ones within the grace period, then ends them as failures. Plain requests and
+ * lingering connections have the rest of it, FLUSH_MS at least.
  */
 export async function drainGateway(
   {
@@ -33,7 +31,7 @@ export async function drainGateway(
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
     sessions.endAll(MESSAGE);
-    // Whoever would come back to one finds nobody here.
+    // A resumption would not find this process any more.
     resumable?.expireDetached(MESSAGE);
   }
   const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);

@@ -19,7 +19,7 @@ export function webSocketRequestOf({
   socket,
 }: Http2Request): RequestHead | undefined {
   stream.on("error", () => {});
-  // A reset without an error reads like a half-close, and for as long as nobody reads like nothing at all. It is the end of both ways.
+  // A reset without an error looks like a half-close, or, unread, like nothing. It ends both directions.
   stream.once("aborted", () => setImmediate(() => stream.destroy()));
   if (pseudo[":protocol"] !== "websocket") {
     stream.respond({ ":status": NOT_IMPLEMENTED, "content-type": "text/plain; charset=utf-8" });

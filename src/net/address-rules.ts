@@ -21,7 +21,7 @@ const NEVER_A_NODE = new AddressList([
   "fd00:c1::a9fe:a9fe/128", // Oracle Cloud's
 ]);
 
-/** Which IP addresses may be dialled, where somebody else chooses them: those of Node objects and of endpoints. */
+/** The IP addresses that may be dialled for Node objects and endpoints. */
 export class AddressRules {
   readonly #allowed: AddressList;
 

@@ -3,9 +3,8 @@ const SLOT_MS = 20;
 const BURST_SECONDS = 0.1;
 
 /**
- * A bound on the bytes per second of each session, in each direction by itself, as kube-apiserver's --max-connection-bytes-per-sec. A
- * direction is a token bucket that is settled when a chunk has been read; those that must wait hang on one wheel with one timer, which
- * runs only while somebody waits.
+ * The bytes per second of each session and direction, as kube-apiserver's --max-connection-bytes-per-sec. Token buckets, settled after
+ * each read; those that wait share one timer.
  */
 export class Bandwidth {
   readonly #bytesPerMs: number;

@@ -41,10 +41,8 @@ export const TCP_KEEPALIVE_DELAY_MS = 30_000;
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 1_000;
 
 /**
- * Connects by TCP, or TCP and TLS (verified). The socket is half-open capable, sends without delay, has TCP keepalive,
- * is not yet read, and swallows its 'error' events: 'close' tells. It belongs to the caller.
- *
- * Throws UpstreamError "dial-failed" (worded as Go words it) or "aborted"; nothing stays open then.
+ * Connects by TCP, or TCP and verified TLS: half-open capable, no delay, keepalive, not yet read, 'error' swallowed. Throws
+ * UpstreamError "dial-failed" or "aborted"; nothing stays open then.
  */
 export function dial(endpoint: UpstreamEndpoint, options: DialOptions = {}): Promise<Socket> {
   const { signal, dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS } = options;

@@ -8,13 +8,8 @@ import { recycleChunks } from "./reused-reads.ts";
 const TURN_BYTES = 256 * 1024;
 
 /**
- * Couples two sockets in one direction: every chunk read from `source` goes to `receive`, which writes what it makes
- * of it to `sink`.
- *
- * The source has no other sink, so that an empty queue of the sink frees every chunk that the source has brought; `receive` must keep no
- * view of one beyond what it writes there. All that one chunk causes leaves in one writev (cork), and a
- * sink that is full pauses the source: bytes move no faster than the slower side, and at most one chunk beyond the sink's high-water mark is
- * held here. Where a pace is given, no faster than that either. A burst of small chunks is read a millisecond's worth at a time.
+ * Gives each chunk of `source` to `receive`, which writes to `sink` alone and keeps no view. One writev per chunk. A full sink pauses
+ * the source; a pace delays it; bursts are read together.
  */
 export function feed(
   source: Duplex,

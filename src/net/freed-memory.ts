@@ -8,8 +8,8 @@ export function lendMemory(memory: Uint8Array): Uint8Array {
 }
 
 /**
- * To be called with memory that will be used again, or with the part of it from `start` to before `end`, the moment it becomes free. A view
- * that is still looked at then shows the poison, whether or not other bytes have come meanwhile.
+ * Overwrites memory, or the part from `start` to before `end`, at the moment it becomes free: in tests, a view that is still in use
+ * shows poison.
  */
 export function poisonFreed(memory: Uint8Array, start = 0, end: number = memory.byteLength): void {
   if (!IS_POISONED) return;

@@ -6,7 +6,7 @@ import { poisonFreed } from "./freed-memory.ts";
 const GATHER_BYTES = 64 * 1024;
 /** A prompt's worth leaves at once; of more, everything that one turn of the event loop brings leaves together. */
 const PROMPT_BYTES = 4 * 1024;
-/** Memories that wait for the next bulk session: 8 MiB. Of many sessions that take turns, each dropped one is garbage that nobody collects in time. */
+/** Memories kept for the next bulk session: 8 MiB. Dropped ones would be garbage that is collected late. */
 const MAX_SPARE_MEMORIES = 128;
 
 const spareMemories: Buffer[] = [];
@@ -23,13 +23,8 @@ interface Waiting {
 }
 
 /**
- * What stands between a TLS socket's stream and its encryption: what is written is copied into memory of our own, and leaves
- * in large writes.
- *
- * The stream's own queue keeps every chunk until the socket has taken it, and TLS always takes until the next turn of the event
- * loop: a read could never use its memory again. Here a write is done when it is copied, and the copy costs nothing: Node makes
- * one of whatever leaves in pieces, into memory that it allocates for it. While the peer does not read, one memory is being sent,
- * one is filled, and then the stream's queue grows and says so (`writableNeedDrain`).
+ * Copies what is written to a TLS socket into its own memory and writes it in large pieces. The stream would hold each chunk until the
+ * next turn; a copy frees it, and Node copies pieces anyway.
  */
 class GatheredWrites {
   readonly #socket: TLSSocket;

@@ -69,8 +69,8 @@ export function joinHostPort(host: string, port: number): string {
 }
 
 /**
- * The text that Go's dialler gives for a failed TCP connect or TLS handshake. `address` is host:port as dialled; the
- * address that was really tried replaces it where Node tells. TLS texts are approximations: Node knows less.
+ * Go's text for a failed TCP connect or TLS handshake; TLS texts are approximations. `address`: host:port as dialled, replaced by the
+ * one that was tried where Node has it.
  */
 export function goDialErrorText(error: unknown, address: string): string {
   const cause = firstCause(error);

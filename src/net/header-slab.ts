@@ -1,8 +1,8 @@
 const SLAB_BYTES = 8 * 1024;
 
 /**
- * Carves the small headers of outgoing frames from shared slabs. A header must stay untouched until the kernel has
- * taken it, so a slab is never reused, only replaced when it is full; the garbage collector frees it with its last view.
+ * Carves headers of outgoing frames from shared slabs. A header stays untouched until the kernel has taken it: a full slab is
+ * replaced, and freed with its last view.
  */
 export class HeaderSlab {
   #slab = Buffer.allocUnsafeSlow(SLAB_BYTES);

@@ -9,8 +9,8 @@ export class NodeAddressRefused extends Error {
 }
 
 /**
- * Turns a node's address, which whoever may write Node objects chooses, into the IP address to dial: looked up once, checked, and dialled
- * as it is, so that no second answer of the name server can lead elsewhere (CVE-2020-8562, CVE-2022-3294).
+ * Resolves the address of a Node object once, checks the IP and dials exactly that, so that no second DNS answer leads elsewhere
+ * (CVE-2020-8562, CVE-2022-3294).
  */
 export class NodeAddresses {
   readonly #rules: AddressRules;

@@ -2,10 +2,7 @@
 const BURST_CHUNKS = 64;
 const BURST_MS = 2.5;
 const SMALL_CHUNK_BYTES = 1024;
-/**
- * A rest that brought less than so many chunks of the burst was for nothing: who writes waits for answers, and would get fewer of them for
- * the rest. It is not tried again for a while.
- */
+/** A pause that brought fewer chunks was useless: the peer waits for answers. The next one comes after a while. */
 const WORTHWHILE_CHUNKS = 24;
 const DISCOURAGED_MS = 100;
 /** Turns of the event loop in which what gathered is read: the memory that is read into grows with each. */
@@ -17,9 +14,8 @@ const BULK_BYTES = 128 * 1024;
 export const REST_MS = 1;
 
 /**
- * Says when a source of many small chunks should be left alone for REST_MS, so that one turn of the event loop reads what would have taken a
- * hundred. Each read, and the write that it causes, costs more than all else about a small chunk; network drivers moderate
- * interrupts for the same reason (Linux' NAPI). A terminal, or requests that wait for answers, never comes near the rate.
+ * Decides when a source of many small chunks rests for REST_MS, so that one read brings a hundred, as Linux' NAPI moderates
+ * interrupts. Terminals and request-response traffic stay below the rate.
  */
 export class ReadModeration {
   readonly #nowMs: () => number;

@@ -16,8 +16,8 @@ const MIN_READ_BYTES = 2 * 1024;
 type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
 
 /**
- * Memories of records that wait for the next socket that needs one: 4 MiB. Dropped, they would be garbage that nobody collects in time. Plain
- * sockets have none: what the kernel has not taken is little, and to use cold memory again cost them more than new memory.
+ * Memories of TLS records kept for the next socket: 4 MiB. Dropped ones would be garbage that is collected late. For plain sockets
+ * reuse cost more than new memory.
  */
 const MAX_SPARE_RECORDS = 256;
 const spareRecords: Memory[] = [];
@@ -104,11 +104,8 @@ class ReadBuffer {
 const buffers = new WeakMap<Duplex, ReadBuffer>();
 
 /**
- * Lets a socket read into the same memory again and again. A chunk of it has an owner: the listener of its 'data' event, until that says
- * that the chunk is free (`releaseChunk`, `recycleChunks`). One that is never freed has its memory for itself, as with any socket.
- *
- * Node makes a 64 KiB ArrayBuffer for each read, and V8 counts them: once the heap is larger than 8 MiB, it marks all of
- * it after some 32 MiB read. At bulk speed these collections cost more than moving the bytes.
+ * Reads into the same memory again. The 'data' listener owns a chunk until `releaseChunk` or `recycleChunks`; one never freed keeps
+ * its memory. Node's 64 KiB per read make V8 collect at bulk speed.
  */
 export class ReusedReads {
   readonly #buffer: ReadBuffer;
@@ -162,10 +159,7 @@ export function releaseChunk(socket: Duplex): void {
   buffers.get(socket)?.release();
 }
 
-/**
- * Says that every chunk that the socket has brought is free, that of the present 'data' event when it returns: sockets of other sessions may
- * read into their memory then. For a socket whose chunks all go to one sink, which has taken or copied all of them.
- */
+/** Frees all chunks of the socket, the present one when its 'data' event returns: for a socket whose only sink has taken or copied them. */
 export function recycleChunks(socket: Duplex): void {
   buffers.get(socket)?.recycle();
 }

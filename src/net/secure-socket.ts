@@ -5,10 +5,8 @@ import { goDialErrorText, joinHostPort } from "./go-dial-error.ts";
 import { abortedError, UpstreamError } from "./upstream-error.ts";
 
 /**
- * TLS with `endpoint` over a connection that leads to it, e.g. through a proxy; the connection itself where the endpoint has no TLS. The
- * result is as `dial` gives it.
- *
- * Throws UpstreamError "dial-failed" or "aborted"; the connection is closed then.
+ * TLS with `endpoint` over a connection to it, or the connection itself without TLS; as `dial` gives it. Throws UpstreamError
+ * "dial-failed" or "aborted"; the connection is closed then.
  */
 export function secureSocket(
   socket: Socket,

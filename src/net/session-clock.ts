@@ -13,10 +13,7 @@ interface Owner {
 
 const TICK_INTERVAL_MS = 1_000;
 
-/**
- * One timer for all sessions, however many there are. Deadlines kept with it are late by up to one second, which
- * none of the protocols minds. The timer runs only while somebody listens and never keeps the process alive.
- */
+/** One timer for all sessions, up to one second late. It runs only while a session listens, and does not keep the process alive. */
 export class SessionClock {
   readonly #listeners = new Set<Ticking>();
   readonly #owners = new WeakMap<Ticking, Owner>();
@@ -51,14 +48,14 @@ export class SessionClock {
     this.#owners.set(listener, { where, onFailure });
   }
 
-  /** Resolves when nobody listens any more: no session runs, and no connection lingers. */
+  /** Resolves when no session runs and no connection lingers. */
   whenEmpty(): Promise<void> {
     return this.#listeners.size === 0
       ? Promise.resolve()
       : new Promise((resolve) => this.#emptied.push(resolve));
   }
 
-  /** Tells everybody that all deadlines have passed: who lingers lets go at once. */
+  /** Expires all deadlines, so that lingering connections close. */
   expireAll(): void {
     for (const listener of [...this.#listeners]) this.#tell(listener, Number.POSITIVE_INFINITY);
   }

@@ -20,7 +20,7 @@ export interface UpstreamTlsOptions {
   readonly insecureSkipVerify?: boolean | undefined;
 }
 
-/** Who must be at the other end, where that is not said by the dialled host alone. */
+/** The identity of the peer where it is not the dialled host. */
 export interface ExpectedPeer {
   /** The name that the certificate must carry; absent: the host. */
   readonly serverName?: string | undefined;
@@ -32,11 +32,8 @@ export interface ExpectedPeer {
 export const MAX_REMEMBERED_SESSIONS = 1000;
 
 /**
- * One TLS identity towards upstreams: the parsed certificates, and the sessions to resume, by host and port. Sessions
- * never leave the identity under which they were made, so a resumed connection can not carry another's certificate
- * or another's idea of trust. Build one per configuration, not one per request: parsing a CA costs milliseconds.
- *
- * Throws what OpenSSL says about certificates or keys that it can not read.
+ * One TLS identity towards upstreams: certificates, and sessions to resume, which never leave it. One per configuration: parsing a CA
+ * takes milliseconds. Throws OpenSSL's error for bad PEM.
  */
 export class UpstreamTls {
   readonly #options: UpstreamTlsOptions;
@@ -53,7 +50,7 @@ export class UpstreamTls {
     });
   }
 
-  /** Options for `tls.connect` to that endpoint. ALPN offers http/1.1 only: an upgrade can not run over HTTP/2. */
+  /** Options for `tls.connect` to that endpoint. ALPN offers http/1.1 only: an upgrade cannot run over HTTP/2. */
   connectOptions(host: string, port: number, expected: ExpectedPeer = {}): ConnectionOptions {
     const name = this.#options.serverName ?? expected.serverName ?? host;
     const session = this.#sessions.get(keyOf(host, port, expected));

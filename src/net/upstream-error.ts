@@ -21,8 +21,8 @@ export function internalFailure(cause: unknown): UpstreamError {
 }
 
 /**
- * An exchange with an upstream failed. The message is worded as Go's net/http words it, because kubectl's users (and
- * kubectl itself) match on those texts; it holds no payload, header value or credential.
+ * An exchange with an upstream failed. The message is worded as in Go's net/http, which kubectl and its users match; it holds no
+ * payload, header value or credential.
  */
 export class UpstreamError extends Error {
   override readonly name = "UpstreamError";

@@ -14,8 +14,8 @@ export interface AuditFileOptions {
 const DAY_MS = 86_400_000;
 
 /**
- * Events as JSON lines in a file that only its owner reads, renamed to `name-<time>.ext` when it is full, as kube-apiserver's log
- * backend does. A line is there whole or not at all: what a full disk took of it is cut off again.
+ * Events as JSON lines in a file that only its owner reads, rotated as `name-<time>.ext` like kube-apiserver's log backend. Lines are
+ * whole: what a full disk cut is removed.
  */
 export class AuditFile {
   readonly #options: AuditFileOptions;

@@ -8,8 +8,8 @@ export class EventsRefused extends Error {
 
 export interface EventQueueOptions {
   /**
-   * Stores the events, each a line of JSON, all or none; called with the next ones only when it is done. Rejects with EventsRefused when
-   * the backend cannot take them: they are halved, and one that is refused alone is lost.
+   * Stores events, a line of JSON each, all or none; called again when it is done. Rejects with EventsRefused when the backend refuses
+   * them: they are halved, and one refused alone is lost.
    */
   deliver(lines: readonly string[]): Promise<void>;
   /** Events that wait, those in delivery included. Past it: lost. */

@@ -7,8 +7,8 @@ const LEFT_OUT = {
 };
 
 /**
- * The event as one line of JSON, without its newline. Never throws for an event of ours: an object that cannot be written is left out and
- * an annotation says why, so that one request cannot keep the events behind its own from being stored.
+ * The event as one line of JSON, without newline. An object that cannot be written is left out and an annotation says why, so that
+ * later events are still stored. Never throws.
  */
 export function writeEvent(event: AuditEvent): string {
   const shallow = withoutDeepObjects(event);

@@ -22,9 +22,8 @@ export interface AuthenticatorChainOptions {
 }
 
 /**
- * Every way of authentication, one after the other: the first that knows the caller wins, and a wrong credential of one
- * kind does not keep a good one of another from being seen. Only a request without any credential is anonymous: a wrong
- * token that became `system:anonymous` would hide the mistake, and kube-apiserver answers it with 401 too.
+ * Tries each way of authentication; the first that knows the caller wins. Only a request without credentials is anonymous: a wrong
+ * token gets 401, as in kube-apiserver, which shows the mistake.
  */
 export class AuthenticatorChain implements Authenticator {
   readonly #options: AuthenticatorChainOptions;

@@ -7,8 +7,8 @@ const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE
 const MAX_PATH_CERTIFICATES = 8;
 
 /**
- * One bundle of authorities. A listener has several (users' and the front proxy's) and TLS verifies against all of them at
- * once, so issuers are checked again here: a user's certificate must never pass for the proxy's.
+ * One bundle of authorities. TLS verifies against all bundles of a listener at once, so issuers are checked again here: a user's
+ * certificate must not pass for the front proxy's.
  */
 export class CertificateAuthority {
   #authorities: readonly X509Certificate[];
@@ -29,9 +29,8 @@ export class CertificateAuthority {
   }
 
   /**
-   * Whether the client's certificate comes from one of these authorities: OpenSSL verified the chain, and a path of
-   * signatures, every one checked, leads from it to one of ours. Names alone prove nothing: two authorities may share one.
-   * From Node.js 24 on a server is not shown the client's intermediates; a path through one that is in no bundle is then unknown.
+   * Whether a path of checked signatures leads from the certificate, verified by OpenSSL, to one of these authorities: names prove
+   * nothing. Since Node.js 24 servers do not see clients' intermediates.
    */
   hasIssued({ leaf, intermediates, isVerified }: PeerCertificates, now: Date = new Date()): boolean {
     if (!isVerified || !isValidAt(leaf, now)) return false;

@@ -15,9 +15,8 @@ const ORGANIZATION = "55040a";
 const known = new WeakMap<X509Certificate, Subject | undefined>();
 
 /**
- * Common name and organizations of a certificate's subject, from its DER: a printed name does not tell a character from its escape. With
- * several common names the last one counts, as in Go's x509, which Kubernetes reads them with. Undefined for a subject that Go refuses:
- * not DER, or with a value that is no text of its type.
+ * Common name and organizations of a subject, from its DER: printed names do not tell characters from escapes. The last common name
+ * counts, as in Go's x509. Undefined where Go refuses the subject.
  */
 export function subjectOf(certificate: X509Certificate): Subject | undefined {
   if (!known.has(certificate)) known.set(certificate, readSubject(certificate.raw));

@@ -4,8 +4,8 @@ import { headerText } from "./header-text.ts";
 const MAX_EXTRA_KEYS = 100;
 
 /**
- * A user's extra values out of headers whose names begin with one of the prefixes: the rest of the name, in lower case and
- * percent-decoded, is the key. Used for a front proxy's headers and for Impersonate-Extra-.
+ * A user's extra values from headers with one of the prefixes; the key is the rest of the name, in lower case and percent-decoded. For
+ * front proxies and Impersonate-Extra-.
  */
 export function extraOf(
   headers: readonly (readonly [string, string])[],

@@ -19,8 +19,8 @@ export interface TokenRecord {
 }
 
 /**
- * Users known by the tokens of a kube-apiserver `--token-auth-file`. Tokens are kept and compared only as keyed digests: a look-up
- * takes the same time whatever the token shares with a real one, and no token can be read from memory dumps of the table.
+ * Users by the tokens of a kube-apiserver `--token-auth-file`. Keeps and compares keyed digests only: a look-up takes the same time
+ * for any token, and memory dumps hold none.
  */
 export class StaticTokens implements Authenticator, TokenAuthenticator {
   readonly #digestKey = randomBytes(32);
@@ -50,11 +50,8 @@ export class StaticTokens implements Authenticator, TokenAuthenticator {
 }
 
 /**
- * Reads a token file: `token,user,uid` and, optionally, `"group1,group2"` per line. Columns after the fourth are ignored.
- * Throws ConfigurationError with every bad line.
- *
- * kube-apiserver only warns when a token stands twice and lets the last one win, and skips a line with an empty token. Both
- * are mistakes that change access, so a duplicate or empty token is refused here.
+ * Reads a token file: `token,user,uid` and, optionally, `"group1,group2"` per line. Throws ConfigurationError with every bad line,
+ * also for empty or duplicate tokens, which kube-apiserver accepts.
  */
 export function parseTokenFile(text: string, fileName: string): TokenRecord[] {
   const problems: ConfigurationProblem[] = [];

@@ -34,8 +34,8 @@ export interface TokenReviewOptions {
 }
 
 /**
- * Asks a Kubernetes API server whose token it is. Answers are kept for a while under a keyed digest of the token, never under the
- * token; the same token is asked about once at a time. Without a valid response the user is unknown, and nothing is cached.
+ * Authenticates tokens by TokenReview, one at a time for equal tokens. Caches answers under a keyed digest, never under the token.
+ * Without a valid response the user is unknown, uncached.
  */
 export class TokenReviews implements TokenAuthenticator {
   readonly #ask: AskTokenReview;

@@ -2,10 +2,8 @@ import type { UserInfo } from "../authn/authenticator.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "./authorizer.ts";
 
 /**
- * Queries in order: the first allow or deny decides, no opinion proceeds to the next. Without a decision, the result is no opinion with
- * every reason, a line each, which all callers take for a refusal. Kubernetes' union.
- *
- * An authorizer that throws has no opinion: a later one may still allow, as with kube-apiserver.
+ * Kubernetes' union: the first allow or deny decides. Otherwise no opinion, with every reason, which callers treat as a refusal. An
+ * authorizer that throws has no opinion.
  */
 export class AuthorizerChain implements Authorizer {
   readonly #authorizers: readonly Authorizer[];

@@ -2,11 +2,9 @@ import { forbidden } from "../../api/status.ts";
 import type { Attributes, Authorizer } from "./authorizer.ts";
 
 /**
- * The second question for a GET upgrade: may the user `create` what the verb `get` was already allowed for? A WebSocket can only be
- * a GET, so without it `get pods/exec` alone, which reads like a harmless permission, would run commands.
- *
- * Behaves as kube-apiserver's gate AuthorizePodWebsocketUpgradeCreatePermission (1.35): asked for every GET on a streaming
- * subresource, upgrade or not, before the pod is looked up; the refusal carries the authorizer's bare reason, which with RBAC is empty.
+ * May the user `create` what `get` was allowed for? A WebSocket can only be a GET, so `get pods/exec` alone would run commands
+ * (kubernetes#78741). As kube-apiserver's gate AuthorizePodWebsocketUpgradeCreatePermission: for every GET on a streaming subresource,
+ * before the pod is looked up; the refusal has the authorizer's bare reason.
  */
 export async function requireCreatePermission(
   authorizer: Authorizer,

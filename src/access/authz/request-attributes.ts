@@ -47,8 +47,8 @@ interface ResourceParts {
 const PATH_VERBS: readonly string[] = ["watch", "proxy"];
 
 /**
- * Undefined for a path that names no resource: discovery, health, and whatever is no API at all. The verb
- * comes with a path that has it. A bare `watch` or `proxy`, which kube-apiserver answers with 500, is read as a resource of that name.
+ * Undefined for a path without a resource, such as discovery and health. A path with a verb has it. A bare `watch` or `proxy`, a 500
+ * of kube-apiserver, is a resource of that name.
  */
 function resourceParts(path: string): [parts: ResourceParts | undefined, pathVerb: string | undefined] {
   const [root, ...rest] = decodedSegments(path);

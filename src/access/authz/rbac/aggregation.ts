@@ -2,9 +2,8 @@ import { matchesSelector } from "../../../api/label-match.ts";
 import type { ClusterRole, PolicyRule } from "../../../api/rbac-objects.ts";
 
 /**
- * The rules of a ClusterRole: its own, or those of the ClusterRoles that its aggregationRule chooses, in order of their names. What
- * kube-controller-manager writes into the object is computed here, since files have no controller. A role never aggregates itself,
- * and an aggregated one gives its own aggregate: a circle gives each of its roles the rules of all.
+ * The rules of a ClusterRole: its own, or those that its aggregationRule selects, in order of names, as kube-controller-manager
+ * computes them. In a circle each role has the rules of all.
  */
 export function rulesOfClusterRole(role: ClusterRole, all: readonly ClusterRole[]): readonly PolicyRule[] {
   if (role.aggregationRule === undefined) return role.rules ?? [];

@@ -11,9 +11,8 @@ import { userFacingRoles } from "./user-facing-roles.ts";
 const READ_ANYBODY = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /**
- * Those of kube-apiserver's default roles without which no client gets anywhere: health and version for everybody, discovery and
- * self-reviews for every authenticated user, everything for cluster-admin, and the roles meant for users. A manifest
- * of the same kind and name replaces one.
+ * kube-apiserver's default roles that clients need: health, version, discovery, self-reviews, cluster-admin and the user-facing roles.
+ * A manifest of the same kind and name replaces one.
  */
 export const bootstrapPolicy: readonly RbacObject[] = [
   clusterRole("cluster-admin", [

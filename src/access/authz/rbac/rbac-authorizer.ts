@@ -12,8 +12,8 @@ import type { RbacIndex } from "./rbac-index.ts";
 import { ruleAllows } from "./rule-matching.ts";
 
 /**
- * `--authorization-mode=RBAC`: allows what some rule of some binding allows, and has no opinion otherwise. A binding whose role is
- * missing gives nothing; that is said in the reason of a refusal, as kube-apiserver says it.
+ * `--authorization-mode=RBAC`: allows what a rule of a binding allows, and has no opinion otherwise. A binding without its role gives
+ * nothing; the reason of a refusal says so, as in kube-apiserver.
  */
 export class RbacAuthorizer implements Authorizer {
   readonly #currentIndex: () => RbacIndex;

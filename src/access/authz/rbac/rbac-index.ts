@@ -32,8 +32,8 @@ interface IndexedBinding {
 type BindingsOfIdentity = Map<string, IndexedBinding[]>;
 
 /**
- * One state of all RBAC objects, arranged so that a request looks only at bindings of its own user and groups: what an evaluation
- * costs does not grow with bindings of others. Built anew when objects change; roles are resolved when they are first used.
+ * One state of all RBAC objects, indexed by subject, so that a request costs only its own user's and groups' bindings. Rebuilt when
+ * objects change; roles are resolved at first use.
  */
 export class RbacIndex {
   readonly #clusterRoles = new Map<string, ClusterRole>();

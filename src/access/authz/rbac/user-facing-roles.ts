@@ -58,9 +58,8 @@ const adminRules = [
 ];
 
 /**
- * kube-apiserver's roles for people. Each is aggregated: from a part of its own, from the role below it, and from every ClusterRole
- * that carries the label `rbac.authorization.k8s.io/aggregate-to-<role>: "true"`. Of the group `extensions`, which no release since
- * 1.22 serves, nothing is left here.
+ * kube-apiserver's roles for people, each aggregated from its own part, the role below, and ClusterRoles labelled
+ * `rbac.authorization.k8s.io/aggregate-to-<role>: "true"`. Without the group `extensions`.
  */
 export const userFacingRoles: readonly ClusterRole[] = [
   aggregated("admin", []),

@@ -8,8 +8,8 @@ import { answerAccessReview } from "./self-subject-access-review.ts";
 export type PostedReview = Readonly<Record<string, unknown>>;
 
 /**
- * Answers a SelfSubjectAccessReview, SelfSubjectRulesReview or SelfSubjectReview: the same object with its status. Whether the user may
- * ask at all is decided before. Throws StatusError 400 or 422 for what the API server refuses.
+ * Answers a SelfSubjectAccessReview, SelfSubjectRulesReview or SelfSubjectReview of an authorized user with its status. Throws
+ * StatusError 400 or 422 for what the API server refuses.
  */
 export async function answerReview(
   resource: ReviewResource,

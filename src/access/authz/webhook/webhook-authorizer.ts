@@ -25,9 +25,8 @@ export interface WebhookAuthorizerOptions {
 export const MAX_CACHED_ATTRIBUTE_CHARACTERS = 10_000;
 
 /**
- * `--authorization-mode=Webhook`: asks with a SubjectAccessReview and keeps the answer for a while. Equal questions at the same time
- * are asked once. Fails closed: without a believable answer it has no opinion, keeps nothing and tells `onFailure`; the user learns no
- * more than that there was no answer.
+ * `--authorization-mode=Webhook`: SubjectAccessReviews, cached; equal ones at the same time are sent once. Fails closed: without a
+ * valid answer it has no opinion, caches nothing and calls `onFailure`.
  */
 export class WebhookAuthorizer implements Authorizer {
   readonly #ask: AskWebhook;
