@@ -33,6 +33,9 @@ const ENDS: Readonly<Record<keyof typeof sessionScenarios, readonly string[]>> =
   refused: [],
 };
 
+/** Scenarios that a killed worker broke, and kills, in the order in which they happened: what an end that is not true is held against. */
+const breaks: string[] = [];
+
 interface Outcome {
   done: number;
   interrupted: number;
@@ -96,7 +99,9 @@ async function load(
     const [, ...children] = processTree(running.child.pid as number);
     lastKillMs = performance.now();
     const victim = children[0];
-    if (victim !== undefined) process.kill(victim, "SIGKILL");
+    if (victim === undefined) return;
+    breaks.push(`${new Date().toISOString()} killed ${victim}`);
+    process.kill(victim, "SIGKILL");
   }, WORKER_KILL_EVERY_MS);
   const loops = Array.from({ length: LOOPS }, async (_, index) => {
     const chance = new Chance(seed * 1_000 + index);
@@ -109,6 +114,7 @@ async function load(
         outcome.done += 1;
       } catch (error) {
         outcome.interrupted += 1;
+        if (!name.endsWith("node-lost")) breaks.push(`${new Date().toISOString()} ${name}: ${error}`);
         const mayBreak = name.endsWith("node-lost") || (workers > 1 && lastKillMs > startedMs - 10_000);
         const isForeign = error instanceof ForeignBytes;
         if (isForeign || !mayBreak) failures.push(`${name}: ${error instanceof Error ? error.stack : error}`);
@@ -185,13 +191,17 @@ function linesOf(running: SoakWorld, message: string): SessionLine[] {
 /** Ends that are not what was done to the session, by kind, with how often each was reported. */
 function untrueEnds(running: SoakWorld): string[] {
   const counts = new Map<string, number>();
-  for (const { session, endedBy, cause } of linesOf(running, "session ended")) {
+  const untrue: string[] = [];
+  for (const line of linesOf(running, "session ended")) {
+    const { session, endedBy, cause } = line;
     const kind = session.user.replace("soak-", "") as keyof typeof ENDS;
     const end = `${endedBy} ${cause}`;
     const key = `${kind}: ${end}${ENDS[kind].includes(end) ? "" : " is not true"}`;
     counts.set(key, (counts.get(key) ?? 0) + 1);
+    if (key.endsWith("not true")) untrue.push(JSON.stringify(line));
   }
   console.table(Object.fromEntries([...counts].toSorted()));
+  if (untrue.length > 0) console.log([...untrue, ...breaks].join("\n"));
   return [...counts.keys()].filter((key) => key.endsWith("not true"));
 }
 

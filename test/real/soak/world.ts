@@ -80,7 +80,7 @@ export async function startSoakWorld(users: readonly string[], workers: number):
       ),
     ],
     listeners: { ingress: { httpPort: 0, httpsPort: 0, allowedEndpointAddresses: ["127.0.0.0/8"] } },
-    timeouts: { shutdownGracePeriod: "5s", lingerIdle: "1s" },
+    timeouts: { shutdownGracePeriod: "5s", lingerIdle: "10s" },
     configuration: {
       upstreamProbes: { nodes: { tcpSocket: {}, periodSeconds: 1 } },
       limits: { maxConnectionsPerAddress: 10_000 },
