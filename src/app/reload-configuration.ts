@@ -1,4 +1,4 @@
-import { changedSections } from "../config/changed-sections.ts";
+import { changedFields } from "../config/changed-fields.ts";
 import { type GatewayConfiguration, parseConfiguration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { readText } from "../config/load-configuration.ts";
@@ -32,9 +32,9 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
       const wanted = await readText(file);
       const configuration = parseConfiguration(wanted, file, flags);
       await checkNamedFiles(configuration.namedFiles);
-      const { reloaded } = changedSections(last, wanted);
+      const { reloaded } = changedFields(last, wanted);
       // Against what it was started with: a change that was taken back needs no restart.
-      const { needRestart } = changedSections(text, wanted);
+      const { needRestart } = changedFields(text, wanted);
       logger.setLevel(configuration.logging.level);
       await gateway.reload(configuration, wanted);
       last = wanted;

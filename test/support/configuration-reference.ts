@@ -13,7 +13,7 @@ Every field of a \`GatewayConfiguration\`, the file of \`sluice serve --config F
 - Relative file names count from the folder of the file; those in flags from the working directory.
 - A flag of \`sluice serve\` overrides its field. The names are kube-apiserver's, that of \`--kubeconfig\` is the kubelet's.
 - SIGHUP reads the file again. Sections marked "without a restart" are applied; a change elsewhere is logged by its path, and needs a restart.
-  Certificates, keys, tokens and manifests are read again whenever their files change.
+  [workers.md](workers.md#sighup) has which of the files that it names are read again.
 - \`sluice config schema > sluice.schema.json\` writes a JSON Schema (draft-07). With this first line an editor that has a YAML language server
   completes and checks the file:
 
@@ -31,7 +31,7 @@ export function configurationReference(): string {
     const other = places.get(key);
     if (other === undefined || place.length < other.length) places.set(key, place);
   }
-  return `${HEAD}\n${sectionText(gatewayConfiguration, "", places)}`;
+  return `${HEAD}\n${sectionText(gatewayConfiguration, "", places, false)}`;
 }
 
 function keyOf(table: Table): string {
@@ -39,16 +39,24 @@ function keyOf(table: Table): string {
 }
 
 /** A table of the fields, then the sections below. Fields of several sections are shown at the shortest path. */
-function sectionText(table: Table, path: string, places: ReadonlyMap<string, string>): string {
+function sectionText(
+  table: Table,
+  path: string,
+  places: ReadonlyMap<string, string>,
+  isReloaded: boolean,
+): string {
   const entries = Object.entries<Field>(table.fields);
   const rows = entries.map(([name, field]) => rowOf(name, field, path));
   const place = places.get(keyOf(table)) ?? path;
   if (place !== path) return `The fields of [\`${place}\`](#${anchor(place)}).\n`;
-  const sections = entries.flatMap(([name, { table: fields, sentence, isReloaded }]) => {
+  const sections = entries.flatMap(([name, { table: fields, sentence, ...field }]) => {
     if (fields === undefined) return [];
     const below = join(path, name);
-    const reload = isReloaded ? " Applied without a restart." : "";
-    return [`\n## \`${below}\`\n\n${sentence}${reload}\n\n${sectionText(fields, below, places)}`];
+    const takesReload = isReloaded || field.isReloaded;
+    const reload = takesReload ? " Applied without a restart." : "";
+    return [
+      `\n## \`${below}\`\n\n${sentence}${reload}\n\n${sectionText(fields, below, places, takesReload)}`,
+    ];
   });
   return ["| field | type | default | flag | |\n|---|---|---|---|---|\n", ...rows, ...sections].join("");
 }

@@ -71,7 +71,7 @@ describe.each([1, 2])("SIGHUP with %s processes that serve", (workers) => {
       logging: { level: "debug" },
       timeouts: { shutdownGracePeriod: "0s", dial: "3s" },
     };
-    expect(await reload(JSON.stringify(changed))).toContain('"reloaded":["logging","policy"]');
+    expect(await reload(JSON.stringify(changed))).toContain('"reloaded":["policy.rules","logging.level"]');
     await eventually("the rest is named", () => gateway.log().includes('"needRestart":["timeouts.dial"]'));
     for (let index = 0; index < 2 * workers; index++) expect(await refusal()).toContain("403");
 

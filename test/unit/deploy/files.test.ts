@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { locate } from "../../../src/cluster/locate.ts";
@@ -19,20 +20,6 @@ const root = new URL("../../../", import.meta.url);
 describe("deploy/examples/gateway.yaml", () => {
   const { value } = documentOf("deploy/examples/gateway.yaml");
   const configuration = configurationOf("deploy/examples/gateway.yaml");
-  const defaults = defaultConfiguration();
-
-  it("shows the defaults", () => {
-    expect(configuration.limits).toEqual(defaults.limits);
-    expect(configuration.timeouts).toEqual(defaults.timeouts);
-    expect(configuration.logging).toEqual(defaults.logging);
-    expect(configuration.authorization).toEqual(defaults.authorization);
-    expect(configuration.featureGates.toString()).toBe(defaults.featureGates.toString());
-    expect(configuration.listeners.admin).toEqual(defaults.listeners.admin);
-    expect(configuration.listeners.apiServer).toMatchObject({ address: "127.0.0.1", port: 6443 });
-    expect(configuration.kubelet).toMatchObject({ scheme: "https", port: defaults.kubelet.port });
-    expect(configuration.kubelet.preferredAddressTypes).toEqual(defaults.kubelet.preferredAddressTypes);
-  });
-
   it("names manifests that are beside it and valid", () => {
     const files = configuration.cluster.manifests;
     expect(files).toEqual([fileURLToPath(new URL("deploy/examples/cluster.yaml", root))]);
@@ -44,16 +31,35 @@ describe("deploy/examples/gateway.yaml", () => {
     ]);
   });
 
-  it("leaves no field out", () => {
-    const shown = value as Record<string, Record<string, object>>;
-    const { namedFiles: _, ...sections } = configuration;
-    expect(Object.keys(shown)).toEqual(["apiVersion", "kind", ...Object.keys(sections)]);
-    expect(Object.keys(shown.limits ?? {})).toEqual(Object.keys(defaults.limits));
-    expect(Object.keys(shown.limits?.spdy ?? {})).toEqual(Object.keys(defaults.limits.spdy));
-    expect(Object.keys(shown.timeouts ?? {}).map((name) => `${name}Ms`)).toEqual(
-      Object.keys(defaults.timeouts),
+  const fields = Array.from(placedFields(gatewayConfiguration), ({ path, field }) => ({
+    path: path.join("."),
+    name: path.at(-1) ?? "",
+    field,
+    shown: path.reduce<unknown[]>(
+      (holders, name) => holders.flatMap((holder) => memberOf(holder, name)),
+      [value],
+    ),
+  }));
+
+  it("shows every field, in force or in a comment", () => {
+    const comments = new Set(textOf("deploy/examples/gateway.yaml").match(/(?<=#.*)\b\w+/g));
+    // The fields of two sections of one kind are shown once.
+    const kindOf = ({ name, field }: (typeof fields)[number]) => `${name}: ${field.sentence}`;
+    const inForce = new Set(fields.filter(({ shown }) => shown.length > 0).map(kindOf));
+    const missing = fields.filter((field) => !inForce.has(kindOf(field)) && !comments.has(field.name));
+    expect(missing.map(({ path }) => path)).toEqual([]);
+  });
+
+  it("shows defaults, but in what is there for example", () => {
+    const forExample = /^(?:cluster\.manifests|policy\.rules|upstreamProbes\.nodes)\b/;
+    const others = fields.filter(
+      ({ path, field, shown }) =>
+        field.default !== undefined &&
+        !forExample.test(path) &&
+        shown.some((one) => !isDeepStrictEqual(one, field.default)),
     );
-    expect(Object.keys(shown.kubelet ?? {})).toEqual(Object.keys(defaults.kubelet));
+    expect(others.map(({ path }) => path)).toEqual([]);
+    expect(configuration.featureGates.toString()).toBe(defaultConfiguration().featureGates.toString());
   });
 });
 
@@ -162,6 +168,14 @@ describe("docker-compose.yml", () => {
     expect(textOf("deploy/docker/prometheus.yml")).toContain(`"gateway:${listeners.admin.port}"`);
   });
 });
+
+/** Of each item of a list. */
+function memberOf(value: unknown, name: string): unknown[] {
+  return [value].flat().flatMap((item) => {
+    const member = (item as Record<string, unknown> | null)?.[name];
+    return member === undefined ? [] : [member];
+  });
+}
 
 function textOf(path: string): string {
   return readFileSync(new URL(path, root), "utf8");

@@ -1,0 +1,45 @@
+import { isDeepStrictEqual } from "node:util";
+import { gatewayConfiguration } from "./configuration.ts";
+import type { Field, Table } from "./field.ts";
+import { parseYamlDocuments } from "./yaml-documents.ts";
+
+/** Paths such as `timeouts.idle`, in the order of the tables. */
+export interface ChangedFields {
+  /** In force as soon as the file is read. */
+  readonly reloaded: readonly string[];
+  readonly needRestart: readonly string[];
+}
+
+/** The fields that differ between two configuration files, both valid. A default that is written out is no change. */
+export function changedFields(before: string, after: string): ChangedFields {
+  const [old, now] = [before, after].map((text) => parseYamlDocuments(text, "")[0]?.value);
+  const changed = changesIn(gatewayConfiguration, "", old, now, false);
+  const pathsOf = (isReloaded: boolean) =>
+    changed.filter((change) => change.isReloaded === isReloaded).map(({ path }) => path);
+  return { reloaded: pathsOf(true), needRestart: pathsOf(false) };
+}
+
+interface Change {
+  readonly path: string;
+  readonly isReloaded: boolean;
+}
+
+function changesIn(table: Table, path: string, old: unknown, now: unknown, isReloaded: boolean): Change[] {
+  return Object.entries<Field>(table.fields).flatMap(([name, field]) => {
+    const [was, is] = [memberOf(old, name) ?? field.default, memberOf(now, name) ?? field.default];
+    if (isDeepStrictEqual(was, is)) return [];
+    const change = { path: `${path}${name}`, isReloaded: isReloaded || field.isReloaded };
+    // An optional section that comes or goes, and a list of sections, change as a whole.
+    const isWhole = field.type !== "section" && !(isMap(was) && isMap(is));
+    if (field.table === undefined || isWhole) return [change];
+    return changesIn(field.table, `${change.path}.`, was, is, change.isReloaded);
+  });
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isMap(value) && Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
