@@ -2,7 +2,7 @@ import { SessionError } from "../../client/session-error.ts";
 import { ConnectError } from "../../http/connect-error.ts";
 
 /** What a shell says of a program that SIGPIPE ended. */
-const EXIT_BROKEN_PIPE = 141;
+export const EXIT_BROKEN_PIPE = 141;
 
 /** Says on stderr what went wrong, in kubectl's words where it has some, and gives the exit code. */
 export function reportError(error: unknown): number {

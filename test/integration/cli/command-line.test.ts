@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -62,6 +62,27 @@ describe("sluice", () => {
     expect(await sluice("help", name)).toEqual(help);
     const stderr = `sluice ${name}: unknown flag: --no-such-flag\nSee 'sluice ${name} --help' for usage.\n`;
     expect(await sluice(name, "--no-such-flag")).toEqual({ exitCode: 2, stdout: "", stderr });
+  });
+
+  it("prints the JSON Schema of a configuration", async () => {
+    const { exitCode, stdout } = await sluice("config", "schema");
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      $schema: "http://json-schema.org/draft-07/schema#",
+      properties: { timeouts: { properties: { idle: { default: "4h" } } } },
+    });
+    expect(await sluice("config", "reference")).toMatchObject({ exitCode: 2 });
+  });
+
+  it("prints it to a reader that closes early, without a complaint", async () => {
+    const child = spawn(process.execPath, [builtProgram(), "config", "schema"]);
+    child.stdout.destroy();
+    let complaint = "";
+    child.stderr.on("data", (text) => {
+      complaint += text;
+    });
+    expect(await once(child, "close")).toEqual([141, null]);
+    expect(complaint).toBe("");
   });
 
   it("says in one line what the system refused, and ends with 1", async () => {
