@@ -68,7 +68,10 @@ export function parseStreamingRequest(
       stderr: flagOf(query, "stderr"),
       tty: flagOf(query, "tty"),
     },
-    ports: query.getAll("ports").flatMap((value) => value.split(",").map(parsePortOption)),
+    ports:
+      path.subresource === "portforward"
+        ? query.getAll("ports").flatMap((value) => value.split(",").map(parsePortOption))
+        : [],
     offer: clientOfferOf(request.headers),
     reason: reasonOf(headerValue(request.headers, REASON_HEADER), query.get(REASON_QUERY)),
     headers: request.headers,

@@ -96,6 +96,11 @@ describe("other options", () => {
     expect(parse("?command=sh", "portforward").command).toEqual([]);
   });
 
+  it("ports are read for port-forward only", () => {
+    expect(parse("?ports=x", "exec").ports).toEqual([]);
+    expect(parse("?ports=80", "attach").ports).toEqual([]);
+  });
+
   it("container: an empty one counts as none, the first counts", () => {
     expect(parse("?container=").container).toBeUndefined();
     expect(parse("?container=a&container=b").container).toBe("a");
