@@ -13,6 +13,7 @@ import type { HttpDownstream } from "../http/http-downstream.ts";
 import { Http1Downstream } from "../http/http1-downstream.ts";
 import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
 import { Http2Downstream } from "../http/http2-downstream.ts";
+import { requestUrlOf } from "../http/request-url.ts";
 import { abortSocket } from "../net/abort-socket.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
@@ -271,7 +272,7 @@ function incomingOf(
   const incoming = {
     method,
     target,
-    url: new URL(`http://gateway${target}`),
+    url: requestUrlOf(target),
     headers,
     peer: peerCertificatesOf(socket),
     remoteAddress,

@@ -3,6 +3,7 @@ import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { badRequest, internalError, StatusError } from "../../api/status.ts";
 import { type HeaderLine, headerListOf, headerValue } from "../../http/header-list.ts";
 import { createHttp1Server } from "../../http/http1-server.ts";
+import { requestUrlOf } from "../../http/request-url.ts";
 import type { GatewayContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
 import type { Responder } from "../responder.ts";
@@ -41,7 +42,7 @@ export function createHolderServer(
           const caller = headerValue(headers, CALLER_HEADER);
           if (resumption === undefined || caller === undefined) throw badRequest("this is no resumption");
           const user = JSON.parse(Buffer.from(caller, "base64url").toString()) as UserInfo;
-          const url = new URL(`http://holder${target}`);
+          const url = requestUrlOf(target);
           attachToHeld(resumption, user, { method, headers, url }, client, gateway);
         } catch (error) {
           client.release();
