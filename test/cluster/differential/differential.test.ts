@@ -4,12 +4,19 @@ import { KubectlRunner } from "../../support/kubectl.ts";
 import { describeReal } from "../../support/real-parts.ts";
 import type { Kubectl } from "../../support/real-parts-finder.ts";
 import { type Door, type DoorName, type Doors, openDoors, type User } from "../doors.ts";
-import type { ClusterAddresses } from "../kubernetes/start-cluster.ts";
-import { httpCases } from "./http-cases.ts";
+import { applyObjects, type ClusterAddresses } from "../kubernetes/start-cluster.ts";
+import {
+  generatedOptionCases,
+  generatedPathCases,
+  generatedRbacCases,
+  generatedRoles,
+} from "./generated-cases.ts";
+import { type HttpCase, httpCases } from "./http-cases.ts";
 import { unexplained } from "./known-differences.ts";
 import { kubectlCases } from "./kubectl-cases.ts";
 import { differencesOf, httpOutcome, type Known, type Outcome, pruned } from "./outcome.ts";
 import { exchange } from "./raw-exchange.ts";
+import { upgradeCases } from "./upgrade-cases.ts";
 
 const DOORS: readonly DoorName[] = ["straight", "gateway", "spdy", "caller", "agent", "node", "both"];
 
@@ -62,7 +69,7 @@ describeReal("cluster", "the same request straight and through Sluice", () => {
     let differing = await compare(...args);
     for (let again = 0; again < 2 && Object.keys(differing).length > 0; again++)
       differing = await compare(...args);
-    expect(differing).toEqual({});
+    expect.soft({ [args[0]]: differing }).toEqual({ [args[0]]: {} });
     return differing;
   };
 
@@ -83,22 +90,36 @@ describeReal("cluster", "the same request straight and through Sluice", () => {
     }
   });
 
+  const titleOf = ({ user, method, path: target, note }: HttpCase): string =>
+    `${user}: ${method} ${target}${note === undefined ? "" : ` (${note})`}`;
+  const exchangeOf =
+    ({ user, method, path: target, headers = {}, body }: HttpCase) =>
+    async (door: Door, known: Known): Promise<Outcome> => {
+      const named = (text: string): string => text.replaceAll("$NAME", nameOf(door));
+      const sent = { method, path: named(target), headers, ...(body !== undefined && { body: named(body) }) };
+      return httpOutcome(await exchange(await door.access(user), sent), known);
+    };
+
   describe("HTTP", () => {
-    for (const { user, method, path: target, headers = {}, body, note } of httpCases) {
-      const title = `${user}: ${method} ${target}${note === undefined ? "" : ` (${note})`}`;
-      it(title, async () => {
-        await expectSame(title, user, async (door, known) => {
-          const named = (text: string): string => text.replaceAll("$NAME", nameOf(door));
-          const sent = {
-            method,
-            path: named(target),
-            headers,
-            ...(body !== undefined && { body: named(body) }),
-          };
-          return httpOutcome(await exchange(await door.access(user), sent), known);
-        });
+    for (const row of [...httpCases, ...upgradeCases]) {
+      it(titleOf(row), async () => {
+        await expectSame(titleOf(row), row.user, exchangeOf(row));
       });
     }
+  });
+
+  describe("generated", () => {
+    beforeAll(async () => {
+      await applyObjects(kubectl.path, cluster.adminKubeconfig, generatedRoles());
+    });
+
+    it.each([
+      ["roles", generatedRbacCases()],
+      ["options", generatedOptionCases()],
+      ["paths", generatedPathCases()],
+    ] as const)("%s", async (_, rows) => {
+      for (const row of rows) await expectSame(titleOf(row), row.user, exchangeOf(row));
+    });
   });
 });
 

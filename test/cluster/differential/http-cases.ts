@@ -34,6 +34,7 @@ const send = (method: string, path: string, type: string, body: string, note = "
 const DEFAULT = "/api/v1/namespaces/default";
 const PODS = `${DEFAULT}/pods`;
 const WEB = `${PODS}/web`;
+const FORWARD = `${WEB}/portforward`;
 const MAPS = `${DEFAULT}/configmaps`;
 const JSON_TYPE = "application/json";
 const configMap = JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "$NAME" } });
@@ -45,28 +46,6 @@ const review = JSON.stringify({
   },
 });
 const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-
-/** Upgrades that are refused before anything runs, or that lead to a 101. */
-const upgrade = (user: User, path: string, headers: Record<string, string>): HttpCase => ({
-  user,
-  method: headers.Upgrade === "SPDY/3.1" ? "POST" : "GET",
-  path,
-  headers: { Connection: "Upgrade", ...headers },
-  note: `${headers.Upgrade} ${headers["Sec-WebSocket-Protocol"] ?? headers["X-Stream-Protocol-Version"] ?? ""}`,
-});
-const webSocket = (protocol?: string): Record<string, string> => ({
-  Upgrade: "websocket",
-  "Sec-WebSocket-Version": "13",
-  "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-  ...(protocol !== undefined && { "Sec-WebSocket-Protocol": protocol }),
-});
-const spdy = (...protocols: string[]): Record<string, string> => ({
-  Upgrade: "SPDY/3.1",
-  ...(protocols.length > 0 && { "X-Stream-Protocol-Version": protocols.join(", ") }),
-});
-const EXEC = `${WEB}/exec?container=main&command=true&stdout=true`;
-const ATTACH = `${PODS}/echoer/attach?stdout=true`;
-const FORWARD = `${WEB}/portforward`;
 
 export const httpCases: readonly HttpCase[] = [
   ...get(
@@ -272,35 +251,4 @@ export const httpCases: readonly HttpCase[] = [
     JSON_TYPE,
     '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"web"}}',
   ),
-  upgrade("admin", EXEC, webSocket("v5.channel.k8s.io")),
-  upgrade("admin", EXEC, webSocket("v4.channel.k8s.io")),
-  upgrade("admin", EXEC, webSocket("channel.k8s.io")),
-  upgrade("admin", EXEC, webSocket()),
-  upgrade("admin", EXEC, webSocket("nosuch")),
-  upgrade("admin", EXEC, webSocket("v5.channel.k8s.io, v4.channel.k8s.io")),
-  upgrade("admin", EXEC, { ...webSocket("v5.channel.k8s.io"), "Sec-WebSocket-Version": "8" }),
-  upgrade("admin", EXEC, { Upgrade: "websocket" }),
-  upgrade("admin", EXEC, { Upgrade: "nosuch" }),
-  upgrade("admin", EXEC, spdy("v4.channel.k8s.io")),
-  upgrade("admin", EXEC, spdy()),
-  upgrade("admin", EXEC, spdy("nosuch")),
-  upgrade("admin", ATTACH, webSocket("v5.channel.k8s.io")),
-  upgrade("admin", ATTACH, spdy("v4.channel.k8s.io")),
-  upgrade("admin", FORWARD, webSocket("SPDY/3.1+portforward.k8s.io")),
-  upgrade("admin", FORWARD, webSocket("v4.channel.k8s.io")),
-  upgrade("admin", `${FORWARD}?ports=8080`, webSocket("v4.channel.k8s.io")),
-  upgrade("admin", FORWARD, spdy("portforward.k8s.io")),
-  upgrade("admin", FORWARD, spdy("nosuch")),
-  ...(["viewer", "none", "nobody"] as const).flatMap((user) =>
-    [EXEC, ATTACH, FORWARD].flatMap((path) => [
-      upgrade(user, path, webSocket(path === FORWARD ? "SPDY/3.1+portforward.k8s.io" : "v5.channel.k8s.io")),
-      upgrade(user, path, spdy(path === FORWARD ? "portforward.k8s.io" : "v4.channel.k8s.io")),
-    ]),
-  ),
-  upgrade("admin", `${PODS}/nosuch/exec?command=id&stdout=1`, webSocket("v5.channel.k8s.io")),
-  upgrade("admin", `${PODS}/finite/exec?command=id&stdout=1`, webSocket("v5.channel.k8s.io")),
-  upgrade("admin", `${WEB}/exec?command=id&stdout=1&container=nosuch`, spdy("v4.channel.k8s.io")),
-  upgrade("admin", `${PODS}?watch=1&timeoutSeconds=1&labelSelector=app%3Dweb`, webSocket()),
-  upgrade("admin", WEB, webSocket()),
-  upgrade("admin", "/version", webSocket()),
 ];
