@@ -62,6 +62,7 @@ function runPod(
     const changed = { ...status(), ...change };
     store.upsert({ ...current(), metadata, status: { ...current().status, containerStatuses: [changed] } });
   };
+  let attempts = 0;
   const podProbes = new PodProbes({
     pods: store,
     isOurs: (each) => each.spec.nodeName === "ours",
@@ -80,7 +81,7 @@ function runPod(
     runProbe,
     gates: { H2CContainerProbe: true, GRPCContainerProbeTLS: true },
     userAgentVersion: "1.36",
-    series: () => ({ count: () => {}, remove: () => {} }),
+    series: () => ({ count: () => void (attempts += 1), remove: () => {} }),
     onEvent: (_, container, { type, reason, message }) =>
       events.push(`${type} ${reason} ${container}: ${message}`),
     onProblem: (_, error) => {
@@ -91,7 +92,7 @@ function runPod(
   });
   podProbes.start();
   stops.push(() => podProbes.stop());
-  return { store, podProbes, restarts, events, status, current, setContainer };
+  return { store, podProbes, restarts, events, status, current, setContainer, attempts: () => attempts };
 }
 
 const agoText = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
@@ -99,9 +100,13 @@ const agoText = (seconds: number) => new Date(Date.now() - seconds * 1_000).toIS
 const restarted = ({ restarts }: ReturnType<typeof runPod>) =>
   eventually("a restart", () => restarts.length >= 1);
 
-/** Long enough for several periods and a threshold. */
-async function staysAlive({ restarts, status }: ReturnType<typeof runPod>): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 250));
+/** After attempts enough for several thresholds. */
+async function staysAlive(
+  { restarts, status, ...node }: ReturnType<typeof runPod>,
+  attempts = node.attempts,
+): Promise<void> {
+  const enough = attempts() + 4 * FAST.failureThreshold;
+  await eventually("several attempts", () => attempts() >= enough);
   expect({ restarts: restarts.length, restartCount: status().restartCount }).toEqual({
     restarts: 0,
     restartCount: 0,
@@ -214,7 +219,9 @@ describe("container_probe", () => {
   });
 
   it("should be restarted with an exec liveness probe, and not while the runtime is at fault", async () => {
+    let faults = 0;
     let answer = (): number => {
+      faults += 1;
       throw new Error("the runtime is away");
     };
     const runCommand = () => async () => ({ exitCode: answer(), output: Buffer.from("out") });
@@ -222,7 +229,7 @@ describe("container_probe", () => {
       { livenessProbe: { exec: { command: ["cat", "/tmp/health"] }, ...FAST } },
       { runCommand },
     );
-    await staysAlive(node);
+    await staysAlive(node, () => faults);
     answer = () => 1;
     await restarted(node);
     expect(node.events).toContain("Warning Unhealthy main: Liveness probe failed: out");
