@@ -81,7 +81,12 @@ function runPod(
     runProbe,
     gates: { H2CContainerProbe: true, GRPCContainerProbeTLS: true },
     userAgentVersion: "1.36",
-    series: () => ({ count: () => void (attempts += 1), remove: () => {} }),
+    series: () => ({
+      count: () => {
+        attempts += 1;
+      },
+      remove: () => {},
+    }),
     onEvent: (_, container, { type, reason, message }) =>
       events.push(`${type} ${reason} ${container}: ${message}`),
     onProblem: (_, error) => {
