@@ -97,6 +97,7 @@ export class SessionLifecycle implements Ticking, RunningSession {
     contain(
       "session",
       () => {
+        this.observers.begin(this);
         this.#session = begin(this);
       },
       this.#failed,

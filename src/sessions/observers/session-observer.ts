@@ -1,5 +1,6 @@
 import type { SessionReport } from "../carriers/session.ts";
 import type { SessionEnd } from "../carriers/session-end.ts";
+import type { RunningSession } from "../sessions.ts";
 
 export type Side = "client" | "node";
 
@@ -10,6 +11,9 @@ export interface SessionStream {
   readonly connection?: string | undefined;
   readonly port?: string | undefined;
 }
+
+/** What an observer knows of its session, and may do to it. */
+export type ObservedSession = Pick<RunningSession, "info" | "cut">;
 
 export const STDIN: SessionStream = { type: "stdin" };
 export const STDOUT: SessionStream = { type: "stdout" };
@@ -34,6 +38,8 @@ export interface SessionObserver {
   readonly payload?: "node" | "both" | undefined;
   /** True: it needs no further event. */
   readonly isDone?: boolean | undefined;
+  /** First, and once. `info` has the user and the target; `cut` ends the session later on. */
+  onBegin?(session: ObservedSession): void;
   /** A client of a port-forward opened a stream, or named another port for it. The result refuses the session: nothing is passed on. */
   onStream?(stream: SessionStream): SessionEnd | undefined;
   /**

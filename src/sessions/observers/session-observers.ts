@@ -2,7 +2,7 @@ import { lendMemory, poisonFreed } from "../../net/freed-memory.ts";
 import { reportFault } from "../../observability/faults.ts";
 import type { SessionReport } from "../carriers/session.ts";
 import type { SessionEnd } from "../carriers/session-end.ts";
-import type { SessionObserver, SessionStream, Side } from "./session-observer.ts";
+import type { ObservedSession, SessionObserver, SessionStream, Side } from "./session-observer.ts";
 
 /** The observers of one session. Carriers and decoders notify it; each observer is contained. */
 export class SessionObservers {
@@ -27,6 +27,10 @@ export class SessionObservers {
   /** Streams must be known as the client opens them. */
   get needsStreams(): boolean {
     return this.showsStreams || this.needsNodeStreams;
+  }
+
+  begin(session: ObservedSession): void {
+    this.#notify((observer) => observer.onBegin?.(session));
   }
 
   stream(stream: SessionStream): SessionEnd | undefined {

@@ -4,6 +4,7 @@ import { onFault } from "../../../src/observability/faults.ts";
 import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
 import { type CauseOfOurs, endOf } from "../../../src/sessions/carriers/session-end.ts";
 import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
+import type { ObservedSession, SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { Sessions } from "../../../src/sessions/sessions.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 
@@ -102,6 +103,44 @@ describe("the life of a session", () => {
     const session = new IdleSession(carried);
     session.life.end(DONE, undefined);
     expect(carried.reports.map(({ cause }) => cause)).toEqual(["completed"]);
+  });
+});
+
+describe("an observer of a session", () => {
+  it("knows the session before it begins, may end it, and has the report last", () => {
+    const events: string[] = [];
+    let observed: ObservedSession | undefined;
+    const observer: SessionObserver = {
+      isRequired: false,
+      onBegin: (session) => {
+        observed = session;
+        events.push("begins");
+      },
+      onEnd: ({ cause, endedBy }) => events.push(`${cause} by ${endedBy}`),
+    };
+    const carried = new CarriedSession({}, [observer]);
+    new IdleSession(carried);
+    expect(observed?.info).toBe(carried.life.info);
+    observed?.cut("shutdown", "recording failed");
+    expect(events).toEqual(["begins", "shutdown by gateway"]);
+    expect(carried.reports).toMatchObject([{ cause: "shutdown", message: "recording failed" }]);
+  });
+
+  it("that is required and cannot begin keeps the session from beginning", async () => {
+    const observer: SessionObserver = {
+      isRequired: true,
+      onBegin: () => {
+        throw new Error("no disk");
+      },
+    };
+    const stop = onFault(() => {});
+    const carried = new CarriedSession({}, [observer]);
+    carried.client.on("error", () => {});
+    carried.life.carry([carried.client, carried.node], () => expect.unreachable());
+    await turn();
+    stop();
+    expect(carried.causes).toEqual(["internal-error"]);
+    expect([carried.client.destroyed, carried.node.destroyed]).toEqual([true, true]);
   });
 });
 

@@ -14,6 +14,7 @@ import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
 import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import type {
+  ObservedSession,
   SessionObserver,
   SessionStream,
   Side,
@@ -42,6 +43,9 @@ class EventList implements SessionObserver {
   readonly events: string[] = [];
   #last = "";
 
+  onBegin({ info }: ObservedSession): void {
+    this.#add(`begins${info === undefined ? "" : ` for ${info.user}`}`);
+  }
   onStream({ type, connection, port }: SessionStream): undefined {
     this.#add(`client opens ${type} of ${connection} to ${port}`);
   }
@@ -322,6 +326,7 @@ describe.each(commands())("$name", (carrier) => {
       () => void carried.client.push(null),
     );
     expect(list.events).toEqual([
+      "begins",
       "client stdin: hello world",
       ...stdinEnd,
       "node stdout: out",
@@ -344,6 +349,7 @@ describe.each(commands())("$name", (carrier) => {
       () => void carried.node.push(null),
     );
     expect(list.events).toEqual([
+      "begins",
       `client resize: ${SIZE}`,
       "node stdout: $ ",
       "client stdin: exit",
@@ -357,7 +363,7 @@ describe.each(commands())("$name", (carrier) => {
       () => node.send("stdout", "half"),
       () => carried.node.destroy(new Error("reset")),
     );
-    expect(list.events).toEqual(["node stdout: half", "upstream-lost, by node"]);
+    expect(list.events).toEqual(["begins", "node stdout: half", "upstream-lost, by node"]);
   });
 });
 
@@ -378,6 +384,7 @@ describe.each(forwards())("$name", (carrier) => {
     );
     const ends = carrier.hasStreamEnds ? ["client ends data", "node ends data", "node ends error"] : [];
     expect(list.events).toEqual([
+      "begins",
       `client opens error of 0 to ${PORT}`,
       `client opens data of 0 to ${PORT}`,
       "client data: ping",
@@ -467,7 +474,7 @@ describe.each([...commands(), ...forwards()])("an observer on $name", (carrier) 
     };
     const carried = await exchange([throwing, list]);
     expect(faults).toEqual(["observer: thrown"]);
-    expect(list.events.filter((event) => !event.includes("opens"))).toHaveLength(2);
+    expect(list.events.filter((event) => / (?:data|stdin|stdout): /.test(event))).toHaveLength(2);
     expect(carried.reports).toEqual([]);
   });
 
