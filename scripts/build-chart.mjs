@@ -1,6 +1,9 @@
-// Writes what is made of the chart's values.yaml: values.schema.json and the table in the chart's README. `--check` only compares, exit 1 if one is stale.
+// Writes what is made of the chart's values.yaml and of the built program's configuration (npm run build): values.schema.json and the table in the
+// chart's README. `--check` only compares, exit 1 if one is stale.
 import { readFileSync, writeFileSync } from "node:fs";
 import { isMap, isSeq, parseDocument } from "yaml";
+
+const { configurationSchema } = await import("../dist/src/config/configuration.js");
 
 const chart = new URL("../deploy/chart/", import.meta.url);
 const document = parseDocument(readFileSync(new URL("values.yaml", chart), "utf8"));
@@ -8,18 +11,25 @@ const values = document.contents;
 const read = (name) => readFileSync(new URL(name, chart), "utf8");
 
 /** `{}` and `[]` are for what users fill in; everything else is as written here, and nothing else. */
-function schemaOf(node, comment) {
+function schemaOf(node, comment, name) {
   const description = comment === undefined ? {} : { description: comment };
   if (isSeq(node)) return { type: "array", ...description };
   if (isMap(node)) {
+    if (name === "config") return { $ref: "#/$defs/configuration", ...description };
     if (node.items.length === 0 || node.flow) return { type: "object", ...description };
     const properties = Object.fromEntries(
-      node.items.map((pair) => [pair.key.value, schemaOf(pair.value, commentOf(pair, node))]),
+      node.items.map((pair) => [pair.key.value, schemaOf(pair.value, commentOf(pair, node), pair.key.value)]),
     );
     return { type: "object", ...description, additionalProperties: false, properties };
   }
   const type = typeof node.value === "number" ? "integer" : typeof node.value;
   return { type, ...description, default: node.value };
+}
+
+/** Any part of a configuration: the chart has the rest. Sections that users begin are checked as `check-config` does. */
+function partOfConfiguration() {
+  const { $schema: _, required: __, ...schema } = configurationSchema();
+  return schema;
 }
 
 /** The lines of `# -- ` above a key. The parser gives those above a map's first key to the map. */
@@ -47,6 +57,7 @@ const schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   ...root,
   properties: { ...root.properties, global: { type: "object" } },
+  $defs: { configuration: partOfConfiguration() },
 };
 const table = [
   "| value | default | what it is |",

@@ -135,6 +135,11 @@ describeReal("helm", "the chart", () => {
   it.each([
     ["gateway.replicas=2", "additional properties 'replicas' not allowed"],
     ["gateway.replicaCount=two", "at '/gateway/replicaCount': got string, want integer"],
+    [
+      "gateway.config.timeouts.idel=1h",
+      "at '/gateway/config/timeouts': additional properties 'idel' not allowed",
+    ],
+    ["ingress.config.limits.maxRequestHeaders=many", "at '/ingress/config/limits/maxRequestHeaders'"],
     ["gateway.tls.generate=false", "gateway.tls needs existingSecret, certManager.enabled or generate"],
     ["gateway.tls.certManager.enabled=true", "gateway.tls.certManager.issuerRef.name is required"],
     ["gateway.serviceAccount.create=false", "gateway.serviceAccount.name is required"],
@@ -164,6 +169,7 @@ describeReal("helm", "the chart", () => {
 
 describe("what is made of the chart's values", () => {
   it("is current", () => {
+    builtProgram();
     const script = fileURLToPath(new URL("../../scripts/build-chart.mjs", import.meta.url));
     const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
     expect(stderr).toBe("");
