@@ -1,9 +1,9 @@
 import { BlockList, isIP } from "node:net";
 import { canonicalAddress } from "./canonical-address.ts";
 
-/** IP addresses and networks (`10.0.0.0/8`, `::1`), to ask whether an address is among them. IPv4 in IPv6 is the IPv4 address. */
+/** A set of IP addresses and networks (`10.0.0.0/8`, `::1`). IPv4 in IPv6 is the IPv4 address. */
 export class AddressList {
-  /** Apart: a BlockList of both finds IPv4 addresses in some networks of IPv6. */
+  /** Separate: a BlockList of both finds IPv4 addresses in some IPv6 networks. */
   readonly #ipv4 = new BlockList();
   readonly #ipv6 = new BlockList();
   readonly #isEmpty: boolean;
@@ -19,7 +19,7 @@ export class AddressList {
       const width = isIP(address) === 4 ? 32 : 128;
       const isMapped = width === 128 && isIP(plain) === 4;
       const length = bits === undefined ? width : Number(bits);
-      // A network of IPv4 addresses in IPv6 spelling; a wider one is more than those.
+      // A network of IPv4 addresses in IPv6 spelling; a wider one has IPv6 addresses, too.
       if (isMapped && length >= 96) this.#ipv4.addSubnet(plain, length - 96, "ipv4");
       else if (width === 32) this.#ipv4.addSubnet(address, length, "ipv4");
       else this.#ipv6.addSubnet(address, length, "ipv6");

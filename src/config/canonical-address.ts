@@ -3,11 +3,11 @@ import { isIP } from "node:net";
 const MAPPED = /^::ffff:[0-9a-f]+:[0-9a-f]+$/;
 
 /**
- * The one spelling of an IP address by which it is compared: without zone and brackets, IPv6 as RFC 5952 writes it, an IPv4 address in IPv6
- * (`::ffff:0:0/96`, in any spelling) as IPv4. What is no IP address stays as it is.
+ * The spelling of an IP address for comparisons: without zone and brackets, IPv6 by RFC 5952, an IPv4 address in IPv6
+ * (`::ffff:0:0/96`) as IPv4. Other text stays as it is.
  */
 export function canonicalAddress(address: string): string {
-  // What most addresses are.
+  // The common case.
   if (!/[:%[\]]/.test(address)) return address;
   const bare = address.replace(/^\[|\]$/g, "").replace(/%.*$/, "");
   if (isIP(bare) !== 6) return bare;

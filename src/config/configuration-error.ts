@@ -1,17 +1,17 @@
-/** One thing that is wrong with a file or a flag, and where it stands. */
+/** One problem of a file or a flag, and its place. */
 export interface ConfigurationProblem {
   /** File name as the operator gave it, or the flag's name (`--feature-gates`). */
   readonly source: string;
-  /** 1-based; 0 when the source has no lines (a flag). */
+  /** From 1; 0 where the source has no lines, as a flag. */
   readonly line: number;
-  /** 1-based; 0 when only the line is known. */
+  /** From 1; 0 where only the line is known. */
   readonly column: number;
-  /** `timeouts.idle`, `cluster.manifests[1]`; empty when the whole document is meant. */
+  /** `timeouts.idle`, `cluster.manifests[1]`; empty for the whole document. */
   readonly path: string;
   readonly message: string;
 }
 
-/** Everything that is wrong at once, so that an operator edits the file one time. The command line exits with 2 on it. */
+/** All problems at once, so that an operator edits the file one time. Commands exit with 2. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
   readonly problems: readonly ConfigurationProblem[];

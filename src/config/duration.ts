@@ -10,14 +10,14 @@ const NANOSECONDS_OF: ReadonlyMap<string, bigint> = new Map([
 ]);
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000n;
-/** Of time.Duration, about 292 years; one more is there below zero. */
+/** Of time.Duration, about 292 years; the smallest value is one further from zero. */
 const MAX_NANOSECONDS = 2n ** 63n - 1n;
-/** More digits than this are beyond any duration, or, behind the point, below any nanosecond. */
+/** More digits exceed any duration or, behind the point, are below a nanosecond. */
 const MAX_DIGITS = 19;
 
 /**
- * Milliseconds of a duration in Go's syntax (time.ParseDuration), as Kubernetes' files and flags have it: "30s", "1h15m", "1.5s",
- * "0". Throws RangeError in Go's words. What is shorter than a millisecond is cut off.
+ * Milliseconds of a duration in Go's syntax (time.ParseDuration): "30s", "1h15m", "1.5s", "0". Parts of a millisecond are cut off.
+ * Throws RangeError in Go's words.
  */
 export function parseDuration(text: string): number {
   const [, sign, rest] = /^([+-]?)(.*)$/s.exec(text) as unknown as [string, string, string];
@@ -48,7 +48,7 @@ export function parseDuration(text: string): number {
   return sign === "-" && milliseconds !== 0 ? -milliseconds : milliseconds;
 }
 
-/** Exact: binary fractions would make 1000 ms of 1.001 s. What is below a nanosecond is cut off. */
+/** Exact: binary fractions would make 1000 ms of 1.001 s. Parts of a nanosecond are cut off. */
 function nanosecondsOf(number: string, unit: bigint): bigint {
   const [whole = "", fraction = ""] = number.split(".");
   const digits = whole.replace(/^0+/, "");

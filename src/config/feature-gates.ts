@@ -1,19 +1,19 @@
 /**
- * Kubernetes' feature gates, as far as the gateway has them. Names, stages and defaults are those of kube-apiserver 1.37; the
- * parsing rules and the refusals are those of k8s.io/component-base/featuregate.
+ * Kubernetes' feature gates that the gateway has. Names, stages and defaults are those of kube-apiserver 1.37; parsing and errors
+ * are those of component-base/featuregate/feature_gate.go.
  */
 interface FeatureGateSpec {
   readonly stage: "alpha" | "beta" | "ga";
   readonly isOnByDefault: boolean;
   /** Gates that must be on where this one is on. */
   readonly needs: readonly string[];
-  /** It may be named, but not be set otherwise. */
+  /** It may be named, but keeps its default. */
   readonly isLocked?: true;
 }
 
 /** Every gate, one row each. */
 export const FEATURE_GATES = {
-  /** WebSocket exec and attach (v5.channel.k8s.io) are translated to SPDY for nodes that speak nothing else. */
+  /** WebSocket exec and attach (v5.channel.k8s.io) are translated to SPDY for nodes without WebSocket. */
   TranslateStreamCloseWebsocketRequests: { stage: "beta", isOnByDefault: true, needs: [] },
   /** WebSocket port-forward (SPDY/3.1+portforward.k8s.io) is unwrapped for nodes that speak only SPDY. */
   PortForwardWebsockets: { stage: "beta", isOnByDefault: true, needs: [] },
@@ -46,7 +46,7 @@ const STAGE_OF_GROUP: ReadonlyMap<string, FeatureGateSpec["stage"]> = new Map([
 /** A gate that does not exist, a value that is no boolean, or a set that contradicts itself; the message is Kubernetes' own. */
 export class FeatureGateError extends Error {
   override readonly name = "FeatureGateError";
-  /** The gate that is meant, as it was written. */
+  /** The gate, as it was written. */
   readonly gate: string;
 
   constructor(gate: string, message: string) {
@@ -59,7 +59,7 @@ export class FeatureGateError extends Error {
 export class FeatureGates {
   static readonly defaults = FeatureGates.parse({});
 
-  /** What was set by name, groups included; the rest follows from it. */
+  /** Gates and groups that were set by name. */
   readonly #settings: ReadonlyMap<string, boolean>;
   readonly #enabled: ReadonlyMap<FeatureGateName, boolean>;
 
@@ -73,7 +73,7 @@ export class FeatureGates {
     return new FeatureGates(settingsOf(spec));
   }
 
-  /** The same with some set otherwise: how a flag stands above the file. Throws `FeatureGateError`. */
+  /** These gates with some overridden, as a flag overrides the file. Throws `FeatureGateError`. */
   with(spec: string | Readonly<Record<string, boolean>>): FeatureGates {
     return new FeatureGates(new Map([...this.#settings, ...settingsOf(spec)]));
   }
@@ -116,7 +116,7 @@ function resolve(settings: ReadonlyMap<string, boolean>): ReadonlyMap<FeatureGat
   return enabled;
 }
 
-/** Reads `A=true,B=false`. The last value of a name that is given twice holds, as in kube-apiserver. */
+/** Reads `A=true,B=false`. Of a name that is given twice the last value counts, as in kube-apiserver. */
 export function parseFeatureGateFlag(flag: string): Map<string, boolean> {
   const settings = new Map<string, boolean>();
   for (const part of flag.split(",")) {

@@ -146,8 +146,8 @@ export function chosen<T extends string>(text: string, choices: readonly T[]): T
 }
 
 /**
- * An absolute path; a relative one counts from the configuration file's folder, or a flag's from the working directory. `content` is
- * checked before anything starts; without it the file is to be written. `certificate` names the field of a key's certificate.
+ * A path, made absolute from the configuration file's folder. `content` is checked before the start; without it the file is to be
+ * written. `certificate` names the field of a key's certificate.
  */
 export function file<const O extends FieldOptions & { readonly certificate?: string }>(
   sentence: string,

@@ -6,19 +6,19 @@ export interface NamedText {
   readonly text: string;
 }
 
-/** Of this process: a worker hands over to its successors what it started with and found right since. */
+/** Of this process. A worker leaves its successors the files that it started with, and those that were valid since. */
 const lastRead = new Map<string, string>();
 let instead: ReadonlyMap<string, string> | undefined;
 let onRight: ((files: readonly NamedText[]) => void) | undefined;
 
-/** Every start reads the files that the configuration names by this. Rejects with what the file system says. */
+/** Reads a file that the configuration names, at each start. Rejects with the error of the file system. */
 export async function readNamedFile(name: string): Promise<string> {
   const text = instead?.get(name) ?? (await readFile(name, "utf8"));
   if (onRight === undefined) lastRead.set(name, text);
   return text;
 }
 
-/** Files that were read again after the start, and found right. */
+/** Records files that were read again after the start and are valid. */
 export function namedFilesAreRight(files: readonly NamedText[]): void {
   for (const { name, text } of files) lastRead.set(name, text);
   onRight?.(filesRead());
@@ -34,7 +34,7 @@ export async function readingInstead<T>(files: readonly NamedText[], start: () =
   }
 }
 
-/** After a start: what it read was right. Called with all of it at once, and again whenever some of it has changed. */
+/** After a start, whose files were valid: calls the observer with all of them, and again whenever one has changed. */
 export function observeRightFiles(observer: (files: readonly NamedText[]) => void): void {
   onRight = observer;
   observer(filesRead());

@@ -1,6 +1,6 @@
 import type { ConfigurationProblem } from "./configuration-error.ts";
 
-/** What a file must hold. `text`: anything but nothing. */
+/** What a file must hold. `text`: at least one character. */
 export type FileContent = "certificates" | "private key" | "audit policy" | "webhook kubeconfig" | "text";
 
 /** A file, and the field or flag that names it; `checkNamedFiles` reads it. */

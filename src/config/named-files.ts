@@ -6,8 +6,8 @@ import type { NamedFile } from "./named-file.ts";
 import { parseWebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
 /**
- * Reads every file that a configuration names, before anything starts. Throws ConfigurationError with each one that is missing or is
- * not what it should be: at the line of the field that names it, or, for a file with lines of its own, at those.
+ * Reads every file that a configuration names, before a component starts. Throws ConfigurationError with each missing or wrong one, at
+ * the line of its field, or at lines of its own.
  */
 export async function checkNamedFiles(files: readonly NamedFile[]): Promise<void> {
   const problems: ConfigurationProblem[] = [];
@@ -74,7 +74,7 @@ function read<Result>(work: () => Result, problem: string): Result {
   }
 }
 
-/** A problem inside the file keeps its own line; a file that is missing or of another kind is the naming field's problem. */
+/** A problem inside the file keeps its line; a file that is missing or of another kind is a problem of the field. */
 function problemsOf(error: unknown, named: NamedFile): ConfigurationProblem[] {
   const { source, line, path } = named;
   const at = (message: string) => ({ source, line, column: 0, path, message });

@@ -1,4 +1,4 @@
-/** The known name that `name` was probably meant to be: equal but for case and separators, or little of it mistyped. */
+/** The known name that is equal but for case and separators, or differs in a few letters. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = plain(name).slice(0, MAX_COMPARED_CHARACTERS);
   const ranked = known
@@ -10,7 +10,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
     : undefined;
 }
 
-/** `; did you mean "x"?`, or what there is to choose from. */
+/** `; did you mean "x"?`, or the valid names. */
 export function suggestion(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
   return nearest === undefined
@@ -18,7 +18,7 @@ export function suggestion(name: string, known: readonly string[]): string {
     : `; did you mean ${JSON.stringify(nearest)}?`;
 }
 
-/** No name of ours is longer; the distance takes time by the product of both lengths. */
+/** No known name is longer. The distance takes time by the product of both lengths. */
 const MAX_COMPARED_CHARACTERS = 64;
 
 function plain(name: string): string {

@@ -1,11 +1,11 @@
 import { createRequire } from "node:module";
 
-/** An optional dependency is not there. The message says how to install it. */
+/** An optional dependency is not installed. The message has the command that installs it. */
 export class NotInstalledError extends Error {}
 
 /**
- * For the `catch` of an import of an optional dependency: throws NotInstalledError where the package is missing, and what
- * was caught otherwise. `purpose` begins the sentence: "load of plain HTTP".
+ * For the `catch` of an import of an optional dependency: throws NotInstalledError where the package is missing, the caught error
+ * otherwise. `purpose` begins the sentence: "load of plain HTTP".
  */
 export function notInstalled(name: string, purpose: string): (error: unknown) => never {
   return (error) => {

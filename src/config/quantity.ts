@@ -15,7 +15,7 @@ const FACTOR_OF: ReadonlyMap<string, number> = new Map<string, number>([
   ["", 1],
 ]);
 
-/** The whole number behind a Kubernetes quantity: "64Ki", "1.5Mi", "10k", "1e3". Throws RangeError when it is none. */
+/** The whole number behind a Kubernetes quantity: "64Ki", "1.5Mi", "10k", "1e3". Throws RangeError. */
 export function parseQuantity(text: string): number {
   const [, number, exponent, unit] = /^(\d+(?:\.\d+)?)(?:[eE](\d{1,2}))?([A-Za-z]*)$/.exec(text) ?? [];
   const factor = FACTOR_OF.get(unit ?? "");

@@ -22,8 +22,8 @@ export interface ReadContext {
 }
 
 /**
- * One map of a file while it is read. Each method takes a field by name; a problem is noted with its path and line, and reading
- * continues, so that one run finds them all. `finish` notes each field that was not taken.
+ * One map of a file while it is read. Methods take fields by name, and note problems with path and line. `finish` notes fields that
+ * were not taken.
  */
 export class Section {
   readonly #context: ReadContext;

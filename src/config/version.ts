@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 
 const fromSource = new URL("../../package.json", import.meta.url);
-/** In @sluice/client, too: it has the same version. */
+/** In @sluice/client, too, which has the same version. */
 const fromDist = new URL("../../../package.json", import.meta.url);
 
 /** This release, from package.json. */

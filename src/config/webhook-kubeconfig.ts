@@ -4,18 +4,18 @@ import { notAmong, Section } from "./section.ts";
 import { checkWebhookUrl } from "./webhook-target.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
 
-/** PEM, as it stands in the file or in one that it names. */
+/** PEM, in the kubeconfig or in a file that it names. */
 export type PemSource = { readonly pem: string } | { readonly file: string };
 
-/** What the current context of a kubeconfig says about one server and who we are to it. */
+/** The server of a kubeconfig's current context, and the credentials for it. */
 export interface WebhookKubeconfig {
-  /** With path and query: where the question is POSTed to. */
+  /** With path and query: the target of POSTs. */
   readonly url: string;
   readonly certificateAuthority: PemSource | undefined;
   readonly insecureSkipTLSVerify: boolean;
-  /** The name that the certificate must carry where it is not the URL's. */
+  /** The name in the certificate where it is not the URL's. */
   readonly tlsServerName: string | undefined;
-  /** Stand together or not at all. */
+  /** Both or neither. */
   readonly clientCertificate: PemSource | undefined;
   readonly clientKey: PemSource | undefined;
   /** The file counts where both are given, as in client-go. */
@@ -25,12 +25,12 @@ export interface WebhookKubeconfig {
   readonly files: readonly NamedFile[];
 }
 
-/** Ways to get credentials that a gateway does not have: each would start a program or a dialogue. */
+/** Ways to get credentials that a gateway lacks: each would start a program or a dialogue. */
 const NOT_TAKEN = ["exec", "auth-provider", "username", "password", "as"];
 
 /**
- * Reads a file of kubeconfig format. Files in it count from its own folder. Throws ConfigurationError with everything that is wrong
- * with what the current context names; what it does not name is not looked at.
+ * Reads the entries of a kubeconfig that its current context names; files in it count from its folder. Throws ConfigurationError with
+ * all problems of these entries.
  */
 export function parseWebhookKubeconfig(text: string, fileName: string): WebhookKubeconfig {
   const problems: ConfigurationProblem[] = [];
@@ -103,7 +103,7 @@ function credentialsOf(user: Section | undefined) {
   };
 }
 
-/** `<name>-data` is base64 and stands above `<name>`, a file. */
+/** `<name>-data` is base64 and overrides `<name>`, a file. */
 export function pemOf(section: Section | undefined, name: string): PemSource | undefined {
   const data = section?.optionalString(`${name}-data`, (value) =>
     Buffer.from(value, "base64").includes("-----BEGIN") ? undefined : "must be PEM in base64",

@@ -18,7 +18,7 @@ import {
 } from "yaml";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 
-/** Where a field stands: map keys and sequence indexes, outermost first. */
+/** The place of a field: map keys and sequence indexes, outermost first. */
 export type FieldPath = readonly (string | number)[];
 
 export interface YamlDocument {
@@ -30,11 +30,11 @@ export interface YamlDocument {
   readonly oldBooleans: readonly { readonly text: string; readonly line: number }[];
 }
 
-/** Far above any manifest, far below what would trouble the process. Checked before a character is parsed. */
+/** Far above any manifest, far below what a process can hold. Checked before parsing. */
 export const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
-/** A Pod's deepest field stands below level 20. */
+/** The deepest field of a Pod is above level 20. */
 export const MAX_YAML_DEPTH = 100;
-/** How many nodes all aliases of a document may stand for together (the "billion laughs" file stands for 10^9). */
+/** Nodes that all aliases of a document may expand to together; the "billion laughs" file expands to 10^9. */
 export const MAX_ALIASED_NODES = 10_000;
 
 /**
@@ -49,13 +49,13 @@ export function parseYamlDocuments(text: string, fileName: string): YamlDocument
   }
 }
 
-/** The same, document by document, for files whose reading must not hold up everything else. */
+/** The same, document by document, so that large files do not block the event loop. */
 export function* readYamlDocuments(text: string, fileName: string): Generator<void, YamlDocument[]> {
   if (text.length > MAX_YAML_CHARACTERS) {
     const message = `the file has ${text.length} characters, at most ${MAX_YAML_CHARACTERS} are read`;
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
   }
-  // YAML 1.2 section 5.1. Whoever named a program by mistake is not shown what is in it.
+  // YAML 1.2 section 5.1. A binary that was named by mistake is not printed.
   if (text.includes("\0")) {
     const message = "the file is no text: it has NUL bytes";
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
@@ -89,7 +89,7 @@ export function* readYamlDocuments(text: string, fileName: string): Generator<vo
   return documents;
 }
 
-/** Each document as soon as its last token is there. */
+/** Each document as soon as its last token is parsed. */
 function compose(text: string, fileName: string, lines: LineCounter): Generator<Document.Parsed> {
   const tokens = new Parser(lines.addNewLine).parse(text);
   // The composer compares each key with all before it; `problemsOf` looks for equal ones in linear time.
@@ -98,8 +98,8 @@ function compose(text: string, fileName: string, lines: LineCounter): Generator<
 }
 
 /**
- * The parser keeps a stack of its own but the composer recurses, and a file of 100,000 brackets kills the process inside V8, past
- * any catch. So depth is measured on the parser's tokens, without recursion, before they are composed.
+ * The composer recurses, so 100,000 brackets would kill the process inside V8, past any catch. Depth is measured on the parser's tokens
+ * without recursion first.
  */
 function* checkedForDepth(
   tokens: Iterable<CST.Token>,
@@ -138,13 +138,13 @@ function* childrenOf(token: CST.Token): Generator<CST.Token> {
   }
 }
 
-/** What each alias stands for. */
+/** The node that each alias refers to. */
 type AliasTargets = Map<Alias, Node>;
 
-/** Of YAML 1.1's words for booleans those that 1.2 does not have. */
+/** YAML 1.1's words for booleans that YAML 1.2 reads as strings. */
 const OLD_BOOLEAN = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
 
-/** Fills in what it `found` on the way. */
+/** Adds to `found` on the way. */
 function problemsOf(
   document: Document.Parsed,
   found: { readonly targets: AliasTargets; readonly oldBooleans: Scalar[] },
@@ -155,7 +155,7 @@ function problemsOf(
     const { line, col } = lines.linePos(offset);
     return { source: fileName, line, column: col, path: "", message };
   };
-  // Warnings are tags that nobody resolves: their value would silently be something else than the author meant.
+  // Warnings are unresolved tags: their value would silently differ from the author's intention.
   const problems = [...document.errors, ...document.warnings].map((error) => at(error.pos[0], error.message));
   const anchors = new Map<string, Node>();
   visit(document, {
@@ -200,7 +200,7 @@ function toValue(document: Document.Parsed, fileName: string, lines: LineCounter
   }
 }
 
-/** Where the fields of a document stand. A map is indexed when it is first asked: every look-up takes the same time. */
+/** Places of the fields of a document. A map is indexed at its first look-up, so that each look-up takes constant time. */
 class FieldPlaces {
   readonly #document: Document.Parsed;
   readonly #targets: AliasTargets;
@@ -224,7 +224,7 @@ class FieldPlaces {
     return offset;
   }
 
-  /** A map's entry is where its key stands; a sequence's where its value stands. */
+  /** The place of a map's entry is that of its key; a sequence's that of its value. */
   #childOf(holder: unknown, part: string | number): { node: Node | null; offset?: number } | undefined {
     if (isMap(holder)) {
       const pair = this.#indexOf(holder).get(String(part));
