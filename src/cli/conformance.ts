@@ -1,13 +1,18 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import {
   ALL_CASES,
   apiServerEndpoint,
   type CaseReport,
   type ConformanceCase,
+  type ConformanceReport,
+  compareWith,
+  comparisonText,
+  conformancePage,
   type Endpoint,
-  hasFailed,
+  junitReport,
   kubeletEndpoint,
   type LabSettings,
+  parseReport,
   runConformance,
   textReport,
 } from "../conformance/index.ts";
@@ -15,6 +20,7 @@ import type { Invocation, ValuesOf } from "./command.ts";
 import type { conformanceFlags } from "./commands/conformance.ts";
 import { openConformanceView } from "./conformance-view.ts";
 import { openTarget, targetSpecOf } from "./load-target.ts";
+import { maskControls } from "./mask-controls.ts";
 import { terminationSignal } from "./termination-signal.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -27,6 +33,8 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
     return 0;
   }
   const settings = settingsOf(values);
+  // Before the run: what is wrong with it is reported at once.
+  const baseline = await baselineOf(values.baseline);
   const endpoint = await endpointOf(values);
   const interrupted = new AbortController();
   void terminationSignal().then(() => interrupted.abort());
@@ -38,9 +46,25 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
     onCase: (one: CaseReport, done: number) => view.update(one, done),
   });
   view.stop();
-  (values.json === "-" ? process.stderr : process.stdout).write(textReport(report));
-  if (values.json !== undefined) await write(values.json, `${JSON.stringify(report, null, 1)}\n`);
-  return hasFailed(report) || report.counts.passed === 0 ? 1 : 0;
+  const comparison = baseline && compareWith(baseline, report);
+  const text = textReport(report) + (comparison === undefined ? "" : `\n${comparisonText(comparison)}`);
+  const isReportOnStdout = [values.json, values.junit, values.html].includes("-");
+  (isReportOnStdout ? process.stderr : process.stdout).write(maskControls(text));
+  await write(values.json, () => `${JSON.stringify(report, null, 1)}\n`);
+  await write(values.junit, () => junitReport(report));
+  await write(values.html, () => conformancePage(report, comparison));
+  if (report.counts.passed === 0) return 1;
+  const decisive = comparison?.broken ?? report.cases.filter(({ verdict }) => verdict === "failed");
+  return decisive.some(({ severity }) => severity === "must") ? 1 : 0;
+}
+
+async function baselineOf(file: string | undefined): Promise<ConformanceReport | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return parseReport(await readFile(file, "utf8"));
+  } catch (error) {
+    throw new UsageError(`--baseline ${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function settingsOf(values: ValuesOf<typeof conformanceFlags>): Partial<LabSettings> {
@@ -69,7 +93,7 @@ async function endpointOf(values: ValuesOf<typeof conformanceFlags>): Promise<En
   return kubeletEndpoint(target, { namespace, pod: name, container });
 }
 
-async function write(file: string, text: string): Promise<void> {
-  if (file === "-") process.stdout.write(text);
-  else await writeFile(file, text);
+async function write(file: string | undefined, text: () => string): Promise<void> {
+  if (file === "-") process.stdout.write(text());
+  else if (file !== undefined) await writeFile(file, text());
 }

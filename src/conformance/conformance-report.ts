@@ -1,7 +1,6 @@
 import type { CaseGroup, Severity } from "./conformance-case.ts";
 import type { EndpointProfile } from "./endpoint.ts";
 
-/** "failed" and "slow" never mean the same: what is measured is in `note`. */
 export type Verdict = "passed" | "failed" | "skipped";
 
 export interface CaseReport {
@@ -27,9 +26,4 @@ export interface ConformanceReport {
   readonly durationMs: number;
   readonly counts: Readonly<Record<Verdict, number>>;
   readonly cases: readonly CaseReport[];
-}
-
-/** Whether a requirement that decides the exit code was not met. */
-export function hasFailed({ cases }: ConformanceReport): boolean {
-  return cases.some(({ verdict, severity }) => verdict === "failed" && severity === "must");
 }

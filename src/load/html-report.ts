@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { notInstalled } from "../config/optional-package.ts";
+import { escapeHtml, htmlPage } from "./html-page.ts";
 import { upperUs } from "./latency-counts.ts";
 import type { LoadReport } from "./load-report.ts";
 import { summaryText } from "./summary-text.ts";
@@ -8,17 +9,10 @@ import { summaryText } from "./summary-text.ts";
 /** One page that needs nothing else: the plotting library is in it, and it asks no server for anything. */
 export async function htmlReport(report: LoadReport): Promise<string> {
   const { script, style } = await readPlots();
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>sluice load: ${escapeHtml(`${report.plan.kind} ${report.startedAt}`)}</title>
-<style>${style}${PAGE_STYLE}</style>
-</head>
-<body>
-<h1>sluice load: ${escapeHtml(report.plan.kind)} over ${escapeHtml(report.plan.protocol)}</h1>
+  return htmlPage(
+    `sluice load: ${report.plan.kind} ${report.startedAt}`,
+    style,
+    `<h1>sluice load: ${escapeHtml(report.plan.kind)} over ${escapeHtml(report.plan.protocol)}</h1>
 <p>${escapeHtml(planText(report))}</p>
 <pre>${escapeHtml(summaryText(report))}</pre>
 <h2>Latency of messages over time</h2>
@@ -36,9 +30,8 @@ ${errorTable(report)}
 <script type="application/json" id="data">${scriptSafe(JSON.stringify(dataOf(report)))}</script>
 <script>${scriptEndSafe(script)}</script>
 <script>${PAGE_SCRIPT}</script>
-</body>
-</html>
-`;
+`,
+  );
 }
 
 /** The plotting library that reports hold. Throws NotInstalledError where it is missing. */
@@ -90,10 +83,6 @@ function errorTable({ errors }: LoadReport): string {
   return `<table><tr><th>leg</th><th>kind</th><th>count</th><th>the last one</th></tr>${rows.join("")}</table>`;
 }
 
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}
-
 /** JSON that cannot end its element, whatever a server put into an error. */
 function scriptSafe(json: string): string {
   return json.replaceAll("<", "\\u003c");
@@ -102,13 +91,6 @@ function scriptSafe(json: string): string {
 function scriptEndSafe(script: string): string {
   return script.replaceAll("</script", "<\\/script");
 }
-
-const PAGE_STYLE = `
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 980px; margin: 2rem auto; padding: 0 1rem; color: #1a1f24; background: #fff; }
-pre { background: #f4f6f8; padding: 1rem; overflow-x: auto; font-size: 13px; }
-table { border-collapse: collapse; } td, th { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid #d5dbe1; }
-.number { text-align: right; } h2 { margin-top: 2rem; font-size: 1.1rem; }
-`;
 
 const PAGE_SCRIPT = `
 const seconds = JSON.parse(document.getElementById("data").textContent);

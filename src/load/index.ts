@@ -3,6 +3,7 @@
 export { Generator } from "./generator.ts";
 export { serveGenerator } from "./generator-process.ts";
 export { type RunOptions, runInProcesses } from "./generator-processes.ts";
+export { escapeHtml, htmlPage } from "./html-page.ts";
 export { htmlReport, readPlots } from "./html-report.ts";
 export { type HttpLoadPlan, type HttpLoadReport, runHttpLoad } from "./http-load.ts";
 export { LINE_BYTES, LineSequence } from "./line-sequence.ts";

@@ -43,6 +43,13 @@ export const conformanceFlags = {
   },
   list: { help: "list the cases, and run none" },
   json: { value: "FILE", help: "write a report as JSON; - is standard output", completes: "file" },
+  junit: { value: "FILE", help: "write a report as JUnit's XML", completes: "file" },
+  html: { value: "FILE", help: "write a page with the failures and how to mend them", completes: "file" },
+  baseline: {
+    value: "FILE",
+    help: "a report of --json: only what fails now and did not then decides the exit code",
+    completes: "file",
+  },
   ...targetFlags,
   kubelet: {
     value: "URL",
@@ -61,6 +68,10 @@ export const command = defineCommand({
     {
       title: "A proxy in front of it, exec only, with a report",
       line: "sluice conformance --pod default/web --server https://proxy --only exec --json report.json",
+    },
+    {
+      title: "In CI: a page and JUnit's XML, and failure only at what is worse than before",
+      line: "sluice conformance --pod default/web --baseline last.json --junit junit.xml --html report.html",
     },
     { title: "The cases and their requirements", line: "sluice conformance --list" },
   ],

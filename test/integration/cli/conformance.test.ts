@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,7 +38,40 @@ describe("sluice conformance", () => {
     expect(result.stderr).toContain('skipped: spdy is refused: pods "nope" not found');
   });
 
+  it("writes a page and JUnit's XML, and compares with an earlier report", async () => {
+    const [page, xml, json] = ["page.html", "junit.xml", "base.json"].map((name) => path.join(folder, name));
+    const args = [
+      "conformance",
+      "--kubeconfig",
+      demo.kubeconfig,
+      "--pod",
+      "default/web",
+      "--only",
+      "exec/stdout",
+    ];
+    expect(await sluice.run([...args, "--json", json ?? ""])).toMatchObject({ exitCode: 0 });
+    const text = readFileSync(json ?? "", "utf8");
+    writeFileSync(json ?? "", text.replace('"verdict": "passed"', '"verdict": "failed"'));
+    const result = await sluice.run([
+      ...args,
+      "--baseline",
+      json ?? "",
+      "--html",
+      page ?? "",
+      "--junit",
+      xml ?? "",
+    ]);
+    expect(result).toMatchObject({ exitCode: 0 });
+    expect(result.stdout).toContain(
+      "compared with the baseline:\n  mended  exec/stdout/websocket-v5 (must)\n",
+    );
+    expect(readFileSync(page ?? "", "utf8")).toContain("Since the baseline");
+    expect(readFileSync(xml ?? "", "utf8")).toContain('failures="0"');
+  });
+
   it.each([
+    [["--pod", "a/b", "--baseline", "/dev/null"], "--baseline /dev/null: "],
+    [["--pod", "a/b", "--idle-scale", "2"], "must be between 0.001 and 1"],
     [["--pod", "web"], "--pod web: must be NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER"],
     [["--pod", "a/b", "--only", "nothing"], "--only nothing: no case begins so; see --list"],
     [["--pod", "a/b", "--kubelet", "https://127.0.0.1:1"], "--kubelet: --pod needs its container"],

@@ -1,0 +1,177 @@
+import type { CaseGroup } from "./conformance-case.ts";
+
+/** What a hop has to be told so that a case passes; settings are those of its own configuration. */
+export interface Advice {
+  readonly title: string;
+  /** In a few words for all products. */
+  readonly text: string;
+  /** Product to settings. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+const upgrade: Advice = {
+  title: "Pass upgrades on",
+  text: "Connection and Upgrade are for one hop only: a hop that does not set them again turns an upgrade into a plain request. WebSocket and SPDY/3.1 both have to pass, with Sec-WebSocket-Protocol and X-Stream-Protocol-Version unchanged.",
+  settings: {
+    nginx: `# in http { }
+map $http_upgrade $connection_upgrade { default upgrade; "" ""; }
+# in location / { }
+proxy_http_version 1.1;
+proxy_set_header Upgrade $http_upgrade;
+proxy_set_header Connection $connection_upgrade;
+proxy_set_header Host $http_host;`,
+    HAProxy: `# mode http passes upgrades; offer no HTTP/2 to SPDY clients
+bind :443 ssl crt tls.pem alpn http/1.1`,
+    Envoy: `upgrade_configs:
+- upgrade_type: websocket
+- upgrade_type: SPDY/3.1`,
+    Traefik: "Upgrades pass without settings; remove headers middlewares that set Connection or Upgrade.",
+    "cloud load balancers":
+      "Layer-7 load balancers of AWS, Google and Azure pass WebSocket but not SPDY: use a TCP load balancer for kubectl before 1.31, or give old clients `sluice agent`.",
+    "kubectl proxy":
+      "It refuses exec and attach by default: kubectl proxy --reject-paths='^$'. Only on a loopback address that nothing else can reach.",
+  },
+};
+
+const timeouts: Advice = {
+  title: "Raise the time-outs of silent connections",
+  text: "A shell may be silent for hours. Time-outs have to be longer than the server's own (4 h), or PINGs have to count as traffic.",
+  settings: {
+    nginx: "proxy_read_timeout 4h5m;\nproxy_send_timeout 4h5m;",
+    HAProxy: "timeout tunnel 245m",
+    Envoy: `# HttpConnectionManager
+stream_idle_timeout: 14700s
+# route
+timeout: 0s
+idle_timeout: 14700s`,
+    Traefik: `entryPoints:
+  websecure:
+    transport:
+      respondingTimeouts: { readTimeout: 0s, writeTimeout: 0s, idleTimeout: 14700s }`,
+    "cloud load balancers":
+      "AWS ALB: idle_timeout.timeout_seconds=4000 (60 by default). Google: timeoutSec of the backend service (30 by default; it limits the whole session of a WebSocket). Azure Application Gateway: requestTimeout. Silent clients such as browsers need PINGs from the server, too.",
+  },
+};
+
+const buffering: Advice = {
+  title: "Pass bytes on as they come",
+  text: "Interactive sessions need each message at once, both ways.",
+  settings: {
+    nginx: "proxy_buffering off;\nproxy_request_buffering off;",
+    HAProxy: "no option http-buffer-request",
+    Envoy: "Remove the buffer filter from the routes of the API.",
+    Traefik: "Remove the buffering middleware from the router of the API.",
+    "cloud load balancers": "Switch response buffering and inspection of bodies off for these paths.",
+  },
+};
+
+const heads: Advice = {
+  title: "Allow long request heads",
+  text: "The command is in the URL, and a token in a header.",
+  settings: {
+    nginx: "large_client_header_buffers 4 64k;",
+    HAProxy: "# in global\ntune.bufsize 65536",
+    Envoy: "max_request_headers_kb: 96",
+    Traefik: "entryPoints:\n  websecure:\n    http:\n      maxHeaderBytes: 1048576",
+    "cloud load balancers":
+      "AWS ALB takes 16 KiB for the request line, Google 64 KiB, both fixed: use files instead of long commands.",
+  },
+};
+
+const errors: Advice = {
+  title: "Pass errors on",
+  text: "kubectl shows the message of the server's Status, and decides by the status code; a page of the hop hides both.",
+  settings: {
+    nginx: "proxy_intercept_errors off;",
+    HAProxy: "Remove http-error and errorfile from the proxies of the API; retries 0.",
+    Envoy: "Remove local_reply_config mappers that match upstream responses.",
+    Traefik: "Remove the errors middleware from the router of the API.",
+    "cloud load balancers": "Switch custom error responses off for these paths.",
+  },
+};
+
+const ends: Advice = {
+  title: "Let connections end in order",
+  text: "Bytes that were not sent yet are lost when a socket is closed while its peer still sends. Kubernetes up to 1.37 does so itself (#142376); a hop that drains its connections, such as Sluice in front of the node, mends it. No time-out or setting of a hop makes up for a server that loses the end.",
+  settings: {
+    nginx: "It passes on what it has read; use a release that is maintained, and no proxy_next_upstream.",
+    HAProxy: "no option nolinger\nno option http-server-close",
+    Envoy: "delayed_close_timeout: 10s\n# and half-close on the way: enable_half_close of the TCP proxy",
+    Traefik: "transport:\n  lifeCycle: { graceTimeOut: 300s }",
+    "cloud load balancers": "Connection draining of at least the length of a session.",
+  },
+};
+
+const limits: Advice = {
+  title: "Allow many long connections",
+  text: "Each session is one connection on both sides for as long as it lasts, and one that stalls must hold up no other.",
+  settings: {
+    nginx: "worker_connections 4096;\n# and no limit_conn on these paths",
+    HAProxy: "maxconn 4096\n# and no maxconn on the server line",
+    Envoy: "circuit_breakers:\n  thresholds: [{ max_connections: 10000, max_requests: 10000 }]",
+    Traefik: "Remove the inFlightReq middleware from the router of the API.",
+    "cloud load balancers":
+      "Check the connections that each target may have, and stickiness that sends all of them to one.",
+  },
+};
+
+const contents: Advice = {
+  title: "Leave the stream alone",
+  text: "What is inside an upgraded connection belongs to its two ends. Inspection, compression, rewriting and message limits of WebSockets have to be off for these paths.",
+  settings: {
+    nginx: "Upgraded connections are not touched; look for a module or a hop behind it.",
+    HAProxy: "Remove filters (compression, spoe) from the proxies of the API.",
+    Envoy:
+      "Remove filters that read bodies (compressor, ext_proc, wasm, ext_authz with bodies) from these routes.",
+    Traefik: "Remove compress and plugins from the router of the API.",
+    "cloud load balancers":
+      "Web application firewalls: exclude these paths from the inspection of bodies and WebSockets.",
+  },
+};
+
+const http2: Advice = {
+  title: "Serve the API over HTTP/1.1",
+  text: "An upgrade needs HTTP/1.1. Where HTTP/2 is offered with extended CONNECT (RFC 8441), WebSockets have to work over it.",
+  settings: {
+    nginx: "listen 443 ssl;  # without http2",
+    HAProxy: "bind :443 ssl crt tls.pem alpn http/1.1",
+    Envoy:
+      "http2_protocol_options: { allow_connect: true }  # with upgrade_configs for websocket; or codec_type: HTTP1",
+    Traefik: "tls:\n  options:\n    default: { alpnProtocols: [http/1.1] }",
+    "cloud load balancers": "Switch HTTP/2 off on the listener.",
+  },
+};
+
+const BY_GROUP: Readonly<Record<CaseGroup, Advice>> = {
+  negotiation: upgrade,
+  headers: upgrade,
+  proxies: upgrade,
+  errors,
+  exec: contents,
+  attach: contents,
+  cp: contents,
+  "port-forward": contents,
+  legacy: upgrade,
+  framing: contents,
+  closing: ends,
+  "slow-reader": ends,
+  backpressure: limits,
+  "abrupt-end": ends,
+  sessions: limits,
+  http2,
+  heartbeat: timeouts,
+  idle: timeouts,
+  cost: buffering,
+};
+
+/** Where the group alone says too little. */
+const BY_NAME: Readonly<Record<string, Advice>> = {
+  "headers/long-command": heads,
+  "exec/interactive": buffering,
+  "port-forward/interactive": buffering,
+};
+
+/** How hops are mended on which that case fails. */
+export function adviceFor({ id, group }: { readonly id: string; readonly group: CaseGroup }): Advice {
+  return BY_NAME[id.split("/").slice(0, 2).join("/")] ?? BY_GROUP[group];
+}

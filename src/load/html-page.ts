@@ -1,0 +1,27 @@
+/** A page that asks no server for anything. `style` and `body` are as they are; the title is escaped. */
+export function htmlPage(title: string, style: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>${escapeHtml(title)}</title>
+<style>${style}${PAGE_STYLE}</style>
+</head>
+<body>
+${body}</body>
+</html>
+`;
+}
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+const PAGE_STYLE = `
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 980px; margin: 2rem auto; padding: 0 1rem; color: #1a1f24; background: #fff; }
+pre { background: #f4f6f8; padding: 1rem; overflow-x: auto; font-size: 13px; }
+table { border-collapse: collapse; } td, th { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid #d5dbe1; }
+.number { text-align: right; } h2 { margin-top: 2rem; font-size: 1.1rem; }
+`;
