@@ -1,4 +1,5 @@
-// npx runs the compiled program itself, and tsc writes it without the right to be executed.
-import { chmodSync } from "node:fs";
+// npx runs the compiled programs themselves, and tsc writes them without the right to be executed.
+import { chmodSync, readFileSync } from "node:fs";
 
-chmodSync(new URL("../dist/src/main.js", import.meta.url), 0o755);
+const { bin } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+for (const program of Object.values(bin)) chmodSync(new URL(`../${program}`, import.meta.url), 0o755);

@@ -16,6 +16,10 @@ const HELP_WORDS: readonly (string | undefined)[] = ["help", "--help", "-h"];
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   let name = "";
   try {
+    if (args[0] === "__complete") {
+      const { answerShell } = await import("./completion/answer-shell.ts");
+      return await answerShell(args.slice(1));
+    }
     const isForHelp = HELP_WORDS.includes(args[0]);
     if (args.length === 0 || (isForHelp && args.length === 1)) {
       process.stdout.write(programHelp(width()));

@@ -113,6 +113,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import("./commands/fake-node.ts"),
     loadProgram: () => import("./fake-node.ts"),
   }),
+  listed({
+    name: "completion",
+    summary: "a completion script for bash, zsh or fish",
+    group: "Tools",
+    load: () => import("./commands/completion.ts"),
+    loadProgram: () => import("./completion.ts"),
+  }),
 ];
 
 /** Holds the program to the types of the table. */

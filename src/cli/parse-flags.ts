@@ -8,10 +8,10 @@ import { UsageError } from "./usage-error.ts";
 export const HELP_FLAG = { help: { short: "h", help: "show this help" } } as const satisfies FlagTable;
 
 /** Reads arguments as kubectl does (spf13/pflag). `--help` counts before anything is refused. Throws UsageError. */
-export function parseFlags(
-  { flags, takesCommand }: Pick<Command, "flags" | "takesCommand">,
+export function parseFlags<Flags extends FlagTable>(
+  { flags, takesCommand }: Pick<Command<Flags>, "flags" | "takesCommand">,
   args: readonly string[],
-): Invocation | "help" {
+): Invocation<Flags> | "help" {
   const dashes = takesCommand ? args.indexOf("--") : -1;
   const own = dashes === -1 ? args : args.slice(0, dashes);
   const table: FlagTable = { ...flags, ...HELP_FLAG };
@@ -38,7 +38,7 @@ export function parseFlags(
   return {
     operands,
     command: dashes === -1 ? undefined : args.slice(dashes + 1),
-    values: Object.fromEntries(values),
+    values: Object.fromEntries(values) as Invocation<Flags>["values"],
   };
 }
 

@@ -7,8 +7,7 @@ export type Completion =
   | "user"
   | "namespace"
   | "pod"
-  | "container"
-  | "node";
+  | "container";
 
 /** One flag of a command. The parser, help, shell completion, man pages and docs/cli.md read it here. */
 export interface Flag<Value = unknown> {

@@ -39,7 +39,7 @@ describeReal("kubectl", "kubectl's flags", () => {
   beforeAll(async () => {
     const [newest] = kubectls().slice(-1);
     if (newest === undefined) expect.unreachable("there is a kubectl");
-    runner = new KubectlRunner(newest, { kubeconfig: "" });
+    runner = new KubectlRunner(newest);
     const authority = await issueCertificate({ commonName: "authority" });
     const client = await issueCertificate({ commonName: "client" }, authority, { usage: "client" });
     const other = await issueCertificate({ commonName: "other" }, authority, { usage: "client" });
@@ -164,6 +164,7 @@ describeReal("kubectl", "kubectl's flags", () => {
     [["exec", "--namespace"], /flag needs an argument: --namespace.*\nSee '\w+ exec --help' for usage\.\n$/],
     [["--nope", "exec"], /unknown flag: --nope\nSee '\w+ --help' for usage\.\n$/],
     [["exec", "web"], /: you must specify at least one command for the container\n/],
+    [["exce"], /unknown command "exce".*\n\n?Did you mean|unknown command "exce"; did you mean "exec"/],
     [["cp", "a"], /: source and destination are required\n/],
     [["port-forward", "web"], /: TYPE\/NAME and list of ports are required for port-forward\n/],
     [["exec", "--cluster=nope", "web", "--", "true"], /cluster "nope"/],

@@ -28,12 +28,18 @@ export class KubectlRunner {
   readonly #program: string;
   readonly #target: readonly string[];
 
-  /** `server` is a kubeconfig, or the URL of a server that asks for no credentials. */
-  constructor(kubectl: Kubectl, server: { kubeconfig: string } | { url: string }) {
+  /** `server` is a kubeconfig, or the URL of a server that asks for no credentials; absent: what the arguments and `env` name. */
+  constructor(kubectl: Kubectl, server?: { kubeconfig: string } | { url: string }) {
     this.version = kubectl.version;
     this.folder = mkdtempSync(path.join(tmpdir(), `sluice-kubectl-${kubectl.version}-`));
     this.#program = kubectl.path;
-    this.#target = "url" in server ? ["--server", server.url] : ["--kubeconfig", server.kubeconfig];
+    const cache = ["--cache-dir", path.join(this.folder, "cache")];
+    if (server === undefined) this.#target = [];
+    else
+      this.#target = [
+        ...cache,
+        ...("url" in server ? ["--server", server.url] : ["--kubeconfig", server.kubeconfig]),
+      ];
   }
 
   start(
@@ -72,7 +78,7 @@ export class KubectlRunner {
   }
 
   #arguments(arguments_: readonly string[]): string[] {
-    return ["--cache-dir", path.join(this.folder, "cache"), ...this.#target, ...arguments_];
+    return [...this.#target, ...arguments_];
   }
 
   #environment(): Record<string, string> {

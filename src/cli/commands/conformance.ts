@@ -16,7 +16,6 @@ export const conformanceFlags = {
   pod: {
     value: "NAMESPACE/NAME[/CONTAINER]",
     help: "the one pod that is used; cases whose programs (sh, cat, seq, tar) its container lacks are skipped",
-    completes: "pod",
   },
   only: {
     value: "PREFIX",

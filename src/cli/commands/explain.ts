@@ -10,7 +10,7 @@ export const explainFlags = {
     value: "URL",
     help: "the admin listener of a running gateway, to include what it learned about the node",
   },
-  container: { short: "c", value: "NAME", help: "as kubectl -c", completes: "container" },
+  container: { short: "c", value: "NAME", help: "as kubectl -c" },
   user: { value: "NAME", help: "the user; without it no rule is evaluated", group },
   group: { value: "NAME", help: "a group of the user", isRepeatable: true, group },
   command: {
@@ -31,8 +31,8 @@ export const command = defineCommand({
     "Shows which way a request would take, for each kind of client, and why; or how sessions reach a node.",
   operands: [
     { name: "SUBRESOURCE", help: "exec, attach or portforward", choices: ["exec", "attach", "portforward"] },
-    { name: "NAMESPACE/POD", help: "the pod", completes: "pod" },
-    { name: "node/NAME", help: "a node, instead of one session", completes: "node" },
+    { name: "NAMESPACE/POD", help: "the pod" },
+    { name: "node/NAME", help: "a node, instead of one session" },
   ],
   flags: explainFlags,
   examples: [

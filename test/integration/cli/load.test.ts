@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Invocation } from "../../../src/cli/command.ts";
 import { loadFlags } from "../../../src/cli/commands/load.ts";
 import { planOf } from "../../../src/cli/load-plan.ts";
 import { parseFlags } from "../../../src/cli/parse-flags.ts";
@@ -17,7 +16,8 @@ describe("the flags of sluice load", () => {
   const plan = (operands: string[], flags: Record<string, string> = {}, command: string[] = []) => {
     const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
     const invocation = parseFlags({ flags: loadFlags }, [...operands, ...given]);
-    return planOf((invocation as Invocation<typeof loadFlags>).values, operands, command);
+    if (invocation === "help") throw new Error("help was asked for");
+    return planOf(invocation.values, operands, command);
   };
 
   it("verify every byte unless told otherwise", () => {

@@ -1,0 +1,39 @@
+import { getObject } from "../../client/get-object.ts";
+import { kubeconfigFileNames, readKubeconfigFile } from "../../kubernetes/kubeconfig-files.ts";
+import { type ConnectionValues, openConnection } from "../client/connection.ts";
+import { connectionFlags } from "../commands/connection-flags.ts";
+import { parseFlags } from "../parse-flags.ts";
+import type { NameSource } from "./complete.ts";
+
+interface NamedObject {
+  readonly metadata: { readonly name: string };
+  readonly spec?: { readonly containers?: readonly { readonly name: string }[] };
+}
+
+const LISTS = { context: "contexts", cluster: "clusters", user: "users" } as const;
+
+/** Names for shells, from the kubeconfig and the API server that the words so far select. Rejects where they cannot be had. */
+export const knownNames: NameSource = async (kind, command, words) => {
+  const invocation = parseFlags(command, words);
+  const defaults = parseFlags({ flags: connectionFlags }, []);
+  if (invocation === "help" || defaults === "help") return [];
+  const values: ConnectionValues = { ...defaults.values, ...invocation.values };
+  if (kind === "context" || kind === "cluster" || kind === "user") return entriesOf(LISTS[kind], values);
+  const connection = await openConnection({ ...values, v: undefined });
+  const pods = `/api/v1/namespaces/${encodeURIComponent(connection.namespace)}/pods`;
+  if (kind === "container") {
+    const [pod = ""] = invocation.operands;
+    const { spec } = await getObject<NamedObject>(connection.target, `${pods}/${encodeURIComponent(pod)}`);
+    return (spec?.containers ?? []).map(({ name }) => name);
+  }
+  const path = kind === "namespace" ? "/api/v1/namespaces" : pods;
+  const { items } = await getObject<{ items: NamedObject[] }>(connection.target, path);
+  return items.map(({ metadata }) => metadata.name);
+};
+
+async function entriesOf(list: string, { kubeconfig }: ConnectionValues): Promise<readonly string[]> {
+  const files = await kubeconfigFileNames(kubeconfig || undefined, process.env);
+  const roots = await Promise.all(files.map((file) => readKubeconfigFile(file, [])));
+  const names = roots.flatMap(({ root }) => root.sections(list).map((entry) => entry.optionalString("name")));
+  return [...new Set(names.filter((name) => name !== undefined))];
+}
