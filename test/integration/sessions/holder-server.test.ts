@@ -12,6 +12,7 @@ import { SessionClock } from "../../../src/net/session-clock.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { callerLine, createHolderServer } from "../../../src/sessions/resumption/owner-server.ts";
 import { SessionOwner } from "../../../src/sessions/resumption/session-owner.ts";
+import { defaultTimeouts } from "../../support/default-configuration.ts";
 
 const USER = { name: "Jörg", uid: "1", groups: ["dev"], extra: {} };
 const RESUMPTION = encodeResumption({
@@ -29,9 +30,7 @@ describe("the server that other processes ask for a session", () => {
     folder = mkdtempSync(path.join(tmpdir(), "sluice-holder-"));
     holder = new SessionOwner(folder);
     const logger = createLogger({ level: "debug", destination: { write: () => {} } });
-    const timeouts = { lingerIdleMs: 1_000, lingerMaxMs: 1_000 } as Parameters<
-      typeof createHolderServer
-    >[0]["timeouts"];
+    const timeouts = { ...defaultTimeouts, lingerIdleMs: 1_000, lingerMaxMs: 1_000 };
     const gateway = { resumable: undefined, clock: new SessionClock(), timeouts, logger };
     server = createHolderServer(gateway, { refuseUpgrade });
     server.listen(holder.socketPath);
