@@ -1,16 +1,7 @@
-import { readUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import { decodeClose } from "./control-frame.ts";
-import {
-  FIN_BIT,
-  FRAME_START_BYTES,
-  frameHeaderBytes,
-  MAX_FRAME_HEADER_BYTES,
-  OPCODE,
-  OPCODE_BITS,
-  payloadBytesOf,
-} from "./frame-header.ts";
-import { checkFrameStart, isControlOpcode } from "./frame-start.ts";
+import { isControlOpcode, OPCODE } from "./frame-header.ts";
+import { FrameHeaderReader } from "./frame-header-reader.ts";
 import { defaultWebSocketLimits, type WebSocketLimits } from "./limits.ts";
 import { applyMask } from "./mask.ts";
 
@@ -43,16 +34,10 @@ export class WebSocketFrameDecoder {
   readonly #handler: WebSocketFrameHandler;
   readonly #limits: WebSocketLimits;
   readonly #expectsMask: boolean;
-
-  readonly #header = new Uint8Array(MAX_FRAME_HEADER_BYTES);
-  #headerBytesRead = 0;
-  #headerBytes = FRAME_START_BYTES;
+  readonly #frame: FrameHeaderReader;
 
   #isInPayload = false;
   #payloadBytesLeft = 0;
-  #opcode = 0;
-  #isFinalFrame = false;
-  #maskKey = 0;
   #maskPhase = 0;
   /** A control payload that a chunk cuts in two is the one thing that is assembled: at most 125 bytes. */
   #cutControl: Uint8Array | undefined;
@@ -71,6 +56,7 @@ export class WebSocketFrameDecoder {
     limits: WebSocketLimits = defaultWebSocketLimits,
   ) {
     this.#expectsMask = role === "server";
+    this.#frame = new FrameHeaderReader(this.#expectsMask);
     this.#handler = handler;
     this.#limits = limits;
   }
@@ -93,47 +79,27 @@ export class WebSocketFrameDecoder {
 
   /** True when no frame has been begun, or the decoder is over. A message may still be unfinished. */
   get isBetweenFrames(): boolean {
-    return this.#isOver || (!this.#isInPayload && this.#headerBytesRead === 0);
+    return this.#isOver || (!this.#isInPayload && this.#frame.isComplete);
   }
 
-  #readHeader(chunk: Uint8Array, at: number): number {
-    const header = this.#header;
-    while (at < chunk.length) {
-      header[this.#headerBytesRead++] = chunk[at++] as number;
-      if (this.#headerBytesRead < this.#headerBytes) continue;
-      if (this.#headerBytesRead === FRAME_START_BYTES) {
-        const second = header[1] as number;
-        checkFrameStart(header[0] as number, second, this.#expectsMask, this.#isInMessage);
-        this.#headerBytes = frameHeaderBytes(second);
-      }
-      if (this.#headerBytesRead === this.#headerBytes) {
-        this.#beginFrame();
-        break;
-      }
-    }
+  #readHeader(chunk: Uint8Array, start: number): number {
+    const at = this.#frame.read(chunk, start, this.#isInMessage);
+    if (this.#frame.isComplete) this.#beginFrame();
     return at;
   }
 
   #beginFrame(): void {
-    const header = this.#header;
-    const first = header[0] as number;
-    this.#opcode = first & OPCODE_BITS;
-    this.#isFinalFrame = (first & FIN_BIT) !== 0;
-    this.#payloadBytesLeft = payloadBytesOf(header);
-    this.#maskKey = this.#expectsMask ? readUint32(header, this.#headerBytes - 4) : 0;
+    this.#payloadBytesLeft = this.#frame.payloadBytes;
     this.#maskPhase = 0;
-    this.#headerBytesRead = 0;
-    this.#headerBytes = FRAME_START_BYTES;
-
-    if (!isControlOpcode(this.#opcode)) this.#beginFragment();
+    if (!isControlOpcode(this.#frame.opcode)) this.#beginFragment();
     if (this.#payloadBytesLeft === 0) this.#deliver(EMPTY);
     else this.#isInPayload = true;
   }
 
   #beginFragment(): void {
-    if (this.#opcode !== OPCODE.CONTINUATION) {
+    if (this.#frame.opcode !== OPCODE.CONTINUATION) {
       this.#isInMessage = true;
-      this.#isTextMessage = this.#opcode === OPCODE.TEXT;
+      this.#isTextMessage = this.#frame.opcode === OPCODE.TEXT;
       this.#isFirstPart = true;
       this.#messageBytes = 0;
       this.#fragments = 0;
@@ -157,7 +123,7 @@ export class WebSocketFrameDecoder {
   #readPayload(chunk: Uint8Array, at: number): number {
     const end = Math.min(chunk.length, at + this.#payloadBytesLeft);
     const part = chunk.subarray(at, end);
-    if (this.#expectsMask) this.#maskPhase = applyMask(part, this.#maskKey, this.#maskPhase);
+    if (this.#expectsMask) this.#maskPhase = applyMask(part, this.#frame.maskKey, this.#maskPhase);
     this.#payloadBytesLeft -= part.length;
     this.#isInPayload = this.#payloadBytesLeft > 0;
     this.#deliver(part);
@@ -166,12 +132,12 @@ export class WebSocketFrameDecoder {
 
   /** Hands out a part; the frame is complete when no payload is left. */
   #deliver(part: Uint8Array): void {
-    if (isControlOpcode(this.#opcode)) {
+    if (isControlOpcode(this.#frame.opcode)) {
       const payload = this.#wholeControl(part);
       if (payload !== undefined) this.#deliverControl(payload);
       return;
     }
-    const isLast = this.#isFinalFrame && !this.#isInPayload;
+    const isLast = this.#frame.isFinal && !this.#isInPayload;
     if (part.length === 0 && !isLast) return;
     const isFirst = this.#isFirstPart;
     this.#isFirstPart = false;
@@ -194,8 +160,8 @@ export class WebSocketFrameDecoder {
   }
 
   #deliverControl(payload: Uint8Array): void {
-    if (this.#opcode === OPCODE.PING) this.#handler.onPing(payload);
-    else if (this.#opcode === OPCODE.PONG) this.#handler.onPong(payload);
+    if (this.#frame.opcode === OPCODE.PING) this.#handler.onPing(payload);
+    else if (this.#frame.opcode === OPCODE.PONG) this.#handler.onPong(payload);
     else {
       const { code, reason } = decodeClose(payload);
       this.#isOver = true;

@@ -1,28 +1,73 @@
+import { readUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import {
   FIN_BIT,
+  FRAME_START_BYTES,
+  frameHeaderBytes,
+  isControlOpcode,
   LENGTH_BITS,
   MASK_BIT,
   MAX_CONTROL_PAYLOAD_BYTES,
+  MAX_FRAME_HEADER_BYTES,
   OPCODE,
   OPCODE_BITS,
+  payloadBytesOf,
   RSV_BITS,
 } from "./frame-header.ts";
 
-const FIRST_CONTROL_OPCODE = OPCODE.CLOSE;
+/** The header of the frame that is being read, from chunks cut anywhere. The fields are those of the last whole header. */
+export class FrameHeaderReader {
+  opcode = 0;
+  isFinal = false;
+  payloadBytes = 0;
+  /** 0 where nothing is masked. */
+  maskKey = 0;
+  /** Nothing of the next header has been read. */
+  isComplete = true;
+  readonly #expectsMask: boolean;
+  readonly #header = new Uint8Array(MAX_FRAME_HEADER_BYTES);
+  #bytesRead = 0;
+  #bytes = FRAME_START_BYTES;
 
-/** The data opcodes are 0 to 7, the control opcodes 8 to 15 (RFC 6455 section 5.2). */
-export function isControlOpcode(opcode: number): boolean {
-  return opcode >= FIRST_CONTROL_OPCODE;
+  constructor(expectsMask: boolean) {
+    this.#expectsMask = expectsMask;
+  }
+
+  /** Returns the index behind what it took. Throws ProtocolError at what no receiver accepts, as soon as two bytes show it. */
+  read(chunk: Uint8Array, start: number, isInMessage: boolean): number {
+    const header = this.#header;
+    let at = start;
+    this.isComplete = false;
+    while (at < chunk.length) {
+      header[this.#bytesRead++] = chunk[at++] as number;
+      if (this.#bytesRead < this.#bytes) continue;
+      if (this.#bytesRead === FRAME_START_BYTES) {
+        const second = header[1] as number;
+        checkFrameStart(header[0] as number, second, this.#expectsMask, isInMessage);
+        this.#bytes = frameHeaderBytes(second);
+        if (this.#bytesRead < this.#bytes) continue;
+      }
+      this.#complete();
+      break;
+    }
+    return at;
+  }
+
+  #complete(): void {
+    const header = this.#header;
+    const first = header[0] as number;
+    this.opcode = first & OPCODE_BITS;
+    this.isFinal = (first & FIN_BIT) !== 0;
+    this.payloadBytes = payloadBytesOf(header);
+    this.maskKey = this.#expectsMask ? readUint32(header, this.#bytes - 4) : 0;
+    this.#bytesRead = 0;
+    this.#bytes = FRAME_START_BYTES;
+    this.isComplete = true;
+  }
 }
 
 /** Refuses what the first two bytes of a frame already give away, so that no frame is waited for in vain. */
-export function checkFrameStart(
-  first: number,
-  second: number,
-  expectsMask: boolean,
-  isInMessage: boolean,
-): void {
+function checkFrameStart(first: number, second: number, expectsMask: boolean, isInMessage: boolean): void {
   // No extension is negotiated, so these bits have no meaning (RFC 6455 section 5.2).
   if ((first & RSV_BITS) !== 0) throw malformed("a reserved bit is set");
 

@@ -23,6 +23,11 @@ export const MAX_FRAME_HEADER_BYTES = 14;
 /** RFC 6455 section 5.5: a control frame fits in the 7-bit length, and is never fragmented. */
 export const MAX_CONTROL_PAYLOAD_BYTES = 125;
 
+/** The data opcodes are 0 to 7, the control opcodes 8 to 15 (RFC 6455 section 5.2). */
+export function isControlOpcode(opcode: number): boolean {
+  return opcode >= OPCODE.CLOSE;
+}
+
 const LENGTH_IS_16_BITS = 126;
 const LENGTH_IS_64_BITS = 127;
 const MASK_KEY_BYTES = 4;

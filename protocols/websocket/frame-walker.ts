@@ -1,16 +1,7 @@
-import { readUint32 } from "../bytes/index.ts";
 import { NO_CLOSE_CODE } from "./close-code.ts";
 import type { WebSocketRole } from "./frame-decoder.ts";
-import {
-  FIN_BIT,
-  FRAME_START_BYTES,
-  frameHeaderBytes,
-  MAX_FRAME_HEADER_BYTES,
-  OPCODE,
-  OPCODE_BITS,
-  payloadBytesOf,
-} from "./frame-header.ts";
-import { checkFrameStart, isControlOpcode } from "./frame-start.ts";
+import { isControlOpcode, OPCODE } from "./frame-header.ts";
+import { FrameHeaderReader } from "./frame-header-reader.ts";
 
 export interface FrameWalkerHandler {
   /** A data message begins. */
@@ -33,14 +24,8 @@ const CLOSE_CODE_BYTES = 2;
  */
 export class WebSocketFrameWalker {
   readonly #handler: FrameWalkerHandler;
-  readonly #expectsMask: boolean;
-  readonly #header = new Uint8Array(MAX_FRAME_HEADER_BYTES);
-  #headerBytesRead = 0;
-  #headerBytes = FRAME_START_BYTES;
+  readonly #frame: FrameHeaderReader;
   #payloadBytesLeft = 0;
-  #opcode = 0;
-  #isFinalFrame = false;
-  #maskKey = 0;
   #maskPhase = 0;
   #isInMessage = false;
   #closeBytes = 0;
@@ -48,7 +33,7 @@ export class WebSocketFrameWalker {
 
   /** `role`: the receiver's, as of the decoder. A server's frames come masked. */
   constructor(role: WebSocketRole, handler: FrameWalkerHandler) {
-    this.#expectsMask = role === "server";
+    this.#frame = new FrameHeaderReader(role === "server");
     this.#handler = handler;
   }
 
@@ -61,34 +46,15 @@ export class WebSocketFrameWalker {
   }
 
   #walkHeader(chunk: Uint8Array, start: number): number {
-    const header = this.#header;
-    let at = start;
-    while (at < chunk.length) {
-      header[this.#headerBytesRead++] = chunk[at++] as number;
-      if (this.#headerBytesRead === FRAME_START_BYTES) {
-        const second = header[1] as number;
-        checkFrameStart(header[0] as number, second, this.#expectsMask, this.#isInMessage);
-        this.#headerBytes = frameHeaderBytes(second);
-      }
-      if (this.#headerBytesRead === this.#headerBytes) {
-        this.#beginFrame();
-        break;
-      }
-    }
+    const at = this.#frame.read(chunk, start, this.#isInMessage);
+    if (this.#frame.isComplete) this.#beginFrame();
     return at;
   }
 
   #beginFrame(): void {
-    const header = this.#header;
-    const first = header[0] as number;
-    this.#opcode = first & OPCODE_BITS;
-    this.#isFinalFrame = (first & FIN_BIT) !== 0;
-    this.#payloadBytesLeft = payloadBytesOf(header);
-    this.#maskKey = this.#expectsMask ? readUint32(header, this.#headerBytes - 4) : 0;
+    this.#payloadBytesLeft = this.#frame.payloadBytes;
     this.#maskPhase = 0;
-    this.#headerBytesRead = 0;
-    this.#headerBytes = FRAME_START_BYTES;
-    if (!isControlOpcode(this.#opcode) && !this.#isInMessage) {
+    if (!isControlOpcode(this.#frame.opcode) && !this.#isInMessage) {
       this.#isInMessage = true;
       this.#handler.onMessageStart();
     }
@@ -98,29 +64,29 @@ export class WebSocketFrameWalker {
   #walkPayload(chunk: Uint8Array, at: number): number {
     const end = Math.min(chunk.length, at + this.#payloadBytesLeft);
     this.#payloadBytesLeft -= end - at;
-    if (this.#opcode === OPCODE.CLOSE) this.#readCloseCode(chunk, at, end);
-    else if (!isControlOpcode(this.#opcode)) this.#showData(chunk, at, end);
+    if (this.#frame.opcode === OPCODE.CLOSE) this.#readCloseCode(chunk, at, end);
+    else if (!isControlOpcode(this.#frame.opcode)) this.#showData(chunk, at, end);
     if (this.#payloadBytesLeft === 0) this.#endFrame();
     return end;
   }
 
   #readCloseCode(chunk: Uint8Array, start: number, end: number): void {
     for (let at = start; at < end && this.#closeBytes < CLOSE_CODE_BYTES; at++) {
-      const unmasked = ((chunk[at] as number) ^ (this.#maskKey >>> (24 - 8 * this.#closeBytes))) & 0xff;
+      const unmasked = ((chunk[at] as number) ^ (this.#frame.maskKey >>> (24 - 8 * this.#closeBytes))) & 0xff;
       this.#closeCode = (this.#closeCode << 8) | unmasked;
       this.#closeBytes += 1;
     }
   }
 
   #showData(chunk: Uint8Array, start: number, end: number): void {
-    this.#handler.onPayload(chunk, start, end, this.#maskKey, this.#maskPhase);
+    this.#handler.onPayload(chunk, start, end, this.#frame.maskKey, this.#maskPhase);
     this.#maskPhase = (this.#maskPhase + end - start) & 3;
   }
 
   #endFrame(): void {
-    if (this.#opcode === OPCODE.CLOSE) {
+    if (this.#frame.opcode === OPCODE.CLOSE) {
       this.#handler.onClose(this.#closeBytes === 0 ? NO_CLOSE_CODE : this.#closeCode);
-    } else if (!isControlOpcode(this.#opcode) && this.#isFinalFrame) {
+    } else if (!isControlOpcode(this.#frame.opcode) && this.#frame.isFinal) {
       this.#isInMessage = false;
       this.#handler.onMessageEnd();
     }
