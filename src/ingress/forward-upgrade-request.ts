@@ -97,7 +97,7 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           relayAnswersMs,
           carry: (downstream, answered) => {
             isCarried = true;
-            carryForwarded(downstream, answered, { ...context, timeouts }, giveBack);
+            carryForwarded(downstream, answered, { ...context, timeouts }, { onOver: giveBack });
           },
         });
       } catch (error) {

@@ -78,7 +78,7 @@ export class StreamingMetrics {
 
   /** Both upgrades are done. `handshakeSeconds`: from the request's head to the client's 101. */
   streamingStarted(subresource: SubresourceLabel, plan: MeasuredPlan, handshakeSeconds: number): void {
-    this.#kubernetes.started(subresource, plan);
+    if (isKnownToKubernetes(plan)) this.#kubernetes.started(subresource, plan);
     const children = this.#of(subresource, plan.kind);
     children?.started.inc();
     children?.handshakeSeconds.observe(handshakeSeconds);
@@ -86,9 +86,7 @@ export class StreamingMetrics {
 
   /** No session came to be. Without a plan: refused before it was known where the request would go. */
   streamingRefused(subresource: SubresourceLabel, plan: MeasuredPlan | undefined, code: number): void {
-    if (plan !== undefined) {
-      this.#kubernetes.refused(subresource, plan, code);
-    }
+    if (plan !== undefined && isKnownToKubernetes(plan)) this.#kubernetes.refused(subresource, plan, code);
     this.#requests.inc({ subresource, plan: plan?.kind ?? "none", code: codeLabel(code) });
   }
 
@@ -104,7 +102,7 @@ export class StreamingMetrics {
     report: MeasuredReport,
     durationSeconds: number,
   ): void {
-    this.#kubernetes.ended(subresource, plan, report.code);
+    if (isKnownToKubernetes(plan)) this.#kubernetes.ended(subresource, plan, report.code);
     const children = this.#of(subresource, plan.kind);
     children?.sessionSeconds.observe(durationSeconds);
     children?.ended.get(endKey(report))?.inc();
@@ -209,6 +207,11 @@ function createStreamingChildren(
     }
   }
   return children;
+}
+
+/** kube-apiserver counts the subresources exec, attach and portforward, and not what its proxy subresources carry. */
+function isKnownToKubernetes({ kind }: MeasuredPlan): boolean {
+  return kind !== "proxied";
 }
 
 /** Commands are translated, port-forwards are tunnelled; the other paths carry both. */

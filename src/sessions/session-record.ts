@@ -102,7 +102,7 @@ export class SessionRecord implements SessionOwner {
   onReport(report: SessionReport): void {
     const { clock, metrics, logger } = this.#gateway;
     const durationSeconds = (clock.now() - this.#startedMs) / 1_000;
-    this.#auditEnd(report);
+    annotateEnd(this.#trail, report);
     metrics.streamingEnded(this.#info.subresource, this.#info.plan, report, durationSeconds);
     const { message: reason, ...end } = report;
     logger.info({ session: this.#logFields(), ...end, reason, durationSeconds }, "session ended");
@@ -118,16 +118,6 @@ export class SessionRecord implements SessionOwner {
     if (rule !== undefined) this.#trail?.annotate("sluice.dev/policy-rule", rule.name);
     if (reason !== "") this.#trail?.annotate("sluice.dev/reason", reason);
     this.#trail?.started({ code });
-  }
-
-  #auditEnd({ endedBy, cause, code, downstreamBytes, upstreamBytes }: SessionReport): void {
-    this.#trail?.annotate("sluice.dev/ended-by", endedBy);
-    this.#trail?.annotate("sluice.dev/end-cause", cause);
-    this.#trail?.annotate("sluice.dev/end-code", String(code));
-    this.#trail?.annotate("sluice.dev/downstream-bytes", String(downstreamBytes));
-    this.#trail?.annotate("sluice.dev/upstream-bytes", String(upstreamBytes));
-    // The code of the answer; how the session ended stands in the annotations.
-    this.#trail?.complete({});
   }
 
   #notStarted(code: number, reason: string, level: "debug" | "warn" = "warn"): void {
@@ -156,4 +146,18 @@ export class SessionRecord implements SessionOwner {
       ...(policy.reason !== "" && { givenReason: policy.reason }),
     };
   }
+}
+
+/** How the session ended, on the last event of its request. */
+export function annotateEnd(
+  trail: AuditTrail | undefined,
+  { endedBy, cause, code, downstreamBytes, upstreamBytes }: SessionReport,
+): void {
+  trail?.annotate("sluice.dev/ended-by", endedBy);
+  trail?.annotate("sluice.dev/end-cause", cause);
+  trail?.annotate("sluice.dev/end-code", String(code));
+  trail?.annotate("sluice.dev/downstream-bytes", String(downstreamBytes));
+  trail?.annotate("sluice.dev/upstream-bytes", String(upstreamBytes));
+  // The code of the answer; how the session ended stands in the annotations.
+  trail?.complete({});
 }

@@ -5,6 +5,9 @@ import type { Subresource } from "./streaming-request.ts";
 
 const RETRY_AFTER_SECONDS = 10;
 
+/** Of a session through a proxy subresource: the API server finds the node, and bytes pass through unread. */
+export const PROXIED = { kind: "proxied", reason: "proxy-subresource" } as const;
+
 /** What is known of a session from the moment it is admitted. */
 export interface SessionInfo {
   readonly id: string;
@@ -13,7 +16,7 @@ export interface SessionInfo {
   readonly pod: string;
   readonly node: string;
   readonly user: string;
-  readonly plan: Plan;
+  readonly plan: Plan | typeof PROXIED;
   readonly startedAt: Date;
 }
 

@@ -4,6 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
 import { GatewayFiles, webOn } from "./gateway-files.ts";
 import { endExec, type KubeletScript, ScriptedKubelet, SUCCESS } from "./scripted-kubelet.ts";
+import type { MetricSamples } from "./taken-path.ts";
 import { issueCertificate, type TestCertificate } from "./test-certificates.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
 
@@ -68,6 +69,10 @@ export class AccessGateway {
 
   get logLines(): readonly string[] {
     return this.#gateway.logLines;
+  }
+
+  readMetrics(): Promise<MetricSamples> {
+    return this.#gateway.readMetrics();
   }
 
   get authority(): string {

@@ -74,7 +74,7 @@ export async function forwardOtherUpgrade(
       relayAnswersMs: isHttp2Stream(client.socket) ? undefined : timeouts.streamIdleMs,
       carry: (downstream, answered) => {
         isCarried = true;
-        carryForwarded(downstream, answered, agent, giveBack);
+        carryForwarded(downstream, answered, agent, { onOver: giveBack });
       },
     });
   } catch (error) {

@@ -10,12 +10,15 @@ import type { SessionTimeouts } from "../../sessions/carriers/session.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { SessionInfo } from "../../sessions/sessions.ts";
 import { identify } from "./identify.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";
 
 /** What a request through a proxy subresource is bound to that opens a session. */
 export interface AdmittedProxied {
   readonly user: UserInfo;
+  /** `pod`: or Service; "" and `node` alone where the URL does not show the pod. */
+  readonly target: Pick<SessionInfo, "subresource" | "namespace" | "pod" | "node">;
   readonly timeouts: SessionTimeouts;
   /** Gives its places back. */
   release(): void;
@@ -33,9 +36,8 @@ export async function admitProxied(
   const target = proxiedTargetOf(incoming.url, isUpgrade);
   if (target === undefined) return undefined;
   if ("unseen" in target) return await admit(target, incoming, gateway);
-  const { subresource, namespace, to } = target;
-  const pod = "pod" in to ? to.pod : to.service;
-  const path = { namespace, pod, subresource };
+  const { subresource, namespace } = target;
+  const path = { namespace, pod: nameOf(target), subresource };
   return await countingRefusals(path, incoming, gateway, () => admit(target, incoming, gateway));
 }
 
@@ -52,7 +54,9 @@ async function admit(
   const { policy, timeouts } = gateway;
   const rules = policy?.rules ?? [];
   if ("unseen" in target) {
-    if (rules.length === 0) return { user, timeouts, release: () => {} };
+    const { name: node } = attributes;
+    const shown = { subresource: target.subresource, namespace: "", pod: "", node };
+    if (rules.length === 0) return { user, target: shown, timeouts, release: () => {} };
     throw forbidden(
       attributes.resource,
       attributes.name,
@@ -79,14 +83,20 @@ async function admit(
     requirePolicy(rules, { ...wanted, podLabels: pod.labels }, pod.name, false),
   );
   const release = await policy?.quotas.take(user.name, namespace);
+  const node = attributes.resource === "nodes" ? attributes.name : "";
   return {
     user,
+    target: { subresource, namespace, pod: nameOf(target), node },
     timeouts: granted.reduce(
       (times, { rule }) => timesOf({ rule }, times),
       gateway.timeouts as SessionTimeouts,
     ),
     release: release ?? (() => {}),
   };
+}
+
+function nameOf({ to }: ProxiedSession): string {
+  return "pod" in to ? to.pod : to.service;
 }
 
 interface KnownPod {

@@ -18,6 +18,7 @@ import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
+import { ProxiedRecord } from "./proxied-record.ts";
 
 /** Everything that is not a streaming subresource goes to the real API server, bodies, watches and upgrades alike. */
 export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServerUpstream): OtherRequests {
@@ -66,11 +67,12 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       const giveBack = () => {
         for (const release of places.splice(0)) release?.();
       };
+      const record = admitted && new ProxiedRecord(admitted, incoming, gateway, giveBack);
       let isCarried = false;
       try {
         const editHeaders = await editorFor(incoming, admitted);
         places.push(gateway.sessions.admit());
-        await forwardUpgrade(client, {
+        const status = await forwardUpgrade(client, {
           endpoint: apiServer.upstream.endpoint,
           method: incoming.method,
           path: pathPrefix + incoming.target,
@@ -83,17 +85,21 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
           relayAnswersMs: isHttp2Stream(client.socket) ? undefined : gateway.timeouts.streamIdleMs,
           carry: (downstream, answered) => {
             isCarried = true;
+            record?.start();
             carryForwarded(
               downstream,
               answered,
               { ...gateway, timeouts: { ...gateway.timeouts, ...admitted?.timeouts } },
-              giveBack,
+              record ?? { onOver: giveBack },
             );
           },
         });
+        if (!isCarried) record?.refused(status);
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
-        throw forwardingError(error);
+        const failure = forwardingError(error);
+        record?.refused(failure.code);
+        throw failure;
       } finally {
         // A refusal is an answer as well, and ends what was admitted.
         if (!isCarried) giveBack();

@@ -15,7 +15,9 @@ export interface ProxiedSession {
 }
 
 /** What a request through a proxy subresource reaches; `unseen` where its URL does not tell which pod, or what is run there. */
-export type ProxiedTarget = ProxiedSession | { readonly unseen: string };
+export type ProxiedTarget =
+  | ProxiedSession
+  | { readonly unseen: string; readonly subresource: PolicySubresource };
 
 const PROXY = /^\/api\/v1\/(?:namespaces\/([^/]+)\/(pods|services)|nodes)\/([^/]+)\/proxy(\/.*)?$/;
 
@@ -56,7 +58,8 @@ function nodeTarget(
   const path = matchKubeletPath(tail);
   const runs = path !== undefined && path.action !== "containerLogs";
   if (!runs && !isUpgrade) return undefined;
-  const unseen = { unseen: `the node ${JSON.stringify(id)}` };
+  const subresource: PolicySubresource = path?.action === "run" ? "exec" : "portforward";
+  const unseen = { unseen: `the node ${JSON.stringify(id)}`, subresource };
   // `node:port` is whatever listens there. `run` may have its command in the body.
   if (!runs || id.includes(":") || path.action === "run") return unseen;
   return kubeletSession(path, query);

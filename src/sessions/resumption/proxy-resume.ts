@@ -71,7 +71,7 @@ export async function proxyResume(
   answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);
   // The session's limits are its owner's.
   const unlimited = { ...timeouts, idleMs: Number.POSITIVE_INFINITY };
-  carryForwarded(downstream, response, { clock, sessions, timeouts: unlimited });
+  carryForwarded(downstream, response, { clock, sessions, timeouts: unlimited }, {});
   trail?.complete({ code: switchedStatusOf(downstream.socket) });
 }
 

@@ -57,8 +57,8 @@ describe("metrics", () => {
     const ends = (await newMetrics().expose())
       .split("\n")
       .filter((line) => line.startsWith("sluice_streaming_sessions_ended_total{"));
-    // Three paths for each of three subresources.
-    expect(ends).toHaveLength(9 * SESSION_ENDS.length);
+    // Four paths for each of three subresources.
+    expect(ends).toHaveLength(12 * SESSION_ENDS.length);
     expect(ends.every((line) => line.endsWith(" 0"))).toBe(true);
   });
 

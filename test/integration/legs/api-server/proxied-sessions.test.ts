@@ -145,6 +145,33 @@ describe("sessions through proxy subresources, in front of an API server", () =>
     expect(heads).toEqual([]);
   });
 
+  it("are counted like the others, by the side that ended them, and logged", async () => {
+    await start({});
+    expect(await send(`${NODE}/exec/default/web/main?command=ls`)).toBe(101);
+    const labels = 'subresource="exec",plan="proxied"';
+    const count = async (metric: string): Promise<number> => (await gateway.readMetrics()).get(metric) ?? 0;
+    const ended = `sluice_streaming_sessions_ended_total{${labels},ended_by="node",cause="completed"}`;
+    await expect.poll(() => count(ended)).toBe(1);
+    expect(await count(`sluice_streaming_requests_total{${labels},code="101"}`)).toBe(1);
+    const lines = gateway.logLines.map((line) => JSON.parse(line) as { msg: string });
+    expect(lines.find(({ msg }) => msg === "session ended")).toMatchObject({
+      session: {
+        subresource: "exec",
+        namespace: "default",
+        pod: "web",
+        node: "node",
+        user: "ann",
+        plan: "proxied",
+      },
+      endedBy: "node",
+      cause: "completed",
+    });
+    await apiServer.close();
+    expect(await send(`${PODS}/web:80/proxy/`)).toBe(503);
+    const refused = 'sluice_streaming_requests_total{subresource="portforward",plan="proxied",code="503"}';
+    expect(await count(refused)).toBe(1);
+  });
+
   it("name the rule that refuses them", async () => {
     await start(DENY_ALL);
     const headers = { Authorization: `Bearer ${TOKEN}` };
