@@ -9,19 +9,15 @@ import { LegacyForwardBridge } from "../../../src/sessions/carriers/bridge/legac
 import { SpdyCommandClient } from "../../../src/sessions/carriers/bridge/spdy-command-client.ts";
 import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
-import type { SessionReport, StreamingSession } from "../../../src/sessions/carriers/session.ts";
+import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
 import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
-import type {
-  ObservedSession,
-  SessionObserver,
-  SessionStream,
-  Side,
-} from "../../../src/sessions/observers/session-observer.ts";
+import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { type PassThrough, passThroughOf } from "../../../src/sessions/relayed-session.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
+import { EventList } from "../../support/event-list.ts";
 import {
   channelPeer,
   type Peer,
@@ -35,42 +31,6 @@ const HEAD = new Uint8Array(0);
 const PORT = 8080;
 const SUCCESS = '{"metadata":{},"status":"Success"}';
 const SIZE = '{"Width":80,"Height":24}';
-
-/** Every event in words. Pieces of one stream are joined: where reads cut them means nothing. */
-class EventList implements SessionObserver {
-  readonly isRequired: boolean = false;
-  readonly payload: SessionObserver["payload"] = "both";
-  readonly events: string[] = [];
-  #last = "";
-
-  onBegin({ info }: ObservedSession): void {
-    this.#add(`begins${info === undefined ? "" : ` for ${info.user}`}`);
-  }
-  onStream({ type, connection, port }: SessionStream): undefined {
-    this.#add(`client opens ${type} of ${connection} to ${port}`);
-  }
-  onData({ type }: SessionStream, from: Side, part: Uint8Array): void {
-    this.#add(`${from} ${type}: `, Buffer.from(part).toString());
-  }
-  onStreamEnd({ type }: SessionStream, from: Side): void {
-    this.#add(`${from} ends ${type}`);
-  }
-  onStatus(part: Uint8Array): void {
-    this.#add("node status: ", Buffer.from(part).toString());
-  }
-  onStatusEnd(): void {
-    this.#add("node ends status");
-  }
-  onEnd({ endedBy, cause }: SessionReport): void {
-    this.#add(`${cause}, by ${endedBy}`);
-  }
-
-  #add(event: string, text = ""): void {
-    if (text !== "" && event === this.#last) this.events[this.events.length - 1] += text;
-    else this.events.push(event + text);
-    this.#last = event;
-  }
-}
 
 interface Carrier {
   readonly name: string;

@@ -1,0 +1,43 @@
+import type { SessionReport } from "../../src/sessions/carriers/session.ts";
+import type {
+  ObservedSession,
+  SessionObserver,
+  SessionStream,
+  Side,
+} from "../../src/sessions/observers/session-observer.ts";
+
+/** Every event in words. Pieces of one stream are joined: where reads cut them means nothing. */
+export class EventList implements SessionObserver {
+  readonly isRequired: boolean = false;
+  readonly payload: SessionObserver["payload"] = "both";
+  readonly events: string[] = [];
+  #last = "";
+
+  onBegin({ info }: ObservedSession): void {
+    this.#add(`begins${info === undefined ? "" : ` for ${info.user}`}`);
+  }
+  onStream({ type, connection, port }: SessionStream): undefined {
+    this.#add(`client opens ${type} of ${connection} to ${port}`);
+  }
+  onData({ type }: SessionStream, from: Side, part: Uint8Array): void {
+    this.#add(`${from} ${type}: `, Buffer.from(part).toString());
+  }
+  onStreamEnd({ type }: SessionStream, from: Side): void {
+    this.#add(`${from} ends ${type}`);
+  }
+  onStatus(part: Uint8Array): void {
+    this.#add("node status: ", Buffer.from(part).toString());
+  }
+  onStatusEnd(): void {
+    this.#add("node ends status");
+  }
+  onEnd({ endedBy, cause }: SessionReport): void {
+    this.#add(`${cause}, by ${endedBy}`);
+  }
+
+  #add(event: string, text = ""): void {
+    if (text !== "" && event === this.#last) this.events[this.events.length - 1] += text;
+    else this.events.push(event + text);
+    this.#last = event;
+  }
+}
