@@ -26,7 +26,7 @@ export async function run({ values }: Invocation<typeof agentFlags>): Promise<nu
   } catch (error) {
     if (error instanceof UsageError || error instanceof ConfigurationError) throw error;
     if (error instanceof KubeconfigTakenError) throw new UsageError(error.message);
-    // What the system says of ports and files, and plugins of credentials; no secret is in it.
+    // Errors of ports, files and credential plugins; their messages hold no secret.
     process.stderr.write(`sluice agent: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
   }

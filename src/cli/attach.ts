@@ -19,7 +19,7 @@ export async function run({ values, operands }: Invocation<typeof commandFlags>)
     purpose: "attach",
   });
   if (typeof found === "number") return found;
-  // The terminal is the container's: a node refuses to be asked for another kind of stream than the main process has.
+  // A node refuses a terminal that the main process does not have.
   if (values.tty && !found.hasTerminal && !values.quiet) {
     process.stderr.write(`error: Unable to use a TTY - container ${found.container} did not allocate one\n`);
   }

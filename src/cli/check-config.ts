@@ -9,7 +9,7 @@ import type { Invocation } from "./command.ts";
 import type { checkConfigFlags } from "./commands/check-config.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Says everything that is wrong with the files, each with its line, in the API server's words. Exit code 0 or 2. */
+/** Prints every problem of the files with its line, in the API server's words. Exit code 0 or 2. */
 export async function run({ values }: Invocation<typeof checkConfigFlags>): Promise<number> {
   const gates = gatesOf(values["feature-gates"] ?? "");
   let hasProblems = false;
@@ -25,7 +25,7 @@ export async function run({ values }: Invocation<typeof checkConfigFlags>): Prom
   return hasProblems ? 2 : 0;
 }
 
-/** What the file holds, when it is right. A configuration's manifests are checked with it. */
+/** Describes the file where it is valid. A configuration's manifests are checked with it. */
 async function check(path: string, gates: FeatureGates, old: readonly string[]): Promise<string> {
   const files = await readManifestFiles([path]);
   if (files.length === 0) throw nothingIn(path, 0, "the folder holds no *.yaml, *.yml or *.json file");

@@ -17,7 +17,7 @@ import { terminationSignal } from "./termination-signal.ts";
 export async function run({ values }: Invocation<typeof demoFlags>): Promise<number> {
   requireLoopback(values.address, "the demo runs commands on this machine");
   const stopped = terminationSignal();
-  // Whoever waited for the first line may have left, and the terminal, too.
+  // The reader of the first line may have gone, and the terminal, too.
   process.stdout.on("error", () => {});
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
   const folder = await DemoFolder.open(values.dir ?? (temporary as string));

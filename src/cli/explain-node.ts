@@ -8,7 +8,7 @@ import { UsageError } from "./usage-error.ts";
 
 const ADMIN_TIMEOUT_MS = 10_000;
 
-/** Says how sessions reach a node and why. With `admin`, the URL of a running gateway's admin listener, also what was learned of it. */
+/** Prints how sessions reach a node and why; with `admin`, a gateway's admin listener, what that gateway learned. */
 export async function explainNode(
   name: string,
   configFile: string,
@@ -39,7 +39,7 @@ export async function explainNode(
   return node.problem !== undefined || isDead ? 1 : 0;
 }
 
-/** Asks a running gateway, over its admin listener, for what it holds of a node. Throws UsageError for what is none. */
+/** Requests a node's state from a gateway's admin listener. Throws UsageError where the URL is not one. */
 export async function askAdmin(admin: string, name: string): Promise<DescribedNode | undefined> {
   if (!URL.canParse(admin)) throw new UsageError(`--admin must be a URL, got ${JSON.stringify(admin)}`);
   const url = new URL("/debug/nodes", admin);

@@ -11,7 +11,7 @@ import { askAdmin, explainNode } from "./explain-node.ts";
 import { explainPolicy } from "./explain-policy.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Says where a request would go, by which path for each kind of client, and why. Exit code 1 when it would be refused. */
+/** Prints where a request would go, by which path for each kind of client, and why. Exit code 1 when it would be refused. */
 export async function run({ values, operands }: Invocation<typeof explainFlags>): Promise<number> {
   const [, nodeName] = /^node\/([^/]+)$/.exec(operands[0] ?? "") ?? [];
   if (nodeName !== undefined && operands.length === 1) {

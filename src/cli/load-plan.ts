@@ -74,7 +74,7 @@ function numbersOf(values: LoadValues) {
   };
 }
 
-/** What can be judged is, unless told otherwise: a command of the caller's own, or a port, is only known to echo if it is said. */
+/** Verifies whatever can be verified, unless --verify is given: a command of the caller's own is only taken to echo. */
 function verificationOf(
   { verify }: LoadValues,
   kind: LoadKind,
@@ -90,7 +90,7 @@ function verificationOf(
     } as const;
     return oneOf("verify", verify, of[direction]) as Verification;
   }
-  // All who attach to a container share its output.
+  // All sessions attached to a container share its output.
   if (direction === "echo") return kind === "attach" && sessions > 1 ? "none" : "echo";
   if (!isCommandOurs) return "none";
   return direction === "upload" ? "digest" : "sequence";

@@ -8,7 +8,7 @@ import type { UpstreamTlsOptions } from "../net/tls.ts";
 import type { TargetValues } from "./commands/target-flags.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Where to, as plain data that generator processes are told. */
+/** The server, as plain data for generator processes. */
 export type TargetSpec =
   | { readonly type: "kubeconfig"; readonly file: string | undefined; readonly context: string | undefined }
   | {
@@ -82,7 +82,7 @@ export async function openTarget(spec: TargetSpec): Promise<Target> {
   });
 }
 
-/** What the session is asked of. */
+/** The target of a session. */
 export interface SessionPlace {
   readonly kind: LoadKind;
   readonly speaks: "api-server" | "kubelet";

@@ -8,7 +8,7 @@ export interface LoadView {
   stop(): void;
 }
 
-/** What a run looks like while it lasts: one line that is redrawn on a terminal, a line every few seconds elsewhere. On stderr. */
+/** Progress on stderr: one line, redrawn on a terminal; elsewhere a line every few seconds. */
 export function openLoadView({ durationMs }: LoadPlan): LoadView {
   const seconds = Math.ceil(durationMs / 1_000);
   return process.stderr.isTTY ? terminalView(seconds) : plainView(seconds);

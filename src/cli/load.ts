@@ -34,7 +34,7 @@ async function runSessions(
 ): Promise<number> {
   const plan = planOf(values, operands, command);
   const target = await targetSpecOf(values);
-  // Says what is wrong with a kubeconfig once, and before any process is started; a missing package before the load.
+  // A wrong kubeconfig is reported once, before processes start; a missing package before the load.
   await openTarget(target);
   if (values.html !== undefined) await readPlots();
   const view = openLoadView(plan);

@@ -1,7 +1,7 @@
 import { LOOPBACK } from "../config/address-list.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Throws UsageError, which says why, for an address that others than this machine could reach. */
+/** Throws UsageError, with the reason, for an address that other machines could reach. */
 export function requireLoopback(address: string, because: string): void {
   if (address === "localhost" || LOOPBACK.has(address)) return;
   throw new UsageError(`--address ${address}: ${because}, so it listens on loopback only (127.0.0.1, ::1)`);

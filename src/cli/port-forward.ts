@@ -8,10 +8,7 @@ import type { portForwardFlags } from "./commands/port-forward.ts";
 import { terminationSignal } from "./termination-signal.ts";
 import { UsageError } from "./usage-error.ts";
 
-/**
- * Forwards local ports to a pod, or to the pods of a service, a deployment and their like: each connection to a ready pod of
- * its own. No failed connection ends it, nor does the replacement of a pod or a restart of what is in between. Until Ctrl-C.
- */
+/** Forwards until Ctrl-C. A failed connection, a replaced pod or a restarted gateway does not end it. */
 export async function run({ values, operands }: Invocation<typeof portForwardFlags>): Promise<number> {
   const [resource, ...ports] = operands;
   if (resource === undefined || ports.length === 0) {

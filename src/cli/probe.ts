@@ -17,7 +17,7 @@ import { ProbeWatch } from "./probe-watch.ts";
 import { terminationSignal } from "./termination-signal.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Runs a probe as the kubelet does and says what was on the wire. Exit code 0 for Success and Warning, 1 otherwise. */
+/** Runs a probe as the kubelet does and prints what was on the wire. Exit code 0 for Success and Warning, 1 otherwise. */
 export async function run({ values, operands }: Invocation<typeof probeFlags>): Promise<number> {
   const gates = gatesOf(values["feature-gates"]);
   const asked = await readAsked(operands, values, gates);
@@ -122,7 +122,7 @@ async function readAsked(
   };
 }
 
-/** Looked into only where something went wrong: it takes connections of its own. */
+/** Only for failures: finding the cause takes connections of its own. */
 async function causeOf({ handler, target }: AskedProbe, result: ProbeResult): Promise<string | undefined> {
   if (handler.exec !== undefined) return undefined;
   if (result.result === "Success" || (result.error !== undefined && result.wire.status === undefined)) {

@@ -1,7 +1,7 @@
 import type { Authentication } from "../config/authentication.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 
-/** What an operator should know of a gateway whom nobody can show who they are; undefined: there is a way. */
+/** The warning about a gateway without any authentication method; undefined where one is configured. */
 export function authenticationWarning(authentication: Authentication): string | undefined {
   const { anonymous, clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview } = authentication;
   const ways = [clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview];
@@ -11,7 +11,7 @@ export function authenticationWarning(authentication: Authentication): string | 
     : "no authentication is configured: every request is answered with 401";
 }
 
-/** Listeners by name, for people: where a port was left to the system, and the level keeps the log from saying which it chose. */
+/** Listeners by name, for people: where the system chose a port and the log's level hides it. */
 export function listeningLines(
   { listeners, logging }: Pick<GatewayConfiguration, "listeners" | "logging">,
   urls: Readonly<Record<string, string | undefined>>,

@@ -1,9 +1,9 @@
 import { constants } from "node:os";
 
-/** npm passes on what the terminal has sent the whole group already: one Ctrl-C may arrive twice. */
+/** npm forwards signals that the terminal sent to the whole group: one Ctrl-C may arrive twice. */
 const SAME_CTRL_C_MS = 500;
 
-/** Resolves at the first of them. A second one ends the process at once, unless it is the same Ctrl-C or only the terminal is gone. */
+/** Resolves at the first signal. A second one ends the process at once, except for the same Ctrl-C and SIGHUP. */
 export function terminationSignal(
   signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT", "SIGHUP"],
 ): Promise<NodeJS.Signals> {
@@ -18,8 +18,8 @@ export function terminationSignal(
 }
 
 /**
- * Ends this process by the signal that it got, as one that does not handle it. An exit would first wait for reads that hang. The
- * first process of a container is spared by the signal, and exits with the same status.
+ * Ends this process by the signal, without waiting for reads that hang. Process 1 of a container is immune to it, and exits with the same
+ * status.
  */
 export function endBySignal(signal: NodeJS.Signals): never {
   process.emit("exit", 128 + constants.signals[signal]);

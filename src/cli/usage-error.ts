@@ -1,4 +1,4 @@
-/** The command line cannot be understood; the message says what would be right. Exit code 2. */
+/** The command line is wrong; the message names what is valid. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

@@ -10,7 +10,7 @@ export interface FoundContainer extends PodReference {
   readonly hasTerminal: boolean;
 }
 
-/** The container that a command is for; what is in the way is said on stderr, and its exit code is the answer. */
+/** The container for a command; where there is none, the exit code, with the reason on stderr. */
 export async function findContainer(
   connection: ClientConnection,
   resource: string | undefined,

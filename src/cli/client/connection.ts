@@ -68,7 +68,7 @@ export function webSocketsAreOn(variable: string): boolean {
   return (process.env[variable] ?? "").toLowerCase() !== "false";
 }
 
-/** Sessions survive lost connections where the server is a Sluice; "false" switches that off. What happens is told from -v 4 on. */
+/** Sessions survive lost connections where the server is a Sluice; "false" switches that off. -v 4 shows resumptions. */
 export function resumeOptions({ verbosity }: ClientConnection): ResumeOptions | false {
   return webSocketsAreOn("SLUICE_RESUME") && { note: (text) => verbosity.note(text) };
 }

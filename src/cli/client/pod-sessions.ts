@@ -12,15 +12,15 @@ import {
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 
-/** A local connection waits for so long for a pod that is being replaced, or a gateway that starts again. */
+/** How long a local connection waits for a pod that is being replaced, or a gateway that restarts. */
 export const RECONNECT_WINDOW_MS = 30_000;
 const RETRY_DELAY_MS = 250;
 /** The pods behind a service are listed again after this long. */
 const PODS_REUSE_MS = 1_000;
 
 /**
- * The port-forward sessions of one forward: one with each pod that has been chosen, dialled when it is needed, forgotten when it
- * ends. Each local connection goes to the ready pod with the fewest of them.
+ * The sessions of one forward: one with each chosen pod, dialled when a connection needs it. Each local connection goes to the ready
+ * pod with the fewest connections.
  */
 export class PodSessions {
   readonly #client: ClientConnection;
@@ -35,7 +35,7 @@ export class PodSessions {
     this.#source = source;
   }
 
-  /** A session with a pod that is ready now, to see at the start that there is one. Throws as `openStream`, without waiting. */
+  /** Opens a session with a ready pod, so that a wrong target fails at the start. Throws as `openStream`, without waiting. */
   async check(ports: readonly number[]): Promise<void> {
     const pod = await this.#choosePod();
     for (const port of ports) await this.#source.portOf(pod, port);
@@ -164,7 +164,7 @@ function keyOf({ metadata }: PodObject): string {
   return `${metadata.name}/${metadata.uid ?? ""}`;
 }
 
-/** A pod that is being replaced, a gateway that starts again: not a refusal of this user. */
+/** Whether a retry may succeed: the pod is being replaced or the gateway restarts, and nothing refused this user. */
 function mayPass(error: unknown): boolean {
   if (error instanceof NoReadyPodError || error instanceof SessionError) return true;
   if (!(error instanceof ConnectError)) return false;

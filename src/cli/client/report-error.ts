@@ -1,10 +1,10 @@
 import { SessionError } from "../../client/session-error.ts";
 import { ConnectError } from "../../http/connect-error.ts";
 
-/** What a shell says of a program that SIGPIPE ended. */
+/** A shell's status of a program that SIGPIPE ended. */
 export const EXIT_BROKEN_PIPE = 141;
 
-/** Says on stderr what went wrong, in kubectl's words where it has some, and gives the exit code. */
+/** Prints the error on stderr, in kubectl's words where it has some, and returns the exit code. */
 export function reportError(error: unknown): number {
   if (isBrokenPipe(error)) return EXIT_BROKEN_PIPE;
   if (!(error instanceof ConnectError || error instanceof SessionError)) throw error;

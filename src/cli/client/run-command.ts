@@ -21,7 +21,7 @@ export interface CommandSession {
   readonly path: CommandPath;
   readonly stdin: boolean;
   readonly tty: boolean;
-  /** An attach asks the program to draw itself anew, and cannot know whether a prompt is due. */
+  /** An attach makes the program redraw, and cannot know whether a prompt is due. */
   readonly isAttach: boolean;
   readonly isQuiet: boolean;
   /** "none", or the character of `~.`. */

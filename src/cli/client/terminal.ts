@@ -25,8 +25,8 @@ export function enterRawMode(stdin: ReadStream): () => void {
 }
 
 /**
- * Node waits in the system call where a terminal takes no more (Ctrl-S, a suspended multiplexer): nothing else would run then, `~.` and
- * signals neither. Node gives this choice to pipes and sockets alone; the handle has it (libuv, uv_stream_set_blocking).
+ * A blocking write to a stopped terminal (Ctrl-S) would hold up `~.` and signals. Node sets terminals to blocking; libuv's handle
+ * can undo it (uv_stream_set_blocking).
  */
 export function writeWithoutWaiting(...outputs: readonly NodeJS.WriteStream[]): void {
   for (const output of outputs) {
@@ -37,8 +37,8 @@ export function writeWithoutWaiting(...outputs: readonly NodeJS.WriteStream[]): 
 }
 
 /**
- * The terminal's size now, and whenever it changes; only the newest waits. `redraws`: a size one larger comes first, so that a
- * program that is attached to draws itself anew, as kubectl does.
+ * The terminal's size now, and after each change; only the newest waits. `redraws`: a size one larger comes first, so that the
+ * attached program redraws, as with kubectl.
  */
 export async function* terminalSizes(
   output: WriteStream,
@@ -61,10 +61,7 @@ export async function* terminalSizes(
   }
 }
 
-/**
- * ssh's escape: the character and a dot at the start of a line end the session from here, the character twice sends it once.
- * The way out where the remote side has stopped answering.
- */
+/** ssh's escape: the character and a dot at the start of a line end the session locally; the character twice sends it once. */
 export class EscapeFilter extends Transform {
   readonly #escape: number;
   readonly #onEscape: () => void;

@@ -1,12 +1,4 @@
-/**
- * Why a copy was given up. Nothing that looks complete is left at its destination.
- * - "changed": the source changed while it was read;
- * - "mismatch": what arrived is not what was sent;
- * - "local": a local file could not be read or written (no space, no permission);
- * - "remote": a program in the container failed; the message is what it said;
- * - "unsafe": an archive names a place outside of the destination;
- * - "usage": source or destination cannot be what was named.
- */
+/** Why a copy failed. "local" and "remote" are files here and programs there; "unsafe" is a name that leads outside the destination. */
 export type CopyErrorCode = "changed" | "mismatch" | "local" | "remote" | "unsafe" | "usage";
 
 export class CopyError extends Error {

@@ -20,10 +20,8 @@ const READ_ALL = `${HASH_FUNCTION}cat "$1" || exit $?; ${AFTERWARDS}`;
 const READ_FROM = `${HASH_FUNCTION}tail -c +"$2" "$1" || exit $?; ${AFTERWARDS}`;
 
 /**
- * Copies a file to `destination`, which appears whole or not at all: it grows under another name beside it. A copy that broke
- * off is gone on with, also by a later call, as long as the source is the same.
- *
- * Throws CopyError, ConnectError, SessionError.
+ * Copies a file to `destination`, which appears whole or not at all. An interrupted copy resumes, in a later call, too, while the source
+ * is the same. Throws CopyError, ConnectError, SessionError.
  */
 export async function downloadFile(
   source: RemotePath,
@@ -49,7 +47,7 @@ export async function downloadFile(
     await rename(partial, destination);
     await rm(note, { force: true });
   } catch (error) {
-    // Only what a lost connection left may be gone on with.
+    // Only a part that a lost connection left may be resumed.
     if (error instanceof CopyError || isLocal(error)) {
       await Promise.all([rm(partial, { force: true }), rm(note, { force: true })]);
     }

@@ -29,13 +29,7 @@ interface EntryStream extends AsyncIterable<unknown> {
   on(event: "error", listener: () => void): unknown;
 }
 
-/**
- * Copies a folder to `destination`. It is unpacked beside it and moved there when all of it is right; in a folder that is
- * there already, file by file. Files that had arrived before a connection was lost are not sent again.
- *
- * Links, devices and the like are left out with a warning, as `kubectl cp` leaves them out: nothing is ever written outside
- * of the destination. Throws CopyError, ConnectError, SessionError.
- */
+/** Copies a folder; `destination` appears when it is complete. Links and devices are skipped. Throws CopyError, ConnectError, SessionError. */
 export async function downloadFolder(
   source: RemotePath,
   destination: string,

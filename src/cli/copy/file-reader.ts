@@ -4,10 +4,7 @@ import { poisonFreed } from "../../net/freed-memory.ts";
 /** What is read from the disk at once. */
 const PIECE_BYTES = 960 * 1024;
 
-/**
- * The bytes of a file from `start` to before `end`, or to its end where that comes first: one piece is read while another is looked at. A
- * piece must not be looked at any more when the next one is asked for.
- */
+/** The bytes of a file in [start, end), one piece ahead of its reader. A piece is valid until the next one is requested. */
 export async function* readPieces(
   file: FileHandle,
   start: number,
@@ -25,7 +22,7 @@ export async function* readPieces(
       if (bytesRead === 0) return;
       position += bytesRead;
       reading = read(spare, position);
-      // Awaited only when the next piece is asked for.
+      // Awaited when the next piece is requested.
       reading.catch(() => {});
       yield memory.subarray(0, bytesRead);
       poisonFreed(memory);

@@ -12,10 +12,8 @@ const MIN_KEPT_BYTES = 1024 * 1024;
 const SET_ASIDE = '[ -e "$2" ] || mv "$1" "$2"';
 
 /**
- * Sends the rest of files that an archive's end cut short, by their `sizes` in the container (bytes by name), as the rest of a single file
- * is sent: it grows under another name, and its SHA-256 decides. Gives the files that are whole by then, and their SHA-256.
- *
- * Throws CopyError, ConnectError, SessionError; what has arrived by then stays for the next call.
+ * Resumes files that a broken archive left in part; `sizes`: bytes in the container, by name. Resolves to the completed files with their
+ * SHA-256. Throws CopyError, ConnectError, SessionError.
  */
 export async function finishBrokenOff(
   entries: readonly LocalEntry[],

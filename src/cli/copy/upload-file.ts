@@ -14,16 +14,14 @@ import { remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
 import { APPEND, FINISH, HOW_FAR, REMOVE, WRITE, WRITE_AND_HASH } from "./upload-scripts.ts";
 
-/** From here on sha256sum, which may take as long as the network, reads along while the file grows. openssl is as quick at the end. */
+/** From this size on sha256sum hashes while the file grows, since it may take as long as the network. openssl is fast enough at the end. */
 const HASHED_MEANWHILE_BYTES = 64 * 1024 * 1024;
 /** However bad a network is, commands of so little are sent. */
 const MIN_LIMIT_BYTES = 64 * 1024;
 
 /**
- * Copies a local file to `destination` in the container, where it appears whole or not at all: it grows under another name
- * beside it. A copy that broke off is gone on with where its SHA-256 can be checked at the end.
- *
- * Resolves with its SHA-256, in hexadecimal digits. Throws CopyError, ConnectError, SessionError.
+ * Copies a file to `destination`, which appears whole or not at all, and resumes where its SHA-256 can be checked. Resolves to that, in
+ * hexadecimal. Throws CopyError, ConnectError, SessionError.
  */
 export async function uploadFile(
   source: string,
@@ -204,7 +202,7 @@ class Upload {
     }
   }
 
-  /** Leaves nothing behind but what a later call may go on with. */
+  /** Leaves nothing behind but what a later call may resume. */
   async abandon(error: unknown): Promise<void> {
     if (isInterruption(error) && this.#canCheck) return;
     await this.#options.shell.script(REMOVE, [this.#partial]).catch(() => {});

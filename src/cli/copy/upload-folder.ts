@@ -20,7 +20,7 @@ const PIECE_BYTES = 240 * 1024;
 const CLEAR = 'rm -rf "$1" "$1.pid" && mkdir -p "$1"';
 /** tar leaves its number, as the writer of a single file does. */
 const UNPACK = 'echo $$ > "$1.pid" && cd "$1" && exec tar xmf -';
-/** Stops a tar of before, by its number and only while it works in this folder, and tells what it left. */
+/** Stops an earlier tar, by its process ID and only while it works in this folder, and lists what it left. */
 const SIZES = `i=$(cat "$1.pid" 2>/dev/null); n=0
 while [ -n "$i" ] && [ "$(readlink "/proc/$i/cwd" 2>/dev/null)" = "$1" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done
 cd "$1" || exit 1
@@ -30,10 +30,7 @@ const FINISH =
 const REMOVE = 'rm -rf "$1" "$1.pid"';
 
 /**
- * Copies a local folder to `destination` in the container. It is unpacked beside it and put there when all of it is right.
- * Files that had arrived before a connection was lost are not sent again, where the container can tell which; a large one that had arrived
- * in part is gone on with, where its SHA-256 can be checked.
- *
+ * Copies a folder; `destination` appears when it is complete. Files that arrived before a connection was lost are not sent again.
  * Throws CopyError, ConnectError, SessionError.
  */
 export async function uploadFolder(
@@ -109,7 +106,7 @@ class Packing {
     this.#pack(archive, arrived).then(
       () => archive.finalize(),
       (error: Error) => {
-        // Whoever gave the archive up knows why.
+        // The caller that aborted the archive has the cause.
         if (!(error instanceof GivenUp)) problem = error;
         archive.destroy(error);
       },
@@ -239,7 +236,7 @@ class Packing {
   }
 }
 
-/** Nobody reads the archive any more. */
+/** The archive's reader has gone. */
 class GivenUp extends Error {}
 
 /** tar's blocks of 512 bytes, sent one by one, would be most of the work. A piece is free again when the next is asked for. */

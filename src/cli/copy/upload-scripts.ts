@@ -3,9 +3,8 @@ import { HASH_FUNCTION } from "./hashing.ts";
 import { SIZE_FUNCTION } from "./remote-path.ts";
 
 /**
- * The writer leaves its number, so that it can be stopped should its connection be lost. It is a child: containerd takes a
- * command whose stdout is closed for one that needs no more input, and cuts that off (containerd#13934). Says at the end what is there:
- * its SHA-256, or, without a `$2`, its size.
+ * The writer leaves its process ID, so that it can be stopped after a lost connection. It is a child: containerd cuts off the input of a
+ * command whose stdout is closed (containerd#13934). Prints the file's SHA-256 at the end, or, without a `$2`, its size.
  */
 const writer = (redirection: string): string => `${HASH_FUNCTION}${SIZE_FUNCTION}exec 3<&0
 cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
@@ -13,9 +12,8 @@ if [ -n "$2" ]; then h "$1"; else z "$1"; fi`;
 export const WRITE: string = writer(">");
 export const APPEND: string = writer(">>");
 /**
- * The same, of a file that nobody else writes to: what reads it goes on where it stopped each time there is more, and comes to the end once
- * when the writer has. (tail -f would do that, but only GNU's knows when to stop.) It does not outlive its shell: without one, a writer that
- * has ended is there for ever where process 1 is the container's own program, which waits for nobody.
+ * The same, hashed while it grows: the reader follows the writer, as GNU's `tail -f --pid` would. It does not outlive its shell, since the
+ * container's process 1 may not reap children.
  */
 export const WRITE_AND_HASH: string = `exec 3<&0; : > "$1" || exit $?
 cat <&3 3<&- > "$1" & w=$!; echo $w > "$1.pid"; exec 3<&-
