@@ -44,6 +44,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     loadProgram: () => import("./config.ts"),
   }),
   listed({
+    name: "rbac",
+    summary: "the ClusterRole that a configuration's gateway needs",
+    group: "Gateway",
+    load: () => import("./commands/rbac.ts"),
+    loadProgram: () => import("./rbac.ts"),
+  }),
+  listed({
     name: "explain",
     summary: "how a request would travel, and why",
     group: "Gateway",

@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { parse } from "yaml";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.ts";
+import { builtProgram } from "../support/built-program.ts";
 import { type ServedGateway, serveGateway } from "../support/served-gateway.ts";
 import { gatewayConfiguration, nodeConfiguration } from "./door-configurations.ts";
 import {
@@ -12,7 +15,7 @@ import {
   TOKENS,
   type TokenUser,
 } from "./kubernetes/credentials.ts";
-import type { ClusterAddresses } from "./kubernetes/start-cluster.ts";
+import { applyText, type ClusterAddresses } from "./kubernetes/start-cluster.ts";
 
 /** A user of the cluster; `nobody` sends no credentials. */
 export type User = TokenUser | CertificateUser | "nobody";
@@ -73,11 +76,21 @@ export async function openDoors(cluster: ClusterAddresses, names: readonly DoorN
     rmSync(folder, { recursive: true, force: true });
   };
   try {
+    await allowGateway(cluster, folder);
     return { doors: await Promise.all(names.map(open)), stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** Gives the gateways' user what `sluice rbac` prints for them, and nothing else. */
+async function allowGateway(cluster: ClusterAddresses, folder: string): Promise<void> {
+  const file = path.join(folder, "role.json");
+  writeFileSync(file, JSON.stringify(gatewayConfiguration(cluster, "gateway")));
+  const args = [builtProgram(), "rbac", "--config", file, "--user", "sluice-gateway"];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  await applyText(path.join(cluster.programs, "kubectl"), cluster.adminKubeconfig, stdout);
 }
 
 /** A server with the cluster's authority and users: an API server, or a gateway in front of it. */

@@ -43,7 +43,7 @@ rules:
   {{- if .values.rbac.impersonate }}
   # cluster.forwardAs: impersonate.
   - { apiGroups: [""], resources: [users, groups, serviceaccounts], verbs: [impersonate] }
-  - { apiGroups: [authentication.k8s.io], resources: [uids, userextras/*], verbs: [impersonate] }
+  - { apiGroups: [authentication.k8s.io], resources: [uids], verbs: [impersonate] }
   # The extras that tokens of ServiceAccounts carry: no wildcard of a part of a name exists.
   - apiGroups: [authentication.k8s.io]
     resources:

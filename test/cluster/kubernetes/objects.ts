@@ -1,6 +1,3 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
-import { parseAllDocuments } from "yaml";
 import { BUSYBOX_IMAGE } from "../../real/containerd/busybox-images.ts";
 import { NODE_NAME } from "./credentials.ts";
 
@@ -21,7 +18,6 @@ export function clusterObjects(): object[] {
     service(),
     ...readers(),
     ...rolesOfKubelets(),
-    ...rolesOfGateways(),
   ];
 }
 
@@ -104,14 +100,6 @@ function rolesOfKubelets(): object[] {
       name: "kubeadm:apiserver-kubelet",
     }),
   ];
-}
-
-/** As documented: the role of deploy/examples/rbac.yaml, bound to the gateway's user. */
-function rolesOfGateways(): object[] {
-  const file = path.resolve(import.meta.dirname, "../../../deploy/examples/rbac.yaml");
-  const documents = parseAllDocuments(readFileSync(file, "utf8")).map((document) => document.toJS());
-  const role = documents.find(({ kind }) => kind === "ClusterRole");
-  return [role, clusterBinding("sluice", role.metadata.name, { kind: "User", name: "sluice-gateway" })];
 }
 
 export function clusterBinding(name: string, role: string, subject: { kind: string; name: string }): object {

@@ -117,11 +117,16 @@ export async function applyObjects(
   kubeconfig: string,
   objects: readonly object[],
 ): Promise<void> {
+  await applyText(kubectl, kubeconfig, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+}
+
+/** As `applyObjects`, with manifests as they stand. */
+export async function applyText(kubectl: string, kubeconfig: string, manifests: string): Promise<void> {
   const child = spawn(kubectl, ["--kubeconfig", kubeconfig, "apply", "-f", "-"], {
     stdio: ["pipe", "ignore", "pipe"],
   });
   const stderr = collect(child.stderr);
-  child.stdin.end(JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+  child.stdin.end(manifests);
   const [exitCode] = await once(child, "close");
   if (exitCode !== 0) throw new Error(`kubectl apply ended with ${exitCode}: ${stderr()}`);
 }

@@ -1,0 +1,100 @@
+import type { GatewayConfiguration } from "../config/configuration.ts";
+
+/** What the gateway's account must be allowed to do, with the part of the configuration that needs it. */
+export interface RequiredRule {
+  readonly apiGroup: string;
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly neededBy: string;
+}
+
+/** Kubernetes matches no `userextras/*`. These are the keys that API servers give to certificates and tokens of ServiceAccounts. */
+const EXTRA_KEYS = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
+
+/** The rules of a gateway that uses a live API, in the order of deploy/examples/rbac.yaml; none where manifests hold the cluster. */
+export function requiredRules(configuration: GatewayConfiguration): RequiredRule[] {
+  const { cluster, authentication, authorization, listeners, podProbes, upstreamAPIServer } = configuration;
+  const { live } = cluster;
+  if (live === undefined) return [];
+  const modes = [...authorization.modes, ...(listeners.kubelet?.authorization?.modes ?? [])];
+  const impersonates = live.forwardAs === "impersonate" && upstreamAPIServer === undefined;
+  const asksTokens =
+    authentication.tokenReview !== undefined || listeners.kubelet?.authentication?.tokenReview !== undefined;
+  const { ingress } = listeners;
+  const probesPods = podProbes.nodeNames.length > 0;
+  return [
+    rule("", ["pods", "nodes", "namespaces"], ["get", "list", "watch"], "every gateway"),
+    ...(modes.includes("RBAC")
+      ? [
+          rule(
+            RBAC_GROUP,
+            ["roles", "clusterroles", "rolebindings", "clusterrolebindings"],
+            ["list", "watch"],
+            "authorization.mode: RBAC",
+          ),
+        ]
+      : []),
+    ...(ingress === undefined ? [] : ingressRules(ingress.leaderElection.leaderElect)),
+    ...(ingress !== undefined || probesPods
+      ? [rule("", ["events"], ["create", "get", "patch"], "listeners.ingress, podProbes")]
+      : []),
+    ...(probesPods ? [rule("", ["pods/status"], ["patch"], "podProbes")] : []),
+    ...(asksTokens
+      ? [rule(AUTHENTICATION_GROUP, ["tokenreviews"], ["create"], "authentication.tokenReview")]
+      : []),
+    ...(modes.includes("Webhook")
+      ? [rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"], "authorization.mode: Webhook")]
+      : []),
+    ...(impersonates ? impersonationRules() : []),
+    ...(live.publishDeclaredFeatures === undefined
+      ? []
+      : [rule("", ["nodes/status"], ["patch"], "cluster.publishDeclaredFeatures")]),
+  ];
+}
+
+const RBAC_GROUP = "rbac.authorization.k8s.io";
+const AUTHENTICATION_GROUP = "authentication.k8s.io";
+
+function rule(
+  apiGroup: string,
+  resources: readonly string[],
+  verbs: readonly string[],
+  neededBy: string,
+): RequiredRule {
+  return { apiGroup, resources, verbs, neededBy };
+}
+
+function ingressRules(electsLeader: boolean): RequiredRule[] {
+  const neededBy = "listeners.ingress";
+  return [
+    rule("", ["services"], ["list", "watch"], neededBy),
+    rule("discovery.k8s.io", ["endpointslices"], ["list", "watch"], neededBy),
+    rule("networking.k8s.io", ["ingresses", "ingressclasses"], ["list", "watch"], neededBy),
+    rule("networking.k8s.io", ["ingresses/status"], ["patch"], neededBy),
+    rule(
+      "",
+      ["secrets"],
+      ["list", "watch"],
+      "certificates that Ingresses name; Roles in their namespaces suffice",
+    ),
+    ...(electsLeader
+      ? [
+          rule(
+            "coordination.k8s.io",
+            ["leases"],
+            ["create", "get", "update"],
+            "listeners.ingress.leaderElection; a Role in the Lease's namespace suffices",
+          ),
+        ]
+      : []),
+  ];
+}
+
+function impersonationRules(): RequiredRule[] {
+  const neededBy = "cluster.forwardAs: impersonate";
+  const extras = EXTRA_KEYS.map((key) => `userextras/authentication.kubernetes.io/${key}`);
+  return [
+    rule("", ["users", "groups", "serviceaccounts"], ["impersonate"], neededBy),
+    rule(AUTHENTICATION_GROUP, ["uids", ...extras], ["impersonate"], neededBy),
+  ];
+}

@@ -1,0 +1,68 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { runCommand } from "../../../src/cli/command-line.ts";
+
+const example = path.resolve(import.meta.dirname, "../../../deploy/examples/rbac.yaml");
+
+/** A live cluster with every part that needs a permission. */
+const EVERYTHING = {
+  cluster: { inCluster: true, forwardAs: "impersonate", publishDeclaredFeatures: { nodes: ["a"] } },
+  authentication: { tokenReview: { url: "https://a" } },
+  authorization: { mode: ["RBAC", "Webhook"], webhook: { url: "https://a" } },
+  listeners: { ingress: {} },
+  podProbes: { nodeNames: ["a"] },
+};
+
+describe("sluice rbac", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-rbac-"));
+  let [out, err] = ["", ""];
+  beforeEach(() => {
+    [out, err] = ["", ""];
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+      out += text;
+      return true;
+    });
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+      err += text;
+      return true;
+    });
+    return () => vi.restoreAllMocks();
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const rbac = (sections: object, ...flags: string[]): Promise<number> => {
+    const file = path.join(folder, "sluice.json");
+    const head = { apiVersion: "sluice.dev/v1alpha1", kind: "GatewayConfiguration" };
+    writeFileSync(file, JSON.stringify({ ...head, ...sections }));
+    return runCommand("rbac", ["--config", file, ...flags]);
+  };
+
+  it("deploy/examples/rbac.yaml is what it prints for a gateway with everything", async () => {
+    expect(await rbac(EVERYTHING)).toBe(0);
+    const text = readFileSync(example, "utf8");
+    expect(text.slice(text.indexOf("apiVersion"))).toBe(out);
+  });
+
+  it("a gateway that forwards as its caller needs to read pods, nodes and namespaces", async () => {
+    expect(await rbac({ cluster: { inCluster: true } }, "--name", "gw", "--user", "sluice-gateway")).toBe(0);
+    expect(out.match(/^ {4}resources: .*$/gm)).toEqual(["    resources: [pods, nodes, namespaces]"]);
+    expect(out).toContain("kind: User\n    apiGroup: rbac.authorization.k8s.io\n    name: sluice-gateway\n");
+    expect(out.match(/^ {2}name: gw$/gm)).toHaveLength(3);
+  });
+
+  it("manifests need nothing", async () => {
+    expect([await rbac({}), out]).toEqual([0, ""]);
+    expect(err).toContain("No permissions are needed");
+  });
+
+  it.each([
+    [["--service-account", "one"]],
+    [["--service-account", "a/b/c"]],
+    [["--user", "a: b"]],
+    [["--name", ""]],
+  ])("refuses %j", async (flags) => {
+    await expect(rbac(EVERYTHING, ...flags)).rejects.toThrow(/name|NAMESPACE\/NAME/);
+  });
+});
