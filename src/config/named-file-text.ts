@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 
 /** A file that the configuration names, and its text. */
 export interface NamedText {
@@ -11,11 +11,17 @@ const lastRead = new Map<string, string>();
 let instead: ReadonlyMap<string, string> | undefined;
 let onRight: ((files: readonly NamedText[]) => void) | undefined;
 
-/** Reads a file that the configuration names, at each start. Rejects with the error of the file system. */
-export async function readNamedFile(name: string): Promise<string> {
-  const text = instead?.get(name) ?? (await readFile(name, "utf8"));
+/** Reads a file that the configuration names, at each start. Rejects with the error of the file system, or for one of more than `maxBytes`. */
+export async function readNamedFile(name: string, maxBytes?: number): Promise<string> {
+  const text = instead?.get(name) ?? (await readFromDisk(name, maxBytes));
   if (onRight === undefined) lastRead.set(name, text);
   return text;
+}
+
+async function readFromDisk(name: string, maxBytes = Number.POSITIVE_INFINITY): Promise<string> {
+  const { size } = maxBytes < Number.POSITIVE_INFINITY ? await stat(name) : { size: 0 };
+  if (size > maxBytes) throw new Error(`the file has ${size} bytes, at most ${maxBytes} are read`);
+  return readFile(name, "utf8");
 }
 
 /** Records files that were read again after the start and are valid. */

@@ -65,7 +65,7 @@ export async function buildCluster(
     onListenerError: (error, { object: { kind, metadata } }) => {
       const { namespace, name } = metadata;
       const change = `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
-      reportFault("watch", new Error(`the change of ${change} could not be followed`, { cause: error }));
+      reportFault("cluster", new Error(`the change of ${change} could not be followed`, { cause: error }));
     },
   });
   const { live, manifests: paths } = configuration.cluster;

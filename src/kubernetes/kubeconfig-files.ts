@@ -1,4 +1,4 @@
-import { access, stat } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
@@ -46,11 +46,7 @@ export async function readKubeconfigFile(
 
 async function textOf(name: string): Promise<string> {
   try {
-    const { size } = await stat(name);
-    if (size > MAX_KUBECONFIG_BYTES) {
-      throw new Error(`the file has ${size} bytes, at most ${MAX_KUBECONFIG_BYTES} are read`);
-    }
-    return await readNamedFile(name);
+    return await readNamedFile(name, MAX_KUBECONFIG_BYTES);
   } catch (error) {
     const { message } = error as Error;
     throw new ConfigurationError([{ source: name, line: 0, column: 0, path: "", message }]);

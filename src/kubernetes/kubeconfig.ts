@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { readNamedFile } from "../config/named-file-text.ts";
 import type { PemSource } from "../config/webhook-kubeconfig.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
@@ -123,7 +122,7 @@ class Credentials implements Kubeconfig {
       serverName: tlsServerName,
       insecureSkipVerify: insecureSkipTLSVerify,
     };
-    const token = user.tokenFile === undefined ? user.token : (await readFile(user.tokenFile, "utf8")).trim();
+    const token = user.tokenFile === undefined ? user.token : (await readNamedFile(user.tokenFile)).trim();
     this.#headers = [
       ...authorizationLines(token, plugin?.authorization, user.basic),
       ...impersonationLines(user.impersonate),

@@ -8,7 +8,7 @@ export const FAULT_PLACES = [
   "session", // exec, attach, port-forward, a forwarded upgrade
   "observer", // of a session, which continues without it
   "probe",
-  "watch", // an event of the cluster, in one of its listeners
+  "cluster", // a listener of the cluster store
   "clock", // a deadline without a session: a lingering connection, a heartbeat
   "process", // stopped by nothing else
 ] as const;

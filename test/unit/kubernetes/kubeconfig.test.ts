@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../../src/config/configuration-error.ts";
+import { readingInstead } from "../../../src/config/named-file-text.ts";
 import { CREDENTIALS_REUSE_MS, loadInCluster, loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
 import { MAX_KUBECONFIG_BYTES } from "../../../src/kubernetes/kubeconfig-files.ts";
 
@@ -166,6 +167,17 @@ describe("loadKubeconfig", () => {
   it("refuses a file past the bound", async () => {
     await writeFile(at("config"), " ".repeat(MAX_KUBECONFIG_BYTES + 1));
     await expect(loadKubeconfig(at("config"))).rejects.toThrow(/config: the file has 4194305 bytes, at most/);
+  });
+
+  it("takes what a predecessor has kept of files that vanished", async () => {
+    const user = { tokenFile: "token" };
+    const kept = [
+      { name: at("config"), text: config({ user }) },
+      { name: at("token"), text: "kept" },
+    ];
+    const loaded = await readingInstead(kept, () => loadKubeconfig(at("config")));
+    expect(loaded.server).toBe("https://api.example:6443");
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer kept"]]);
   });
 
   it("names a file that is not there", async () => {
