@@ -1,5 +1,5 @@
 import { ProtocolError } from "../protocol-error.ts";
-import type { Leniency } from "./leniency.ts";
+import type { Leniency } from "./limits.ts";
 import { MalformedResponse, malformedLine } from "./malformed-response.ts";
 
 /** Field lines as they were received, name and value in turn, which is the form of Node's `rawHeaders`. */

@@ -1,6 +1,6 @@
 export type { FieldLines } from "./field-lines.ts";
 export { latin1Text, type TextOf } from "./latin1.ts";
-export type { Leniency } from "./leniency.ts";
+export type { Leniency } from "./limits.ts";
 export { defaultHttp1Limits, type Http1Limits } from "./limits.ts";
 export { MalformedResponse } from "./malformed-response.ts";
 export { ResponseDecoder, type ResponseDecoderOptions, type ResponseHandler } from "./response-decoder.ts";

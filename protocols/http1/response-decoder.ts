@@ -1,7 +1,7 @@
 import { ChunkedBody } from "./chunked-body.ts";
 import { type FieldLines, parseFieldLines, unfoldedSection } from "./field-lines.ts";
 import { latin1Text, type TextOf } from "./latin1.ts";
-import type { Leniency } from "./leniency.ts";
+import type { Leniency } from "./limits.ts";
 import { defaultHttp1Limits, type Http1Limits } from "./limits.ts";
 import { deliveryOf, type ResponseDelivery } from "./response-framing.ts";
 import { parseResponseHead, type ResponseHead } from "./response-head.ts";

@@ -1,5 +1,5 @@
 import type { FieldLines } from "./field-lines.ts";
-import type { Leniency } from "./leniency.ts";
+import type { Leniency } from "./limits.ts";
 import { MalformedResponse } from "./malformed-response.ts";
 import type { ResponseHead } from "./response-head.ts";
 

@@ -1,5 +1,5 @@
 import { type FieldLines, isFieldCharacter, parseFieldLines, unfoldedSection } from "./field-lines.ts";
-import type { Leniency } from "./leniency.ts";
+import type { Leniency } from "./limits.ts";
 import { MalformedResponse } from "./malformed-response.ts";
 
 /** Status line and field lines of a response (RFC 9112 sections 4 and 5). */

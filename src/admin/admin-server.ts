@@ -1,9 +1,9 @@
 // src/admin: health, metrics and debug pages, on a listener of their own
 
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { isIP } from "node:net";
 import { createHttp1Server, type Http1Bounds } from "../http/http1-server.ts";
 import type { Logger } from "../observability/logger.ts";
-import { isAllowedHost } from "./allowed-host.ts";
 import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
 
@@ -181,4 +181,18 @@ function send(response: ServerResponse, status: number, contentType: string, bod
     "X-Content-Type-Options": "nosniff",
   });
   response.end(body);
+}
+
+/** Names that no stranger can register: this machine's, one label, and those of the cluster's Services. */
+const LOCAL_NAME = /^[^.]+$|\.localhost$|\.svc$|\.svc\.cluster\.local$/;
+
+/**
+ * Whether a request's Host names the listener rather than a foreign site (DNS rebinding: a page's own
+ * name resolves to this address). Absent: no browser sent it.
+ */
+function isAllowedHost(host: string | undefined, allowed: readonly string[] = []): boolean {
+  if (host === undefined) return true;
+  const name = host.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
+  const isAddress = isIP(name.replace(/^\[|\]$/g, "")) !== 0;
+  return isAddress || LOCAL_NAME.test(name) || allowed.some((each) => each.toLowerCase() === name);
 }

@@ -6,3 +6,8 @@ export interface ApiObject extends Extensible {
   readonly kind: string;
   readonly metadata: ObjectMeta;
 }
+
+/** `Pod/default/web`, `Node//worker`: what may exist only once. */
+export function keyOf({ kind, metadata }: ApiObject): string {
+  return `${kind}/${metadata.namespace ?? ""}/${metadata.name}`;
+}

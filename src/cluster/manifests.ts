@@ -1,4 +1,5 @@
 import type { ApiObject } from "../api/api-object.ts";
+import { keyOf } from "../api/api-object.ts";
 import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
 import { decodeObject } from "../api/validation/decode-object.ts";
 import { type FieldValidation, placed, readObject } from "../api/validation/read-object.ts";
@@ -11,7 +12,6 @@ import {
   type YamlDocument,
 } from "../config/yaml-documents.ts";
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
-import { keyOf } from "./object-key.ts";
 import { atOnce } from "./slices.ts";
 
 export interface ManifestFile {

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { isHttp2Stream } from "../net/http2-stream.ts";
+import { isHttp2Stream } from "../net/abort-socket.ts";
 import { type HeaderList, withoutHeaders } from "./header-list.ts";
 import { http2ResponseHeaders } from "./http2-headers.ts";
 

@@ -1,7 +1,7 @@
 import { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Duplex, Readable } from "node:stream";
-import { isHttp2Stream } from "../net/http2-stream.ts";
+import { isHttp2Stream } from "../net/abort-socket.ts";
 import { flatHeaders, type HeaderLine, hasHeader, withoutHeaders } from "./header-list.ts";
 import { withoutHopByHop } from "./hop-by-hop.ts";
 import { http2ResponseHeaders } from "./http2-headers.ts";

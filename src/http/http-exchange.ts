@@ -14,19 +14,19 @@ import { type HeaderList, headerListOf } from "./header-list.ts";
 import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
-import type { Http1Connection, Http1Exchange } from "./http1-connection.ts";
-import { RequestBody } from "./request-body.ts";
-import { requestHeadText } from "./request-head.ts";
+import type { Http1Exchange, Http1UpstreamConnection } from "./http1-upstream-connection.ts";
 import { overdueError, watchBody } from "./silent-body.ts";
+import { UpstreamRequestBody } from "./upstream-request-body.ts";
+import { requestHeadText } from "./upstream-request-head.ts";
 
 /** One exchange, from the request that a client has made to the end of the response. */
 export class HttpExchange implements Http1Exchange {
   readonly #downstream: HttpDownstream;
   readonly #options: ForwardExchangeOptions;
   #upstream: HttpUpstream;
-  #connection: Http1Connection | undefined;
+  #connection: Http1UpstreamConnection | undefined;
   #isReusedConnection = false;
-  #body: RequestBody | undefined;
+  #body: UpstreamRequestBody | undefined;
   #unwatchBody: (() => void) | undefined;
   /** What the present read brought: it leaves in one write. */
   #head: ResponseHead | undefined;
@@ -74,7 +74,7 @@ export class HttpExchange implements Http1Exchange {
     }
   }
 
-  #sendOn(connection: Http1Connection, head: string, isReused: boolean): void {
+  #sendOn(connection: Http1UpstreamConnection, head: string, isReused: boolean): void {
     if (this.#hasFailed) return void connection.destroy();
     this.#connection = connection;
     this.#isReusedConnection = isReused;
@@ -88,7 +88,7 @@ export class HttpExchange implements Http1Exchange {
     connection.cork();
     connection.write(head);
     setImmediate(() => connection.uncork());
-    this.#body = new RequestBody(this.#downstream, connection, () => this.#requestSent());
+    this.#body = new UpstreamRequestBody(this.#downstream, connection, () => this.#requestSent());
     if (this.#options.expectsContinue !== true) this.#watchBody();
   }
 

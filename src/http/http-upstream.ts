@@ -2,7 +2,7 @@ import { Agent, type ClientRequestArgs } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
-import { Http1Pool } from "./http1-pool.ts";
+import { Http1UpstreamPool } from "./http1-upstream-pool.ts";
 
 export interface HttpUpstreamOptions {
   readonly endpoint: UpstreamEndpoint;
@@ -29,14 +29,14 @@ export const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
 export class HttpUpstream {
   readonly endpoint: UpstreamEndpoint;
   /** Where requests are forwarded over. */
-  readonly pool: Http1Pool;
+  readonly pool: Http1UpstreamPool;
   readonly #options: HttpUpstreamOptions;
   #agent: Agent | undefined;
 
   constructor(options: HttpUpstreamOptions) {
     this.endpoint = options.endpoint;
     this.#options = options;
-    this.pool = new Http1Pool({
+    this.pool = new Http1UpstreamPool({
       maxIdleConnections: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
       idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
       maxExchangesPerConnection: options.maxExchangesPerConnection ?? DEFAULT_MAX_EXCHANGES_PER_CONNECTION,

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { type StatusError, statusBody, statusHeaders } from "../api/status.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import { http2ResponseHeaders } from "../http/http2-headers.ts";
-import { isHttp2Stream } from "../net/http2-stream.ts";
+import { isHttp2Stream } from "../net/abort-socket.ts";
 import { finishAndLinger } from "../net/linger.ts";
 import type { ResponseContext } from "../sessions/responder.ts";
 

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
+import type { Socket } from "node:net";
 import type { ListenAddress } from "../net/listen.ts";
 import type { Component } from "../observability/component.ts";
-import { closerOf } from "./close-server.ts";
 
 export interface RunningListener extends Component {
   /** With the port that the system chose. */
@@ -20,4 +20,19 @@ export async function startListener(
     await close();
     throw error;
   }
+}
+
+/** Cuts every connection and stops listening. Node lets go of upgraded connections, and would wait for them for ever. */
+function closerOf(server: Server): () => Promise<void> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
+    });
 }

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from "node:http";
+import { type Status, statusBody, statusHeaders } from "../api/status.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
 
@@ -16,4 +17,18 @@ export function writeAnswer(
   ];
   const hasBody = downstream.method !== "HEAD" && body.byteLength > 0;
   downstream.respondWhole(status, STATUS_CODES[status] ?? "", lines, hasBody ? [body] : [], []);
+}
+
+/** Answers a plain request with a Status, or cuts the answer short that had already begun. */
+export function writeStatus(downstream: HttpDownstream, status: Status): void {
+  if (downstream.hasResponded) {
+    downstream.abort();
+    return;
+  }
+  writeAnswer(
+    downstream,
+    status.code,
+    Object.entries(statusHeaders(status)),
+    Buffer.from(statusBody(status)),
+  );
 }

@@ -3,7 +3,7 @@ import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { unauthorized } from "../../api/status.ts";
 import { refuseUpgrade } from "../../listeners/answer.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
-import { writeStatus } from "../../listeners/write-status.ts";
+import { writeStatus } from "../../listeners/write-answer.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { runSession } from "../../sessions/run-session.ts";
 import { matchStreamingPath } from "../../sessions/streaming-request.ts";

@@ -1,7 +1,6 @@
 import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
-import { requireCreatePermission } from "../../access/authz/create-permission.ts";
-import { requirePermission } from "../../access/authz/require-permission.ts";
+import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
 import { badRequest, methodNotAllowed } from "../../api/status.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";

@@ -5,7 +5,7 @@ import { refuseUpgrade } from "../../listeners/answer.ts";
 import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
-import { writeStatus } from "../../listeners/write-status.ts";
+import { writeStatus } from "../../listeners/write-answer.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { PendingClient } from "../../sessions/pending-client.ts";

@@ -7,9 +7,9 @@ import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-
 import { forwardExchange } from "../../http/http-forwarder.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
-import { writeStatus } from "../../listeners/write-status.ts";
+import { writeStatus } from "../../listeners/write-answer.ts";
+import { isHttp2Stream } from "../../net/abort-socket.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
-import { isHttp2Stream } from "../../net/http2-stream.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { carryForwarded } from "../../sessions/carry-forwarded.ts";
 import type { GatewayContext } from "../../sessions/context.ts";

@@ -1,6 +1,5 @@
 import type { UserInfo } from "../../access/authn/authenticator.ts";
 import type { Attributes, Authorizer } from "../../access/authz/authorizer.ts";
-import { verbOfMethod } from "../../access/authz/verb-of-method.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 const VERBS: Readonly<Record<string, string>> = { PUT: "update", PATCH: "patch", DELETE: "delete" };
@@ -86,4 +85,10 @@ async function isAllowed(
 
 function subresourceOf(path: string, among: typeof SUBRESOURCES): string | undefined {
   return among.find(([prefix]) => path === prefix || path.startsWith(`${prefix}/`))?.[1];
+}
+
+/** The verb that RBAC sees on a streaming subresource: a function of the method alone, whatever protocol is spoken. */
+function verbOfMethod(method: string): "get" | "create" | undefined {
+  if (method === "GET") return "get";
+  return method === "POST" ? "create" : undefined;
 }

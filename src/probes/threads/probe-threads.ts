@@ -9,7 +9,6 @@ import type { ProbeOptions, ProbeTarget } from "../probe-target.ts";
 import { runProbe } from "../run-probe.ts";
 import { described } from "./serialized-probe.ts";
 import { fromThreadResult, type ThreadAnswer, type ThreadFault, type ThreadRun } from "./thread-messages.ts";
-import { PROBES_PER_THREAD, threadsFor } from "./threads-for.ts";
 
 export interface ProbeThreadsOptions {
   /** Threads at most; they are started as the rate of probes asks for them, and kept. 0: none. */
@@ -197,4 +196,15 @@ class PendingRun implements Cancellable {
     this.#cancellation?.delete(this);
     this.#resolve(result);
   }
+}
+
+/**
+ * A thread that also counts is best left alone below this; above, it takes its share of probes to others. Probes a second. One
+ * thread manages some 6,000 over HTTP where nothing else is to be done.
+ */
+export const PROBES_PER_THREAD = 2_000;
+
+/** How many threads of their own probes are worth: none for few, one more for each `perThread` a second, `maxThreads` at most. */
+export function threadsFor(probesPerSecond: number, maxThreads: number, perThread: number): number {
+  return Math.min(maxThreads, Math.floor(probesPerSecond / perThread));
 }

@@ -38,7 +38,7 @@ async function ask(forwarder: Forwarder, times = 1): Promise<string> {
   return last;
 }
 
-describe("Http1Pool", () => {
+describe("Http1UpstreamPool", () => {
   it("carries many exchanges over one connection, up to the limit", async () => {
     const { node, forwarder } = await start(OK, { maxExchangesPerConnection: 3 });
     await ask(forwarder, 3);

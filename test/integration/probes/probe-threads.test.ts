@@ -4,8 +4,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ProbeHandler } from "../../../src/api/probe-objects.ts";
 import { onFault } from "../../../src/observability/faults.ts";
 import { runProbe } from "../../../src/probes/run-probe.ts";
-import { ProbeThreads, type ProbeThreadsOptions } from "../../../src/probes/threads/probe-threads.ts";
-import { threadsFor } from "../../../src/probes/threads/threads-for.ts";
+import {
+  ProbeThreads,
+  type ProbeThreadsOptions,
+  threadsFor,
+} from "../../../src/probes/threads/probe-threads.ts";
 import { eventually } from "../../support/eventually.ts";
 import { MISBEHAVIOURS, type MisbehavingServer, startServer } from "../../support/misbehaving-servers.ts";
 

@@ -5,9 +5,11 @@ import {
   alwaysAllow,
   type Decision,
 } from "../../../../src/access/authz/authorizer.ts";
-import { requireCreatePermission } from "../../../../src/access/authz/create-permission.ts";
 import { requestAttributes } from "../../../../src/access/authz/request-attributes.ts";
-import { requirePermission } from "../../../../src/access/authz/require-permission.ts";
+import {
+  requireCreatePermission,
+  requirePermission,
+} from "../../../../src/access/authz/require-permission.ts";
 import { StatusError } from "../../../../src/api/status.ts";
 
 const user = { name: "u", uid: "1", groups: [], extra: {} };

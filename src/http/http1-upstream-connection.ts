@@ -30,9 +30,9 @@ export interface Http1Exchange extends ResponseHandler<Buffer> {
 /** Keeps connections while they are idle. */
 export interface IdlePool {
   /** It can carry another exchange. */
-  keep(connection: Http1Connection): void;
+  keep(connection: Http1UpstreamConnection): void;
   /** It is closing or has closed. */
-  forget(connection: Http1Connection): void;
+  forget(connection: Http1UpstreamConnection): void;
 }
 
 /** Node's own servers close a second early what they promise to keep. */
@@ -42,7 +42,7 @@ const KEEP_ALIVE_MARGIN_MS = 1_000;
  * One HTTP/1.1 connection to an upstream, one exchange at a time. Node's client costs more than the rest of forwarding: here a head is
  * one write, and a body is the slices that were read.
  */
-export class Http1Connection implements ResponseHandler<Buffer> {
+export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   readonly #socket: Socket;
   readonly #keeper: IdlePool;
   readonly #decoder: ResponseDecoder<Buffer>;

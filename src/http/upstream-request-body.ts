@@ -1,16 +1,16 @@
 import { trailersToForward } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
-import type { Http1Connection } from "./http1-connection.ts";
-import { trailerText } from "./request-head.ts";
+import type { Http1UpstreamConnection } from "./http1-upstream-connection.ts";
+import { trailerText } from "./upstream-request-head.ts";
 
 /** A request's body on its way from the client to one connection, framed as the head has announced, no faster than either side. */
-export class RequestBody {
+export class UpstreamRequestBody {
   readonly #downstream: HttpDownstream;
-  readonly #connection: Http1Connection;
+  readonly #connection: Http1UpstreamConnection;
   readonly #onSent: () => void;
 
   /** `onSent` is called when all has been written. */
-  constructor(downstream: HttpDownstream, connection: Http1Connection, onSent: () => void) {
+  constructor(downstream: HttpDownstream, connection: Http1UpstreamConnection, onSent: () => void) {
     this.#downstream = downstream;
     this.#connection = connection;
     this.#onSent = onSent;

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { Http1Connection, type IdlePool } from "./http1-connection.ts";
+import { Http1UpstreamConnection, type IdlePool } from "./http1-upstream-connection.ts";
 
 export interface Http1PoolOptions {
   /** Connections kept open while unused. */
@@ -15,10 +15,10 @@ export interface Http1PoolOptions {
 const SWEEP_MS = 1_000;
 
 /** The idle connections of one upstream; the one that was used last is taken first, so that those which are not needed grow old. */
-export class Http1Pool implements IdlePool {
+export class Http1UpstreamPool implements IdlePool {
   readonly #options: Http1PoolOptions;
-  readonly #idle: Http1Connection[] = [];
-  readonly #expiriesMs = new WeakMap<Http1Connection, number>();
+  readonly #idle: Http1UpstreamConnection[] = [];
+  readonly #expiriesMs = new WeakMap<Http1UpstreamConnection, number>();
   #sweep: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -31,16 +31,16 @@ export class Http1Pool implements IdlePool {
   }
 
   /** An idle connection, if there is one. Its taker calls `finish` or `destroy` on it. */
-  take(): Http1Connection | undefined {
+  take(): Http1UpstreamConnection | undefined {
     return this.#idle.pop();
   }
 
   /** A new connection. Throws as `connect` does. */
-  async dial(): Promise<Http1Connection> {
-    return new Http1Connection(await this.#options.connect(), this);
+  async dial(): Promise<Http1UpstreamConnection> {
+    return new Http1UpstreamConnection(await this.#options.connect(), this);
   }
 
-  keep(connection: Http1Connection): void {
+  keep(connection: Http1UpstreamConnection): void {
     const { maxIdleConnections, maxExchangesPerConnection, idleTimeoutMs } = this.#options;
     const lifeMs = Math.min(idleTimeoutMs, connection.promisedMs ?? idleTimeoutMs);
     const isWanted =
@@ -57,7 +57,7 @@ export class Http1Pool implements IdlePool {
     this.#sweep ??= setInterval(() => this.#closeExpired(), SWEEP_MS).unref();
   }
 
-  forget(connection: Http1Connection): void {
+  forget(connection: Http1UpstreamConnection): void {
     const at = this.#idle.indexOf(connection);
     if (at !== -1) this.#idle.splice(at, 1);
     if (this.#idle.length === 0) this.#stopSweeping();
