@@ -4,7 +4,7 @@ import { boolean, choice, constant, declare } from "./fields.ts";
 import { strings } from "./list-fields.ts";
 import { notAmong, Section } from "./section.ts";
 import { sections } from "./section-fields.ts";
-import { parseYamlDocuments } from "./yaml-documents.ts";
+import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";
 
 const STAGES = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 
@@ -67,7 +67,7 @@ export interface AuditPolicyDocument {
 
 /** Reads a policy file as kube-apiserver takes it. Throws ConfigurationError with everything that is wrong with it. */
 export function parseAuditPolicy(text: string, fileName: string): AuditPolicyDocument {
-  const [document = { value: undefined, lineOf: () => 1 }] = parseYamlDocuments(text, fileName);
+  const [document = EMPTY_DOCUMENT] = parseYamlDocuments(text, fileName);
   const problems: ConfigurationProblem[] = [];
   const root = new Section({ fileName, document, problems }, [], document.value);
   const { rules, omitStages: stages } = policy.read(root);

@@ -47,10 +47,10 @@ export class GivenFlags {
 }
 
 /** Where a flag's problems are: a command line has no lines. */
-export function flagPlace(flag: string): Pick<ConfigurationProblem, "source" | "line" | "path"> {
-  return { source: `--${flag}`, line: 0, path: "" };
+export function flagPlace(flag: string): Omit<ConfigurationProblem, "message"> {
+  return { source: `--${flag}`, line: 0, column: 0, path: "" };
 }
 
 export function flagProblem(flag: string, message: string): ConfigurationProblem {
-  return { ...flagPlace(flag), column: 0, message };
+  return { ...flagPlace(flag), message };
 }

@@ -4,7 +4,7 @@ import type { ConfigurationProblem } from "./configuration-error.ts";
 export type FileContent = "certificates" | "private key" | "audit policy" | "webhook kubeconfig" | "text";
 
 /** A file, and the field or flag that names it; `checkNamedFiles` reads it. */
-export interface NamedFile extends Pick<ConfigurationProblem, "source" | "line" | "path"> {
+export interface NamedFile extends Omit<ConfigurationProblem, "message"> {
   readonly file: string;
   readonly content: FileContent;
   /** Of a private key: the file of the certificate that it belongs to. */

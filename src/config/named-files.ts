@@ -76,8 +76,8 @@ function read<Result>(work: () => Result, problem: string): Result {
 
 /** A problem inside the file keeps its line; a file that is missing or of another kind is a problem of the field. */
 function problemsOf(error: unknown, named: NamedFile): ConfigurationProblem[] {
-  const { source, line, path } = named;
-  const at = (message: string) => ({ source, line, column: 0, path, message });
+  const { source, line, column, path } = named;
+  const at = (message: string) => ({ source, line, column, path, message });
   if (!(error instanceof ConfigurationError)) return [at((error as Error).message)];
   return error.problems.map((problem) =>
     problem.source === named.file && problem.line === 0 ? at(problem.message) : problem,

@@ -14,7 +14,7 @@ export const STANDARD_OUTPUT = "-";
 /** Where the problems of one file are collected, and the files that it names. */
 export interface ReadContext {
   readonly fileName: string;
-  readonly document: Pick<YamlDocument, "lineOf">;
+  readonly document: Pick<YamlDocument, "placeOf">;
   readonly problems: ConfigurationProblem[];
   readonly files?: NamedFile[];
   /** Values that stand above the file's. */
@@ -237,15 +237,15 @@ export class Section {
     return resolve(dirname(this.#context.fileName), file);
   }
 
-  #placeOf(path: FieldPath): Pick<ConfigurationProblem, "source" | "line" | "path"> {
+  #placeOf(path: FieldPath): Omit<ConfigurationProblem, "message"> {
     const { fileName, document, flags } = this.#context;
     const flag = flags?.around(path)?.flag;
     if (flag !== undefined) return flagPlace(flag);
-    return { source: fileName, line: document.lineOf(path), path: formatPath(path) };
+    return { source: fileName, ...document.placeOf(path), path: formatPath(path) };
   }
 
   #note(path: FieldPath, message: string): void {
-    this.#context.problems.push({ ...this.#placeOf(path), column: 0, message });
+    this.#context.problems.push({ ...this.#placeOf(path), message });
   }
 }
 

@@ -2,7 +2,7 @@ import { ConfigurationError, type ConfigurationProblem } from "./configuration-e
 import type { NamedFile } from "./named-file.ts";
 import { notAmong, Section } from "./section.ts";
 import { checkWebhookUrl } from "./webhook-target.ts";
-import { parseYamlDocuments } from "./yaml-documents.ts";
+import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";
 
 /** PEM, in the kubeconfig or in a file that it names. */
 export type PemSource = { readonly pem: string } | { readonly file: string };
@@ -37,7 +37,7 @@ export function parseWebhookKubeconfig(text: string, fileName: string): WebhookK
   const files: NamedFile[] = [];
   const [document] = parseYamlDocuments(text, fileName);
   const root = new Section(
-    { fileName, document: document ?? { lineOf: () => 1 }, problems, files },
+    { fileName, document: document ?? EMPTY_DOCUMENT, problems, files },
     [],
     document?.value,
   );

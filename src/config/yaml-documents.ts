@@ -21,14 +21,26 @@ import { ConfigurationError, type ConfigurationProblem } from "./configuration-e
 /** The place of a field: map keys and sequence indexes, outermost first. */
 export type FieldPath = readonly (string | number)[];
 
+export interface FilePlace {
+  readonly line: number;
+  readonly column: number;
+}
+
 export interface YamlDocument {
   /** Plain JSON-like data, not validated. */
   readonly value: unknown;
-  /** 1-based line of the field, or of the nearest field around it that exists. */
+  /** Line and column, from 1, of the field, or of the nearest field around it that exists. */
+  placeOf(path: FieldPath): FilePlace;
   lineOf(path: FieldPath): number;
   /** Plain words that YAML 1.1, and so kubectl, reads as booleans: strings here. */
   readonly oldBooleans: readonly { readonly text: string; readonly line: number }[];
 }
+
+/** Stands for a file without a document. */
+export const EMPTY_DOCUMENT: Pick<YamlDocument, "value" | "placeOf"> = {
+  value: undefined,
+  placeOf: () => ({ line: 1, column: 1 }),
+};
 
 /** Far above any manifest, far below what a process can hold. Checked before parsing. */
 export const MAX_YAML_CHARACTERS = 16 * 1024 * 1024;
@@ -78,12 +90,16 @@ export function* readYamlDocuments(text: string, fileName: string): Generator<vo
   for (const { document, targets, oldBooleans } of composed) {
     const value = toValue(document, fileName, lines);
     const places = new FieldPlaces(document, targets);
-    const lineOf = (path: FieldPath) => lines.linePos(places.offsetOf(path)).line;
+    const placeOf = (path: FieldPath): FilePlace => {
+      const { line, col } = lines.linePos(places.offsetOf(path));
+      return { line, column: col };
+    };
+    const lineOf = (path: FieldPath) => placeOf(path).line;
     const words = oldBooleans.map(({ source = "", range }) => ({
       text: source,
       line: lines.linePos(range?.[0] ?? 0).line,
     }));
-    if (value !== null && value !== undefined) documents.push({ value, lineOf, oldBooleans: words });
+    if (value !== null && value !== undefined) documents.push({ value, placeOf, lineOf, oldBooleans: words });
     yield;
   }
   return documents;

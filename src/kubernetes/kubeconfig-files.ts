@@ -4,7 +4,7 @@ import path from "node:path";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
 import { Section } from "../config/section.ts";
-import { parseYamlDocuments } from "../config/yaml-documents.ts";
+import { EMPTY_DOCUMENT, parseYamlDocuments } from "../config/yaml-documents.ts";
 
 /** Checked before a file is read. */
 export const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
@@ -40,7 +40,7 @@ export async function readKubeconfigFile(
   problems: ConfigurationProblem[],
 ): Promise<KubeconfigFile> {
   const [document] = parseYamlDocuments(await textOf(name), name);
-  const context = { fileName: name, document: document ?? { lineOf: () => 1 }, problems };
+  const context = { fileName: name, document: document ?? EMPTY_DOCUMENT, problems };
   return { name, root: new Section(context, [], withoutEmptyTexts(document?.value)) };
 }
 

@@ -106,7 +106,7 @@ cluster:
     expect(await runCommand("check-config", ["-f", configuration])).toBe(2);
     const missing = path.join(folder, "missing.conf");
     expect(err).toBe(
-      `${configuration}:4: cluster.kubeconfig: ENOENT: no such file or directory, open '${missing}'\n`,
+      `${configuration}:4:3: cluster.kubeconfig: ENOENT: no such file or directory, open '${missing}'\n`,
     );
   });
 
@@ -217,10 +217,10 @@ listeners:
     );
     expect(await runCommand("check-config", ["-f", configuration])).toBe(2);
     expect(err).toContain(
-      `${configuration}:6: listeners.ingress.httpsPort: 8443 is the port of listeners.apiServer.port too\n`,
+      `${configuration}:6:5: listeners.ingress.httpsPort: 8443 is the port of listeners.apiServer.port too\n`,
     );
     expect(err).toContain(
-      `${configuration}:7: listeners.ingress.publishedAddresses[0]: must be an IP address`,
+      `${configuration}:7:26: listeners.ingress.publishedAddresses[0]: must be an IP address`,
     );
   });
 

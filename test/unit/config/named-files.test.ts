@@ -58,25 +58,27 @@ describe("files that a configuration names", () => {
   ])("names field and line of %s with %s", async (certFile, keyFile, field, message) => {
     const line = field === "certFile" ? 6 : 7;
     expect(await problemsOf(tls(certFile, keyFile))).toBe(
-      `/gateway.yaml:${line}: listeners.apiServer.tls.${field}: ${message}`,
+      `/gateway.yaml:${line}:7: listeners.apiServer.tls.${field}: ${message}`,
     );
   });
 
   it("names what OpenSSL cannot read, without its content", async () => {
     const problems = await problemsOf(tls("broken.crt", "a.crt"));
     expect(problems).toContain(
-      "/gateway.yaml:6: listeners.apiServer.tls.certFile: certificate 1 of /broken.crt cannot be read: ",
+      "/gateway.yaml:6:7: listeners.apiServer.tls.certFile: certificate 1 of /broken.crt cannot be read: ",
     );
-    expect(problems).toContain("/gateway.yaml:7: listeners.apiServer.tls.keyFile: /a.crt has no private key");
+    expect(problems).toContain(
+      "/gateway.yaml:7:7: listeners.apiServer.tls.keyFile: /a.crt has no private key",
+    );
     expect(problems).not.toContain("AAAA");
   });
 
   it("reads the files that a named file names, at the lines of that file", async () => {
     const files = "audit: {policyFile: policy.yaml, webhook: {kubeconfigFile: webhook.yaml}}\n";
     const problems = await problemsOf(files);
-    expect(problems).toContain("/policy.yaml:3: rules[0].level: ");
+    expect(problems).toContain("/policy.yaml:3:10: rules[0].level: ");
     expect(problems).toContain(
-      "/webhook.yaml:5: clusters[0].cluster.certificate-authority: /a.key has no certificate in PEM",
+      "/webhook.yaml:5:36: clusters[0].cluster.certificate-authority: /a.key has no certificate in PEM",
     );
   });
 

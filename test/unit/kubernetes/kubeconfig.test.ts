@@ -140,7 +140,7 @@ describe("loadKubeconfig", () => {
     [
       { cluster: { server: "ftp://x" } },
       undefined,
-      /config:1: clusters\[0\]\.cluster\.server: must be an http/,
+      /config:1:\d+: clusters\[0\]\.cluster\.server: must be an http/,
     ],
     [{ user: { exec: { args: ["x"] } } }, undefined, /users\[0\]\.user\.exec\.command: is required/],
     [{ user: { exec: { command: "x" } } }, undefined, /exec\.apiVersion: is required/],
