@@ -2,14 +2,9 @@ import { constants, type OutgoingHttpHeaders } from "node:http2";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answered, type AnsweredClient, http1Client, http2Client } from "../support/answered.ts";
-import { backend, FrontDoor, ingressObject, serviceObjects } from "../support/front-door.ts";
 import { startScriptedApiLeg } from "../support/scripted-api-leg.ts";
-import {
-  type Lines,
-  type ScriptedAnswer,
-  type ScriptedBackend,
-  startScriptedBackend,
-} from "../support/scripted-backend.ts";
+import type { Lines, ScriptedAnswer, ScriptedBackend } from "../support/scripted-backend.ts";
+import { HOSTS, startScriptedDoor } from "../support/scripted-door.ts";
 
 /** A run of 100,000 takes about half an hour. */
 const ROUNDS = Number(process.env.SLUICE_FUZZ_ROUNDS ?? 300);
@@ -94,32 +89,16 @@ interface Way {
 }
 
 async function startDoor(): Promise<Way> {
-  const one = await startScriptedBackend("http/1.1");
-  const two = await startScriptedBackend("h2c");
-  const rule = (host: string, service: string) => ({
-    host,
-    http: { paths: [{ path: "/", pathType: "Prefix", backend: backend(service) }] },
-  });
-  const door = await FrontDoor.start([
-    ...serviceObjects("one", [one]),
-    ...serviceObjects("two", [two], { appProtocol: "kubernetes.io/h2c" }),
-    ingressObject("both", { rules: [rule("one.test", "one"), rule("two.test", "two")] }),
-  ]);
-  await door.serves(1);
-  const clients = { h1: http1Client(door.httpPort), h2: http2Client(`http://127.0.0.1:${door.httpPort}`) };
+  const { backends, clients, stop } = await startScriptedDoor();
   return {
     peers: [
-      { script: one, host: "one.test" },
-      { script: two, host: "two.test" },
+      { script: backends["http/1.1"], host: HOSTS["http/1.1"] },
+      { script: backends.h2c, host: HOSTS.h2c },
     ],
     clients,
     path: "/",
     isRefusal: ({ status, body }) => status === 502 && body.startsWith("502 Bad Gateway"),
-    close: async () => {
-      clients.h2.close();
-      await door.stop();
-      await Promise.all([one.stop(), two.stop()]);
-    },
+    close: stop,
   };
 }
 

@@ -7,12 +7,9 @@ import { HttpExchange } from "../../../src/http/http-exchange.ts";
 import { Http1Downstream } from "../../../src/http/http1-downstream.ts";
 import { Http2Downstream } from "../../../src/http/http2-downstream.ts";
 import { onFault } from "../../../src/observability/faults.ts";
-import { type AnsweredClient, http1Client, http2Client } from "../../support/answered.ts";
 import { FaultInjection } from "../../support/fault-injection.ts";
-import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
-import { type ScriptedBackend, startScriptedBackend } from "../../support/scripted-backend.ts";
+import { HOSTS, type ScriptedDoor, startScriptedDoor } from "../../support/scripted-door.ts";
 
-const HOSTS = { "http/1.1": "one.test", h2c: "two.test" } as const;
 type Version = keyof typeof HOSTS;
 type Client = "h1" | "h2";
 
@@ -20,40 +17,23 @@ const rows: string[] = [];
 const faults: string[] = [];
 let injection: FaultInjection;
 let stopObserving: () => void;
-let door: FrontDoor;
-let backends: Record<Version, ScriptedBackend>;
-let clients: Record<Client, AnsweredClient>;
+let door: ScriptedDoor;
 
 beforeAll(async () => {
   injection = new FaultInjection();
   stopObserving = onFault((where) => void faults.push(where));
-  backends = {
-    "http/1.1": await startScriptedBackend("http/1.1"),
-    h2c: await startScriptedBackend("h2c"),
-  };
+  door = await startScriptedDoor();
+  const { backends } = door;
   for (const one of Object.values(backends)) {
     const interims = [{ status: 103, lines: [] }];
     const trailers = [["x-last", "1"]] as const;
     one.answer = { interims, status: 200, lines: [], body: "body", framing: "chunked", trailers };
   }
-  const rule = (host: string, service: string) => ({
-    host,
-    http: { paths: [{ path: "/", pathType: "Prefix", backend: backend(service) }] },
-  });
-  door = await FrontDoor.start([
-    ...serviceObjects("one", [backends["http/1.1"]]),
-    ...serviceObjects("two", [backends.h2c], { appProtocol: "kubernetes.io/h2c" }),
-    ingressObject("both", { rules: [rule("one.test", "one"), rule("two.test", "two")] }),
-  ]);
-  await door.serves(1);
-  clients = { h1: http1Client(door.httpPort), h2: http2Client(`http://127.0.0.1:${door.httpPort}`) };
 });
 afterAll(async () => {
   injection.restore();
   stopObserving();
-  clients.h2.close();
   await door.stop();
-  await Promise.all(Object.values(backends).map((one) => one.stop()));
 });
 
 /** At its 'close' a stream has no session any more. */
@@ -63,10 +43,10 @@ const http2PortOf = (stream: Http2Stream): number | undefined => stream.session?
 /** Emitters of the gateway alone: this process has the clients and the backends, too. */
 const EMITTERS: Readonly<Record<string, (emitter: EventEmitter) => boolean>> = {
   "backend's socket": (emitter) =>
-    emitter instanceof Socket && emitter.remotePort === backends["http/1.1"].port,
+    emitter instanceof Socket && emitter.remotePort === door.backends["http/1.1"].port,
   "backend's stream": (emitter) => {
     if (emitter.constructor.name !== "ClientHttp2Stream") return false;
-    if (http2PortOf(emitter as Http2Stream) === backends.h2c.port) backendStreams.add(emitter);
+    if (http2PortOf(emitter as Http2Stream) === door.backends.h2c.port) backendStreams.add(emitter);
     return backendStreams.has(emitter);
   },
   "client's stream": (emitter) => emitter.constructor.name === "ServerHttp2Stream",
@@ -94,12 +74,12 @@ const METHODS = ["start", "onInterim", "onHead", "onBody", "onEnd", "onRead"] as
 async function endedByFault(version: Version, client: Client, isThrown: () => boolean): Promise<string> {
   const host = HOSTS[version];
   faults.length = 0;
-  const { status, isWhole } = await clients[client].get(host);
+  const { status, isWhole } = await door.clients[client].get(host);
   await expect.poll(() => faults.length).toBeGreaterThan(0);
   expect(isThrown()).toBe(true);
   expect(faults.filter((where) => where === "process")).toEqual([]);
   for (const next of ["h1", "h2"] as const) {
-    expect(await clients[next].get(host)).toMatchObject({ status: 200, body: "body", isWhole: true });
+    expect(await door.clients[next].get(host)).toMatchObject({ status: 200, body: "body", isWhole: true });
   }
   if (status === 0) return "no answer: cut";
   return `${status}, ${isWhole ? "whole" : "cut"}`;

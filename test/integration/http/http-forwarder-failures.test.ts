@@ -1,34 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { ForwardOptions } from "../../../src/http/forward-options.ts";
-import {
-  afterHead,
-  answering,
-  listenRaw,
-  openClient,
-  openSocketCount,
-  type RawUpstream,
-  until,
-} from "../../support/http/loopback.ts";
-import { exchange, type Forwarder, startForwarder } from "./http-pair.ts";
+import { afterHead, answering, openClient, until } from "../../support/http/loopback.ts";
+import { closePairs, exchange, startRawPair } from "./http-pair.ts";
 
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-  await until(() => openSocketCount() === 0, "all sockets closed");
-});
-
-async function start(
-  onConnection: (socket: Socket) => void,
-  options: Partial<ForwardOptions> = {},
-): Promise<{ node: RawUpstream; forwarder: Forwarder }> {
-  const node = await listenRaw(onConnection);
-  const forwarder = await startForwarder(node.port, options);
-  cleanups.push(forwarder.close, node.close);
-  return { node, forwarder };
-}
+afterEach(closePairs);
 
 const GET = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 const gone = (socket: Socket | undefined): boolean =>
@@ -36,7 +12,7 @@ const gone = (socket: Socket | undefined): boolean =>
 
 describe("forwardExchange: who leaves early takes the other side along", () => {
   it("closes the upstream when the client leaves before the response", async () => {
-    const { node, forwarder } = await start(() => {});
+    const { node, forwarder } = await startRawPair(() => {});
     const client = await openClient(forwarder.port);
     client.write(GET);
     await until(() => node.received().includes("\r\n\r\n"), "request received");
@@ -46,7 +22,7 @@ describe("forwardExchange: who leaves early takes the other side along", () => {
   });
 
   it("closes the upstream when the client leaves a stream", async () => {
-    const { node, forwarder } = await start(
+    const { node, forwarder } = await startRawPair(
       answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"),
     );
     const client = await openClient(forwarder.port);
@@ -57,7 +33,7 @@ describe("forwardExchange: who leaves early takes the other side along", () => {
   });
 
   it("closes the upstream when the client breaks its body off, instead of ending it", async () => {
-    const { node, forwarder } = await start(() => {});
+    const { node, forwarder } = await startRawPair(() => {});
     const client = await openClient(forwarder.port);
     client.write("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
     await until(() => node.received().includes("abc"), "part received");
@@ -72,7 +48,7 @@ describe("forwardExchange: who leaves early takes the other side along", () => {
   ] as const) {
     for (const how of ["end", "resetAndDestroy"] as const) {
       it(`never ends a truncated ${framing} body cleanly (upstream: ${how})`, async () => {
-        const { node, forwarder } = await start(answering(`HTTP/1.1 200 OK\r\n${head}\r\n${body}`));
+        const { node, forwarder } = await startRawPair(answering(`HTTP/1.1 200 OK\r\n${head}\r\n${body}`));
         const client = await openClient(forwarder.port);
         let received = "";
         client.on("data", (chunk) => {
@@ -89,7 +65,7 @@ describe("forwardExchange: who leaves early takes the other side along", () => {
   }
 
   it("resets an HTTP/1.0 client of a truncated chunked body, which no framing could tell", async () => {
-    const { node, forwarder } = await start(
+    const { node, forwarder } = await startRawPair(
       answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
     );
     const client = await openClient(forwarder.port);
@@ -109,7 +85,7 @@ describe("forwardExchange: who leaves early takes the other side along", () => {
   });
 
   it("delivers an answer that comes before the body was sent, and stops the upload", async () => {
-    const { node, forwarder } = await start((socket) => {
+    const { node, forwarder } = await startRawPair((socket) => {
       afterHead(socket, () => socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"));
     });
     const client = await openClient(forwarder.port);
@@ -160,7 +136,7 @@ describe("forwardExchange: bad upstreams", () => {
   ];
   for (const [name, answer, expected] of rows) {
     it(`answers an error for ${name} (TestErrorPropagation)`, async () => {
-      const { node, forwarder } = await start(answering(answer));
+      const { node, forwarder } = await startRawPair(answering(answer));
       const { text } = await exchange(forwarder.port, GET);
       expect(text).toMatch(/^HTTP\/1.1 502 /);
       expect(text).toMatch(expected);
@@ -169,7 +145,7 @@ describe("forwardExchange: bad upstreams", () => {
   }
 
   it("breaks an answer off whose chunks go wrong later", async () => {
-    const { node, forwarder } = await start(
+    const { node, forwarder } = await startRawPair(
       answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"),
     );
     const client = await openClient(forwarder.port);
@@ -186,7 +162,7 @@ describe("forwardExchange: bad upstreams", () => {
   });
 
   it("refuses lines that would split the request", async () => {
-    const { node, forwarder } = await start(() => {}, {
+    const { node, forwarder } = await startRawPair(() => {}, {
       editHeaders: (headers) => [...headers, ["X-User", "a\r\nX-Admin: 1"]],
     });
     expect((await exchange(forwarder.port, GET)).text).toMatch(/invalid-request: /);
@@ -194,10 +170,10 @@ describe("forwardExchange: bad upstreams", () => {
   });
 
   it("answers an error when the upstream closes, is silent, or is not there", async () => {
-    const closing = await start((socket) => afterHead(socket, () => socket.end()));
+    const closing = await startRawPair((socket) => afterHead(socket, () => socket.end()));
     expect((await exchange(closing.forwarder.port, GET)).text).toMatch(/closed-before-response: EOF$/);
 
-    const silent = await start(() => {}, { responseHeaderTimeoutMs: 50 });
+    const silent = await startRawPair(() => {}, { responseHeaderTimeoutMs: 50 });
     expect((await exchange(silent.forwarder.port, GET)).text).toMatch(
       /response-timeout: net\/http: timeout awaiting response headers$/,
     );
@@ -215,7 +191,7 @@ describe("forwardExchange: back-pressure", () => {
   it("holds little of a download that the client does not read, and delivers all of it later", async () => {
     const part = randomBytes(64 * 1024);
     let written = 0;
-    const { forwarder } = await start((socket) => {
+    const { forwarder } = await startRawPair((socket) => {
       const fill = (): void => {
         while (written < totalBytes && !socket.writableNeedDrain) {
           written += part.length;
@@ -246,7 +222,7 @@ describe("forwardExchange: back-pressure", () => {
   });
 
   it("holds little of an upload that the upstream does not read", async () => {
-    const { forwarder } = await start((socket) => {
+    const { forwarder } = await startRawPair((socket) => {
       socket.pause();
     });
     const client = await openClient(forwarder.port);

@@ -3,35 +3,10 @@ import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ForwardOptions } from "../../../src/http/forward-options.ts";
-import {
-  afterHead,
-  answering,
-  closeServer,
-  listen,
-  listenRaw,
-  openClient,
-  openSocketCount,
-  type RawUpstream,
-  until,
-} from "../../support/http/loopback.ts";
-import { exchange, type Forwarder, startForwarder } from "./http-pair.ts";
+import { afterHead, answering, closeServer, listen, openClient, until } from "../../support/http/loopback.ts";
+import { cleanups, closePairs, exchange, type Forwarder, startForwarder, startRawPair } from "./http-pair.ts";
 
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-  await until(() => openSocketCount() === 0, "all sockets closed");
-});
-
-async function rawPair(
-  onConnection: (socket: Socket) => void,
-  options: Partial<ForwardOptions> = {},
-): Promise<{ node: RawUpstream; forwarder: Forwarder }> {
-  const node = await listenRaw(onConnection);
-  const forwarder = await startForwarder(node.port, options);
-  cleanups.push(forwarder.close, node.close);
-  return { node, forwarder };
-}
+afterEach(closePairs);
 
 async function httpPair(
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
@@ -49,7 +24,7 @@ const GET = "GET /a?b=c HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 
 describe("forwardExchange: requests", () => {
   it("sends lines with case and repetitions kept, without those of the hop (TestServeHTTP)", async () => {
-    const { node, forwarder } = await rawPair(
+    const { node, forwarder } = await startRawPair(
       answering("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"),
     );
     await exchange(
@@ -63,7 +38,7 @@ describe("forwardExchange: requests", () => {
   });
 
   it("adds what the caller adds after the client's Connection has been obeyed", async () => {
-    const { node, forwarder } = await rawPair(answering("HTTP/1.1 204 No Content\r\n\r\n"), {
+    const { node, forwarder } = await startRawPair(answering("HTTP/1.1 204 No Content\r\n\r\n"), {
       editHeaders: (headers) => [...headers, ["X-Remote-User", "alice"]],
     });
     await exchange(
@@ -83,7 +58,7 @@ describe("forwardExchange: requests", () => {
     ["no body on a POST", "", ""],
   ] as const) {
     it(`keeps ${framing} (TestProxyRequestContentLengthAndTransferEncoding)`, async () => {
-      const { node, forwarder } = await rawPair((socket) => {
+      const { node, forwarder } = await startRawPair((socket) => {
         let received = "";
         socket.on("data", (chunk) => {
           received += chunk;
@@ -104,7 +79,7 @@ describe("forwardExchange: requests", () => {
   }
 
   it("leaves 100-continue to the upstream", async () => {
-    const { node, forwarder } = await rawPair((socket) => {
+    const { node, forwarder } = await startRawPair((socket) => {
       afterHead(socket, () => {
         socket.write("HTTP/1.1 100 Continue\r\n\r\n");
         socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
@@ -122,7 +97,7 @@ describe("forwardExchange: requests", () => {
   });
 
   it("gives a refusal of an expectation to the client and closes, since the body never comes", async () => {
-    const { forwarder } = await rawPair(
+    const { forwarder } = await startRawPair(
       answering("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"),
     );
     const answer = await exchange(
@@ -136,7 +111,7 @@ describe("forwardExchange: requests", () => {
 
 describe("forwardExchange: responses", () => {
   it("keeps repeated lines, case, reason and trailers, without the lines of the hop", async () => {
-    const { forwarder } = await rawPair(
+    const { forwarder } = await startRawPair(
       answering(
         "HTTP/1.1 299 Fine By Me\r\nSet-Cookie: a\r\nset-cookie: b\r\nX-Hop: 1\r\nKeep-Alive: 3\r\nConnection: x-hop\r\n" +
           "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 9\r\nSet-Cookie: c\r\n\r\n",
@@ -150,7 +125,7 @@ describe("forwardExchange: responses", () => {
   });
 
   it("gives one length where the upstream has said the same one twice", async () => {
-    const { forwarder } = await rawPair(
+    const { forwarder } = await startRawPair(
       answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: y\r\ncontent-length: 2\r\n\r\nok"),
     );
     expect((await exchange(forwarder.port, GET)).text).toBe(
@@ -159,7 +134,7 @@ describe("forwardExchange: responses", () => {
   });
 
   it("passes 103 Early Hints, and not to HTTP/1.0 clients", async () => {
-    const { forwarder } = await rawPair(
+    const { forwarder } = await startRawPair(
       answering(
         "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nlink: </b>\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx",
       ),
@@ -182,7 +157,7 @@ describe("forwardExchange: responses", () => {
     ["204", GET, "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n"],
   ] as const) {
     it(`gives the head of a ${name} answer and no body`, async () => {
-      const { forwarder } = await rawPair(answering(head));
+      const { forwarder } = await startRawPair(answering(head));
       const { text } = await exchange(forwarder.port, request);
       expect(text).toBe(head.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
     });
@@ -197,7 +172,7 @@ describe("forwardExchange: responses", () => {
       "3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n",
     ],
   ])("announces no trailers where none can travel: %s", async (_name, request, body) => {
-    const { forwarder } = await rawPair(
+    const { forwarder } = await startRawPair(
       answering(
         "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n",
         request.startsWith("HEAD") ? "" : "3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n",
@@ -256,9 +231,9 @@ describe("forwardExchange: responses", () => {
 
   it("replaces a redirect only when told to (TestRejectForwardingRedirectsOption)", async () => {
     const redirect = answering("HTTP/1.1 302 Found\r\nLocation: http://evil/\r\nContent-Length: 0\r\n\r\n");
-    const open = await rawPair(redirect);
+    const open = await startRawPair(redirect);
     expect((await exchange(open.forwarder.port, GET)).text).toContain("Location: http://evil/");
-    const closed = await rawPair(redirect, { rejectRedirects: true });
+    const closed = await startRawPair(redirect, { rejectRedirects: true });
     expect((await exchange(closed.forwarder.port, GET)).text).toMatch(
       /redirect-refused: the backend attempted to redirect this request, which is not permitted$/,
     );
@@ -266,7 +241,7 @@ describe("forwardExchange: responses", () => {
 
   it("reuses upstream connections, and repeats a GET on one that was stale", async () => {
     let served = 0;
-    const { node, forwarder } = await rawPair((socket) => {
+    const { node, forwarder } = await startRawPair((socket) => {
       socket.on("data", () => {
         served++;
         if (served === 3) socket.destroy();
@@ -283,7 +258,7 @@ describe("forwardExchange: responses", () => {
 
   it("never repeats a POST", async () => {
     let served = 0;
-    const { forwarder } = await rawPair((socket) => {
+    const { forwarder } = await startRawPair((socket) => {
       socket.on("data", () => {
         if (++served === 2) socket.destroy();
         else socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

@@ -5,7 +5,16 @@ import { forwardExchange } from "../../../src/http/http-forwarder.ts";
 import { HttpUpstream } from "../../../src/http/http-upstream.ts";
 import { Http1Downstream } from "../../../src/http/http1-downstream.ts";
 import type { UpstreamError } from "../../../src/net/upstream-error.ts";
-import { closeServer, listen, openClient, readToEnd } from "../../support/http/loopback.ts";
+import {
+  closeServer,
+  listen,
+  listenRaw,
+  openClient,
+  openSocketCount,
+  type RawUpstream,
+  readToEnd,
+  until,
+} from "../../support/http/loopback.ts";
 
 /** A server that forwards everything to one upstream: what the gateway's listeners do with plain HTTP. */
 export interface Forwarder {
@@ -14,6 +23,8 @@ export interface Forwarder {
   readonly errors: UpstreamError[];
   close(): Promise<void>;
 }
+
+export const cleanups: (() => Promise<void>)[] = [];
 
 export async function startForwarder(
   upstreamPort: number,
@@ -49,6 +60,23 @@ export async function startForwarder(
       await closeServer(server, sockets);
     },
   };
+}
+
+/** A scripted upstream and a forwarder to it; `closePairs` closes all. */
+export async function startRawPair(
+  onConnection: (socket: Socket) => void,
+  options: Partial<ForwardOptions> = {},
+): Promise<{ node: RawUpstream; forwarder: Forwarder }> {
+  const node = await listenRaw(onConnection);
+  const forwarder = await startForwarder(node.port, options);
+  cleanups.push(forwarder.close, node.close);
+  return { node, forwarder };
+}
+
+/** For an `afterEach`: what was begun is closed, and no socket is left. */
+export async function closePairs(): Promise<void> {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+  await until(() => openSocketCount() === 0, "all sockets closed");
 }
 
 /** Sends raw bytes on a connection of its own and reads to its end. */

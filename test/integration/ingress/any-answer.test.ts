@@ -1,41 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AnsweredClient, http1Client, http2Client } from "../../support/answered.ts";
-import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
-import {
-  type Lines,
-  type ScriptedAnswer,
-  type ScriptedBackend,
-  startScriptedBackend,
-} from "../../support/scripted-backend.ts";
+import type { Lines, ScriptedAnswer } from "../../support/scripted-backend.ts";
+import { HOSTS, type ScriptedDoor, startScriptedDoor } from "../../support/scripted-door.ts";
 
-let door: FrontDoor;
-let backends: Record<"http/1.1" | "h2c", ScriptedBackend>;
-let clients: Record<"h1" | "h2", AnsweredClient>;
-
-const HOSTS = { "http/1.1": "one.test", h2c: "two.test" } as const;
-
+let door: ScriptedDoor;
 beforeAll(async () => {
-  backends = {
-    "http/1.1": await startScriptedBackend("http/1.1"),
-    h2c: await startScriptedBackend("h2c"),
-  };
-  const rule = (host: string, service: string) => ({
-    host,
-    http: { paths: [{ path: "/", pathType: "Prefix", backend: backend(service) }] },
-  });
-  door = await FrontDoor.start([
-    ...serviceObjects("one", [backends["http/1.1"]]),
-    ...serviceObjects("two", [backends.h2c], { appProtocol: "kubernetes.io/h2c" }),
-    ingressObject("both", { rules: [rule("one.test", "one"), rule("two.test", "two")] }),
-  ]);
-  await door.serves(1);
-  clients = { h1: http1Client(door.httpPort), h2: http2Client(`http://127.0.0.1:${door.httpPort}`) };
+  door = await startScriptedDoor();
 });
-afterAll(async () => {
-  clients.h2.close();
-  await door.stop();
-  await Promise.all(Object.values(backends).map((one) => one.stop()));
-});
+afterAll(() => door.stop());
 
 const twice = (name: string, first: string, second: string): Lines => [
   [name, first],
@@ -91,6 +62,7 @@ describe("one answer of a backend", () => {
   it.each(
     table,
   )("over %s to an %s client ends that exchange at most: %s", async (version, client, _what, answer, status) => {
+    const { backends, clients } = door;
     backends[version].answer = answer;
     const given = await clients[client].get(HOSTS[version]);
     expect(given).toMatchObject({ status, isWhole: true });
