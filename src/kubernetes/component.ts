@@ -23,7 +23,9 @@ import { EventRecorder } from "./event-recorder.ts";
 import { FeaturePublisher } from "./feature-publisher.ts";
 import { type Kubeconfig, loadInCluster, loadKubeconfig } from "./kubeconfig.ts";
 import { LiveCluster } from "./live-cluster.ts";
+import { PermissionCheck } from "./permission-check.ts";
 import { publishPodStatus } from "./publish-pod-status.ts";
+import { requiredRules } from "./required-rules.ts";
 
 const STREAMING_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];
 const RBAC_KINDS: readonly ObjectKind[] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
@@ -136,6 +138,7 @@ async function buildLive(
     logger,
   });
   live.start();
+  const permissions = new PermissionCheck({ client, rules: requiredRules(configuration), logger });
   const publisher =
     publishDeclaredFeatures &&
     new FeaturePublisher({
@@ -162,10 +165,11 @@ async function buildLive(
       client,
       onFailure: (error) => logger.warn({ error }, "an Event could not be written"),
     }),
-    health: () => healthOf(live),
+    health: () => healthOf(live, permissions),
     // Nodes no longer have the features that this gateway gave them.
     drain: async () => await publisher?.withdraw(),
     stop: async () => {
+      permissions.stop();
       publisher?.stop();
       await live.stop();
       apiServer?.close();
@@ -192,10 +196,13 @@ function kindsFor({ authorization, listeners }: GatewayConfiguration): ObjectKin
 }
 
 /** Old state serves: a gateway that stood aside while the API is away would take all replicas with it. */
-function healthOf(live: LiveCluster): Health {
-  if (live.unsynced.length > 0) return `not yet listed: ${live.unsynced.join(", ")}`;
+function healthOf(live: LiveCluster, { missing }: PermissionCheck): Health {
+  const lacking = missing.length > 0 ? [`lacks permissions: ${missing.join("; ")}`] : [];
+  if (live.unsynced.length > 0) return [`not yet listed: ${live.unsynced.join(", ")}`, ...lacking].join("; ");
   const staleSeconds = Math.floor(live.staleMs / 1_000);
-  return staleSeconds > 0 ? { note: `the API server was last heard ${staleSeconds}s ago` } : undefined;
+  const stale = staleSeconds > 0 ? [`the API server was last heard ${staleSeconds}s ago`] : [];
+  const notes = [...stale, ...lacking];
+  return notes.length > 0 ? { note: notes.join("; ") } : undefined;
 }
 
 function forwardingTo(

@@ -6,6 +6,8 @@ export interface RequiredRule {
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
   readonly neededBy: string;
+  /** False: other credentials may be meant, or Roles may do. Then their absence shows only when they are used. */
+  readonly isChecked: boolean;
 }
 
 /** Kubernetes matches no `userextras/*`. These are the keys that API servers give to certificates and tokens of ServiceAccounts. */
@@ -40,10 +42,18 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
       : []),
     ...(probesPods ? [rule("", ["pods/status"], ["patch"], "podProbes")] : []),
     ...(asksTokens
-      ? [rule(AUTHENTICATION_GROUP, ["tokenreviews"], ["create"], "authentication.tokenReview")]
+      ? [rule(AUTHENTICATION_GROUP, ["tokenreviews"], ["create"], "authentication.tokenReview", false)]
       : []),
     ...(modes.includes("Webhook")
-      ? [rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"], "authorization.mode: Webhook")]
+      ? [
+          rule(
+            "authorization.k8s.io",
+            ["subjectaccessreviews"],
+            ["create"],
+            "authorization.mode: Webhook",
+            false,
+          ),
+        ]
       : []),
     ...(impersonates ? impersonationRules() : []),
     ...(live.publishDeclaredFeatures === undefined
@@ -60,8 +70,9 @@ function rule(
   resources: readonly string[],
   verbs: readonly string[],
   neededBy: string,
+  isChecked = true,
 ): RequiredRule {
-  return { apiGroup, resources, verbs, neededBy };
+  return { apiGroup, resources, verbs, neededBy, isChecked };
 }
 
 function ingressRules(electsLeader: boolean): RequiredRule[] {
@@ -84,6 +95,7 @@ function ingressRules(electsLeader: boolean): RequiredRule[] {
             ["leases"],
             ["create", "get", "update"],
             "listeners.ingress.leaderElection; a Role in the Lease's namespace suffices",
+            false,
           ),
         ]
       : []),

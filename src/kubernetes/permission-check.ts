@@ -1,0 +1,87 @@
+import type { Logger } from "../observability/logger.ts";
+import type { ApiClient } from "./api-client.ts";
+import type { RequiredRule } from "./required-rules.ts";
+
+/** How soon permissions that were missing, or could not be asked for, are asked for again. */
+const CHECK_AGAIN_MS = 60_000;
+const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+export interface PermissionCheckOptions {
+  readonly client: Pick<ApiClient, "json">;
+  readonly rules: readonly RequiredRule[];
+  readonly logger: Pick<Logger, "info" | "warn">;
+  readonly checkAgainMs?: number;
+}
+
+/** Whether the gateway's account has the permissions that its configuration needs, by SelfSubjectAccessReviews, until it has all. */
+export class PermissionCheck {
+  readonly #options: PermissionCheckOptions;
+  readonly #ended = new AbortController();
+  #missing: readonly string[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: PermissionCheckOptions) {
+    this.#options = options;
+    void this.#check();
+  }
+
+  /** Such as `create tokenreviews.authentication.k8s.io (authentication.tokenReview)`; empty as long as nothing is known. */
+  get missing(): readonly string[] {
+    return this.#missing;
+  }
+
+  stop(): void {
+    this.#ended.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #check(): Promise<void> {
+    const { logger, checkAgainMs = CHECK_AGAIN_MS } = this.#options;
+    let isDone = false;
+    try {
+      const missing = await this.#ask();
+      if (missing.length > 0 && missing.join() !== this.#missing.join())
+        logger.warn({ missing }, "the gateway's account lacks permissions: see `sluice rbac`");
+      else if (missing.length === 0 && this.#missing.length > 0)
+        logger.info({}, "the gateway's account has all permissions that it needs");
+      this.#missing = missing;
+      isDone = missing.length === 0;
+    } catch {
+      // An API server that cannot be reached is reported by what reads from it.
+    }
+    if (!isDone && !this.#ended.signal.aborted)
+      this.#timer = setTimeout(() => void this.#check(), checkAgainMs).unref();
+  }
+
+  /** One question after the other: nothing waits for the answers. */
+  async #ask(): Promise<string[]> {
+    const missing: string[] = [];
+    for (const { apiGroup, resources, verbs, neededBy, isChecked } of this.#options.rules) {
+      for (const resource of isChecked ? resources : []) {
+        const refused: string[] = [];
+        for (const verb of verbs) if (!(await this.#mayDo(verb, apiGroup, resource))) refused.push(verb);
+        const name = apiGroup === "" ? resource : `${resource}.${apiGroup}`;
+        if (refused.length > 0) missing.push(`${refused.join(", ")} ${name} (${neededBy})`);
+      }
+    }
+    return missing;
+  }
+
+  async #mayDo(verb: string, group: string, name: string): Promise<boolean> {
+    const cut = name.indexOf("/");
+    const [resource, subresource] = cut === -1 ? [name, ""] : [name.slice(0, cut), name.slice(cut + 1)];
+    const json = {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SelfSubjectAccessReview",
+      spec: { resourceAttributes: { verb, group, resource, subresource } },
+    };
+    const body = { contentType: "application/json", json };
+    const review = await this.#options.client.json({
+      method: "POST",
+      path: REVIEWS,
+      body,
+      signal: this.#ended.signal,
+    });
+    return (review as { status?: { allowed?: unknown } } | null)?.status?.allowed === true;
+  }
+}

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { ApiClient } from "../../../src/kubernetes/api-client.ts";
+import { loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
+import { PermissionCheck } from "../../../src/kubernetes/permission-check.ts";
+import type { RequiredRule } from "../../../src/kubernetes/required-rules.ts";
+import { TestApiServer } from "../../support/api-server/test-api-server.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const rule = (apiGroup: string, resource: string, verbs: string[], isChecked = true): RequiredRule => ({
+  apiGroup,
+  resources: [resource],
+  verbs,
+  neededBy: `the field of ${resource}`,
+  isChecked,
+});
+
+it("names what is missing, once, and asks again until nothing is", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-permissions-"));
+  const granted = new Set(["get pods/", "impersonate users/"]);
+  const server = await TestApiServer.start({
+    allows: ({ verb, resource, subresource }) => granted.has(`${verb} ${resource}/${subresource}`),
+  });
+  const kubeconfig = await loadKubeconfig(await server.writeKubeconfig(path.join(folder, "config"), ""));
+  const client = new ApiClient({ kubeconfig, dialTimeoutMs: 5_000 });
+  const lines: string[] = [];
+  const log = (fields: object, message: string): void =>
+    void lines.push(`${message} ${JSON.stringify(fields)}`);
+  const check = new PermissionCheck({
+    client,
+    rules: [
+      rule("", "pods", ["get", "list"]),
+      rule("", "users", ["impersonate"]),
+      rule("authentication.k8s.io", "userextras/a.example/key", ["impersonate"]),
+      rule("", "secrets", ["list"], false),
+    ],
+    logger: { info: log, warn: log },
+    checkAgainMs: 10,
+  });
+  onTestFinished(async () => {
+    check.stop();
+    client.close();
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const missing = [
+    "list pods (the field of pods)",
+    "impersonate userextras/a.example/key.authentication.k8s.io (the field of userextras/a.example/key)",
+  ];
+  await eventually("it is known", () => check.missing.length > 0);
+  expect(check.missing).toEqual(missing);
+  const asked = (): number => server.requests.length;
+  const before = asked();
+  await eventually("it is asked again", () => asked() > before + 8);
+  expect(lines).toEqual([
+    `the gateway's account lacks permissions: see \`sluice rbac\` ${JSON.stringify({ missing })}`,
+  ]);
+  granted.add("list pods/").add("impersonate userextras/a.example/key");
+  await eventually("nothing is missing", () => check.missing.length === 0);
+  expect(lines.at(-1)).toBe("the gateway's account has all permissions that it needs {}");
+});
