@@ -78,7 +78,7 @@ describe("docs/limits.md", () => {
     value: field.default,
     read: field.type === "duration" ? parseDuration : parseQuantity,
   })).filter(({ name, value }) => /^(limits|timeouts)\./.test(name) && value !== undefined);
-  it("has every limit and time", () => expect(rows).toHaveLength(41));
+  it("is compared with every limit and time", () => expect(rows.length).toBeGreaterThan(40));
 
   it.each(rows)("has $name with its default", ({ name, value, read }) => {
     const [, documented = ""] = new RegExp(`^\\| \`${name}\` \\| (\\S+) \\|`, "m").exec(text) ?? [];
