@@ -1,10 +1,29 @@
-#!/usr/bin/env -S node --no-incremental-marking --max-semi-space-size=8
+#!/usr/bin/env node
 // src: `src/main.ts`, the program's entry
 
-// The first flag: V8 counts the buffer of every chunk that is read from a client and, once its heap is larger than 8 MiB, marks all of it
-// after some 32 MiB, although buffers die young. Without incremental marking it scavenges instead. It must be given at the start:
-// V8 aborts the process when it is changed while a marking is under way. The second, in MiB: the young generation grows with what sessions
-// leave when they are set up, twice over, and never shrinks; half of an idle session's memory was that.
+import { setFlagsFromString } from "node:v8";
 import { runCommandLine } from "./cli/command-line.ts";
 
+// The first: without incremental marking V8 scavenges the buffers of chunks that were read, which die young; with it, a heap above 8 MiB
+// is marked as a whole after some 32 MiB of them. The second, in MiB: the young generation doubles with set-ups and never shrinks; half
+// of an idle session's memory was that. docs/evidence/performance.md has the figures.
+const GATEWAY_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
+
+/** Restarts Node with V8's flags, as the same process. Not for the client's commands: flags void the caches that Node starts from. */
+function useGatewayFlags(): void {
+  const missing = GATEWAY_FLAGS.filter((flag) => !process.execArgv.includes(flag));
+  const { execve } = process as { execve?: (file: string, args: string[]) => never };
+  if (missing.length === 0) return;
+  // Node 20 and Windows have no execve, and a parent's channel would not survive it. V8 takes the first flag late, while its heap is small.
+  if (execve === undefined || process.platform === "win32" || process.send !== undefined) {
+    setFlagsFromString("--no-incremental-marking");
+    // Workers are forked with them.
+    process.execArgv.push(...missing);
+    return;
+  }
+  const args = [...process.execArgv, ...missing, ...process.argv.slice(1)];
+  execve.call(process, process.execPath, [process.execPath, ...args]);
+}
+
+if (process.argv[2] === "serve" || process.argv[2] === "demo") useGatewayFlags();
 process.exitCode = await runCommandLine(process.argv.slice(2));

@@ -1,12 +1,12 @@
 // src/cli: commands: a table of flags for each (commands/), its program, parser, help
 
+import * as nodeModule from "node:module";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { NotInstalledError } from "../config/optional-package.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 import { CredentialsError } from "../kubernetes/credentials-error.ts";
-import { COMMAND_GROUPS, COMMANDS, type ListedCommand } from "./command-list.ts";
-import { commandHelp, helpWidth, table } from "./help-text.ts";
+import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -22,7 +22,8 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     }
     const isForHelp = HELP_WORDS.includes(args[0]);
     if (args.length === 0 || (isForHelp && args.length === 1)) {
-      process.stdout.write(programHelp(width()));
+      const { helpWidth, programHelp } = await import("./help-text.ts");
+      process.stdout.write(programHelp(COMMANDS, helpWidth(process.stdout.columns)));
       return args.length === 0 ? 2 : 0;
     }
     if (args[0] === "version" || args[0] === "--version") {
@@ -52,12 +53,21 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 
 /** Runs one command, or prints its help. Throws UsageError, and whatever the command throws. */
 export async function runCommand(name: string, args: readonly string[]): Promise<number> {
-  const { load, loadProgram } = commandNamed(name);
+  const { group, load, loadProgram } = commandNamed(name);
   const { command } = await load();
   const invocation = parseFlags(command, args);
-  if (invocation !== "help") return await (await loadProgram()).run(invocation);
-  process.stdout.write(commandHelp(name, command, width()));
+  if (invocation !== "help") {
+    if (group === "Client") enableCompileCache();
+    return await (await loadProgram()).run(invocation);
+  }
+  const { commandHelp, helpWidth } = await import("./help-text.ts");
+  process.stdout.write(commandHelp(name, command, helpWidth(process.stdout.columns)));
   return 0;
+}
+
+/** From Node 22.8 on compiled modules are kept in the system's temporary folder, unless NODE_DISABLE_COMPILE_CACHE is set. */
+function enableCompileCache(): void {
+  (nodeModule as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 }
 
 /** Where the command's name stands behind kubectl's global flags. Throws UsageError. */
@@ -86,28 +96,3 @@ function isForTheUser(error: unknown): error is Error {
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "syscall" in error && "code" in error;
 }
-
-function width(): number {
-  return helpWidth(process.stdout.columns);
-}
-
-/** What `sluice --help` prints. */
-export function programHelp(columns: number): string {
-  const groups = COMMAND_GROUPS.map((group) => {
-    const rows = COMMANDS.filter((listed) => listed.group === group);
-    return `${group}:\n${table(
-      rows.map(({ name, summary }) => [name.padEnd(LONGEST_NAME), summary]),
-      columns,
-    )}`;
-  });
-  return `The streaming front door of Kubernetes nodes: exec, attach, cp and port-forward.
-
-Usage:
-  sluice COMMAND [flags]
-
-${groups.join("\n")}
-sluice COMMAND --help shows the flags and examples of a command, sluice --version the version.
-`;
-}
-
-const LONGEST_NAME = Math.max(...COMMANDS.map(({ name }) => name.length));

@@ -1,5 +1,6 @@
 import type { Flag, FlagTable } from "../config/flag.ts";
 import type { Command } from "./command.ts";
+import { COMMAND_GROUPS, type ListedCommand } from "./command-list.ts";
 import { HELP_FLAG } from "./parse-flags.ts";
 
 /** Columns of help, whatever the terminal has: shorter lines break tables, longer ones are hard to read. */
@@ -37,6 +38,26 @@ export function commandHelp(name: string, command: Command, width: number): stri
       ? []
       : [section("Exit codes", `${wrap(exitCodes, width - 2, 2).join("\n")}\n`)]),
   ].join("\n");
+}
+
+/** What `sluice --help` prints. */
+export function programHelp(commands: readonly ListedCommand[], columns: number): string {
+  const longest = Math.max(...commands.map(({ name }) => name.length));
+  const groups = COMMAND_GROUPS.map((group) => {
+    const rows = commands.filter((listed) => listed.group === group);
+    return `${group}:\n${table(
+      rows.map(({ name, summary }) => [name.padEnd(longest), summary]),
+      columns,
+    )}`;
+  });
+  return `The streaming front door of Kubernetes nodes: exec, attach, cp and port-forward.
+
+Usage:
+  sluice COMMAND [flags]
+
+${groups.join("\n")}
+sluice COMMAND --help shows the flags and examples of a command, sluice --version the version.
+`;
 }
 
 /** By heading, in the table's order; what has none comes first. Without what is not for people. */

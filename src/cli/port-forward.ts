@@ -1,4 +1,6 @@
-import { ConnectError, PortForwarder, type PortMapping, parsePortArgument } from "../client/index.ts";
+import { type PortMapping, parsePortArgument } from "../client/port-argument.ts";
+import { PortForwarder } from "../client/port-forwarder.ts";
+import { ConnectError } from "../http/connect-error.ts";
 import { openConnection, parseResource } from "./client/connection.ts";
 import { PodSource } from "./client/find-pods.ts";
 import { PodSessions } from "./client/pod-sessions.ts";

@@ -1,14 +1,10 @@
-import {
-  ConnectError,
-  FallbackDialer,
-  type ForwardedStream,
-  type PortForwardConnection,
-  portForwardPath,
-  SessionError,
-  SpdyDialer,
-  shouldFallBack,
-  TunnelDialer,
-} from "../../client/index.ts";
+import { shouldFallBack } from "../../client/executors.ts";
+import type { ForwardedStream } from "../../client/forwarded-stream.ts";
+import { portForwardPath } from "../../client/pod-paths.ts";
+import type { PortForwardConnection } from "../../client/port-forward-connection.ts";
+import { FallbackDialer, SpdyDialer, TunnelDialer } from "../../client/port-forward-dialers.ts";
+import { SessionError } from "../../client/session-error.ts";
+import { ConnectError } from "../../http/connect-error.ts";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 

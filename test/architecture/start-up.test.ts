@@ -1,0 +1,63 @@
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { COMMANDS } from "../../src/cli/command-list.ts";
+import { readSource, withoutComments } from "./source-files.ts";
+
+/** Rooms that the commands of a client do not need, and how many of our modules they may load: each is read and compiled at every start. */
+const MOST = 165;
+const NOT_FOR_CLIENTS = [
+  "src/app",
+  "src/listeners",
+  "src/access",
+  "src/ingress",
+  "src/nodes",
+  "src/probes",
+  "src/load",
+];
+
+/** Modules of ours that are loaded with these files: imports that are not of types alone, and not lazy ones. */
+function loadedWith(...entries: readonly string[]): readonly string[] {
+  const loaded = new Set<string>();
+  const visit = (file: string): void => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    const code = withoutComments(readSource(file));
+    for (const [, specifier = ""] of code.matchAll(VALUE_IMPORT)) {
+      if (specifier.startsWith(".")) visit(path.posix.join(path.posix.dirname(file), specifier));
+    }
+  };
+  for (const entry of entries) visit(entry);
+  return [...loaded];
+}
+
+const VALUE_IMPORT = /^(?:import|export)\s(?!type\s)(?:[^"';]*?\sfrom\s)?["']([^"']+)["']/gm;
+
+const MAIN = "src/main.ts";
+const tableOf = (name: string) => `src/cli/commands/${name}.ts`;
+const programOf = (name: string) => `src/cli/${name}.ts`;
+
+describe("modules loaded at the start", () => {
+  it("sluice --help takes few", () => {
+    expect(loadedWith(MAIN, "src/cli/help-text.ts").length).toBeLessThanOrEqual(12);
+  });
+
+  it.each(COMMANDS)("sluice $name --help takes no program", ({ name }) => {
+    const loaded = loadedWith(MAIN, tableOf(name));
+    expect(
+      loaded.filter((file) => !/^src\/(?:main\.ts|cli\/|config\/|kubernetes\/credentials-error)/.test(file)),
+    ).toEqual([]);
+    expect(loaded).not.toContain(programOf(name));
+  });
+
+  it.each(["exec", "attach", "cp", "port-forward"])("sluice %s takes nothing of the gateway", (name) => {
+    const loaded = loadedWith(MAIN, tableOf(name), programOf(name));
+    expect(loaded.filter((file) => NOT_FOR_CLIENTS.some((room) => file.startsWith(`${room}/`)))).toEqual([]);
+    expect(loaded.length).toBeLessThanOrEqual(MOST);
+  });
+
+  it("completion of flags takes no API client", () => {
+    const loaded = loadedWith(MAIN, "src/cli/completion/answer-shell.ts", tableOf("serve"));
+    expect(loaded.filter((file) => file.startsWith("src/client/"))).toEqual([]);
+    expect(loaded.length).toBeLessThanOrEqual(60);
+  });
+});
