@@ -1,13 +1,28 @@
+import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { HttpUpstream } from "../../../src/http/http-upstream.ts";
+import { createApiServer } from "../../../src/legs/api-server/api-server.ts";
+import { forwardToApiServer } from "../../../src/legs/api-server/forward-to-api-server.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";
 import { onFault } from "../../../src/observability/faults.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
+import { LegacyForwardBridge } from "../../../src/sessions/carriers/bridge/legacy-forward-bridge.ts";
 import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
+import { ChannelClient } from "../../support/channel-client.ts";
 import { FaultInjection } from "../../support/fault-injection.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../support/gateway-harness.ts";
+import {
+  answering,
+  closeServer,
+  listen,
+  listenRaw,
+  openClient,
+  type RawUpstream,
+  readToEnd,
+} from "../../support/http/loopback.ts";
 import { ScriptedKubelet } from "../../support/scripted-kubelet.ts";
 import { ScriptedTunnelNode } from "../../support/scripted-tunnel-node.ts";
 import { ScriptedV5Node } from "../../support/scripted-v5-node.ts";
@@ -23,7 +38,15 @@ interface OpenSession {
   close(): void;
 }
 
-const CARRIERS = ["translator", "tunnel", "relay", "command bridge", "tunnel bridge"] as const;
+const CARRIERS = [
+  "translator",
+  "tunnel",
+  "relay",
+  "command bridge",
+  "tunnel bridge",
+  "legacy bridge",
+  "forwarded upgrade",
+] as const;
 type Carrier = (typeof CARRIERS)[number];
 
 /** Each ticks once a second. */
@@ -33,33 +56,51 @@ const CLASSES = {
   relay: Relay,
   "command bridge": CommandBridge,
   "tunnel bridge": TunnelBridge,
+  "legacy bridge": LegacyForwardBridge,
+  "forwarded upgrade": Relay,
 } as const;
+const KINDS = {
+  translator: "spdy",
+  tunnel: "spdy",
+  relay: "spdy",
+  "command bridge": "v5",
+  "tunnel bridge": "tunnel",
+  "legacy bridge": "tunnel",
+  "forwarded upgrade": "forwarded",
+} as const;
+type Kind = (typeof KINDS)[Carrier];
 
 const TICK_MS = 50;
 const timeouts = { lingerIdleMs: 200, lingerMaxMs: 1_000 };
 const rows: string[] = [];
 const faults: string[] = [];
 let injection: FaultInjection;
-let nodes: Record<"spdy" | "v5" | "tunnel", { listen(): Promise<number>; close(): Promise<void> }>;
-let ports: Record<"spdy" | "v5" | "tunnel", number>;
-let gateways: Record<"spdy" | "v5" | "tunnel", GatewayHarness>;
+let nodes: Record<Exclude<Kind, "forwarded">, { listen(): Promise<number>; close(): Promise<void> }>;
+let apiServer: RawUpstream;
+let ports: Record<Kind, number>;
+let gateways: Record<Kind, Pick<GatewayHarness, "authority" | "context" | "close">>;
 let stopObserving: () => void;
 
 beforeAll(async () => {
   injection = new FaultInjection();
   stopObserving = onFault((where) => void faults.push(where));
   nodes = { spdy: new ScriptedKubelet({}), v5: new ScriptedV5Node({}), tunnel: new ScriptedTunnelNode({}) };
+  apiServer = await listenRaw(
+    answering("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+  );
   ports = {
+    forwarded: apiServer.port,
     spdy: await nodes.spdy.listen(),
     v5: await nodes.v5.listen(),
     tunnel: await nodes.tunnel.listen(),
   };
-  const start = (kind: keyof typeof ports, more: object) =>
+  const start = (kind: Kind, more: object) =>
     startGatewayHarness({ kubeletPort: ports[kind], timeouts, clock: new SessionClock(TICK_MS), ...more });
   gateways = {
     spdy: await start("spdy", {}),
     v5: await start("v5", { streaming: websocketOnly }),
     tunnel: await start("tunnel", { streaming: websocketOnly }),
+    forwarded: await startForwarding(await start("forwarded", {}), apiServer.port),
   };
 });
 afterAll(async () => {
@@ -67,13 +108,55 @@ afterAll(async () => {
   stopObserving();
   for (const gateway of Object.values(gateways)) await gateway.close();
   for (const node of Object.values(nodes)) await node.close();
+  await apiServer.close();
 });
 
-const kindOf = (carrier: Carrier): keyof typeof ports =>
-  carrier === "command bridge" ? "v5" : carrier === "tunnel bridge" ? "tunnel" : "spdy";
+/** The harness behind a listener that forwards what is no streaming subresource. */
+async function startForwarding(harness: GatewayHarness, port: number) {
+  const upstream = new HttpUpstream({ endpoint: { host: "127.0.0.1", port } });
+  const api = forwardToApiServer(harness.context, { upstream, impersonates: false });
+  const { server } = createApiServer(harness.context, api, {});
+  const listened = await listen(server);
+  return {
+    authority: `127.0.0.1:${listened}`,
+    context: harness.context,
+    close: async () => {
+      upstream.close();
+      server.closeAllConnections();
+      await closeServer(server, []);
+      await harness.close();
+    },
+  };
+}
+
+async function openForwarded(authority: string): Promise<OpenSession> {
+  const socket = await openClient(Number(authority.split(":")[1]));
+  const target = "/api/v1/namespaces/default/pods/web:80/proxy/";
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+  await once(socket, "data");
+  return {
+    ended: readToEnd(socket).then(({ isClean }) => (isClean ? "FIN" : "reset")),
+    isOpen: () => !socket.destroyed,
+    close: () => socket.destroy(),
+  };
+}
+
+async function openLegacy(authority: string): Promise<OpenSession> {
+  const client = new ChannelClient(authority, "v4.channel.k8s.io", "portforward", "ports=80");
+  await client.opened;
+  return {
+    ended: client.closed.then((code) => `close ${code}`),
+    isOpen: () => client.socket.readyState === 1,
+    close: () => client.socket.terminate(),
+  };
+}
+
+const kindOf = (carrier: Carrier): Kind => KINDS[carrier];
 
 async function open(carrier: Carrier): Promise<OpenSession> {
   const { authority } = gateways[kindOf(carrier)];
+  if (carrier === "forwarded upgrade") return openForwarded(authority);
+  if (carrier === "legacy bridge") return openLegacy(authority);
   if (carrier === "translator") {
     const client = new V5Client(authority);
     client.socket.on("error", () => {});
