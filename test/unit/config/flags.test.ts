@@ -65,6 +65,55 @@ describe("kube-apiserver's flags", () => {
     );
   });
 
+  it("have no effect where kube-apiserver's have none", () => {
+    const { authentication, audit, limits } = defaultConfiguration({
+      "requestheader-username-headers": "X-User",
+      "oidc-username-claim": "email",
+      "audit-log-maxsize": "5",
+      "http2-max-streams-per-connection": "0",
+    });
+    expect(authentication).toMatchObject({ requestHeader: undefined, oidc: undefined });
+    expect(audit.log).toBeUndefined();
+    expect(limits.maxHttp2Streams).toBe(250);
+    const zero = defaultConfiguration({ "audit-log-path": "a", "audit-log-maxsize": "0" });
+    expect(zero.audit.log?.maxBytes).toBe(100 * 1024 * 1024);
+  });
+
+  it("replace a webhook of the file, with all of its fields", () => {
+    const webhook = "{url: https://a, tokenFile: t, version: v1, authorizedTTL: 1m}";
+    const file = `${HEADER}authorization: {mode: [Webhook], webhook: ${webhook}}\n`;
+    const flags = { "authorization-webhook-config-file": "/k.conf" };
+    expect(parseConfiguration(file, "f.yaml", flags).authorization.webhook).toMatchObject({
+      target: { kind: "kubeconfig", file: "/k.conf" },
+      version: "v1beta1",
+      authorizedTtlMs: 60_000,
+    });
+    // Without the mode it is not used, which is no fault of the file.
+    const { authorization } = parseConfiguration(file, "f.yaml", { "authorization-mode": "RBAC" });
+    expect(authorization.modes).toEqual(["RBAC"]);
+  });
+
+  it("leave the callers of a kubelet listener alone", () => {
+    const kubelet = "{authentication: {clientCAFile: /a.crt}, runtime: {nodeName: n}}";
+    const file = `${HEADER}listeners: {kubelet: ${kubelet}}\n`;
+    const { authentication, listeners } = parseConfiguration(file, "f.yaml", { "client-ca-file": "/b.crt" });
+    expect(authentication.clientCAFile).toBe("/b.crt");
+    expect(listeners.kubelet?.authentication?.clientCAFile).toBe("/a.crt");
+  });
+
+  it("obey the ranges of their fields, and are refused together with the file", () => {
+    const flags = { "max-connection-bytes-per-sec": "1", "http2-max-streams-per-connection": "20000" };
+    expect(() => parseConfiguration(`${HEADER}workers: 0\n`, "f.yaml", flags)).toThrow(
+      expect.objectContaining({
+        message: [
+          "--http2-max-streams-per-connection: must be between 1 and 10000, got the number 20000",
+          "--max-connection-bytes-per-sec: must be 0, for no bound, or at least 16Ki",
+          "f.yaml:3:1: workers: must be between 1 and 256, got the number 0",
+        ].join("\n"),
+      }),
+    );
+  });
+
   const refused: { flags: FlagValues; problems: string[] }[] = [
     {
       flags: { "feature-gates": "Nope=true" },
