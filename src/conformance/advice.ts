@@ -1,6 +1,6 @@
 import type { CaseGroup } from "./conformance-case.ts";
 
-/** What a hop has to be told so that a case passes; settings are those of its own configuration. */
+/** What mends a hop. The settings of nginx and HAProxy can be pasted: their prose is in comments, and `# in PLACE` names a block. */
 export interface Advice {
   readonly title: string;
   /** In a few words for all products. */
@@ -83,7 +83,7 @@ const errors: Advice = {
   text: "kubectl shows the message of the server's Status, and decides by the status code; a page of the hop hides both.",
   settings: {
     nginx: "proxy_intercept_errors off;",
-    HAProxy: "Remove http-error and errorfile from the proxies of the API; retries 0.",
+    HAProxy: "# and no http-error or errorfile for the API\nretries 0",
     Envoy: "Remove local_reply_config mappers that match upstream responses.",
     Traefik: "Remove the errors middleware from the router of the API.",
     "cloud load balancers": "Switch custom error responses off for these paths.",
@@ -94,7 +94,11 @@ const ends: Advice = {
   title: "Let connections end in order",
   text: "Bytes that were not sent yet are lost when a socket is closed while its peer still sends. Kubernetes up to 1.37 does so itself (#142376); a hop that drains its connections, such as Sluice in front of the node, mends it. No time-out or setting of a hop makes up for a server that loses the end.",
   settings: {
-    nginx: "It passes on what it has read; use a release that is maintained, and no proxy_next_upstream.",
+    nginx: `# read what the client still sends, so that the end is not reset away
+lingering_close always;
+lingering_time 10m;
+lingering_timeout 60s;
+proxy_next_upstream off;`,
     HAProxy: "no option nolinger\nno option http-server-close",
     Envoy: "delayed_close_timeout: 10s\n# and half-close on the way: enable_half_close of the TCP proxy",
     Traefik: "transport:\n  lifeCycle: { graceTimeOut: 300s }",
@@ -106,7 +110,7 @@ const limits: Advice = {
   title: "Allow many long connections",
   text: "Each session is one connection on both sides for as long as it lasts, and one that stalls must hold up no other.",
   settings: {
-    nginx: "worker_connections 4096;\n# and no limit_conn on these paths",
+    nginx: "# in events { }\nworker_connections 4096;\n# and no limit_conn on these paths",
     HAProxy: "maxconn 4096\n# and no maxconn on the server line",
     Envoy: "circuit_breakers:\n  thresholds: [{ max_connections: 10000, max_requests: 10000 }]",
     Traefik: "Remove the inFlightReq middleware from the router of the API.",
@@ -119,8 +123,8 @@ const contents: Advice = {
   title: "Leave the stream alone",
   text: "What is inside an upgraded connection belongs to its two ends. Inspection, compression, rewriting and message limits of WebSockets have to be off for these paths.",
   settings: {
-    nginx: "Upgraded connections are not touched; look for a module or a hop behind it.",
-    HAProxy: "Remove filters (compression, spoe) from the proxies of the API.",
+    nginx: "# upgraded connections are not touched: look for a module, or for a hop behind it",
+    HAProxy: "# and no filter (compression, spoe) in the proxies of the API",
     Envoy:
       "Remove filters that read bodies (compressor, ext_proc, wasm, ext_authz with bodies) from these routes.",
     Traefik: "Remove compress and plugins from the router of the API.",
@@ -133,7 +137,7 @@ const http2: Advice = {
   title: "Serve the API over HTTP/1.1",
   text: "An upgrade needs HTTP/1.1. Where HTTP/2 is offered with extended CONNECT (RFC 8441), WebSockets have to work over it.",
   settings: {
-    nginx: "listen 443 ssl;  # without http2",
+    nginx: "# listen 443 ssl;  without http2",
     HAProxy: "bind :443 ssl crt tls.pem alpn http/1.1",
     Envoy:
       "http2_protocol_options: { allow_connect: true }  # with upgrade_configs for websocket; or codec_type: HTTP1",

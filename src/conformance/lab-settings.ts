@@ -26,9 +26,9 @@ export interface LabSettings {
 }
 
 export const defaultLabSettings: LabSettings = {
-  dialTimeoutMs: 10_000,
-  stepTimeoutMs: 10_000,
-  caseTimeoutMs: 60_000,
+  dialTimeoutMs: 20_000,
+  stepTimeoutMs: 20_000,
+  caseTimeoutMs: 120_000,
   bulkBytes: 64 * 1024 * 1024,
   slowBytes: 16 * 1024 * 1024,
   slowRate: 4 * 1024 * 1024,

@@ -15,7 +15,8 @@ export interface Survey {
 const BUSY_STATUSES: readonly number[] = [429, 503];
 const ATTEMPTS = 5;
 const RETRY_MS = 300;
-const LIST_PROGRAMS = `for one in ${PROGRAMS.join(" ")}; do command -v $one >/dev/null && echo $one; done; exit 0`;
+/** In one write, so that a hop that spoils the borders of messages leaves the names whole. */
+const LIST_PROGRAMS = `for one in ${PROGRAMS.join(" ")}; do command -v $one >/dev/null && all="$all $one"; done; echo "$all "`;
 
 export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
   const transports: Partial<Record<Transport, string>> = {};
@@ -27,9 +28,11 @@ export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
       continue;
     }
     await lab.within("the list of programs", session.ended).catch(() => {});
-    const found = session.stdout.text.split("\n");
-    const had = PROGRAMS.filter((name) => found.includes(name));
-    if (had.length > 0) programs ??= new Set(had);
+    for (const name of PROGRAMS) {
+      if (!session.stdout.text.includes(` ${name} `)) continue;
+      programs ??= new Set();
+      programs.add(name);
+    }
     if (!session.isOver) session.abort();
   }
   for (const transport of FORWARD_TRANSPORTS) {

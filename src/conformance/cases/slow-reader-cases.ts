@@ -23,7 +23,6 @@ export const slowReaderCases: readonly ConformanceCase[] = [
     source: "kubernetes #142376, TestServeExecSlowClientReceivesAllOutput",
     severity: "must",
     needs: ["seq"],
-    timeoutMs: 120_000,
     run: async (lab, transport) => {
       const byteLength = outputBytes(lab);
       const { slowRate, slowBytes } = lab.settings;
@@ -46,7 +45,6 @@ export const slowReaderCases: readonly ConformanceCase[] = [
     source: "kubernetes #142376; client-go (the deadline of 61 s is renewed by PONGs)",
     severity: "must",
     needs: ["seq"],
-    timeoutMs: 120_000,
     run: async (lab, transport) => {
       const byteLength = outputBytes(lab);
       const session = await lab.command(transport, LineSequence.command(byteLength), {
@@ -92,7 +90,7 @@ export const backpressureCases: readonly ConformanceCase[] = [
     run: async (lab, transport) => {
       const stalled = await lab.command(transport, LineSequence.command(4 * outputBytes(lab)));
       stalled.pause();
-      await delay(PING_INTERVAL_MS);
+      await delay(lab.settings.stallMs);
       const other = await lab.within("a second session", lab.shell(transport, "echo other"));
       expectStatus(await lab.within("the end of the second session", other.ended), 0);
       expectText("stdout", other.stdout.text, "other\n");

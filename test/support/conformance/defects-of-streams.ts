@@ -377,14 +377,14 @@ export const timeDefects: readonly ProxyDefect[] = [
   {
     id: "resets-at-end",
     what: "resets the client's connection as soon as the server's has ended",
-    namedBy: ["slow-reader/steady/websocket-v5", "slow-reader/stalled/websocket-v5"],
+    namedBy: ["slow-reader/steady/websocket-v5"],
     resetsAtEnd: true,
   },
   {
     id: "limits-buffer",
-    what: "drops output beyond 1 MiB that the client has not taken",
+    what: "drops output beyond 64 KiB that the client has not taken",
     namedBy: ["slow-reader/stalled/websocket-v5", "slow-reader/stalled/spdy"],
-    maxBufferedBytes: 1024 * 1024,
+    maxBufferedBytes: 64 * 1024,
   },
   {
     id: "shares-backpressure",

@@ -13,17 +13,24 @@ import { type ProxyBehaviour, startBrokenProxy } from "./broken-proxy.ts";
 
 /** Small and quick: what is tested is whether each case judges rightly, not the endpoint's endurance. */
 export const quickSettings: Partial<LabSettings> = {
-  dialTimeoutMs: 5_000,
-  stepTimeoutMs: 3_000,
-  caseTimeoutMs: 15_000,
+  dialTimeoutMs: 20_000,
+  stepTimeoutMs: 20_000,
+  caseTimeoutMs: 60_000,
   bulkBytes: 2 * 1024 * 1024,
   slowBytes: 6 * 1024 * 1024,
   slowRate: 6 * 1024 * 1024,
-  stallMs: 600,
+  stallMs: 1_000,
   heartbeatMs: 5_500,
   idleScale: 0.01,
   echoPort: 7,
   mayAttachInput: true,
+};
+
+/** A defect shows by a time-out as well as by a wrong answer. */
+const defectSettings: Partial<LabSettings> = {
+  ...quickSettings,
+  stepTimeoutMs: 3_000,
+  caseTimeoutMs: 15_000,
 };
 
 type DemoPod = "web" | "web-ws";
@@ -44,9 +51,14 @@ export class TestedDemo {
     return this.#demo.kubeconfig;
   }
 
+  /** Of the API server; the demo has a certificate of its own. */
+  async target(): Promise<Target> {
+    return kubeconfigTarget(await loadKubeconfig(this.kubeconfig, undefined));
+  }
+
   /** Cases against a pod. */
   async run(pod: DemoPod, cases: readonly ConformanceCase[] = ALL_CASES): Promise<ConformanceReport> {
-    const target = kubeconfigTarget(await loadKubeconfig(this.kubeconfig, undefined));
+    const target = await this.target();
     const endpoint = apiServerEndpoint(target, { namespace: "default", pod, container: "main" });
     return runConformance(endpoint, { cases, settings: quickSettings });
   }
@@ -54,9 +66,9 @@ export class TestedDemo {
   /** Cases against a pod through a proxy with that defect. */
   async runThrough(
     defect: ProxyBehaviour,
-    { pod = "web", cases = ALL_CASES }: { pod?: DemoPod; cases?: readonly ConformanceCase[] } = {},
+    { pod = "web", cases }: { pod?: DemoPod; cases?: readonly ConformanceCase[] } = {},
   ): Promise<ConformanceReport> {
-    const direct = kubeconfigTarget(await loadKubeconfig(this.kubeconfig, undefined));
+    const direct = await this.target();
     const proxy = await startBrokenProxy(Number(direct.url.port), defect);
     try {
       const target = new Target({
@@ -65,7 +77,10 @@ export class TestedDemo {
         headers: () => direct.headers(),
       });
       const endpoint = apiServerEndpoint(target, { namespace: "default", pod, container: "main" });
-      return await runConformance(endpoint, { cases, settings: quickSettings });
+      return await runConformance(endpoint, {
+        cases: cases ?? ALL_CASES,
+        settings: cases === undefined ? quickSettings : defectSettings,
+      });
     } finally {
       await proxy.close();
     }
