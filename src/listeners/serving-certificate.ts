@@ -18,7 +18,9 @@ export async function readServingTls(
   ticketKeys?: Buffer | undefined,
 ): Promise<ServingTls> {
   const [cert, key, ...clientAuthorities] = await Promise.all(
-    [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map(readNamedFile),
+    [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map((file) =>
+      readNamedFile(file),
+    ),
   );
   const tls = { cert: cert as string, key: key as string, clientAuthorities, ticketKeys };
   createSecureContext(secureContextOf(tls));
