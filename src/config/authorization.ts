@@ -62,7 +62,6 @@ export const authorization = checked(fields, checkModes);
 
 export type Authorization = ValueOf<typeof fields>;
 export type AuthorizationMode = Authorization["modes"][number];
-export type AuthorizationWebhook = NonNullable<Authorization["webhook"]>;
 
 /** In kube-apiserver's words. */
 function checkModes({ modes }: Authorization, section: Section): void {

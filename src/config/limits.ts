@@ -41,9 +41,6 @@ const spdyLimits = table({
   }),
 });
 
-/** Bounds of one SPDY connection. */
-export type SpdyConnectionLimits = ValueOf<typeof spdyLimits>;
-
 /**
  * Every size and count that the gateway bounds; docs/limits.md has the effect of each, and its test. Lower ends of the ranges keep every
  * kubectl working; upper ends keep a typing mistake from being an outage.

@@ -1,4 +1,4 @@
-import { checked, table, type ValueOf } from "./field.ts";
+import { checked, table } from "./field.ts";
 import { string } from "./fields.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
@@ -16,8 +16,6 @@ export const upstreamApiServer = checked(
   }),
   checkUpstreamTrust,
 );
-
-export type UpstreamApiServer = ValueOf<typeof upstreamApiServer>;
 
 function checkOrigin(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;

@@ -20,7 +20,6 @@ export type WebhookTarget = WebhookUrl | WebhookKubeconfigFile;
 
 /** Versions of reviews. kube-apiserver's flags mean v1beta1 where no version is given. */
 export const REVIEW_VERSIONS = ["v1", "v1beta1"] as const;
-export type ReviewVersion = (typeof REVIEW_VERSIONS)[number];
 
 /** Either `kubeconfigFile`, which `flag` sets, or the other fields. */
 export function webhookTargetFields(flag: string) {
