@@ -64,7 +64,7 @@ export async function askAdmin(admin: string, name: string): Promise<DescribedNo
 function describe(node: DescribedNode, isRunning: boolean): string {
   const { capability, learned } = node;
   const lines = [
-    `node ${node.name} ${node.address === undefined ? `can not be reached: ${node.problem}` : `at ${node.address}`}`,
+    `node ${node.name} ${node.address === undefined ? `cannot be reached: ${node.problem}` : `at ${node.address}`}`,
     `declares ${node.declaredFeatures.join(", ") || "nothing"}`,
     `mode ${capability.mode} (${node.modeSource})`,
   ];

@@ -91,7 +91,7 @@ export class CriChannel {
     return new RuntimeError(
       method,
       code,
-      `the container runtime at ${this.#endpoint} can not be reached: ${details}`,
+      `the container runtime at ${this.#endpoint} cannot be reached: ${details}`,
     );
   }
 }

@@ -42,7 +42,7 @@ async function authorizationOf({ authorization }: EgressProxy): Promise<string |
   try {
     return await authorization?.();
   } catch (cause) {
-    throw new UpstreamError("dial-failed", "the credentials for the egress proxy can not be read", { cause });
+    throw new UpstreamError("dial-failed", "the credentials for the egress proxy cannot be read", { cause });
   }
 }
 

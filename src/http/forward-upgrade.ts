@@ -88,7 +88,7 @@ function requestedProtocol({
 }: ForwardUpgradeOptions): string {
   const hasLength = headerValues(headers, "content-length").some((value) => !/^0+$/.test(value));
   if (hasLength || hasHeader(headers, "transfer-encoding")) {
-    throw new UpstreamError("invalid-request", "an upgrade request can not have a body");
+    throw new UpstreamError("invalid-request", "an upgrade request cannot have a body");
   }
   const offered = listElements(headerValues(headers, "upgrade"));
   // An offer that a server may ignore, and every one does since RFC 9113.

@@ -141,7 +141,7 @@ export class HttpExchange implements Http1Exchange {
       else this.#continueResponse();
     } catch (error) {
       this.#fail(
-        new UpstreamError("malformed-response", "the response can not be forwarded", { cause: error }),
+        new UpstreamError("malformed-response", "the response cannot be forwarded", { cause: error }),
       );
       return false;
     }

@@ -127,7 +127,7 @@ function encodeRequestHead(request: UpgradeRequest): Buffer {
   const hasBody =
     hasHeader(headers, "transfer-encoding") ||
     headerValues(headers, "content-length").some((value) => !/^0+$/.test(value));
-  if (hasBody) throw new UpstreamError("invalid-request", "an upgrade request can not have a body");
+  if (hasBody) throw new UpstreamError("invalid-request", "an upgrade request cannot have a body");
 
   const lines: HeaderLine[] = [...headers];
   if (!hasHeader(headers, "host")) lines.unshift(["Host", joinHostPort(endpoint.host, endpoint.port)]);

@@ -28,5 +28,5 @@ export function trailerText(trailers: HeaderList): string {
 }
 
 function invalidRequest(): UpstreamError {
-  return new UpstreamError("invalid-request", "the request can not be forwarded");
+  return new UpstreamError("invalid-request", "the request cannot be forwarded");
 }

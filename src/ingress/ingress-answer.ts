@@ -86,7 +86,7 @@ export function upstreamProblem({ code }: UpstreamError): { status: number; mess
       return { status: 504, message: "the backend did not answer in time" };
     case "invalid-request":
     case "upgrade-refused":
-      return { status: 400, message: "the request can not be forwarded" };
+      return { status: 400, message: "the request cannot be forwarded" };
     case "request-timeout":
       return { status: 408, message: "the request's body did not come in time" };
     case "internal-error":

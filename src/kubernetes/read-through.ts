@@ -78,7 +78,7 @@ export class ReadThrough {
       }
       onOutcome(kind, "failed");
       throw serviceUnavailable(
-        `${pluralOf(kind)} ${JSON.stringify(name)} is not known here, and the API server can not be asked`,
+        `${pluralOf(kind)} ${JSON.stringify(name)} is not known here, and the API server cannot be asked`,
       );
     }
   }

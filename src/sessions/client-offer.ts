@@ -42,7 +42,7 @@ export function requireCarriableUpgrade({
   if (offer.transport === "unsupported") {
     throw badRequest("unable to upgrade: only websocket and SPDY/3.1 are supported");
   }
-  if (hasBody(headers)) throw badRequest("an upgrade request can not have a body");
+  if (hasBody(headers)) throw badRequest("an upgrade request cannot have a body");
 }
 
 /** Bytes of a body would be taken for the first ones of the session. No client of Kubernetes sends any. */

@@ -40,6 +40,17 @@ describe("language", () => {
     expect(found).toEqual([]);
   });
 
+  it("messages say cannot, but for Kubernetes' own sentences", () => {
+    const theirs = /existing toleration can not be modified|filepath can not be empty/;
+    const found = sources.flatMap((file) =>
+      withoutComments(readSource(file))
+        .split("\n")
+        .filter((line) => /\bcan not\b/.test(line) && !theirs.test(line))
+        .map((line) => `${file}: ${line.trim()}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   it("comments name their subjects", () => {
     const found = outside(UNEDITED).flatMap((file) =>
       commentsOf(readSource(file)).flatMap((comment) => phrasesIn(comment).map((hit) => `${file}: ${hit}`)),

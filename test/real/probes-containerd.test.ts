@@ -117,7 +117,7 @@ spec:
         expect(late.text).toMatch(/command "sleep 10" timed out/);
         const nobody = await probeOf("readiness", path.join(folder, "no-socket"));
         expect(nobody.code).toBe(1);
-        expect(nobody.text).toMatch(/can not be reached/);
+        expect(nobody.text).toMatch(/cannot be reached/);
       } finally {
         rmSync(folder, { recursive: true });
       }

@@ -16,7 +16,7 @@ export function streamingRouteOf(url: string, tls: UpstreamTls): StreamingRoute 
   const parsed = parse(url.startsWith("//") ? `http:${url}` : url);
   const isTls = parsed?.protocol === "https:";
   if (parsed === undefined || (!isTls && parsed.protocol !== "http:") || parsed.hostname === "") {
-    throw genericError(500, "the container runtime gave a streaming URL that can not be used");
+    throw genericError(500, "the container runtime gave a streaming URL that cannot be used");
   }
   return {
     endpoint: {

@@ -142,7 +142,7 @@ export class ResumableSessions {
     try {
       const { socket, reauthorize } = this.#proven(resumption, user, path);
       if (!socket.canAttach(resumption.received)) {
-        throw new Refusal("offset", genericError(409, "the session can not be resumed: bytes are missing"));
+        throw new Refusal("offset", genericError(409, "the session cannot be resumed: bytes are missing"));
       }
       reauthorize(user);
       return socket;
@@ -274,7 +274,7 @@ function unknownSession(): Refusal {
 }
 
 function refused(result: RefusedResult, reason: string): Refusal {
-  return new Refusal(result, forbidden("", "", `the session can not be resumed: ${reason}`));
+  return new Refusal(result, forbidden("", "", `the session cannot be resumed: ${reason}`));
 }
 
 /** The resumption that a request asks for; undefined where it asks for a session of its own. */

@@ -152,7 +152,7 @@ describe("a resumable session of one of two workers", () => {
   it("is given to its own user alone, for a fresh proof, whoever is asked", async () => {
     await start();
     const { agreement, connection } = await openResumable(target(), ["cat"]);
-    const sentence = "forbidden: the session can not be resumed:";
+    const sentence = "forbidden: the session cannot be resumed:";
     // While its connection stands the others go to the other worker.
     const ask = (attempt: number, { token = TESTER_TOKEN, proof = "" } = {}) =>
       refusalOf(

@@ -104,7 +104,7 @@ describe("CriRuntime", () => {
     );
     const failure = await failureOf(runtime.version());
     expect(failure.code).toBe("Unavailable");
-    expect(failure.message).toContain(`the container runtime at ${scripted.endpoint} can not be reached`);
+    expect(failure.message).toContain(`the container runtime at ${scripted.endpoint} cannot be reached`);
     await scripted.start();
     const version = await eventually("it is found", () => runtime.version().catch(() => undefined));
     expect(version).toMatchObject({ runtimeName: "late" });

@@ -241,7 +241,7 @@ describe("an egress proxy", () => {
     };
     await expect(dialThroughProxy({ server: at(1), authorization }, node, {})).rejects.toMatchObject({
       code: "dial-failed",
-      message: "the credentials for the egress proxy can not be read",
+      message: "the credentials for the egress proxy cannot be read",
     });
   });
 

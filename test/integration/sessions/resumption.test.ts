@@ -240,7 +240,7 @@ describe("a resumable session's bounds", () => {
     await start({});
     const { agreement } = await openSession(["cat"]);
     proxy.cutAll();
-    const sentence = "forbidden: the session can not be resumed:";
+    const sentence = "forbidden: the session cannot be resumed:";
     expect(await refusalOf(resume(agreement, { attempt: 1 }, { token: OTHER_TOKEN }))).toBe(
       `403 Forbidden ${sentence} it is another user's`,
     );
@@ -254,7 +254,7 @@ describe("a resumable session's bounds", () => {
       `403 Forbidden ${sentence} the proof is wrong, or was used before`,
     );
     expect(await refusalOf(resume(agreement, { attempt: 5, received: 99 }))).toBe(
-      "409  the session can not be resumed: bytes are missing",
+      "409  the session cannot be resumed: bytes are missing",
     );
     // None of it harmed the session.
     const resumed = await resume(agreement, { attempt: 6 });

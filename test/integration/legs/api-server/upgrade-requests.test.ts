@@ -47,7 +47,7 @@ describe("upgrade requests that are none, or more than one", () => {
   for (const [name, lines, body] of bodies) {
     it(`a body does not become the session's first bytes: ${name}`, async () => {
       const answer = await answerTo("POST", EXEC, [...SPDY, ...lines], body);
-      expect(answer).toEqual([400, "an upgrade request can not have a body"]);
+      expect(answer).toEqual([400, "an upgrade request cannot have a body"]);
       expect(kubelet?.requests).toEqual([]);
     });
   }

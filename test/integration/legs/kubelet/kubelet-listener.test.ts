@@ -323,7 +323,7 @@ describe("a runtime in trouble", () => {
     const answer = await node.ask(EXEC, { headers: V5 });
     expect(answer.status).toBe(500);
     expect(answer.body).toMatch(
-      /^rpc error: code = Unavailable desc = the container runtime at unix:\/\/\S+ can not be reached/,
+      /^rpc error: code = Unavailable desc = the container runtime at unix:\/\/\S+ cannot be reached/,
     );
     expect((await node.ask("/healthz")).status).toBe(500);
     await node.runtime.start();
@@ -357,11 +357,11 @@ describe("a runtime in trouble", () => {
       "http://127.0.0.1:1/exec/secret-0",
       /^error dialing backend: dial tcp 127\.0\.0\.1:1: connect: connection refused$/,
     ],
-    ["no URL", "garbage", /^the container runtime gave a streaming URL that can not be used$/],
+    ["no URL", "garbage", /^the container runtime gave a streaming URL that cannot be used$/],
     [
       "another scheme",
       "file:///etc/passwd",
-      /^the container runtime gave a streaming URL that can not be used$/,
+      /^the container runtime gave a streaming URL that cannot be used$/,
     ],
     ["an empty URL", "", /without a streaming URL$/],
   ])("gives %s", async (_name, url, text) => {
