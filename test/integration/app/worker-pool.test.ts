@@ -63,7 +63,8 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
       found: () => {},
     }),
     shutdownGracePeriodMs: 0,
-    killAfterMs: 100,
+    // A good one ends by itself within that, on a busy machine, too.
+    killAfterMs: kinds.includes("stubborn") ? 1_000 : 10_000,
     logger: createLogger({ level: "info", destination: { write: (line) => void logLines.push(line) } }),
     onReady: (worker) => void ready.push(worker),
     onGone: (worker, isExpected) => void gone.push({ worker, isExpected }),
