@@ -50,8 +50,8 @@ export interface RunningGateway {
 }
 
 /**
- * The composition root: a configuration in, a running gateway out. Its components start from top to bottom and stop from bottom to top.
- * Throws ConfigurationError for files it names wrongly; nothing runs then, and no port is taken.
+ * A running gateway from a configuration: components start from top to bottom, and stop from bottom to top.
+ * Throws ConfigurationError for wrong files, before a port is taken.
  */
 export async function startGateway(
   configuration: GatewayConfiguration,

@@ -11,8 +11,8 @@ export const MAX_LOGGED_FAULTS = 60;
 export const LOGGED_FAULTS_WINDOW_MS = 60_000;
 
 /**
- * Counts every fault of this process, and logs it with its stack, up to a bound; a later line has the number of those that were left out before it
- * as `unlogged`. The returned function ends that. `now` is in milliseconds.
+ * Counts every fault of this process, and logs it with its stack, up to a bound; `unlogged` is the number left out since.
+ * The returned function ends that. `now` is in milliseconds.
  */
 export function observeFaults(
   logger: Pick<Logger, "error">,
@@ -41,8 +41,8 @@ export function observeFaults(
 }
 
 /**
- * What becomes of exceptions and rejections that nothing has caught, to be called when the gateway serves: they are reported, and the process goes
- * on, for what failed was one turn of the event loop (decision 0033). A process that fails again and again is shut down by `end`, once.
+ * Reports uncaught exceptions and rejections, and keeps the process alive (docs/decisions/0033-internal-errors.md). `end` is called
+ * once, when they come again and again.
  */
 export function surviveUncaughtExceptions(
   end: () => void,

@@ -19,10 +19,8 @@ export interface CommandTransport {
 export type StartProcess = (handler: CommandProcessHandler) => CommandProcess;
 
 /**
- * One exec or attach: joins a process to a client, whatever protocol the client speaks.
- *
- * Output that the client does not take pauses the process; input that the process does not take pauses the connection,
- * after `maxStdinBufferBytes`. Input and sizes may come before the process is started.
+ * One exec or attach over any protocol. Output that the client does not take pauses the process; input that the
+ * process does not take pauses the connection.
  */
 export class CommandSession implements CommandProcessHandler {
   readonly #transport: CommandTransport;

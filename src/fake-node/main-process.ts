@@ -17,8 +17,8 @@ interface Attachment {
 }
 
 /**
- * A container's own process, which any number of clients may attach to. All of them get its output and may write its
- * input. A client that does not read its output pauses the process, and so the others too, as in containerd.
+ * A container's main process, with any number of attached clients. One that does not read pauses the process for all, as in
+ * containerd.
  */
 export class MainProcess {
   readonly log: ContainerLog;

@@ -28,8 +28,8 @@ let native: NativePty | undefined;
 const openMasters = new Set<number>();
 
 /**
- * Opens a terminal with node-pty's native part. Its own `spawn` destroys the terminal 200 ms after the process ended,
- * and with it the output that a slow client has not taken yet; it also hides the backpressure of writes.
+ * Opens a terminal with node-pty's native part. Its `spawn` destroys the terminal 200 ms after the process ended, with output that a
+ * slow client has not taken; it also hides backpressure.
  */
 export function openPseudoTerminal(columns: number, rows: number): PseudoTerminal {
   // Loaded for the first terminal: the binary does not exist for every platform.
@@ -84,8 +84,8 @@ function* readAvailable(master: number): Generator<Uint8Array> {
 type Stdio = (StdioNull | StdioPipe | number)[];
 
 /**
- * Starts a process that does not inherit any open terminal's master: a process that holds one keeps the terminal alive, and
- * could read it. Node cannot mark them close-on-exec, so the process finds /dev/null in their places.
+ * Starts a process that inherits no open terminal's master, which would keep the terminal alive. Node.js cannot mark them
+ * close-on-exec: the process finds /dev/null in their places.
  */
 export function spawnWithoutTerminals<Child>(stdio: Stdio, start: (stdio: Stdio) => Child): Child {
   if (openMasters.size === 0) return start(stdio);

@@ -11,8 +11,8 @@ const VALID_MS = 365 * 24 * 3600 * 1000;
 const EARLIER_MS = 3600 * 1000;
 
 /**
- * A new certificate, P-256 or RSA of 2048 bits, that is its own authority, for a server on 127.0.0.1, localhost and `names` (host names or
- * addresses), and as a client's. `commonName` is the client's user name.
+ * A new self-signed certificate, P-256 or RSA of 2048 bits, for 127.0.0.1, localhost and `names` (host names or addresses).
+ * `commonName` is the user's name where it is a client's.
  */
 export async function createSelfSignedCertificate(
   names: readonly string[] = [],

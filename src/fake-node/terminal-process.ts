@@ -15,13 +15,10 @@ import { openPseudoTerminal, type PseudoTerminal, spawnWithoutTerminals } from "
 const DEFAULT_COLUMNS = 80;
 const DEFAULT_ROWS = 24;
 
-// Runs in a shell that leads the new session; the command is its child.
-// - The leader of a session gets the first terminal that it opens as its controlling terminal (Linux): with it come job
-//   control, ^C, and SIGHUP when the terminal goes away. Node can start a session but not do this.
-// - When the leader exits the kernel drops the output that has not been read, and once no process has the terminal any
-//   more libuv reads only one more piece (it takes POLLHUP for the end). So the leader says on descriptor 3 that the
-//   command is over, and keeps the terminal until that descriptor ends.
-// - The shell would say "Killed" in its own words on stderr; ^C is the command's affair, not the shell's.
+/**
+ * The session's leader gets the terminal as its controlling one, with job control: Node.js cannot.
+ * It exits when descriptor 3 ends, for the kernel drops unread output then.
+ */
 const LEADER_SCRIPT = [
   'exec 0<>"$0" 1>&0 2>/dev/null',
   "trap : INT QUIT",

@@ -78,7 +78,7 @@ export type WorkerCalls = {
   readonly learn: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
   /** This worker probes for all from now on; after another one, if `isSuccessor`. Answered when its probes have begun. */
   readonly probe: { readonly body: { readonly isSuccessor: boolean }; readonly answer: undefined };
-  /** Answered at once, by whoever still answers. */
+  /** A process that still runs its event loop answers this at once. */
   readonly beat: { readonly body: undefined; readonly answer: undefined };
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };

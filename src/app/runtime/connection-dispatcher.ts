@@ -37,9 +37,8 @@ interface Handed {
 export const MAX_WAITING_CONNECTIONS = 1_024;
 
 /**
- * Gives each accepted connection to the worker with the least to do: the fewest sessions and open connections, and of equal ones the
- * one that got none for the longest time. Neither the kernel nor node:cluster looks at that: with two workers and clients that open a
- * connection for a question and one for the session, turns would give all sessions to the same one.
+ * Gives each accepted connection to the worker with the fewest sessions and open connections (docs/workers.md). Turns would give all
+ * sessions to one of two workers where clients open a connection for a request and another for the session.
  */
 export class ConnectionDispatcher {
   readonly #options: ConnectionDispatcherOptions;
@@ -54,7 +53,7 @@ export class ConnectionDispatcher {
     this.#options = options;
   }
 
-  /** A connection that `name`'s listener has accepted and nobody has read from. */
+  /** A connection that `name`'s listener has accepted, unread. */
   accept(name: string, socket: Socket): void {
     socket.on("error", () => {});
     const network = this.#networkOf(name, socket);

@@ -11,7 +11,7 @@ export type Handlers<Local extends Calls> = {
   ) => Answered<Local[Name]["answer"]>;
 };
 
-/** Who is to answer nothing may return whatever he likes. */
+/** A handler without an answer may return anything. */
 type Answered<Answer> = Answer extends undefined ? unknown : Answer | Promise<Answer>;
 
 /** A child process, or the process itself towards its parent. */

@@ -26,7 +26,7 @@ export class PrimaryClient {
     });
   }
 
-  /** The server gets the connections that the primary accepts there. Rejects when the primary can not listen. */
+  /** The server gets the connections that the primary accepts there. Rejects when the primary cannot listen. */
   async listen(server: Server, name: string, where: BoundAddress): Promise<BoundAddress> {
     this.#servers.set(name, server);
     return this.#link.request("listen", { name, ...where });

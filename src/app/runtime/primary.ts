@@ -44,8 +44,8 @@ export interface RunningWorkers
 }
 
 /**
- * The gateway as several processes: this one accepts connections, counts what is counted for all, writes the audit log and answers
- * operators; workers do the rest. Throws ConfigurationError for what a worker could not start with.
+ * The gateway as several processes: this one accepts connections, holds shared counts, writes the audit log and serves operators.
+ * Throws ConfigurationError for what a worker cannot start with.
  */
 export async function startWorkers(
   configuration: GatewayConfiguration,

@@ -1,4 +1,4 @@
-/** Somebody who is asked whether he still answers. */
+/** A process that is asked whether it still answers. */
 export interface Watched {
   /** Resolves when he answers; rejects when he is gone, which others see too. */
   beat(): Promise<unknown>;
@@ -18,7 +18,7 @@ export interface ProberWatchOptions<Prober extends Watched> {
 
 /**
  * Watches the one worker that probes for all: its loop may stand still while its process lives. Beats are counted, and not time: where all
- * processes stood still, nobody was silent.
+ * processes stood still, none was silent.
  */
 export class ProberWatchdog<Prober extends Watched> {
   readonly #options: ProberWatchOptions<Prober>;
@@ -28,7 +28,7 @@ export class ProberWatchdog<Prober extends Watched> {
     this.#options = options;
   }
 
-  /** That one from now on, and nobody else. */
+  /** That one alone from now on. */
   watch(prober: Prober): void {
     this.stop();
     const { onHung, beatMs = PROBER_BEAT_MS, maxSilentBeats = MAX_SILENT_BEATS } = this.#options;

@@ -6,13 +6,13 @@ export interface Prober {
   /** Milliseconds of a monotonic clock; undefined while it does not serve. */
   readonly readySinceMs: number | undefined;
   learn(findings: readonly ProbeUpdate[]): void;
-  /** It probes from now on; `isSuccessor`: after another one. Rejects when it can not. */
+  /** It probes from now on; `isSuccessor`: after another one. Rejects when it cannot. */
   probe(isSuccessor: boolean): Promise<unknown>;
 }
 
-/** Who is to know of it. */
+/** What is notified. */
 export interface ProbingObserver<Worker extends Prober> {
-  /** Another one probes, or nobody for now. */
+  /** Another one probes, or none for now. */
   onProber(worker: Worker | undefined): void;
   /** It was named, and could not begin; or it was gone before it had. */
   onFailed(worker: Worker, error: Error): void;
@@ -35,7 +35,7 @@ export class SharedProbing<Worker extends Prober> {
     this.#observer = observer;
   }
 
-  /** It serves: it is told all that is known, and probes if nobody does. */
+  /** It serves: it receives all that is known, and probes if no worker does. */
   ready(worker: Worker): void {
     if (this.#latest.size > 0) worker.learn([...this.#latest.values()]);
     this.#nameProber();

@@ -83,7 +83,7 @@ async function startWithLastGood<T>(startNow: () => Promise<T>, logger: Logger):
 let ending: Promise<void> | undefined;
 
 function end(): Promise<void> {
-  // While it starts it serves nobody, and only this ends what has been started.
+  // While it starts it has no clients, and only this ends what has been started.
   // SIGKILL: an exit would wait for a read that hangs.
   if (gateway === undefined) {
     process.kill(process.pid, "SIGKILL");

@@ -72,7 +72,7 @@ export interface WorkerPoolOptions {
   onGone(worker: Worker, isExpected: boolean): void;
 }
 
-/** Keeps so many workers alive: whoever dies is replaced, the sooner the longer it had lived. */
+/** Keeps so many workers alive. A worker that dies is replaced, the sooner the longer it had lived. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #delays: RestartDelay[];
@@ -93,7 +93,7 @@ export class WorkerPool {
     return [...this.#workers.values()];
   }
 
-  /** Resolves when all serve. Rejects with the words of the first that can not; all are ended then. */
+  /** Resolves when all serve. Rejects with the message of the first that cannot; all are ended then. */
   async start(): Promise<void> {
     try {
       await Promise.all(this.#delays.map((_, index) => this.#start(index)));
