@@ -7,24 +7,33 @@ import { HttpExchange } from "../../../src/http/http-exchange.ts";
 import { Http1Downstream } from "../../../src/http/http1-downstream.ts";
 import { Http2Downstream } from "../../../src/http/http2-downstream.ts";
 import { onFault } from "../../../src/observability/faults.ts";
+import { type AnsweredClient, http1Client, http2Client } from "../../support/answered.ts";
 import { FaultInjection } from "../../support/fault-injection.ts";
+import { type ScriptedApiLeg, startScriptedApiLeg } from "../../support/scripted-api-leg.ts";
 import { HOSTS, type ScriptedDoor, startScriptedDoor } from "../../support/scripted-door.ts";
 
-type Version = keyof typeof HOSTS;
+type Version = keyof typeof HOSTS | "API server";
 type Client = "h1" | "h2";
+
+/** The API leg answers the root itself. */
+const PATH = "/version";
 
 const rows: string[] = [];
 const faults: string[] = [];
 let injection: FaultInjection;
 let stopObserving: () => void;
 let door: ScriptedDoor;
+let leg: ScriptedApiLeg;
+let legClients: Record<Client, AnsweredClient>;
 
 beforeAll(async () => {
   injection = new FaultInjection();
   stopObserving = onFault((where) => void faults.push(where));
   door = await startScriptedDoor();
-  const { backends } = door;
-  for (const one of Object.values(backends)) {
+  leg = await startScriptedApiLeg();
+  const { h1, h2 } = leg.authorities;
+  legClients = { h1: http1Client(Number(h1.split(":")[1])), h2: http2Client(`https://${h2}`) };
+  for (const one of [...Object.values(door.backends), leg.peer]) {
     const interims = [{ status: 103, lines: [] }];
     const trailers = [["x-last", "1"]] as const;
     one.answer = { interims, status: 200, lines: [], body: "body", framing: "chunked", trailers };
@@ -33,6 +42,8 @@ beforeAll(async () => {
 afterAll(async () => {
   injection.restore();
   stopObserving();
+  legClients.h2.close();
+  await leg.close();
   await door.stop();
 });
 
@@ -43,7 +54,8 @@ const http2PortOf = (stream: Http2Stream): number | undefined => stream.session?
 /** Emitters of the gateway alone: this process has the clients and the backends, too. */
 const EMITTERS: Readonly<Record<string, (emitter: EventEmitter) => boolean>> = {
   "backend's socket": (emitter) =>
-    emitter instanceof Socket && emitter.remotePort === door.backends["http/1.1"].port,
+    emitter instanceof Socket &&
+    [door.backends["http/1.1"].port, leg.peer.port].includes(emitter.remotePort ?? 0),
   "backend's stream": (emitter) => {
     if (emitter.constructor.name !== "ClientHttp2Stream") return false;
     if (http2PortOf(emitter as Http2Stream) === door.backends.h2c.port) backendStreams.add(emitter);
@@ -58,11 +70,12 @@ const EMITTERS: Readonly<Record<string, (emitter: EventEmitter) => boolean>> = {
 const EVENTS: readonly (readonly [Version, Client, emitter: string, event: string])[] = [
   ...(["h1", "h2"] as const).flatMap((client) => [
     ["http/1.1", client, "backend's socket", "data"] as const,
+    ["API server", client, "backend's socket", "data"] as const,
     ...["response", "data", "end", "trailers", "close"].map(
       (event) => ["h2c", client, "backend's stream", event] as const,
     ),
   ]),
-  ...(["http/1.1", "h2c"] as const).flatMap((version) => [
+  ...(["http/1.1", "h2c", "API server"] as const).flatMap((version) => [
     [version, "h2", "client's stream", "wantTrailers"] as const,
     [version, "h2", "client's stream", "close"] as const,
     [version, "h1", "client's response", "close"] as const,
@@ -72,14 +85,14 @@ const EVENTS: readonly (readonly [Version, Client, emitter: string, event: strin
 const METHODS = ["start", "onInterim", "onHead", "onBody", "onEnd", "onRead"] as const;
 
 async function endedByFault(version: Version, client: Client, isThrown: () => boolean): Promise<string> {
-  const host = HOSTS[version];
+  const [host, clients] = version === "API server" ? ["gateway", legClients] : [HOSTS[version], door.clients];
   faults.length = 0;
-  const { status, isWhole } = await door.clients[client].get(host);
+  const { status, isWhole } = await clients[client].get(host, PATH);
   await expect.poll(() => faults.length).toBeGreaterThan(0);
   expect(isThrown()).toBe(true);
   expect(faults.filter((where) => where === "process")).toEqual([]);
   for (const next of ["h1", "h2"] as const) {
-    expect(await door.clients[next].get(host)).toMatchObject({ status: 200, body: "body", isWhole: true });
+    expect(await clients[next].get(host, PATH)).toMatchObject({ status: 200, body: "body", isWhole: true });
   }
   if (status === 0) return "no answer: cut";
   return `${status}, ${isWhole ? "whole" : "cut"}`;
@@ -94,14 +107,18 @@ describe("an exception in an exchange ends that exchange alone", () => {
   });
 
   it.each(
-    (["h1", "h2"] as const).flatMap((client) => METHODS.map((method) => [client, method] as const)),
-  )("http/1.1 backend, %s client, forwarder's %s", async (client, method) => {
+    (["http/1.1", "API server"] as const).flatMap((version) =>
+      (["h1", "h2"] as const).flatMap((client) =>
+        METHODS.map((method) => [version, client, method] as const),
+      ),
+    ),
+  )("%s backend, %s client, forwarder's %s", async (version, client, method) => {
     const spy = vi.spyOn(HttpExchange.prototype, method).mockImplementationOnce(() => {
       throw new Error(`injected into ${method}`);
     });
-    const seen = await endedByFault("http/1.1", client, () => spy.mock.calls.length > 0);
+    const seen = await endedByFault(version, client, () => spy.mock.calls.length > 0);
     spy.mockRestore();
-    rows.push(`| http/1.1 | ${client} | forwarder's \`${method}\` | ${seen} |`);
+    rows.push(`| ${version} | ${client} | forwarder's \`${method}\` | ${seen} |`);
   });
 
   it.each([
