@@ -26,7 +26,8 @@ export function exchangeHttp1(
         settle();
         resolve(reply);
       } catch (error) {
-        fail(error as Error);
+        if (!(error instanceof ExchangeError)) throw error;
+        fail(error);
       }
     };
     const fail = (error: Error): void => {
