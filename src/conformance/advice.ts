@@ -99,7 +99,8 @@ lingering_close always;
 lingering_time 10m;
 lingering_timeout 60s;
 proxy_next_upstream off;`,
-    HAProxy: "no option nolinger\nno option http-server-close",
+    HAProxy:
+      "# no setting reads on at the end (2.6 was tried): clients that read slowly and still send lose it",
     Envoy: "delayed_close_timeout: 10s\n# and half-close on the way: enable_half_close of the TCP proxy",
     Traefik: "transport:\n  lifeCycle: { graceTimeOut: 300s }",
     "cloud load balancers": "Connection draining of at least the length of a session.",

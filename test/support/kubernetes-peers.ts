@@ -14,16 +14,16 @@ export class KubernetesPeers {
 
   async start(): Promise<void> {
     this.serverPort = await freePort();
-    this.handlersPort = await freePort();
     this.#spawn("kube-upstream", "-listen", `127.0.0.1:${this.serverPort}`);
-    const upstream = `http://127.0.0.1:${this.serverPort}`;
+    await answers(this.serverPort);
+    await this.startHandlers(`http://127.0.0.1:${this.serverPort}`);
+  }
+
+  /** The handlers alone, in front of another node over plain HTTP. */
+  async startHandlers(upstream: string): Promise<void> {
+    this.handlersPort = await freePort();
     this.#spawn("kube-proxy-go", "-listen", `127.0.0.1:${this.handlersPort}`, "-upstream", upstream);
-    for (const port of [this.serverPort, this.handlersPort]) {
-      await eventually(
-        `port ${port} answers`,
-        async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).status > 0,
-      );
-    }
+    await answers(this.handlersPort);
   }
 
   async stop(): Promise<void> {
@@ -36,6 +36,13 @@ export class KubernetesPeers {
   #spawn(name: string, ...args: string[]): void {
     this.#children.push(spawn(goPeer("kubernetes", name), args, { stdio: "ignore" }));
   }
+}
+
+async function answers(port: number): Promise<void> {
+  await eventually(
+    `port ${port} answers`,
+    async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).status > 0,
+  );
 }
 
 export async function freePort(): Promise<number> {

@@ -60,7 +60,8 @@ export function startHaproxy(upstreamPort: number, refusesSpdy = false): Promise
   });
 }
 
-async function startProxy(
+/** A program with a certificate in its folder (tls.crt, tls.key; tls.pem has both), on a port of its own. */
+export async function startProxy(
   commandFor: (folder: string, port: number) => readonly string[],
 ): Promise<Layer7Proxy> {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-layer7-"));

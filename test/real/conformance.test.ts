@@ -1,0 +1,247 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Target } from "../../src/client/index.ts";
+import {
+  type Advice,
+  ALL_CASES,
+  adviceFor,
+  apiServerEndpoint,
+  type ConformanceReport,
+  type Endpoint,
+  kubeletEndpoint,
+  type LabSettings,
+  runConformance,
+} from "../../src/conformance/index.ts";
+import { runFakeNode } from "../../src/fake-node/index.ts";
+import {
+  HOP_IDLE_SCALE,
+  startAdvisedHaproxy,
+  startAdvisedNginx,
+  startKubectlProxy,
+} from "../support/conformance/configured-hops.ts";
+import { quickSettings, TestedDemo, troubles } from "../support/conformance/tested-demo.ts";
+import { KubernetesPeers } from "../support/kubernetes-peers.ts";
+import { describeReal, kubectls } from "../support/real-parts.ts";
+import { BUSYBOX_IMAGE } from "./containerd/busybox-images.ts";
+import { describeEachContainerd } from "./containerd/each-containerd.ts";
+
+const RUN_MS = 400_000;
+const POD = { namespace: "default", pod: "web", container: "main" };
+const published = new Map<string, ConformanceReport>();
+const document = path.resolve(import.meta.dirname, "../../docs/evidence/conformance.md");
+
+async function judge(
+  name: string,
+  endpoint: Endpoint,
+  except: RegExp = /^$/,
+  changed: Partial<LabSettings> = {},
+): Promise<ConformanceReport> {
+  const cases = ALL_CASES.filter(({ id }) => !except.test(id));
+  const report = await runConformance(endpoint, {
+    cases,
+    settings: { ...quickSettings, idleScale: HOP_IDLE_SCALE, ...changed },
+  });
+  published.set(name, report);
+  if (process.env.SLUICE_WRITE_DOCS === "1") writeFileSync(document, documentOf(published));
+  return report;
+}
+
+const failuresOf = ({ cases }: ConformanceReport): string[] =>
+  cases.filter(({ verdict }) => verdict === "failed").map(({ id }) => id);
+
+describe("conformance of real hops and servers", () => {
+  let demo: TestedDemo;
+  let direct: Target;
+  beforeAll(async () => {
+    demo = await TestedDemo.start();
+    direct = await demo.target();
+  });
+  afterAll(() => demo.stop());
+
+  const behind = (url: string): Endpoint =>
+    apiServerEndpoint(
+      new Target({ url, tls: { insecureSkipVerify: true }, headers: () => direct.headers() }),
+      POD,
+    );
+
+  /** The first configuration, and what each report advises, until nothing fails or nothing new is advised. */
+  async function mend(
+    name: string,
+    start: (port: number, advices: readonly Advice[]) => Promise<{ url: string; stop(): Promise<void> }>,
+  ): Promise<ConformanceReport[]> {
+    const reports: ConformanceReport[] = [];
+    const advices = new Set<Advice>();
+    for (let round = 0; ; round++) {
+      const hop = await start(Number(direct.url.port), [...advices]);
+      try {
+        const how = round === 0 ? "as it is by default" : `with the advice of report ${round}`;
+        reports.push(await judge(`${name}, ${how}`, behind(hop.url)));
+      } finally {
+        await hop.stop();
+      }
+      const before = advices.size;
+      const last = reports.at(-1);
+      for (const one of last?.cases ?? []) if (one.verdict === "failed") advices.add(adviceFor(one));
+      if (advices.size === before) return reports;
+    }
+  }
+
+  describeReal("nginx", "nginx", () => {
+    it("fails by default, and is mended by what the reports advise", { timeout: 3 * RUN_MS }, async () => {
+      const reports = await mend("nginx", startAdvisedNginx);
+      expect(failuresOf(reports[0] as ConformanceReport)).toContain("negotiation/websocket-v5");
+      expect(troubles(reports.at(-1) as ConformanceReport)).toEqual([
+        "http2/extended-connect skipped: the endpoint does not offer HTTP/2",
+      ]);
+    });
+  });
+
+  describeReal("haproxy", "HAProxy", () => {
+    it("cuts silence by default; the advice mends all but the end of slow readers", {
+      timeout: 3 * RUN_MS,
+    }, async () => {
+      const reports = await mend("HAProxy", startAdvisedHaproxy);
+      expect(failuresOf(reports[0] as ConformanceReport)).toContain("idle/silent-60s/websocket-v5");
+      const left = failuresOf(reports.at(-1) as ConformanceReport);
+      expect(left.filter((id) => !id.startsWith("slow-reader/"))).toEqual([]);
+    });
+  });
+
+  describeReal("kubectl", "kubectl proxy", () => {
+    it("refuses exec and attach by default", { timeout: RUN_MS }, async () => {
+      const hop = await startKubectlProxy(kubectls().at(-1)?.path ?? "kubectl", demo.kubeconfig, []);
+      try {
+        const report = await judge("kubectl proxy, as it is by default", behind(hop.url));
+        expect(failuresOf(report)).toEqual(
+          expect.arrayContaining(["negotiation/websocket-v5", "negotiation/spdy"]),
+        );
+      } finally {
+        await hop.stop();
+      }
+    });
+
+    it("carries sessions where they are not refused", { timeout: RUN_MS }, async () => {
+      const flags = ["--reject-paths=^$"];
+      const hop = await startKubectlProxy(kubectls().at(-1)?.path ?? "kubectl", demo.kubeconfig, flags);
+      try {
+        const report = await judge("kubectl proxy --reject-paths=^$", behind(hop.url));
+        expect(failuresOf(report)).not.toContain("negotiation/websocket-v5");
+        expect(failuresOf(report)).not.toContain("exec/bulk-echo/websocket-v5");
+      } finally {
+        await hop.stop();
+      }
+    });
+  });
+
+  describeReal("go", "Kubernetes' API-server handlers", () => {
+    const name = "translate, tunnel and pass on; commands by the fake node, ports by Kubernetes' own server";
+    it(name, { timeout: RUN_MS }, async () => {
+      const ports = new KubernetesPeers();
+      const shells = new KubernetesPeers();
+      const containers = [{ name: "c", command: ["cat"] }];
+      const pods = [{ namespace: "default", name: "pod", uid: "uid", containers }];
+      const node = await runFakeNode({ name: "node", declaresWebSockets: false, pods });
+      try {
+        await ports.start();
+        await shells.startHandlers(`http://127.0.0.1:${node.port}`);
+        const endpointOf = ({ handlersPort }: KubernetesPeers) =>
+          kubeletEndpoint(new Target({ url: `http://127.0.0.1:${handlersPort}`, proxy: "none" }), {
+            namespace: "default",
+            pod: "pod",
+            container: "c",
+          });
+        const [portsOf, shellsOf] = [endpointOf(ports), endpointOf(shells)];
+        const endpoint: Endpoint = {
+          ...shellsOf,
+          placeOf: (request) => (request.kind === "port-forward" ? portsOf : shellsOf).placeOf(request),
+        };
+        // They know one container, and no attach.
+        const report = await judge(
+          "Kubernetes' API-server handlers",
+          endpoint,
+          /^(?:attach|errors\/unknown)/,
+        );
+        expect(failuresOf(report)).not.toContain("exec/exit-codes/websocket-v5");
+        expect(failuresOf(report)).not.toContain("port-forward/half-close/tunnel");
+      } finally {
+        await Promise.all([ports.stop(), shells.stop(), node.close()]);
+      }
+    });
+  });
+
+  describeReal("containerd", "containerd's streaming server", () => {
+    describeEachContainerd((running, { version }) => {
+      it("speaks SPDY and the older WebSockets", { timeout: RUN_MS }, async () => {
+        const containerd = running();
+        if (containerd === undefined) return;
+        const { cri, cgroupParent, podLogs } = containerd;
+        const sandbox = await cri.runPod({ name: "echo", cgroupParent, logDirectory: podLogs });
+        const command = ["cat"];
+        const id = await cri.runContainer(sandbox, {
+          name: "main",
+          image: BUSYBOX_IMAGE,
+          command,
+          stdin: true,
+        });
+        const urlOf = async (request: Parameters<Endpoint["placeOf"]>[0]): Promise<string> => {
+          if (request.kind === "port-forward")
+            return cri.portForwardUrl(
+              sandbox.id,
+              request.legacyPort === undefined ? [] : [request.legacyPort],
+            );
+          if (request.kind === "attach") return cri.attachUrl(id, request.streams);
+          return cri.execUrl(id, request.command, request.streams);
+        };
+        const endpoint: Endpoint = {
+          name: `containerd ${version}`,
+          profile: "runtime",
+          placeOf: async (request) => {
+            const { origin, pathname } = new URL(await urlOf(request));
+            return { target: new Target({ url: origin, proxy: "none" }), path: pathname };
+          },
+        };
+        const report = await judge(`containerd ${version}`, endpoint, /^errors\/(?:unknown|no-streams)/, {
+          echoPort: undefined,
+        });
+        expect(failuresOf(report)).not.toContain("negotiation/spdy");
+        expect(failuresOf(report)).not.toContain("exec/exit-codes/spdy");
+      });
+    });
+  });
+
+  it("Sluice itself, for comparison", { timeout: RUN_MS }, async () => {
+    expect(failuresOf(await judge("Sluice", apiServerEndpoint(direct, POD)))).toEqual([]);
+  });
+});
+
+function documentOf(reports: ReadonlyMap<string, ConformanceReport>): string {
+  const rows = Array.from(
+    reports,
+    ([
+      name,
+      {
+        counts: { passed, failed, skipped },
+      },
+    ]) => `| ${name} | ${passed} | ${failed} | ${skipped} |\n`,
+  );
+  const sections = Array.from(reports, ([name, { cases }]) => {
+    const failed = cases.filter(({ verdict }) => verdict === "failed");
+    const lines = failed.map(
+      ({ id, severity, note }) =>
+        `| \`${id}\` | ${severity} | ${(note ?? "").replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 200)} |\n`,
+    );
+    return failed.length === 0
+      ? ""
+      : `\n## ${name}\n\n| case | severity | observed |\n|---|---|---|\n${lines.join("")}`;
+  });
+  return `# Conformance of servers and hops
+
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance\`; not edited by hand. Transfers are 2 to 6 MiB; silences of 60, 120 and 300 s, and the default
+time-outs of nginx (60 s) and HAProxy (50 s in Debian's file), are divided by ${1 / HOP_IDLE_SCALE}. Hops stand in front of Sluice's demo. A hop with advice has the settings
+that \`--html\` shows for what failed before. docs/evidence/conformance-defects.md has the injected defects.
+
+| server or hop | passed | failed | skipped |
+|---|---|---|---|
+${rows.join("")}${sections.join("")}`;
+}
