@@ -33,6 +33,9 @@ export interface RunningContainerd {
   stop(): Promise<void>;
 }
 
+/** For the removal of pods, and again for the daemon's end. */
+const STOP_MS = 30_000;
+
 /** Starts a containerd of its own in a new temporary folder, with the images of busybox-images.ts imported. Needs root. */
 export async function startContainerd(binaries: Containerd): Promise<RunningContainerd> {
   await removeAbandonedDaemons();
@@ -100,12 +103,17 @@ async function importImages(binaries: Containerd, files: DaemonFiles): Promise<v
 
 async function stop(daemon: ChildProcess, cri: CriClient, files: DaemonFiles): Promise<void> {
   // Through CRI first, because the shims then end by themselves. A daemon that died leaves all of it to removeDaemon.
+  // Neither answers for sure on a busy machine: a call or a daemon that hangs is left to removeDaemon, too.
+  const closing = setTimeout(() => cri.close(), STOP_MS);
   await cri.removePods().catch(() => {});
+  clearTimeout(closing);
   cri.close();
   if (daemon.exitCode === null && daemon.signalCode === null) {
     const ended = once(daemon, "exit");
     daemon.kill("SIGTERM");
+    const killing = setTimeout(() => daemon.kill("SIGKILL"), STOP_MS);
     await ended;
+    clearTimeout(killing);
   }
   await removeDaemon(files.folder);
 }
