@@ -1,6 +1,8 @@
 // src/cli: commands: a table of flags for each (commands/), its program, parser, help
 
 import * as nodeModule from "node:module";
+import { homedir } from "node:os";
+import path from "node:path";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { NotInstalledError } from "../config/optional-package.ts";
@@ -65,9 +67,11 @@ export async function runCommand(name: string, args: readonly string[]): Promise
   return 0;
 }
 
-/** From Node 22.8 on compiled modules are kept in the system's temporary folder, unless NODE_DISABLE_COMPILE_CACHE is set. */
+/** From Node 22.8 on. The folder is the user's: in the system's temporary one others could put code. */
 function enableCompileCache(): void {
-  (nodeModule as { enableCompileCache?: () => unknown }).enableCompileCache?.();
+  const cache = process.env.XDG_CACHE_HOME ?? path.join(homedir(), ".cache");
+  const enable = (nodeModule as { enableCompileCache?: (folder: string) => unknown }).enableCompileCache;
+  enable?.(path.join(cache, "sluice", "compiled"));
 }
 
 /** Where the command's name stands behind kubectl's global flags. Throws UsageError. */

@@ -68,6 +68,7 @@ function connectionTo(
 /** Node's pool over our own dialler: plain requests and upgrades verify certificates by the same rules. */
 class DialingAgent extends Agent {
   readonly #options: HttpUpstreamOptions;
+  #isClosed = false;
 
   constructor(options: HttpUpstreamOptions) {
     super({
@@ -94,4 +95,17 @@ class DialingAgent extends Agent {
     );
     return undefined;
   }
+
+  override destroy(): void {
+    this.#isClosed = true;
+    super.destroy();
+  }
+
+  /** Node.js keeps the connection of a request that ends after `destroy`, too. */
+  override keepSocketAlive(socket: Duplex): boolean {
+    return !this.#isClosed && keepSocketAlive.call(this, socket);
+  }
 }
+
+/** It returns a boolean: a false one closes the connection. Its type says nothing. */
+const { keepSocketAlive } = Agent.prototype as unknown as { keepSocketAlive(socket: Duplex): boolean };
