@@ -11,11 +11,12 @@ export function notInstalled(name: string, purpose: string): (error: unknown) =>
   return (error) => {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
-    const { optionalDependencies } = createRequire(import.meta.url)("sluice/package.json") as {
-      readonly optionalDependencies: Readonly<Record<string, string>>;
-    };
+    const { optionalDependencies, peerDependencies } = createRequire(import.meta.url)(
+      "sluice/package.json",
+    ) as Readonly<Record<"optionalDependencies" | "peerDependencies", Readonly<Record<string, string>>>>;
+    const version = optionalDependencies[name] ?? peerDependencies[name];
     throw new NotInstalledError(
-      `${purpose} needs a package that is not installed: npm install ${name}@${optionalDependencies[name]}`,
+      `${purpose} needs a package that is not installed: npm install ${name}@${version}`,
       { cause: error },
     );
   };

@@ -4,7 +4,7 @@ import { link, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises"
 import path from "node:path";
 import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { extract, type Header } from "tar-stream";
+import { extract, type Headers as Header } from "tar-stream";
 import { SessionError } from "../../client/session-error.ts";
 import { maskControls } from "../mask-controls.ts";
 import { refuseLinks, safeName } from "./archive-names.ts";

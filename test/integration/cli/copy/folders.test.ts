@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { type Header, pack } from "tar-stream";
+import { type Headers as Header, pack } from "tar-stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { safeName } from "../../../../src/cli/copy/archive-names.ts";
 import type { CopyOptions } from "../../../../src/cli/copy/copy-options.ts";
