@@ -22,7 +22,7 @@ import {
 } from "../support/conformance/configured-hops.ts";
 import { quickSettings, TestedDemo, troubles } from "../support/conformance/tested-demo.ts";
 import { KubernetesPeers } from "../support/kubernetes-peers.ts";
-import { describeReal, kubectls } from "../support/real-parts.ts";
+import { describeReal, isFullRun, kubectls } from "../support/real-parts.ts";
 import { BUSYBOX_IMAGE } from "./containerd/busybox-images.ts";
 import { describeEachContainerd } from "./containerd/each-containerd.ts";
 
@@ -46,6 +46,12 @@ async function judge(
   if (process.env.SLUICE_WRITE_DOCS === "1") writeFileSync(document, documentOf(published));
   return report;
 }
+
+/** A run of all cases takes minutes: ordinary runs judge nginx, the installed containerd and Sluice, SLUICE_FULL=1 the others, too. */
+const describeOnFullRuns: typeof describeReal = (needed, name, tests) => {
+  if (isFullRun) describeReal(needed, name, tests);
+  else describe.skip(`${name} (SLUICE_FULL=1)`, tests);
+};
 
 const failuresOf = ({ cases }: ConformanceReport): string[] =>
   cases.filter(({ verdict }) => verdict === "failed").map(({ id }) => id);
@@ -97,7 +103,7 @@ describe("conformance of real hops and servers", () => {
     });
   });
 
-  describeReal("haproxy", "HAProxy", () => {
+  describeOnFullRuns("haproxy", "HAProxy", () => {
     it("cuts silence by default; the advice mends all but the end of slow readers", {
       timeout: 3 * RUN_MS,
     }, async () => {
@@ -108,7 +114,7 @@ describe("conformance of real hops and servers", () => {
     });
   });
 
-  describeReal("kubectl", "kubectl proxy", () => {
+  describeOnFullRuns("kubectl", "kubectl proxy", () => {
     it("refuses exec and attach by default", { timeout: RUN_MS }, async () => {
       const hop = await startKubectlProxy(kubectls().at(-1)?.path ?? "kubectl", demo.kubeconfig, []);
       try {
@@ -134,7 +140,7 @@ describe("conformance of real hops and servers", () => {
     });
   });
 
-  describeReal("go", "Kubernetes' API-server handlers", () => {
+  describeOnFullRuns("go", "Kubernetes' API-server handlers", () => {
     const name = "translate, tunnel and pass on; commands by the fake node, ports by Kubernetes' own server";
     it(name, { timeout: RUN_MS }, async () => {
       const ports = new KubernetesPeers();
@@ -171,8 +177,9 @@ describe("conformance of real hops and servers", () => {
   });
 
   describeReal("containerd", "containerd's streaming server", () => {
-    describeEachContainerd((running, { version }) => {
-      it("speaks SPDY and the older WebSockets", { timeout: RUN_MS }, async () => {
+    describeEachContainerd((running, { version, isInstalled }) => {
+      it("speaks SPDY and the older WebSockets", { timeout: RUN_MS }, async ({ skip }) => {
+        skip(!isFullRun && !isInstalled, "SLUICE_FULL=1");
         const containerd = running();
         if (containerd === undefined) return;
         const { cri, cgroupParent, podLogs } = containerd;

@@ -30,12 +30,12 @@ describe("how Node is started", () => {
 
   it.skipIf(!("enableCompileCache" in nodeModule))("a client's command keeps what was compiled", async () => {
     const args = ["exec", "-s", "http://127.0.0.1:1", "web", "--", "true"];
-    expect((await new Sluice({ TMPDIR: folder }).run(args)).exitCode).toBe(1);
-    expect(existsSync(path.join(folder, "node-compile-cache"))).toBe(true);
+    expect((await new Sluice({ XDG_CACHE_HOME: folder }).run(args)).exitCode).toBe(1);
+    expect(existsSync(path.join(folder, "sluice/compiled"))).toBe(true);
   });
 
   it("help keeps nothing", async () => {
-    expect((await new Sluice({ TMPDIR: folder }).run(["exec", "--help"])).exitCode).toBe(0);
-    expect(existsSync(path.join(folder, "node-compile-cache"))).toBe(false);
+    expect((await new Sluice({ XDG_CACHE_HOME: folder }).run(["exec", "--help"])).exitCode).toBe(0);
+    expect(existsSync(path.join(folder, "sluice"))).toBe(false);
   });
 });
