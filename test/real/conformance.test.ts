@@ -244,7 +244,7 @@ function documentOf(reports: ReadonlyMap<string, ConformanceReport>): string {
   });
   return `# Conformance of servers and hops
 
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance\`; not edited by hand. Transfers are 2 to 6 MiB; silences of 60, 120 and 300 s, and the default
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance\`. Transfers are 2 to 6 MiB; silences of 60, 120 and 300 s, and the default
 time-outs of nginx (60 s) and HAProxy (50 s in Debian's file), are divided by ${1 / HOP_IDLE_SCALE}. Hops stand in front of Sluice's demo. A hop with advice has the settings
 that \`--html\` shows for what failed before. docs/evidence/conformance-defects.md has the injected defects.
 
