@@ -73,7 +73,7 @@ describeReal(
         "channel.k8s.io",
       ])("exec over WebSocket %s passes through", async (protocol) => {
         const query =
-          "command=sh&command=-c&command=echo+out;+echo+err+>%262;+exit+7&stdout=true&stderr=true";
+          "command=sh&command=-c&command=echo+out%3B+echo+err+>%262%3B+exit+7&stdout=true&stderr=true";
         const { channels, closeCode } = await converse(gateway, `exec?${query}`, protocol);
         expect(channels.get(1)).toBe("out\n");
         expect(channels.get(2)).toBe("err\n");
