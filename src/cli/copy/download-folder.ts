@@ -19,13 +19,14 @@ import { isInterruption, withRetries } from "./retry.ts";
 
 /** What may wait for the disk. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
+/** PAX headers and long names of a single entry: tar-stream keeps them whole, whatever length they state. */
+const MAX_HEADER_BYTES = 1024 * 1024;
 /** A file of up to so much is written at once: to go through threads for it, three times, costs several times the writing. */
 const SMALL_BYTES = 64 * 1024;
 const PACK = 'cd "$1" && exec tar cf - .';
 const PACK_REST = 'cd "$1" && exec tar cf - -X /dev/stdin .';
 
-interface EntryStream extends AsyncIterable<unknown> {
-  resume(): unknown;
+interface EntryStream extends AsyncIterable<Uint8Array> {
   on(event: "error", listener: () => void): unknown;
 }
 
@@ -72,6 +73,8 @@ class Unpacking {
   readonly #folders = new Set<string>();
   /** Of the running attempt. */
   #entries = 0;
+  /** What was read since the last byte of an entry. */
+  #headerBytes = 0;
   #canExclude = true;
   bytes = 0;
 
@@ -84,6 +87,7 @@ class Unpacking {
   async run(source: RemotePath): Promise<void> {
     const archive = extract();
     this.#entries = 0;
+    this.#headerBytes = 0;
     archive.on("entry", (header: Header, stream: EntryStream, next: () => void) => {
       this.#entry(header, stream).then(
         () => next(),
@@ -92,7 +96,7 @@ class Unpacking {
     });
     // What tar-stream makes is written and read as Node's streams are, without being of their classes.
     const bytes = new PassThrough({ highWaterMark: BUFFER_BYTES });
-    const unpacked = pipeline(bytes, archive as unknown as Writable);
+    const unpacked = pipeline(bytes, (chunks) => this.#bounded(chunks), archive as unknown as Writable);
     unpacked.catch(() => {});
     let problem: Error | undefined;
     // Also where the pipeline has let go of it already.
@@ -154,6 +158,7 @@ class Unpacking {
 
   async #entry(header: Header, stream: EntryStream): Promise<void> {
     this.#entries += 1;
+    this.#headerBytes = 0;
     // The archive's own error says it.
     stream.on("error", () => {});
     const name = safeName(header.name);
@@ -174,12 +179,31 @@ class Unpacking {
         this.#hashes.set(name, this.#hashes.get(safeName(header.linkname ?? "")) ?? "");
         break;
       default:
-        stream.resume();
         process.stderr.write(maskControls(`warning: skipping ${header.type}: ${JSON.stringify(name)}\n`));
+        await this.#skip(stream);
         return;
     }
-    stream.resume();
+    await this.#skip(stream);
     if (header.mode !== undefined && name !== "") this.#modes.set(name, header.mode);
+  }
+
+  async *#bounded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      this.#headerBytes += chunk.byteLength;
+      if (this.#headerBytes > MAX_HEADER_BYTES) throw new Error("a header is longer than 1 MiB");
+      yield chunk;
+    }
+  }
+
+  async *#counted(stream: EntryStream): AsyncGenerator<Uint8Array> {
+    for await (const part of stream) {
+      this.#headerBytes = 0;
+      yield part;
+    }
+  }
+
+  async #skip(stream: EntryStream): Promise<void> {
+    for await (const _ of this.#counted(stream));
   }
 
   async #makeFolder(folder: string): Promise<void> {
@@ -193,7 +217,7 @@ class Unpacking {
     const size = header.size ?? 0;
     if (size <= SMALL_BYTES) {
       const parts: Uint8Array[] = [];
-      for await (const part of stream as AsyncIterable<Uint8Array>) parts.push(part);
+      for await (const part of this.#counted(stream)) parts.push(part);
       const bytes = Buffer.concat(parts);
       hash.update(bytes);
       this.#progress.advance(bytes.byteLength);
@@ -207,7 +231,7 @@ class Unpacking {
     const file = await open(target, "w");
     try {
       const writer = new FileWriter(file, 0, (piece) => hash.update(piece));
-      for await (const part of stream as AsyncIterable<Uint8Array>) {
+      for await (const part of this.#counted(stream)) {
         this.#progress.advance(part.byteLength);
         const room = writer.takePart(part);
         if (room !== undefined) await room;
