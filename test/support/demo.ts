@@ -37,7 +37,7 @@ export async function startDemo(searchPath: string | undefined = process.env.PAT
     if (hasEndedEarly || exitCode !== 0) {
       const when = hasEndedEarly ? "before it was stopped" : "after SIGTERM";
       throw new Error(
-        `the demo ended with ${exitCode ?? demo.signalCode} ${when}: ${stderr().slice(-2_000)}`,
+        `the demo ended with ${exitCode ?? demo.signalCode} ${when}: ${stdout().slice(-500)}${stderr().slice(-2_000)}`,
       );
     }
   };
