@@ -1,8 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage, Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Duplex } from "node:stream";
+import type { AddressInfo, Socket } from "node:net";
 import { TLSSocket, type TlsOptions } from "node:tls";
 import { createHttp1Server } from "../http/http1-server.ts";
 import { SessionClock } from "../net/session-clock.ts";
@@ -62,8 +61,12 @@ export async function createFakeNode(options: FakeNodeOptions): Promise<FakeNode
     refusesOtherProtocols: options.refusesOtherProtocols ?? false,
     findPod: (namespace, name) => pods.get(`${namespace}/${name}`),
   };
-  const upgraded = new Set<Duplex>();
-  const server = listen(options, node, upgraded);
+  const connections = new Set<Socket>();
+  const server = listen(options, node);
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+  });
   server.listen(options.port ?? 0, options.address ?? "127.0.0.1");
   try {
     await once(server, "listening");
@@ -84,15 +87,15 @@ export async function createFakeNode(options: FakeNodeOptions): Promise<FakeNode
       const closed = once(server, "close");
       server.close();
       await Promise.all([...sessions].map((session) => session.abort()));
-      for (const socket of upgraded) socket.destroy();
-      server.closeAllConnections();
+      // Of a half-open listener, a client that left within its TLS handshake is no connection to closeAllConnections().
+      for (const socket of connections) socket.destroy();
       await stopAll(pods);
       await closed;
     },
   };
 }
 
-function listen(options: FakeNodeOptions, node: ServingNode, upgraded: Set<Duplex>): Server {
+function listen(options: FakeNodeOptions, node: ServingNode): Server {
   const refusalOf = (request: IncomingMessage): Refusal | undefined =>
     isAuthenticated(request, options) ? undefined : textRefusal(401, "Unauthorized");
 
@@ -108,9 +111,7 @@ function listen(options: FakeNodeOptions, node: ServingNode, upgraded: Set<Duple
         else respond(response, textRefusal(400, "Upgrade request required"));
       },
       onUpgrade: (request, socket, head) => {
-        upgraded.add(socket);
         socket.on("error", () => {});
-        socket.once("close", () => upgraded.delete(socket));
         const refusal = refusalOf(request);
         const decision = refusal === undefined ? decide(request, node) : { refusal };
         if ("refusal" in decision) refuseUpgrade(socket, decision.refusal);
@@ -131,6 +132,7 @@ function tlsOptionsOf({ tls }: FakeNodeOptions): TlsOptions | undefined {
     // Upgrades are HTTP/1.1 only; a session may go on when the client has sent its last byte.
     ALPNProtocols: ["http/1.1"],
     allowHalfOpen: true,
+    handshakeTimeout: HTTP_BOUNDS.headMs,
     ...(clientCaPem !== undefined && { ca: clientCaPem, requestCert: true, rejectUnauthorized: false }),
   };
 }

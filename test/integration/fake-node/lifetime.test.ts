@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
@@ -193,5 +194,18 @@ describe("TLS", () => {
     expect(await statusFor({ cert: kubelet.certPem, key: kubelet.keyPem })).toBe("500");
     expect(await statusFor({ cert: server.certPem, key: server.keyPem })).toBe("401");
     await secure.close();
+  });
+
+  it("ends although a client left within its handshake", async () => {
+    const secure = await startNode({ tls: await createSelfSignedCertificate(["node-a"]) });
+    const client = connectTcp({ port: secure.port, host: secure.address, allowHalfOpen: true });
+    await once(client, "connect");
+    // The beginning of a ClientHello, and FIN; the answer to a whole request on another connection comes behind it.
+    client.end(Buffer.from([22, 3, 1, 2, 0, 1, 0, 1]));
+    const next: TLSSocket = connect({ port: secure.port, host: secure.address, rejectUnauthorized: false });
+    await once(next, "secureConnect");
+    next.destroy();
+    await secure.close();
+    client.destroy();
   });
 });
