@@ -19,9 +19,18 @@ export interface AdminSession {
   readonly startedAt: Date;
   /** Which of several worker processes carries it. */
   readonly worker?: number;
+  /** `host:port` of the replica that carries it; absent: the one that was asked. */
+  readonly replica?: string;
   /** Payload bytes towards the client, and towards the node. */
   readonly downstreamBytes: number;
   readonly upstreamBytes: number;
+}
+
+/** The sessions of all replicas, as `/sessions` shows them. */
+export interface SessionLists {
+  readonly sessions: readonly AdminSession[];
+  /** Replicas whose sessions are missing, and why. */
+  readonly partial: readonly { readonly replica: string; readonly problem: string }[];
 }
 
 /** One node as `/debug/nodes` shows it, and the part of it that the page shows. */
@@ -43,6 +52,8 @@ export interface AdminServerOptions {
   readonly readinessChecks: HealthChecks;
   readonly metrics: { readonly contentType: string; expose(): Promise<string> };
   readonly listSessions: () => readonly AdminSession[] | Promise<readonly AdminSession[]>;
+  /** Those of all replicas; absent: there is no other. */
+  readonly listAllSessions?: () => Promise<SessionLists>;
   /** Every node, or the one of that name; absent: there are none, as in `sluice agent`. */
   readonly listNodes?: (name?: string) => readonly AdminNode[] | Promise<readonly AdminNode[]>;
   /** What `/debug/probes` shows; absent: 404. */
@@ -66,7 +77,7 @@ const BOUNDS: Http1Bounds = {
 const ALIVE: HealthChecks = { ping: () => undefined };
 
 /**
- * The admin listener: /livez, /readyz, /metrics, /debug/sessions, /debug/nodes, /debug/probes and a
+ * The admin listener: /livez, /readyz, /metrics, /sessions, /debug/sessions, /debug/nodes, /debug/probes and a
  * page at /. Read-only, without users: for addresses that only operators reach.
  */
 export function createAdminServer(options: AdminServerOptions): Server {
@@ -116,6 +127,15 @@ async function answer(
     case "/debug/sessions":
       send(response, 200, "application/json", `${JSON.stringify(await options.listSessions())}\n`);
       break;
+    case "/sessions": {
+      const { listSessions, listAllSessions } = options;
+      const lists: SessionLists = (await listAllSessions?.()) ?? {
+        sessions: await listSessions(),
+        partial: [],
+      };
+      send(response, 200, "application/json", `${JSON.stringify(lists)}\n`);
+      break;
+    }
     case "/debug/nodes": {
       const { listNodes = () => [] } = options;
       const nodes = await listNodes(new URLSearchParams(query).get("name") ?? undefined);

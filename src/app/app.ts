@@ -4,7 +4,7 @@ import { buildAudit } from "../access/audit/component.ts";
 import { buildAuthenticator } from "../access/authn/component.ts";
 import { buildAuthorizer } from "../access/authz/component.ts";
 import { buildPolicy } from "../access/policy/component.ts";
-import { createAdminServer } from "../admin/admin-server.ts";
+import { type AdminSession, createAdminServer, type SessionLists } from "../admin/admin-server.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { startIngress } from "../ingress/component.ts";
 import { buildCluster } from "../kubernetes/component.ts";
@@ -18,6 +18,7 @@ import type { DescribedNode } from "../nodes/describe-nodes.ts";
 import { createLogger, type Logger } from "../observability/logger.ts";
 import { Metrics } from "../observability/metrics.ts";
 import type { ReloadMetrics } from "../observability/operations-metrics.ts";
+import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime/runtime.ts";
@@ -37,6 +38,8 @@ export interface RunningGateway {
   /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
   shutDown(): Promise<void>;
   sessions(): ReturnType<Sessions["list"]>;
+  /** Those of other replicas behind the given ones of this replica; which replicas did not answer. */
+  listAllSessions(own: readonly AdminSession[]): Promise<SessionLists>;
   /** What it holds of every node, or of the one of that name. */
   nodes(name?: string): readonly DescribedNode[];
   /** Takes over what can change while it runs: policy, and what is in the files that the configuration names. */
@@ -77,6 +80,12 @@ export async function startGateway(
     buildAudit(configuration.audit, metrics, logger, runtime.openAuditLog),
   );
   const policy = app.add("policy", () => buildPolicy(configuration.policy, runtime.quotasOf));
+  const { peers: peersSettings } = listeners;
+  const peers =
+    peersSettings &&
+    app.add("peers", () =>
+      buildPeers(peersSettings, configuration, cluster.started.store, runtime.replicaId, metrics, logger),
+    );
   const sessions = app.add("sessions", () =>
     buildSessions(configuration, {
       cluster: cluster.started,
@@ -86,6 +95,7 @@ export async function startGateway(
       policy: policy.started,
       ownEndpoints: () => ownEndpoints(),
       siblings,
+      replicas: peers?.started,
       metrics,
       logger,
     }),
@@ -113,6 +123,16 @@ export async function startGateway(
     );
   // All files have been read: from here on ports are taken.
   app.add("session owner listener", () => startOwnerListener(sessions.started.context));
+  const peersListener =
+    peersSettings &&
+    peers &&
+    app.add("peers listener", () => {
+      const server = peers.started.createServer({
+        gateway: sessions.started.context,
+        listSessions: runtime.listReplicaSessions ?? listSessions,
+      });
+      return startListener(server, (each) => runtime.listen(each, "peers", peersSettings));
+    });
   const apiListener = app.add("apiServer listener", () =>
     startListener(api.started.listener.server, (server) =>
       runtime.listen(server, "apiServer", listeners.apiServer),
@@ -129,6 +149,7 @@ export async function startGateway(
           ...app.lifeChecks,
         },
         listSessions,
+        listAllSessions: () => listAllSessions(listSessions()),
         listNodes,
         // The admin listener answers while the rest is being started.
         listProbes: () => probes.ifStarted?.listProbes() ?? [],
@@ -173,7 +194,13 @@ export async function startGateway(
   /** Where an API server listens, as configured and, where the system chose the port, as it is: no node may be there. */
   const ownEndpoints = (): ReservedEndpoint[] => {
     const { apiEndpoint } = cluster.started;
-    const at = [listeners.apiServer, listeners.admin, apiListener.ifStarted?.at, adminListener.ifStarted?.at];
+    const at = [
+      listeners.apiServer,
+      listeners.admin,
+      peersSettings,
+      apiListener.ifStarted?.at,
+      adminListener.ifStarted?.at,
+    ];
     const ours = at.flatMap((where) =>
       where === undefined || where.port === 0 ? [] : [{ host: where.address, port: where.port }],
     );
@@ -183,6 +210,8 @@ export async function startGateway(
     ...sessions.started.context.sessions.list(),
     ...(kubelet?.ifStarted?.gateway.sessions.list() ?? []),
   ];
+  const listAllSessions: RunningGateway["listAllSessions"] = async (own) =>
+    (await peers?.ifStarted?.listSessions(own)) ?? { sessions: own, partial: [] };
   const listNodes = (name?: string) =>
     nodesForOperators(configuration, cluster.started.store, sessions.started.context.nodes)(name);
 
@@ -195,6 +224,7 @@ export async function startGateway(
     kubeletUrl:
       kubeletListener &&
       urlOf(kubeletSettings?.tls === undefined ? "http" : "https", kubeletListener.started.at),
+    peersUrl: peersListener && urlOf("https", peersListener.started.at),
     ingress: ingress && { httpUrl: ingress.started.httpUrl, httpsUrl: ingress.started.httpsUrl },
   };
   runtime.announce(logger, { ...urls }, "the gateway is ready");
@@ -205,6 +235,7 @@ export async function startGateway(
     ingress: urls.ingress,
     listening: urlsByListener(urls),
     sessions: listSessions,
+    listAllSessions,
     nodes: listNodes,
     reloads,
     probes: probes.started,

@@ -16,9 +16,10 @@ import { buildKnownNodes } from "../nodes/component.ts";
 import type { Component } from "../observability/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { GatewayPolicy } from "../sessions/context.ts";
+import type { GatewayPolicy, SessionPeers } from "../sessions/context.ts";
 import { buildResumption, type Siblings } from "../sessions/resumption/component.ts";
-import { createHolderServer } from "../sessions/resumption/owner-server.ts";
+import { createOwnerServer } from "../sessions/resumption/owner-server.ts";
+import type { ReplicaName } from "../sessions/resumption/replica-name.ts";
 import { Sessions } from "../sessions/sessions.ts";
 
 export interface SessionsParts {
@@ -30,6 +31,8 @@ export interface SessionsParts {
   /** Where this process listens as an API server, asked when a node is dialled: no node may be there. */
   readonly ownEndpoints: () => readonly ReservedEndpoint[];
   readonly siblings: Siblings | undefined;
+  /** Absent: this gateway is the only replica. */
+  readonly replicas: { readonly name: ReplicaName; readonly peers: SessionPeers } | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
@@ -66,7 +69,15 @@ export async function buildSessions(
       clock,
       bandwidth: bytesPerSecond === 0 ? undefined : new Bandwidth(bytesPerSecond),
       sessions,
-      resumable: buildResumption(configuration, { clock, metrics, logger }, parts.siblings),
+      resumable: buildResumption(
+        configuration,
+        { clock, metrics, logger },
+        {
+          siblings: parts.siblings,
+          replica: parts.replicas?.name,
+        },
+      ),
+      peers: parts.replicas?.peers,
       metrics,
       logger,
     },
@@ -76,9 +87,9 @@ export async function buildSessions(
 
 /** Takes resumptions that other processes of this gateway got; where there are none it does nothing. */
 export async function startOwnerListener(context: ServingContext): Promise<Component> {
-  const owner = context.resumable?.holder;
-  if (owner === undefined) return { stop: () => {} };
-  return startListener(createHolderServer(context, { refuseUpgrade }), (server) =>
-    listenAtPath(server, owner.socketPath),
+  const socketPath = context.resumable?.owner?.socketPath;
+  if (socketPath === undefined) return { stop: () => {} };
+  return startListener(createOwnerServer(context, { refuseUpgrade }), (server) =>
+    listenAtPath(server, socketPath),
   );
 }

@@ -133,6 +133,15 @@ const fields = table({
     "Connections to the admin listener at once. Past it a connection is closed without a response.",
     { default: 100, from: 1, to: 10_000 },
   ),
+  maxPeers: count("Other replicas that are asked. Further addresses are left out, and logged.", {
+    default: 64,
+    from: 1,
+    to: 1_000,
+  }),
+  maxPeerRelays: count(
+    "Resumed sessions that are relayed to other replicas at once, and as many from them. Past it: 503.",
+    { default: 1_000, ...MILLION },
+  ),
   spdy: section("Bounds of one SPDY connection.", spdyLimits),
 });
 

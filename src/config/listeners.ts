@@ -5,6 +5,7 @@ import { ingressListener } from "./ingress-listener.ts";
 import { kubeletListener } from "./kubelet-listener.ts";
 import { strings } from "./list-fields.ts";
 import { addressFields, checkHost, portOf } from "./listener-address.ts";
+import { peersListener } from "./peers-listener.ts";
 import type { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
 
@@ -39,6 +40,10 @@ const fields = table({
     admin,
   ),
   ingress: optionalSection("HTTP by Ingress v1. Absent: no Ingress is served.", ingressListener),
+  peers: optionalSection(
+    "The other replicas: resumed sessions and session lists. Absent: this one is alone.",
+    peersListener,
+  ),
 });
 
 export const listeners = checked(fields, checkPorts);
@@ -46,11 +51,12 @@ export const listeners = checked(fields, checkPorts);
 export type Listeners = ValueOf<typeof fields>;
 
 /** Two listeners cannot have one port, but on different addresses. */
-function checkPorts({ apiServer, admin, kubelet, ingress }: Listeners, section: Section): void {
+function checkPorts({ apiServer, admin, kubelet, ingress, peers }: Listeners, section: Section): void {
   const places = [
     { listener: "apiServer", field: "port", ...apiServer },
     { listener: "admin", field: "port", ...admin },
     ...(kubelet === undefined ? [] : [{ listener: "kubelet", field: "port", ...kubelet }]),
+    ...(peers === undefined ? [] : [{ listener: "peers", field: "port", ...peers }]),
     ...(["httpPort", "httpsPort"] as const).flatMap((field) =>
       ingress === undefined
         ? []

@@ -32,6 +32,14 @@ export const timeouts = table({
     default: "10s",
     ...UPSTREAM_WAIT,
   }),
+  peerDial: duration("Connecting to another replica, and its response to a resumption.", {
+    default: "2s",
+    ...UPSTREAM_WAIT,
+  }),
+  peerList: duration("Another replica's list of sessions, from the dial to its last byte.", {
+    default: "1s",
+    ...UPSTREAM_WAIT,
+  }),
   upgradeResponse: duration(
     "An upstream's response to an upgrade, from the last byte of the request to the end of the response's head.",
     { default: "30s", ...UPSTREAM_WAIT },

@@ -29,6 +29,7 @@ import { requiredRules } from "./required-rules.ts";
 
 const STREAMING_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];
 const RBAC_KINDS: readonly ObjectKind[] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
+const PEER_KINDS: readonly ObjectKind[] = ["EndpointSlice"];
 const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingress", "IngressClass"];
 
 export interface BuiltCluster extends Component {
@@ -192,6 +193,7 @@ function kindsFor({ authorization, listeners }: GatewayConfiguration): ObjectKin
     ...STREAMING_KINDS,
     ...(usesRbac ? RBAC_KINDS : []),
     ...(listeners.ingress === undefined ? [] : INGRESS_KINDS),
+    ...(listeners.ingress === undefined && listeners.peers?.service !== undefined ? PEER_KINDS : []),
   ];
 }
 

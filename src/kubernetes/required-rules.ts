@@ -22,7 +22,7 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
   const impersonates = live.forwardAs === "impersonate" && upstreamAPIServer === undefined;
   const asksTokens =
     authentication.tokenReview !== undefined || listeners.kubelet?.authentication?.tokenReview !== undefined;
-  const { ingress } = listeners;
+  const { ingress, peers } = listeners;
   const probesPods = podProbes.nodeNames.length > 0;
   return [
     rule("", ["pods", "nodes", "namespaces"], ["get", "list", "watch"], "every gateway"),
@@ -37,6 +37,9 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
         ]
       : []),
     ...(ingress === undefined ? [] : ingressRules(ingress.leaderElection.leaderElect)),
+    ...(ingress === undefined && peers?.service !== undefined
+      ? [rule("discovery.k8s.io", ["endpointslices"], ["list", "watch"], "listeners.peers.service")]
+      : []),
     ...(ingress !== undefined || probesPods
       ? [rule("", ["events"], ["create", "get", "patch"], "listeners.ingress, podProbes")]
       : []),

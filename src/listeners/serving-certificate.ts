@@ -14,7 +14,7 @@ const SETTLE_MS = 200;
 /** Throws when a file cannot be read, or OpenSSL cannot use its content. */
 export async function readServingTls(
   files: ListenerTls,
-  authorities: readonly WatchedAuthority[],
+  authorities: readonly Pick<WatchedAuthority, "file">[],
   ticketKeys?: Buffer | undefined,
 ): Promise<ServingTls> {
   const [cert, key, ...clientAuthorities] = await Promise.all(

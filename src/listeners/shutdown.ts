@@ -17,17 +17,20 @@ export async function drainGateway(
   {
     sessions,
     resumable,
+    peers,
     timeouts,
     clock,
     logger,
-  }: Pick<GatewayContext, "sessions" | "resumable" | "timeouts" | "clock" | "logger">,
+  }: Pick<GatewayContext, "sessions" | "resumable" | "peers" | "timeouts" | "clock" | "logger">,
   listener: Pick<Listener, "plainRequests" | "drain" | "flushed">,
 ): Promise<void> {
   const startedMs = clock.now();
   listener.drain();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
-  const timer = setInterval(() => resumable?.expireDetached(MESSAGE), AWAY_MS);
+  // Where there are other replicas a client comes back through them, and has its whole window to do so.
+  const endsAway = peers === undefined;
+  const timer = setInterval(() => endsAway && resumable?.expireDetached(MESSAGE), AWAY_MS);
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");
     sessions.endAll(MESSAGE);

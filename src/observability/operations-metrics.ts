@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { Gauge, type Registry } from "prom-client";
 
 /** Whose certificate it is. */
-export type CertificateUse = "apiServer" | "kubelet" | "ingress";
+export type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
 
 /** What operators alert on besides traffic: shutdown and certificates that expire. */
 export class OperationsMetrics {

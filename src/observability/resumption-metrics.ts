@@ -16,6 +16,8 @@ export class ResumptionMetrics {
   readonly #resumptions: Counter<"result">;
   readonly #ends: Counter<"end">;
   readonly #upstream: Counter<"event">;
+  readonly #relays: Counter<"result">;
+  #relayed: () => number = () => 0;
   #counts: () => ResumableCounts = () => ({ attached: 0, away: 0, upstream: 0, heldBytes: 0 });
 
   constructor(registry: Registry) {
@@ -43,6 +45,21 @@ export class ResumptionMetrics {
       help: "Connections of resumable sessions with nodes that were lost, and that took the place of lost ones (resumed).",
       labelNames: ["event"],
       registers,
+    });
+    this.#relays = new Counter({
+      name: "sluice_replica_relays_total",
+      help: "Resumptions of sessions that another replica owns: connected to it, gone, silent, or too-many at once.",
+      labelNames: ["result"],
+      registers,
+    });
+    const relayed = () => this.#relayed();
+    new Gauge({
+      name: "sluice_replica_relays",
+      help: "Sessions of other replicas that this one relays.",
+      registers,
+      collect() {
+        this.set(relayed());
+      },
     });
     const counts = () => this.#counts();
     new Gauge({
@@ -77,6 +94,15 @@ export class ResumptionMetrics {
   /** Called at every scrape. */
   observe(counts: () => ResumableCounts): void {
     this.#counts = counts;
+  }
+
+  /** Called at every scrape. */
+  observeRelays(relayed: () => number): void {
+    this.#relayed = relayed;
+  }
+
+  relayed(result: string): void {
+    this.#relays.inc({ result });
   }
 
   offered(answer: string): void {

@@ -14,6 +14,7 @@ import type { SessionClock } from "../net/session-clock.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ListenerMetrics } from "../observability/metrics.ts";
+import type { OwnerConnection } from "./resumption/owner-connection.ts";
 import type { ResumableSessions } from "./resumption/resumable-sessions.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -43,8 +44,21 @@ export interface GatewayContext {
   readonly sessions: Sessions;
   /** Absent: no session outlives its connection. */
   readonly resumable?: ResumableSessions | undefined;
+  /** Absent: this gateway is the only replica. */
+  readonly peers?: SessionPeers | undefined;
   readonly metrics: ListenerMetrics;
   readonly logger: Logger;
+}
+
+/** The other replicas of the gateway, as far as sessions are concerned. */
+export interface SessionPeers {
+  /** The connection to the replica of that id, which owns a session; undefined: too many are relayed already. */
+  startRelay(replica: string): OwnerRelay | undefined;
+}
+
+/** The way to another replica, and a place among those that are relayed: until the connection closes, or `end`. */
+export interface OwnerRelay extends OwnerConnection {
+  end(): void;
 }
 
 /** What runs a session that was admitted, on every leg. */

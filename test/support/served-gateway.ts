@@ -12,6 +12,7 @@ export interface ReadyLine {
   readonly apiServerUrl: string;
   readonly adminUrl: string;
   readonly kubeletUrl?: string;
+  readonly peersUrl?: string;
   readonly ingress?: { readonly httpUrl: string; readonly httpsUrl: string };
   readonly workers?: number;
 }

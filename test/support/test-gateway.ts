@@ -1,7 +1,7 @@
 import { type RunningGateway, startGateway } from "../../src/app/app.ts";
 import { loadConfiguration } from "../../src/config/load-configuration.ts";
 import type { FakeNode } from "../../src/fake-node/index.ts";
-import { createLogger } from "../../src/observability/logger.ts";
+import { createLogger, type LogLevel } from "../../src/observability/logger.ts";
 import { runWebNode, type WebNodeOptions } from "./fake-nodes.ts";
 import { GatewayFiles, type GatewayFilesOptions, selfSignedPair, TESTER_TOKEN } from "./gateway-files.ts";
 import { type MetricSamples, readMetricsOf } from "./taken-path.ts";
@@ -44,10 +44,6 @@ export async function startTestGateway(
 ): Promise<TestGateway> {
   const fakeNodes: FakeNode[] = [];
   const logLines: string[] = [];
-  const logger = createLogger({
-    level: options.logLevel ?? "debug",
-    destination: { write: (line) => void logLines.push(line) },
-  });
   const remove = async (): Promise<void> => {
     await Promise.all(fakeNodes.map((node) => node.close()));
     files.remove();
@@ -57,7 +53,7 @@ export async function startTestGateway(
     const tls = options.tls ?? (options.scheme === "http" ? undefined : await selfSignedPair("gateway"));
     files.configure({ ...options, ...inFrontOf(options, fakeNodes), tls });
     const load = () => loadConfiguration(files.configurationFile);
-    const running = await startGateway(await load(), logger);
+    const running = await startConfigured(files, logLines, options.logLevel);
     let stopped: Promise<void> | undefined;
     const shutDown = () => {
       stopped ??= running.shutDown();
@@ -87,6 +83,16 @@ export async function startTestGateway(
     await remove();
     throw error;
   }
+}
+
+/** A gateway of the files as they are. */
+export async function startConfigured(
+  { configurationFile }: GatewayFiles,
+  logLines: string[],
+  level: LogLevel = "debug",
+): Promise<RunningGateway> {
+  const logger = createLogger({ level, destination: { write: (line) => void logLines.push(line) } });
+  return startGateway(await loadConfiguration(configurationFile), logger);
 }
 
 function inFrontOf(

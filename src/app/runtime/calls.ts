@@ -1,3 +1,4 @@
+import type { AdminSession, SessionLists } from "../../admin/admin-server.ts";
 import type { NamedText } from "../../config/named-file-text.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { KeptKind } from "./kept-files.ts";
@@ -48,6 +49,8 @@ export type PrimaryCalls = {
   readonly recallFiles: { readonly body: KeptKind; readonly answer: readonly NamedText[] | undefined };
   /** Events as lines of JSON. */
   readonly audit: { readonly body: readonly string[]; readonly answer: undefined };
+  /** Those of all workers. */
+  readonly replicaSessions: { readonly body: undefined; readonly answer: readonly AdminSession[] };
   /** By the one that probes for all. */
   readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
 };
@@ -59,6 +62,8 @@ export interface WorkerStart {
   readonly flags: Readonly<Record<string, string>>;
   /** Base64: what TLS tickets are encrypted with, so that a session is resumed by whichever worker gets it. */
   readonly ticketKeys: string;
+  /** This replica's, among those of the gateway. */
+  readonly replicaId: string;
   /** How many there are, this one included. */
   readonly workers: number;
   /** Path of the Unix socket for its admin listener, in a folder of the gateway's own. */
@@ -82,6 +87,8 @@ export type WorkerCalls = {
   readonly beat: { readonly body: undefined; readonly answer: undefined };
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
+  /** The sessions of other replicas behind those of this one. */
+  readonly allSessions: { readonly body: readonly AdminSession[]; readonly answer: SessionLists };
   /** What it holds of all nodes, or of the one of that name. */
   readonly nodes: { readonly body: string | undefined; readonly answer: readonly unknown[] };
   /** The state of each probe that it runs; empty where another worker probes for all. */

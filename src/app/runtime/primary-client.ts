@@ -1,4 +1,5 @@
 import type { Server, Socket } from "node:net";
+import type { AdminSession } from "../../admin/admin-server.ts";
 import { tooManyRequests } from "../../api/status.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
@@ -60,6 +61,11 @@ export class PrimaryClient {
       keep: (files) => this.#link.notify("keepFiles", { kind, files }),
       recall: () => this.#link.request("recallFiles", kind),
     });
+  }
+
+  /** The sessions of all workers. */
+  listSessions(): Promise<readonly AdminSession[]> {
+    return this.#link.request("replicaSessions", undefined);
   }
 
   /** What this worker's probes have found, for the others. */

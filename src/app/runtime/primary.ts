@@ -16,6 +16,7 @@ import type { Component } from "../../observability/component.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { ReloadMetrics } from "../../observability/operations-metrics.ts";
+import { newReplicaId } from "../../sessions/resumption/replica-name.ts";
 import type { RunningGateway } from "../app.ts";
 import { MAX_STOP_MS, Supervisor } from "../supervisor.ts";
 import { observeFaults } from "../uncaught-exceptions.ts";
@@ -28,7 +29,7 @@ import { type ListenerUrls, urlsByListener } from "./runtime.ts";
 import { SessionLimiter } from "./session-limiter.ts";
 import { SharedProbing } from "./shared-probing.ts";
 import { KILL_AFTER_MS, type Worker, WorkerPool } from "./worker-pool.ts";
-import { buildWorkersAdmin } from "./workers-admin.ts";
+import { buildWorkersAdmin, sessionsOf } from "./workers-admin.ts";
 
 /** OpenSSL's: 16 bytes of name, 16 of HMAC and 16 of AES key. */
 const TICKET_KEY_BYTES = 48;
@@ -60,6 +61,7 @@ export async function startWorkers(
   const places = new SessionLimiter(limits.maxConcurrentSessions, policy.limits);
   const kept: Readonly<Record<KeptKind, KeptFiles>> = { manifests: new KeptFiles(), named: new KeptFiles() };
   const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
+  const replicaId = newReplicaId();
   let reloadedText: string | undefined;
   const reloadWorker = async ({ link, index }: Worker): Promise<void> => {
     if (reloadedText === undefined) return;
@@ -103,6 +105,7 @@ export async function startWorkers(
     startOf: (worker) => ({
       ...forWorkers,
       ticketKeys,
+      replicaId,
       workers: count,
       adminSocket: adminSocketOf(folder.started, worker),
     }),
@@ -118,6 +121,7 @@ export async function startWorkers(
       wantsFiles: ({ kind, digest }) => kept[kind].wants(digest),
       keepFiles: ({ kind, files }) => kept[kind].keep(files),
       recallFiles: (kind) => kept[kind].files,
+      replicaSessions: () => sessionsOf(pool),
       audit: async (lines) => auditLog?.started.deliver(lines),
       found: (findings) => probing.found(worker, findings),
     }),
@@ -204,7 +208,7 @@ export async function startWorkers(
 
 /** Of those that workers asked for; by then each has. */
 function listenerUrls(
-  { apiServer, kubelet }: GatewayConfiguration["listeners"],
+  { apiServer, kubelet, peers }: GatewayConfiguration["listeners"],
   adminAt: ListenAddress,
   acceptors: Acceptors,
 ): ListenerUrls {
@@ -220,6 +224,7 @@ function listenerUrls(
     apiServerUrl,
     adminUrl: urlOf("http", adminAt),
     kubeletUrl: urlAt("kubelet", kubelet?.tls === undefined ? "http" : "https"),
+    peersUrl: peers && urlAt("peers", "https"),
     ingress: httpUrl === undefined || httpsUrl === undefined ? undefined : { httpUrl, httpsUrl },
   };
 }

@@ -1,5 +1,6 @@
 import { type AuditDelivery, openAuditLog } from "../../access/audit/component.ts";
 import { SessionQuotas } from "../../access/policy/session-quotas.ts";
+import type { AdminSession } from "../../admin/admin-server.ts";
 import type { LastGoodManifests } from "../../cluster/manifest-source.ts";
 import type { AuditLogFile } from "../../config/audit.ts";
 import type { SessionPolicy } from "../../config/policy.ts";
@@ -20,6 +21,10 @@ export interface Runtime {
   announce(logger: Logger, fields: LogFields, message: string): void;
   /** Absent: this process is the only one. */
   readonly siblings?: Siblings | undefined;
+  /** Of `newReplicaId`: the same for all processes of a replica; absent: this process makes its own. */
+  readonly replicaId?: string | undefined;
+  /** The sessions of all processes of this replica; absent: this process is the only one. */
+  readonly listReplicaSessions?: (() => Promise<readonly AdminSession[]>) | undefined;
   /** Notifies the other processes of probe results, where one probes for all; absent: this process probes from its start. */
   readonly shareFindings?: ((findings: readonly ProbeUpdate[]) => void) | undefined;
   /** Where manifests that were right are kept for processes that start while they are wrong; absent: nowhere. */
@@ -34,6 +39,8 @@ export interface ListenerUrls {
   readonly adminUrl: string;
   /** Absent where this is no node. */
   readonly kubeletUrl?: string | undefined;
+  /** Absent where there is no other replica. */
+  readonly peersUrl?: string | undefined;
   readonly ingress?: { readonly httpUrl: string; readonly httpsUrl: string } | undefined;
 }
 
@@ -42,12 +49,14 @@ export function urlsByListener({
   apiServerUrl,
   adminUrl,
   kubeletUrl,
+  peersUrl,
   ingress,
 }: ListenerUrls): Readonly<Record<string, string | undefined>> {
   return {
     apiServer: apiServerUrl,
     admin: adminUrl,
     kubelet: kubeletUrl,
+    peers: peersUrl,
     "ingress.http": ingress?.httpUrl,
     "ingress.https": ingress?.httpsUrl,
   };

@@ -41,14 +41,12 @@ export function buildWorkersAdmin({
       ...lifeChecks,
       workers: () => (pool.workers.some(({ isTaking }) => isTaking) ? undefined : "no worker serves"),
     },
-    listSessions: async () => {
-      const lists = await Promise.allSettled(
-        pool.workers.map(async ({ link, index }) => {
-          const sessions = (await soon(link.request("sessions", undefined))) as readonly AdminSession[];
-          return sessions.map((session) => ({ ...session, worker: index }));
-        }),
-      );
-      return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
+    listSessions: () => sessionsOf(pool),
+    listAllSessions: async () => {
+      const own = await sessionsOf(pool);
+      const worker = pool.workers.find(({ isTaking }) => isTaking);
+      if (worker === undefined) return { sessions: own, partial: [] };
+      return worker.link.request("allSessions", own);
     },
     listNodes: async (name) => {
       const ask = async ({ link }: Worker) => (await link.request("nodes", name)) as readonly DescribedNode[];
@@ -70,6 +68,17 @@ export function buildWorkersAdmin({
     },
     logger,
   });
+}
+
+/** Those of all workers that answer in time. */
+export async function sessionsOf({ workers }: Pick<WorkerPool, "workers">): Promise<readonly AdminSession[]> {
+  const lists = await Promise.allSettled(
+    workers.map(async ({ link, index }) => {
+      const sessions = (await soon(link.request("sessions", undefined))) as readonly AdminSession[];
+      return sessions.map((session) => ({ ...session, worker: index }));
+    }),
+  );
+  return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
 }
 
 /** Operators wait so long for a worker that is stuck, and then see the others. */

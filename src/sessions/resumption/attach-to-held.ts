@@ -16,7 +16,8 @@ import type { GatewayContext } from "../context.ts";
 import type { IncomingStreaming } from "../incoming-request.ts";
 import type { PendingClient } from "../pending-client.ts";
 
-type ResumedRequest = Pick<IncomingStreaming, "method" | "headers" | "url" | "trail">;
+/** A resumption as it came: to this process, or through another one. */
+export type ResumedRequest = Pick<IncomingStreaming, "method" | "headers" | "url" | "trail">;
 
 /**
  * Resumes a session of this process. A connection that it still has is dropped: the client knows the

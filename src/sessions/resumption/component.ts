@@ -2,6 +2,7 @@ import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
+import type { ReplicaName } from "./replica-name.ts";
 import { ResumableSessions } from "./resumable-sessions.ts";
 import { SessionOwner } from "./session-owner.ts";
 
@@ -13,11 +14,19 @@ export interface Siblings {
   readonly socketFolder: string;
 }
 
+/** Other processes that may own a session that is resumed here. */
+export interface OtherOwners {
+  /** Absent: this process is the only one of its machine. */
+  readonly siblings?: Siblings | undefined;
+  /** Absent: this machine is the only one. */
+  readonly replica?: ReplicaName | undefined;
+}
+
 /** The sessions that may be resumed; undefined where the configuration says that there are none. */
 export function buildResumption(
   { resumption, timeouts }: Pick<GatewayConfiguration, "resumption" | "timeouts">,
   { clock, metrics, logger }: { clock: SessionClock; metrics: Metrics; logger: Logger },
-  siblings: Siblings | undefined,
+  { siblings, replica }: OtherOwners,
 ): ResumableSessions | undefined {
   if (!resumption.enabled) return undefined;
   const count = siblings?.processes ?? 1;
@@ -32,6 +41,9 @@ export function buildResumption(
     lingerTimes: timeouts,
     metrics: metrics.resumption,
     logger,
-    holder: siblings && new SessionOwner(siblings.socketFolder),
+    owner:
+      siblings === undefined && replica === undefined
+        ? undefined
+        : new SessionOwner({ socketFolder: siblings?.socketFolder, replica }),
   });
 }

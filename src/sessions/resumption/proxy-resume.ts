@@ -1,4 +1,3 @@
-import { connect, type Socket } from "node:net";
 import {
   encodeResumption,
   RESUME_HEADER,
@@ -14,11 +13,14 @@ import { withReusedReads } from "../../net/accepted-socket.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { carryForwarded } from "../carry-forwarded.ts";
 import type { GatewayContext } from "../context.ts";
-import type { IncomingStreaming } from "../incoming-request.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
 import type { PendingClient } from "../pending-client.ts";
-import { callerLine } from "./owner-server.ts";
+import type { ResumedRequest } from "./attach-to-held.ts";
+import { callerLine } from "./caller-line.ts";
+import { type OwnerConnection, OwnerGoneError } from "./owner-connection.ts";
 import type { ResumableSessions } from "./resumable-sessions.ts";
+
+const NO_ANSWER = "the process that owns the session does not answer";
 
 /** What passing a resumption on needs of the gateway. */
 export type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessions" | "timeouts"> & {
@@ -30,11 +32,11 @@ export type ElsewhereContext = Pick<GatewayContext, "clock" | "limits" | "sessio
  * owner's StatusError, 410 or 503 where it has none, and UpstreamError "aborted".
  */
 export async function proxyResume(
-  socketPath: string,
+  owner: OwnerConnection,
   resumption: Resumption,
   key: string,
   user: UserInfo,
-  { url, trail }: IncomingStreaming,
+  { url, trail }: ResumedRequest,
   client: PendingClient,
   gateway: ElsewhereContext,
 ): Promise<void> {
@@ -42,7 +44,7 @@ export async function proxyResume(
   let response: SwitchedUpgrade;
   try {
     const answer = await requestUpgrade({
-      endpoint: { host: "holder", port: 0 },
+      endpoint: { host: "owner", port: 0 },
       method: "GET",
       path: url.pathname,
       headers: [
@@ -53,19 +55,19 @@ export async function proxyResume(
         callerLine(user),
       ],
       signal: client.signal,
-      connect: () => connectTo(socketPath),
-      responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+      connect: (options) => owner.connect(options),
+      responseHeaderTimeoutMs: owner.responseMs,
     });
     if (answer.kind === "refused") throw await refusalErrorOf(answer, limits.maxRefusalBodyBytes);
     response = answer;
   } catch (error) {
     if (isGone(error)) throw resumable.unknown(user, url.pathname);
     if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
-    throw serviceUnavailable("the process that holds the session does not answer");
+    throw serviceUnavailable(NO_ANSWER);
   }
   if (!isSwitchedTo(response, "websocket")) {
     response.socket.destroy();
-    throw serviceUnavailable("the process that holds the session does not answer");
+    throw serviceUnavailable(NO_ANSWER);
   }
   const downstream = withReusedReads(client.release());
   answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);
@@ -79,18 +81,8 @@ export async function proxyResume(
  * A process that ended removes its socket; one that was killed leaves a file without a listener.
  */
 function isGone(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (error instanceof OwnerGoneError) return true;
+  const cause = error instanceof UpstreamError ? error.cause : error;
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code;
   return code === "ENOENT" || code === "ECONNREFUSED";
-}
-
-/** Rejects with the system's own error. */
-function connectTo(socketPath: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ path: socketPath, allowHalfOpen: true });
-    socket.once("error", reject);
-    socket.once("connect", () => {
-      socket.off("error", reject).on("error", () => {});
-      resolve(socket);
-    });
-  });
 }

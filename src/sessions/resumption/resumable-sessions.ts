@@ -40,7 +40,7 @@ export interface ResumableSessionsOptions {
   readonly metrics: ResumptionMetrics;
   readonly logger: Logger;
   /** This process among several that are one gateway; absent: it is alone. */
-  readonly holder?: SessionOwner | undefined;
+  readonly owner?: SessionOwner | undefined;
   readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
 }
 
@@ -83,8 +83,9 @@ export class ResumableSessions {
     options.metrics.observe(() => this.counts);
   }
 
-  get holder(): SessionOwner | undefined {
-    return this.#options.holder;
+  /** This process by the names of its sessions; undefined: it is alone. */
+  get owner(): SessionOwner | undefined {
+    return this.#options.owner;
   }
 
   /** What a session may hold, in each direction. */
@@ -123,7 +124,7 @@ export class ResumableSessions {
       return undefined;
     }
     metrics.offered("agreed");
-    const session = this.holder?.newSession() ?? randomBytes(16).toString("base64url");
+    const session = this.owner?.newSession() ?? randomBytes(16).toString("base64url");
     const key = randomBytes(32).toString("base64url");
     const windowSeconds = settings.windowMs / 1_000;
     const value = encodeAgreement({ protocol, session, key, windowBytes, windowSeconds });

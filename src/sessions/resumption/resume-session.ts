@@ -1,10 +1,16 @@
 import type { Resumption } from "../../../protocols/resume/index.ts";
 import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { serviceUnavailable } from "../../api/status.ts";
 import type { GatewayContext } from "../context.ts";
-import type { IncomingStreaming } from "../incoming-request.ts";
 import type { PendingClient } from "../pending-client.ts";
-import { attachToHeld, webSocketKeyOf } from "./attach-to-held.ts";
+import { attachToHeld, type ResumedRequest, webSocketKeyOf } from "./attach-to-held.ts";
+import { atSocket, type OwnerConnection } from "./owner-connection.ts";
 import { proxyResume } from "./proxy-resume.ts";
+
+type ResumingContext = Pick<
+  GatewayContext,
+  "resumable" | "peers" | "clock" | "limits" | "sessions" | "timeouts"
+>;
 
 /**
  * Resumes a session over this connection, for an authorized user; one of another process is proxied to
@@ -13,15 +19,26 @@ import { proxyResume } from "./proxy-resume.ts";
 export async function resumeSession(
   resumption: Resumption,
   user: UserInfo,
-  incoming: IncomingStreaming,
+  incoming: ResumedRequest,
   client: PendingClient,
-  gateway: Pick<GatewayContext, "resumable" | "clock" | "limits" | "sessions" | "timeouts">,
+  gateway: ResumingContext,
 ): Promise<void> {
-  const { resumable } = gateway;
-  const elsewhere = resumable?.holder?.otherSocketPathOf(resumption.session);
-  if (resumable === undefined || elsewhere === undefined) {
+  const { resumable, peers, timeouts } = gateway;
+  const place = resumable?.owner?.placeOf(resumption.session) ?? { at: "here" };
+  if (resumable === undefined || place.at === "here") {
     return attachToHeld(resumption, user, incoming, client, gateway);
   }
   const key = webSocketKeyOf(incoming);
-  return proxyResume(elsewhere, resumption, key, user, incoming, client, { ...gateway, resumable });
+  const proxyTo = (owner: OwnerConnection): Promise<void> =>
+    proxyResume(owner, resumption, key, user, incoming, client, { ...gateway, resumable });
+  if (place.at === "sibling") return proxyTo(atSocket(place.socketPath, timeouts.upgradeResponseMs));
+  if (place.at === "nowhere" || peers === undefined) throw resumable.unknown(user, incoming.url.pathname);
+  const relay = peers.startRelay(place.replica);
+  if (relay === undefined) throw serviceUnavailable("too many sessions are relayed to other replicas");
+  try {
+    await proxyTo(relay);
+  } catch (error) {
+    relay.end();
+    throw error;
+  }
 }

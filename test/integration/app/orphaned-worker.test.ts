@@ -32,6 +32,7 @@ async function startWorker(): Promise<{ readonly exited: Promise<unknown[]> }> {
     configurationFile: files.configurationFile,
     flags: {},
     ticketKeys: "",
+    replicaId: "00000000",
     workers: 2,
     adminSocket: path.join(files.folder, "admin.sock"),
   };

@@ -43,6 +43,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
     configurationFile: "",
     flags: {},
     ticketKeys: "",
+    replicaId: "00000000",
     workers: count,
     adminSocket: "",
   };
@@ -60,6 +61,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
       takePlace: () => ({ place: 1 }),
       giveBack: () => {},
       audit: () => {},
+      replicaSessions: () => [],
       found: () => {},
     }),
     shutdownGracePeriodMs: 0,

@@ -10,7 +10,8 @@ import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../../proto
 import { refuseUpgrade } from "../../../src/listeners/answer.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
-import { callerLine, createHolderServer } from "../../../src/sessions/resumption/owner-server.ts";
+import { callerLine } from "../../../src/sessions/resumption/caller-line.ts";
+import { createOwnerServer } from "../../../src/sessions/resumption/owner-server.ts";
 import { SessionOwner } from "../../../src/sessions/resumption/session-owner.ts";
 import { defaultTimeouts } from "../../support/default-configuration.ts";
 
@@ -24,16 +25,16 @@ const RESUMPTION = encodeResumption({
 
 describe("the server that other processes ask for a session", () => {
   let folder: string;
-  let holder: SessionOwner;
+  let owner: SessionOwner;
   let server: Server;
   beforeEach(async () => {
-    folder = mkdtempSync(path.join(tmpdir(), "sluice-holder-"));
-    holder = new SessionOwner(folder);
+    folder = mkdtempSync(path.join(tmpdir(), "sluice-owner-"));
+    owner = new SessionOwner({ socketFolder: folder });
     const logger = createLogger({ level: "debug", destination: { write: () => {} } });
     const timeouts = { ...defaultTimeouts, lingerIdleMs: 1_000, lingerMaxMs: 1_000 };
     const gateway = { resumable: undefined, clock: new SessionClock(), timeouts, logger };
-    server = createHolderServer(gateway, { refuseUpgrade });
-    server.listen(holder.socketPath);
+    server = createOwnerServer(gateway, { refuseUpgrade });
+    server.listen(owner.socketPath as string);
     await once(server, "listening");
   });
   afterEach(async () => {
@@ -44,8 +45,8 @@ describe("the server that other processes ask for a session", () => {
 
   /** The whole answer to an upgrade with these lines. */
   async function answer(...lines: (readonly [string, string])[]): Promise<string> {
-    const socket = connect(holder.socketPath);
-    const all = [["Host", "holder"], ["Connection", "Upgrade"], ["Upgrade", "websocket"], ...lines];
+    const socket = connect(owner.socketPath as string);
+    const all = [["Host", "owner"], ["Connection", "Upgrade"], ["Upgrade", "websocket"], ...lines];
     socket.write(`GET / HTTP/1.1\r\n${all.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`);
     const told = await text(socket);
     socket.end();
@@ -79,15 +80,18 @@ describe("the server that other processes ask for a session", () => {
   });
 });
 
-describe("a holder's sessions", () => {
-  it("are named 16 bytes, by which each holder knows its own and finds the others'", () => {
-    const [one, other] = [new SessionOwner("/folder"), new SessionOwner("/folder")];
+describe("a owner's sessions", () => {
+  it("are named 16 bytes, by which each owner knows its own and finds the others'", () => {
+    const [one, other] = [
+      new SessionOwner({ socketFolder: "/folder" }),
+      new SessionOwner({ socketFolder: "/folder" }),
+    ];
     const session = one.newSession();
     expect(session).toMatch(/^[\w-]{22}$/);
     expect(Buffer.from(session, "base64url").toString("base64url")).toBe(session);
     expect(one.newSession()).not.toBe(session);
-    expect(one.otherSocketPathOf(session)).toBeUndefined();
-    expect(other.otherSocketPathOf(session)).toBe(one.socketPath);
-    expect(path.dirname(one.socketPath)).toBe("/folder");
+    expect(one.placeOf(session)).toEqual({ at: "here" });
+    expect(other.placeOf(session)).toEqual({ at: "sibling", socketPath: one.socketPath });
+    expect(path.dirname(one.socketPath ?? "")).toBe("/folder");
   });
 });

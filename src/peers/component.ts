@@ -1,0 +1,109 @@
+// src/peers: the other replicas of the gateway: where they are, mutual TLS, relayed resumptions, session lists
+
+import type { Server } from "node:http";
+import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
+import type { WatchedAuthority } from "../access/authn/component.ts";
+import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import type { PeersListener } from "../config/peers-listener.ts";
+import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";
+import type { ServingTls } from "../listeners/serving-tls.ts";
+import { UpstreamTls } from "../net/tls.ts";
+import type { Component } from "../observability/component.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import { newReplicaId, ReplicaName } from "../sessions/resumption/replica-name.ts";
+import { PeerAddresses } from "./peer-addresses.ts";
+import { PeerClient } from "./peer-client.ts";
+import { createPeerServer, type PeerServerParts, replacePeerTls } from "./peer-server.ts";
+import { Peers } from "./peers.ts";
+import { WatchedSessionKeys } from "./session-keys.ts";
+
+export interface BuiltPeers extends Component {
+  readonly name: ReplicaName;
+  readonly peers: Peers;
+  /** The sessions of all replicas; those that did not answer are named. */
+  listSessions(own: readonly AdminSession[]): Promise<SessionLists>;
+  /** Where the others ask this one. Not yet listening; to be called once. */
+  createServer(parts: Pick<PeerServerParts, "listSessions" | "gateway">): Server;
+}
+
+/** The other replicas, asked when there is need. Throws ConfigurationError for files that cannot be read or are wrong. */
+export async function buildPeers(
+  settings: PeersListener,
+  { limits, timeouts }: Pick<GatewayConfiguration, "limits" | "timeouts">,
+  cluster: Pick<Cluster, "list">,
+  /** This replica's, the same for all of its processes. */
+  replicaId: string = newReplicaId(),
+  metrics: Metrics,
+  logger: Logger,
+): Promise<BuiltPeers> {
+  const { certificateAuthorityFile, name: tlsName, ...files } = settings.tls;
+  const { authority, tls } = await readTls(files, certificateAuthorityFile);
+  const keys = await WatchedSessionKeys.open(settings.sessionKeyFile, logger).catch((error: Error) => {
+    throw wrongFile(settings.sessionKeyFile, error);
+  });
+  let current = tls;
+  let server: Server | undefined;
+  const client = new PeerClient(clientTlsOf(tls, tlsName), timeouts);
+  const watched = watchServingTls(
+    (next) => {
+      current = next;
+      client.tls = clientTlsOf(next, tlsName);
+      if (server !== undefined) replacePeerTls(server, next);
+    },
+    {
+      files,
+      current: tls,
+      authorities: [authority],
+      logger,
+      onServed: (cert) => metrics.operations.certificateServed("peers", cert),
+    },
+  );
+  const name = new ReplicaName(replicaId, keys);
+  const peers = new Peers({
+    addresses: new PeerAddresses(settings, limits.maxPeers, cluster, logger),
+    client,
+    id: name.id,
+    maxRelays: limits.maxPeerRelays,
+    responseMs: timeouts.peerDialMs,
+    onRelay: (result) => metrics.resumption.relayed(result),
+  });
+  metrics.resumption.observeRelays(() => peers.relays);
+  return {
+    name,
+    peers,
+    listSessions: (own) => peers.listSessions(own),
+    createServer: (parts) => {
+      server = createPeerServer({ ...parts, tls: current, name: tlsName, replica: name.id });
+      return server;
+    },
+    reload: async () => {
+      await Promise.all([watched.reload(), keys.reload()]);
+    },
+    stop: () => {
+      watched.stop();
+      keys.stop();
+    },
+  };
+}
+
+async function readTls(
+  files: Pick<PeersListener["tls"], "certFile" | "keyFile">,
+  authorityFile: string,
+): Promise<{ readonly authority: WatchedAuthority; readonly tls: ServingTls }> {
+  const tls = await readServingTls(files, [{ file: authorityFile }]);
+  const [pem = ""] = tls.clientAuthorities;
+  return { authority: { file: authorityFile, authority: new CertificateAuthority(pem, true) }, tls };
+}
+
+/** The certificate that this replica serves is the one that it shows to others. */
+function clientTlsOf({ cert, key, clientAuthorities }: ServingTls, serverName: string): UpstreamTls {
+  return new UpstreamTls({ ca: clientAuthorities[0], certificate: cert, key, serverName });
+}
+
+function wrongFile(source: string, { message }: Error): ConfigurationError {
+  return new ConfigurationError([{ source, line: 0, column: 0, path: "", message }]);
+}

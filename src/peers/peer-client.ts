@@ -1,0 +1,82 @@
+import { request as sendRequest } from "node:https";
+import type { Socket } from "node:net";
+import { USER_AGENT } from "../config/version.ts";
+import { wholeBody } from "../http/whole-body.ts";
+import { type DialOptions, dial } from "../net/dial.ts";
+import type { UpstreamTls } from "../net/tls.ts";
+import type { PeerAddress } from "./peer-addresses.ts";
+import {
+  HELLO_PATH,
+  type PeerHello,
+  type PeerSessions,
+  readHello,
+  readPeerSessions,
+  SESSIONS_PATH,
+} from "./peer-protocol.ts";
+
+/** Some 10,000 sessions; a longer list is refused whole. */
+export const MAX_PEER_LIST_BYTES: number = 4 * 1024 * 1024;
+const MAX_HELLO_BYTES = 16 * 1024;
+
+export interface PeerTimes {
+  readonly peerDialMs: number;
+  readonly peerListMs: number;
+}
+
+/** What this replica asks of others: over mutual TLS, on a connection of its own for each request. */
+export class PeerClient {
+  /** Replaced when certificates are read again. */
+  tls: UpstreamTls;
+  readonly #times: PeerTimes;
+
+  constructor(tls: UpstreamTls, times: PeerTimes) {
+    this.tls = tls;
+    this.#times = times;
+  }
+
+  /** Throws Error with a text for operators. */
+  async hello(peer: PeerAddress): Promise<PeerHello> {
+    return readHello(await this.#get(peer, HELLO_PATH, this.#times.peerDialMs, MAX_HELLO_BYTES));
+  }
+
+  /** Throws Error with a text for operators. */
+  async sessions(peer: PeerAddress): Promise<PeerSessions> {
+    return readPeerSessions(
+      await this.#get(peer, SESSIONS_PATH, this.#times.peerListMs, MAX_PEER_LIST_BYTES),
+    );
+  }
+
+  /** As `dial`. */
+  connect({ host, port }: PeerAddress, options: DialOptions): Promise<Socket> {
+    return dial({ host, port, tls: this.tls }, { ...options, dialTimeoutMs: this.#times.peerDialMs });
+  }
+
+  #get({ host, port }: PeerAddress, path: string, timeoutMs: number, maxBytes: number): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const request = sendRequest({
+        ...this.tls.connectOptions(host, port),
+        agent: false,
+        host,
+        port,
+        path,
+        headers: { Accept: "application/json", "User-Agent": USER_AGENT },
+      });
+      const timer = setTimeout(
+        () => request.destroy(new Error(`no answer within ${timeoutMs} ms`)),
+        timeoutMs,
+      );
+      request.on("close", () => clearTimeout(timer));
+      request.on("error", reject);
+      request.on("response", (response) => {
+        wholeBody(response, maxBytes)
+          .then((body) => {
+            if (response.statusCode !== 200)
+              throw new Error(`it answered with status ${response.statusCode}`);
+            return JSON.parse(body.toString("utf8")) as unknown;
+          })
+          .then(resolve, reject);
+      });
+      request.end();
+    });
+  }
+}

@@ -1,0 +1,48 @@
+import type { AdminSession } from "../admin/admin-server.ts";
+import { SLUICE_VERSION } from "../config/version.ts";
+
+/** Versions of this protocol. During a rollout two releases must have one in common. */
+export const PEER_PROTOCOLS: readonly number[] = [1];
+
+export const HELLO_PATH = "/peer/hello";
+export const SESSIONS_PATH = "/peer/sessions";
+
+/** What a replica answers of itself. Fields that a later release adds are ignored. */
+export interface PeerHello {
+  /** As of `newReplicaId`. */
+  readonly replica: string;
+  readonly protocols: readonly number[];
+  /** Of the program; for operators. */
+  readonly version: string;
+}
+
+export interface PeerSessions extends PeerHello {
+  readonly sessions: readonly AdminSession[];
+}
+
+export function helloOf(replica: string): PeerHello {
+  return { replica, protocols: PEER_PROTOCOLS, version: SLUICE_VERSION };
+}
+
+/** Throws Error for what is no hello, and for a peer that has no protocol in common with this one. */
+export function readHello(value: unknown): PeerHello {
+  const { replica, protocols, version } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof replica !== "string" || !/^[0-9a-f]{8}$/.test(replica) || !Array.isArray(protocols)) {
+    throw new Error("the answer is not that of a replica");
+  }
+  if (!protocols.some((protocol) => PEER_PROTOCOLS.includes(protocol as number))) {
+    const theirs = protocols.slice(0, 8).map(String).join(", ");
+    throw new Error(`it has protocols ${theirs}, this replica ${PEER_PROTOCOLS.join(", ")}`);
+  }
+  return { replica, protocols: protocols as number[], version: typeof version === "string" ? version : "" };
+}
+
+/** The same for a list of sessions. */
+export function readPeerSessions(value: unknown): PeerSessions {
+  const hello = readHello(value);
+  const { sessions } = value as { readonly sessions?: unknown };
+  const isList =
+    Array.isArray(sessions) && sessions.every((each) => typeof each === "object" && each !== null);
+  if (!isList) throw new Error("the answer has no list of sessions");
+  return { ...hello, sessions: sessions as AdminSession[] };
+}

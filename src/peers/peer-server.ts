@@ -1,0 +1,109 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { Server as HttpsServer } from "node:https";
+import type { Duplex } from "node:stream";
+import { checkServerIdentity, type TLSSocket } from "node:tls";
+import type { AdminSession } from "../admin/admin-server.ts";
+import { serviceUnavailable } from "../api/status.ts";
+import { createHttp1Server } from "../http/http1-server.ts";
+import { refuseUpgrade } from "../listeners/answer.ts";
+import { type ServingTls, secureContextOf, tlsOptionsOf } from "../listeners/serving-tls.ts";
+import type { GatewayContext } from "../sessions/context.ts";
+import { ownerServerBounds, takeFromReplica } from "../sessions/resumption/owner-server.ts";
+import { HELLO_PATH, helloOf, SESSIONS_PATH } from "./peer-protocol.ts";
+
+export interface PeerServerParts {
+  readonly tls: ServingTls;
+  /** The name that every replica's certificate carries. */
+  readonly name: string;
+  /** This replica's id. */
+  readonly replica: string;
+  /** All sessions of this replica, whichever process carries them. */
+  readonly listSessions: () => Promise<readonly AdminSession[]> | readonly AdminSession[];
+  readonly gateway: Pick<
+    GatewayContext,
+    "resumable" | "sessions" | "clock" | "limits" | "timeouts" | "logger"
+  >;
+}
+
+/** Replicas are of releases that have it. */
+const MIN_VERSION = "TLSv1.3";
+
+/**
+ * Answers other replicas: this one's id, its sessions, resumptions of them. A client without a replica's
+ * certificate fails in its handshake. Not yet listening.
+ */
+export function createPeerServer({ tls, name, replica, listSessions, gateway }: PeerServerParts): Server {
+  const { limits, timeouts, logger } = gateway;
+  let relayed = 0;
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, early: Buffer): void => {
+    if (relayed >= limits.maxPeerRelays) {
+      const refusal = serviceUnavailable("too many sessions are relayed from other replicas");
+      refuseUpgrade(socket, refusal, { clock: gateway.clock, lingerTimes: timeouts });
+      return;
+    }
+    relayed += 1;
+    socket.once("close", () => {
+      relayed -= 1;
+    });
+    void takeFromReplica(request, socket, early, gateway, { refuseUpgrade });
+  };
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    answer(request, response, replica, listSessions).catch((error: unknown) => {
+      logger.error({ error }, "a request of another replica failed");
+      if (!response.headersSent) response.writeHead(500);
+      response.end();
+    });
+  };
+  const server = createHttp1Server(
+    ownerServerBounds(gateway),
+    { onRequest, onUpgrade },
+    {
+      tls: {
+        ...tlsOptionsOf(tls, timeouts.handshakeMs),
+        minVersion: MIN_VERSION,
+        requestCert: true,
+        rejectUnauthorized: true,
+      },
+    },
+  );
+  server.maxConnections = 2 * limits.maxPeers + limits.maxPeerRelays;
+  server.on("secureConnection", (socket: TLSSocket) => {
+    const wrong = checkServerIdentity(name, socket.getPeerCertificate());
+    if (wrong === undefined) return;
+    logger.warn(
+      { remoteAddress: socket.remoteAddress },
+      "a connection has a certificate that is no replica's",
+    );
+    socket.destroy();
+  });
+  return server;
+}
+
+/** New handshakes use it. */
+export function replacePeerTls(server: Server, tls: ServingTls): void {
+  if (server instanceof HttpsServer)
+    server.setSecureContext({ ...secureContextOf(tls), minVersion: MIN_VERSION });
+}
+
+async function answer(
+  { method, url }: IncomingMessage,
+  response: ServerResponse,
+  replica: string,
+  listSessions: PeerServerParts["listSessions"],
+): Promise<void> {
+  const hello = helloOf(replica);
+  if (method === "GET" && url === HELLO_PATH) return sendJson(response, hello);
+  if (method === "GET" && url === SESSIONS_PATH) {
+    return sendJson(response, { ...hello, sessions: await listSessions() });
+  }
+  response.writeHead(404).end();
+}
+
+function sendJson(response: ServerResponse, value: object): void {
+  const body = JSON.stringify(value);
+  response.writeHead(200, {
+    "Content-Type": "application/json",
+    "Content-Length": Buffer.byteLength(body),
+  });
+  response.end(body);
+}

@@ -1,0 +1,144 @@
+import type { Socket } from "node:net";
+import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
+import type { DialOptions } from "../net/dial.ts";
+import { UpstreamError } from "../net/upstream-error.ts";
+import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
+import { OwnerGoneError } from "../sessions/resumption/owner-connection.ts";
+import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
+import type { PeerClient } from "./peer-client.ts";
+
+/** Replicas that are asked at the same time. */
+export const PEERS_AT_ONCE = 16;
+
+export interface PeersOptions {
+  readonly addresses: Pick<PeerAddresses, "list">;
+  readonly client: Pick<PeerClient, "hello" | "sessions" | "connect">;
+  /** This replica's. */
+  readonly id: string;
+  readonly maxRelays: number;
+  /** Of a response to a resumption. */
+  readonly responseMs: number;
+  readonly onRelay: (result: RelayResult) => void;
+}
+
+/** What became of a resumption for another replica: its connection stands, there is no such replica, it does not answer, too many are relayed. */
+export type RelayResult = "connected" | "gone" | "silent" | "too-many";
+
+/** The other replicas, by the ids that they answered with. */
+export class Peers implements SessionPeers {
+  readonly #options: PeersOptions;
+  readonly #addressOf = new Map<string, PeerAddress>();
+  #asking: Promise<readonly string[]> | undefined;
+  #relays = 0;
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+  }
+
+  get relays(): number {
+    return this.#relays;
+  }
+
+  startRelay(replica: string): OwnerRelay | undefined {
+    const { maxRelays, responseMs, onRelay } = this.#options;
+    if (this.#relays >= maxRelays) {
+      onRelay("too-many");
+      return undefined;
+    }
+    this.#relays += 1;
+    let hasEnded = false;
+    const end = (): void => {
+      if (hasEnded) return;
+      hasEnded = true;
+      this.#relays -= 1;
+    };
+    const connect = async (options: DialOptions): Promise<Socket> => {
+      try {
+        const socket = await this.#connectTo(replica, options);
+        socket.once("close", end);
+        onRelay("connected");
+        return socket;
+      } catch (error) {
+        onRelay(error instanceof OwnerGoneError ? "gone" : "silent");
+        throw error;
+      }
+    };
+    return { connect, end, responseMs };
+  }
+
+  /** The sessions of all replicas; those that did not answer are named. Never rejects. */
+  async listSessions(own: readonly AdminSession[]): Promise<SessionLists> {
+    const { addresses, client, id } = this.#options;
+    const partial: SessionLists["partial"][number][] = [];
+    const lists = await inTurns(addresses.list(), async (peer) => {
+      try {
+        const { replica, sessions } = await client.sessions(peer);
+        return replica === id ? [] : sessions.map((session) => ({ ...session, replica: peer.name }));
+      } catch (error) {
+        partial.push({ replica: peer.name, problem: (error as Error).message });
+        return [];
+      }
+    });
+    return { sessions: [...own, ...lists.flat()], partial };
+  }
+
+  async #connectTo(replica: string, options: DialOptions): Promise<Socket> {
+    const peer = await this.#find(replica);
+    try {
+      return await this.#options.client.connect(peer, options);
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      // Nothing listens where it was: it is asked for again at the next resumption.
+      this.#addressOf.delete(replica);
+      throw new OwnerGoneError(`the replica at ${peer.name} is gone`, { cause: error });
+    }
+  }
+
+  /** Throws OwnerGoneError where all replicas answered and none is it, UpstreamError where one of them did not. */
+  async #find(replica: string): Promise<PeerAddress> {
+    const known = this.#addressOf.get(replica);
+    const listed = this.#options.addresses.list();
+    if (known !== undefined && listed.some(({ name }) => name === known.name)) return known;
+    this.#addressOf.delete(replica);
+    this.#asking ??= this.#askAll(listed).finally(() => {
+      this.#asking = undefined;
+    });
+    const silent = await this.#asking;
+    const found = this.#addressOf.get(replica);
+    if (found !== undefined) return found;
+    if (silent.length === 0) throw new OwnerGoneError("no replica has that name");
+    throw new UpstreamError("dial-failed", `no answer from the replicas ${silent.join(", ")}`);
+  }
+
+  /** Resolves with the names of those that did not answer. */
+  async #askAll(peers: readonly PeerAddress[]): Promise<readonly string[]> {
+    this.#addressOf.clear();
+    const silent = await inTurns(peers, async (peer) => {
+      try {
+        const { replica } = await this.#options.client.hello(peer);
+        this.#addressOf.set(replica, peer);
+        return [];
+      } catch (error) {
+        // A port that is closed is no replica.
+        return isRefused(error) ? [] : [peer.name];
+      }
+    });
+    return silent.flat();
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  const cause = error instanceof UpstreamError ? error.cause : error;
+  return (cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED";
+}
+
+/** PEERS_AT_ONCE at a time, in the order of the list. */
+async function inTurns<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const next = items.entries();
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of next) results[index] = await run(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(PEERS_AT_ONCE, items.length) }, lane));
+  return results;
+}

@@ -1,0 +1,67 @@
+import { watchFolders } from "../cluster/path-watcher.ts";
+import { namedFilesAreRight, readNamedFile } from "../config/named-file-text.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { SessionKeys } from "../sessions/resumption/replica-name.ts";
+
+const LEAST_KEY_CHARACTERS = 32;
+/** One that signs, one that signed before, one that will sign next; each is a MAC for a wrong name. */
+export const MAX_SESSION_KEYS = 4;
+/** A mounted Secret changes in several steps. */
+const SETTLE_MS = 200;
+
+/** Throws RangeError with what is wrong with the file's text; no key is part of it. */
+export function parseSessionKeys(text: string): SessionKeys["current"] {
+  const lines = text.split("\n").flatMap((line) => line.trim() || []);
+  const [first, ...more] = lines.map((line) => Buffer.from(line));
+  if (first === undefined || lines.length > MAX_SESSION_KEYS) {
+    throw new RangeError(`must hold 1 to ${MAX_SESSION_KEYS} keys, one a line, got ${lines.length}`);
+  }
+  const short = lines.findIndex((line) => line.length < LEAST_KEY_CHARACTERS);
+  if (short >= 0) {
+    throw new RangeError(`key ${short + 1} must have at least ${LEAST_KEY_CHARACTERS} characters`);
+  }
+  return [first, ...more];
+}
+
+/** The keys of a file, read again when it changes. A file that is wrong is logged, and the old keys stay. */
+export class WatchedSessionKeys implements SessionKeys {
+  current: SessionKeys["current"];
+  readonly #file: string;
+  readonly #logger: Logger;
+  readonly #stop: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(file: string, current: SessionKeys["current"], logger: Logger) {
+    this.#file = file;
+    this.#logger = logger;
+    this.current = current;
+    this.#stop = watchFolders([file], {
+      onChange: () => {
+        clearTimeout(this.#timer);
+        this.#timer = setTimeout(() => void this.reload(), SETTLE_MS).unref();
+      },
+      onError: (error) => logger.error({ error }, "the session keys are no longer watched"),
+    });
+  }
+
+  /** Rejects when the file cannot be read, or with RangeError for its content. */
+  static async open(file: string, logger: Logger): Promise<WatchedSessionKeys> {
+    return new WatchedSessionKeys(file, parseSessionKeys(await readNamedFile(file)), logger);
+  }
+
+  /** Never rejects. */
+  async reload(): Promise<void> {
+    try {
+      const text = await readNamedFile(this.#file);
+      this.current = parseSessionKeys(text);
+      namedFilesAreRight([{ name: this.#file, text }]);
+    } catch (error) {
+      this.#logger.error({ error, file: this.#file }, "the session keys could not be read again");
+    }
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#stop();
+  }
+}

@@ -1,0 +1,17 @@
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { type HeaderLine, type HeaderList, headerValue } from "../../http/header-list.ts";
+
+/** Base64url of the user as JSON. */
+const CALLER_HEADER = "Sluice-Caller";
+
+/** Names to the owner the user that resumes the session. */
+export function callerLine(user: UserInfo): HeaderLine {
+  return [CALLER_HEADER, Buffer.from(JSON.stringify(user)).toString("base64url")];
+}
+
+/** The user that another process of the gateway named; undefined where it named none. Throws SyntaxError. */
+export function callerIn(headers: HeaderList): UserInfo | undefined {
+  const caller = headerValue(headers, CALLER_HEADER);
+  if (caller === undefined) return undefined;
+  return JSON.parse(Buffer.from(caller, "base64url").toString()) as UserInfo;
+}

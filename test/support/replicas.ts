@@ -1,0 +1,113 @@
+import type { RunningGateway } from "../../src/app/app.ts";
+import { Target } from "../../src/client/index.ts";
+import type { FakeNode } from "../../src/fake-node/index.ts";
+import { runWebNode } from "./fake-nodes.ts";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+import { GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";
+import { type ServedGateway, serveGateway } from "./served-gateway.ts";
+import { issueCertificate, type TestCertificate } from "./test-certificates.ts";
+import { startConfigured } from "./test-gateway.ts";
+
+/** What all replicas sign the names of sessions with. */
+export const SESSION_KEY = "a key of at least thirty-two characters";
+const ENDLESS = { cutAfterBytes: Number.POSITIVE_INFINITY, maxCuts: 0 };
+
+export interface ReplicasOptions {
+  readonly count?: number;
+  /** More of `listeners.peers` for the replica of that index. */
+  readonly peers?: (index: number) => object;
+  readonly configuration?: object;
+  readonly timeouts?: object;
+  readonly users?: readonly string[];
+}
+
+/** One replica: its files, and the wire by which the others reach its peers listener. */
+export interface Replica {
+  readonly files: GatewayFiles;
+  readonly wire: FaultProxy;
+  readonly log: string[];
+}
+
+/** What replicas of one gateway share: a node with the pod `default/web`, an authority, the wires between them. */
+export class ReplicaFiles {
+  readonly node: FakeNode;
+  readonly authority: TestCertificate;
+  readonly replicas: readonly Replica[];
+
+  private constructor(node: FakeNode, authority: TestCertificate, replicas: readonly Replica[]) {
+    this.node = node;
+    this.authority = authority;
+    this.replicas = replicas;
+  }
+
+  static async create({
+    count = 2,
+    peers,
+    configuration = {},
+    timeouts = {},
+    users = [],
+  }: ReplicasOptions = {}): Promise<ReplicaFiles> {
+    const node = await runWebNode();
+    const authority = await issueCertificate({ commonName: "peers' authority" });
+    const leaf = await issueCertificate({ commonName: "sluice-peer" }, authority);
+    // Port 1: nothing listens there before a replica does.
+    const wires = await Promise.all(Array.from({ length: count }, () => startFaultProxy(1, ENDLESS)));
+    const addresses = wires.map(({ port }) => `127.0.0.1:${port}`);
+    const replicas = wires.map((wire, index) => {
+      const files = new GatewayFiles();
+      files.write("session.key", `${SESSION_KEY}\n`);
+      files.write("peer-ca.crt", authority.cert);
+      files.write("peer.crt", leaf.cert);
+      files.write("peer.key", leaf.key);
+      const tls = { certFile: "peer.crt", keyFile: "peer.key", certificateAuthorityFile: "peer-ca.crt" };
+      files.configure({
+        nodes: [{ name: node.name, port: node.port }],
+        pods: [{ name: "web", nodeName: node.name, container: "main", uid: "web" }],
+        users,
+        timeouts: { shutdownGracePeriod: "0s", ...timeouts },
+        listeners: {
+          peers: { port: 0, tls, sessionKeyFile: "session.key", addresses, ...peers?.(index) },
+        },
+        configuration,
+      });
+      return { files, wire, log: [] };
+    });
+    return new ReplicaFiles(node, authority, replicas);
+  }
+
+  /** Starts the replica of that index in this process. */
+  async start(index: number): Promise<RunningGateway> {
+    const { files, wire, log } = this.replicas[index] as Replica;
+    const running = await startConfigured(files, log);
+    wire.targetPort = portOf(running.listening.peers);
+    return running;
+  }
+
+  /** The same as a process of its own. */
+  async serve(index: number): Promise<ServedGateway> {
+    const { files, wire } = this.replicas[index] as Replica;
+    const served = await serveGateway(files.configurationFile);
+    wire.targetPort = portOf(served.ready.peersUrl);
+    return served;
+  }
+
+  async stop(): Promise<void> {
+    await this.node.close();
+    for (const { files, wire } of this.replicas) {
+      files.remove();
+      await wire.close();
+    }
+  }
+}
+
+export function targetAt(url: string, token: string = TESTER_TOKEN): Target {
+  return new Target({ url, proxy: "none", headers: () => [["Authorization", `Bearer ${token}`]] });
+}
+
+export function portOf(url: string | undefined): number {
+  return Number(new URL(url ?? "").port);
+}
+
+export async function readJson(url: string): Promise<unknown> {
+  return (await fetch(url)).json();
+}
