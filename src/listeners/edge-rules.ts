@@ -41,19 +41,25 @@ export class EdgeRules {
     return addresses;
   }
 
-  /**
-   * Why a web page may not open this session, if so. A browser adds certificate and cookies to any page's request, so another origin
-   * needs a token, which the page must have been given (CSWSH).
-   */
+  /** Why a web page may not open this session, if so (CSWSH); docs/decisions/0040-origins.md. */
   originRefusal({ headers, peer }: IncomingStreaming): StatusError | undefined {
     const origin = headerValue(headers, "origin")?.toLowerCase();
     if (origin === undefined || this.#origins.has(origin)) return undefined;
     const host = headerValue(headers, "host")?.toLowerCase();
     if (host !== undefined && (origin === `https://${host}` || origin === `http://${host}`)) return undefined;
-    const hasToken =
-      bearerTokenOf({ headers }) !== undefined || subprotocolTokenOf({ headers }) !== undefined;
-    const isAmbient = peer !== undefined || hasHeader(headers, "cookie");
-    if (hasToken && !isAmbient) return undefined;
+    if (isBeyondForeignPages(origin, headers, peer !== undefined)) return undefined;
     return forbidden("", "", `the origin ${goQuote(origin.slice(0, 100))} is not among edge.allowedOrigins`);
   }
+}
+
+/** golang.org/x/net/websocket, with which Kubernetes' conformance tests open sessions, sends a constant. */
+const ORIGIN_OF_PROGRAMS = "http://localhost";
+
+/** True for credentials that no browser adds to a page's request by itself. It adds cookies and certificates, and lets pages choose subprotocols. */
+function isBeyondForeignPages(origin: string, headers: HeaderList, hasCertificate: boolean): boolean {
+  if (hasHeader(headers, "cookie")) return false;
+  if (bearerTokenOf({ headers }) !== undefined) return true;
+  if (!hasCertificate) return subprotocolTokenOf({ headers }) !== undefined;
+  const isBrowser = /^mozilla\//i.test(headerValue(headers, "user-agent") ?? "");
+  return origin === ORIGIN_OF_PROGRAMS && !isBrowser;
 }

@@ -34,6 +34,8 @@ import { webSocketRequestOf } from "./websocket-stream.ts";
 
 /** What a listener serves. Whatever is refused is thrown as a StatusError, and written in the listener's own words. */
 export interface ListenerRoutes extends AuditedRoutes {
+  /** As at a kubelet: an API server passes on the Origin of the page in front of it, and has judged it. */
+  readonly takesAnyOrigin?: true;
   handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
   handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
   refuse(downstream: HttpDownstream, refusal: StatusError): void;
@@ -212,7 +214,7 @@ async function answerUpgrade(
   try {
     incoming = incomingOf(request, gateway, routes);
     trail = incoming.trail;
-    requireAllowedOrigin(incoming, gateway);
+    if (routes.takesAnyOrigin !== true) requireAllowedOrigin(incoming, gateway);
     await routes.handleUpgrade(incoming, client);
   } catch (error) {
     client.release();

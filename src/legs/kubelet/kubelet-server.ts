@@ -21,6 +21,7 @@ export function createKubeletServer(node: NodeContext, options: ListenerOptions)
   return createListener(
     node.gateway,
     {
+      takesAnyOrigin: true,
       handleRequest: async (incoming, downstream) => {
         try {
           await answer(incoming, downstream, node);

@@ -43,60 +43,55 @@ describe("web pages", () => {
   afterAll(() => gateway.stop());
 
   const evil = { Origin: "https://evil.example.com" };
+  const program = { Origin: "http://localhost" };
+  const browser = { "User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0" };
+  const cookie = { Cookie: "a=b" };
   const protocols = ["v5.channel.k8s.io", subprotocolToken];
+  const own = (): object => ({ Origin: `https://${gateway.authority}` });
 
-  it.each([
-    [
-      "of another origin, with the browser's certificate",
-      () => ({ certificate: jane, headers: evil }),
-      undefined,
-    ],
-    [
-      "of another origin, with a certificate and a token",
-      () => ({ certificate: jane, headers: evil }),
-      protocols,
-    ],
-    ["of another origin, as anonymous", () => ({ headers: evil }), undefined],
-    [
-      "of another origin, with a cookie beside the token",
-      () => ({ headers: { ...evil, Cookie: "a=b" } }),
-      protocols,
-    ],
-    ["in a sandbox", () => ({ certificate: jane, headers: { Origin: "null" } }), undefined],
-    [
-      "of an origin that only begins as an allowed one",
-      () => ({ certificate: jane, headers: { Origin: "https://console.example.com.evil" } }),
-      undefined,
-    ],
-  ])("%s open no session", async (_, caller, offered) => {
-    const answer = await gateway.exec(caller(), offered);
+  it.each<[string, string, () => object, boolean, string[]?]>([
+    ["another", "nothing", () => evil, false],
+    ["another", "a certificate", () => evil, true],
+    ["another", "a certificate, and a subprotocol's token that the page chose", () => evil, true, protocols],
+    ["another", "a cookie and a subprotocol's token", () => ({ ...evil, ...cookie }), false, protocols],
+    ["another", "a cookie and a token that a proxy added", () => ({ ...evil, ...cookie, ...BEARER }), false],
+    ["another", "a password", () => ({ ...evil, Authorization: "Basic YTpi" }), false],
+    ["a sandbox", "a certificate", () => ({ Origin: "null" }), true],
+    ["a longer name", "a certificate", () => ({ Origin: "https://console.example.com.evil" }), true],
+    ["a local page", "nothing", () => program, false],
+    ["a local page", "a browser's certificate", () => ({ ...program, ...browser }), true],
+    ["a local page", "a certificate and a cookie", () => ({ ...program, ...cookie }), true],
+    ["a local development server", "a certificate", () => ({ Origin: "http://localhost:3000" }), true],
+    ["a local page over TLS", "a certificate", () => ({ Origin: "https://localhost" }), true],
+  ])("of %s with %s open no session", async (_origin, _credentials, headers, hasCertificate, offered) => {
+    const certificate = hasCertificate ? jane : undefined;
+    const answer = await gateway.exec({ certificate, headers: { ...headers() } }, offered);
     expect(answer.status).toBe(403);
     expect(JSON.parse(answer.body)).toMatchObject({ kind: "Status", reason: "Forbidden" });
     expect(answer.body.length).toBeLessThan(1_024);
     expect(gateway.kubelet.sessions).toHaveLength(0);
   });
 
-  it.each([
-    [
-      "of an allowed origin",
-      () => ({ certificate: jane, headers: { Origin: "https://Console.example.com" } }),
-      undefined,
-    ],
-    [
-      "of the gateway itself",
-      () => ({ certificate: jane, headers: { Origin: `https://${gateway.authority}` } }),
-      undefined,
-    ],
-    ["of another origin that were given a token", () => ({ headers: evil }), protocols],
-    ["that are programs", () => ({ certificate: jane }), undefined],
-  ])("%s open one", async (_, caller, offered) => {
-    const sessions = gateway.kubelet.sessions.length;
-    expect((await gateway.exec(caller(), offered)).status).toBe(101);
-    gateway.kubelet.sessions.length = 0;
-    expect(sessions).toBe(0);
+  it.each<[string, string, () => object, boolean, string[]?]>([
+    ["an allowed origin", "a certificate", () => ({ Origin: "https://Console.example.com" }), true],
+    ["the gateway itself", "a certificate", own, true],
+    ["the gateway itself", "a cookie", () => ({ ...own(), ...cookie, ...BEARER }), false],
+    ["another", "a subprotocol's token", () => evil, false, protocols],
+    ["another", "a token in a header, which no page can send", () => ({ ...evil, ...BEARER }), false],
+    ["another", "that and a certificate", () => ({ ...evil, ...BEARER }), true],
+    ["Kubernetes' conformance client", "a certificate", () => program, true],
+    ["Kubernetes' conformance client", "a token", () => ({ ...program, ...BEARER }), false],
+    ["none", "a certificate", () => ({}), true],
+  ])("of %s with %s open one", async (_origin, _credentials, headers, hasCertificate, offered) => {
+    const certificate = hasCertificate ? jane : undefined;
+    const answer = await gateway.exec({ certificate, headers: { ...headers() } }, offered);
+    expect(answer.status).toBe(101);
+    expect(gateway.kubelet.sessions.splice(0)).toHaveLength(1);
   });
 
-  it("that were refused are counted", async () => {
+  it("that were refused are counted and logged", async () => {
+    const logged = gateway.logLines.filter((line) => line.includes("is not among edge.allowedOrigins"));
+    expect(JSON.parse(logged[0] ?? "{}")).toMatchObject({ msg: "request refused", code: 403 });
     const [line = ""] = await gateway.metric('sluice_connections_refused_total{reason="origin"}');
     expect(Number(line.split(" ")[1])).toBeGreaterThan(0);
   });

@@ -80,6 +80,14 @@ describe("who may", () => {
   });
 });
 
+describe("the page in front of an API server", () => {
+  it("has been judged there: its Origin and cookies are no matter of the node", async () => {
+    await start();
+    const page = { ...SPDY_UPGRADE, Origin: "https://evil.example.com", Cookie: "a=b" };
+    expect((await node.ask(EXEC, { headers: page })).status).toBe(101);
+  });
+});
+
 describe("the synthetic create check", () => {
   it.each([
     ["exec over WebSocket", EXEC, V5],
