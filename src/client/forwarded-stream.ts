@@ -6,6 +6,9 @@ import { SessionError } from "./session-error.ts";
 /** What a server says of a failure is a sentence; more of it is dropped. */
 export const MAX_ERROR_TEXT_BYTES: number = 4 * 1024;
 
+/** A server that ended the data, and not the error stream, is waited for so long: what failed may follow (containerd). */
+export const ERROR_WAIT_MS = 5_000;
+
 /** What a stream needs of its connection. */
 export interface ForwardLink {
   /** Sends a chunk on that stream, and calls back when the connection takes more. */
@@ -26,6 +29,9 @@ export class ForwardedStream extends Duplex {
   #error: SpdyStream | undefined;
   #errorText = "";
   #hasReadAll = false;
+  #hasErrorEnded = false;
+  #finished: (() => void) | undefined;
+  #errorTimer: NodeJS.Timeout | undefined;
 
   constructor(port: number, link: ForwardLink) {
     super({ allowHalfOpen: true });
@@ -37,11 +43,9 @@ export class ForwardedStream extends Duplex {
   readonly errorHandler: SpdyStreamHandler = {
     onData: (part, fin) => {
       if (this.#errorText.length < MAX_ERROR_TEXT_BYTES) this.#errorText += Buffer.from(part).toString();
-      if (fin) this.#fail();
+      if (fin) this.#errorEnded();
     },
-    onEnd: (end) => {
-      if (end.type === "reset") this.#fail();
-    },
+    onEnd: () => this.#errorEnded(),
   };
 
   readonly dataHandler: SpdyStreamHandler = {
@@ -53,9 +57,8 @@ export class ForwardedStream extends Duplex {
       if (fin) this.#readAll();
     },
     onEnd: (end) => {
-      if (end.type === "session-ended") {
-        this.destroy(new SessionError("connection-lost", "lost connection to pod"));
-      } else if (this.#errorText !== "") this.#fail();
+      if (end.type === "session-ended") this.sessionEnded();
+      else if (this.#errorText !== "") this.#fail();
       // Go's peers read a reset as an end.
       else this.#readAll();
     },
@@ -75,12 +78,15 @@ export class ForwardedStream extends Duplex {
     else this.#link.send(this.#data, chunk, done);
   }
 
+  /** Done when the error stream has ended, too: before, nothing says that the far end took it all. */
   override _final(done: () => void): void {
     this.#data?.finish();
-    done();
+    this.#finished = done;
+    this.#settle();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearTimeout(this.#errorTimer);
     this.#link.forget(this);
     this.#data?.reset();
     this.#error?.reset();
@@ -91,10 +97,33 @@ export class ForwardedStream extends Duplex {
     if (this.#hasReadAll) return;
     this.#hasReadAll = true;
     this.push(null);
+    this.#settle();
+  }
+
+  /** The connection that carries it is gone. */
+  sessionEnded(): void {
+    if (this.#hasReadAll && this.#finished !== undefined) this.#errorEnded();
+    else this.destroy(new SessionError("connection-lost", "lost connection to pod"));
+  }
+
+  #errorEnded(): void {
+    this.#hasErrorEnded = true;
+    if (this.#errorText === "") this.#settle();
+    else this.#fail();
+  }
+
+  #settle(): void {
+    const done = this.#finished;
+    if (done === undefined) return;
+    if (this.#hasErrorEnded) {
+      clearTimeout(this.#errorTimer);
+      this.#finished = undefined;
+      done();
+    } else if (this.#hasReadAll)
+      this.#errorTimer ??= setTimeout(() => this.#errorEnded(), ERROR_WAIT_MS).unref();
   }
 
   #fail(): void {
-    if (this.#errorText === "") return;
     this.destroy(new SessionError("remote-failure", printable(this.#errorText).trim()));
   }
 }

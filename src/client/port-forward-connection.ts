@@ -4,7 +4,7 @@ import { defaultSpdyLimits } from "../../protocols/spdy/index.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "../sessions/carriers/spdy-connection.ts";
 import { ForwardedStream, type ForwardLink } from "./forwarded-stream.ts";
 import { SessionError } from "./session-error.ts";
-import { FORWARD_PING_INTERVAL_MS, type SessionTimes } from "./session-times.ts";
+import type { SessionTimes } from "./session-times.ts";
 
 /** What a local side that does not read may have waiting, before the connection that all streams share stops being read. */
 export const MAX_STREAM_BUFFER_BYTES: number = 1024 * 1024;
@@ -48,7 +48,7 @@ export class PortForwardConnection {
         limits: defaultSpdyLimits,
         lingerTimes: LINGER_TIMES,
         clock: times.clock,
-        pingIntervalMs: FORWARD_PING_INTERVAL_MS,
+        pingIntervalMs: times.forwardPingIntervalMs,
         maxQueuedBytes: MAX_QUEUED_BYTES,
       },
     );
@@ -156,9 +156,7 @@ export class PortForwardConnection {
     this.#isOver = true;
     this.#times.clock.delete(this);
     this.#drained();
-    for (const stream of [...this.#streams]) {
-      stream.destroy(new SessionError("connection-lost", "lost connection to pod"));
-    }
+    for (const stream of [...this.#streams]) stream.sessionEnded();
     this.#resolveEnded(error);
   }
 }

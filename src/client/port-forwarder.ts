@@ -111,7 +111,10 @@ export class PortForwarder {
       this.#options.onError?.(port, error);
     });
     if (local.destroyed) remote.destroy();
-    local.once("close", () => remote.destroy());
+    local.once("close", () => {
+      // After both ends it closes by itself, once the server has said whether anything failed.
+      if (!remote.writableEnded || !remote.readableEnded) remote.destroy();
+    });
     local.pipe(remote);
     remote.pipe(local);
   }

@@ -4,6 +4,8 @@ import { SessionClock } from "../net/session-clock.ts";
 export interface SessionTimes {
   /** A PING this often. */
   readonly pingIntervalMs: number;
+  /** The same of a port-forward session. */
+  readonly forwardPingIntervalMs: number;
   /**
    * A WebSocket whose server says nothing for this long, PONGs included, is given up: twelve PINGs and a second. The
    * time does not run while we do not read, nor while input that was sent may hold up the answer.
@@ -21,11 +23,9 @@ const sharedClock = new SessionClock();
 
 export const defaultSessionTimes: SessionTimes = {
   pingIntervalMs: 5_000,
+  forwardPingIntervalMs: 10_000,
   deadlineMs: 61_000,
   streamCreationMs: 30_000,
   closeWaitMs: 10_000,
   clock: sharedClock,
 };
-
-/** PINGs of a port-forward, as client-go sends them. */
-export const FORWARD_PING_INTERVAL_MS = 10_000;

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { buffer, text } from "node:stream/consumers";
-import { afterEach, describe, expect, it } from "vitest";
-import type { ForwardedStream } from "../../../src/client/forwarded-stream.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { ERROR_WAIT_MS, type ForwardedStream } from "../../../src/client/forwarded-stream.ts";
 import { parsePortArgument } from "../../../src/client/port-argument.ts";
 import {
   MAX_STREAM_BUFFER_BYTES,
@@ -161,6 +161,54 @@ describe("port-forward sessions", () => {
     expect((await failed)[0]).toMatchObject({ message: "lost connection to pod" });
     expect((await connection.ended)?.message).toContain("lost connection to pod");
     expect(() => connection.openStream(80)).toThrow("lost connection to pod");
+  });
+
+  /** containerd ends a refused connection so: the data stream's end is one write, the reason the next. */
+  it.each([
+    "its client has ended",
+    "its client is open",
+  ])("a reason that follows the end of the data is reported: %s", async (when) => {
+    const hasEnded = when === "its client has ended";
+    const { connection } = await dialed({
+      onStream: (name, stream, session) => {
+        if (name !== "data0") return;
+        stream.finish();
+        session.spdy.ping();
+        const isRead = until(() => session.pongs.length > 0, "the end of the data has been read");
+        void isRead.then(() => {
+          session.streams.get("error0")?.write(Buffer.from("error forwarding port 80: connection refused"));
+          session.streams.get("error0")?.finish();
+        });
+      },
+    });
+    const errors: string[] = [];
+    const port = await forwarding(async () => connection.openStream(80), errors);
+    const socket = await local(port);
+    if (hasEnded) socket.end();
+    await gone(socket);
+    if (!hasEnded) socket.end();
+    await until(() => errors.length > 0, "the reason is reported");
+    expect(errors).toEqual(["error forwarding port 80: connection refused"]);
+  });
+
+  it("a server that ends the data and never the error stream ends the connection all the same", async () => {
+    const { connection } = await dialed({
+      onStream: (name, stream) => {
+        if (name === "data0") stream.finish();
+      },
+    });
+    const stream = connection.openStream(80);
+    stream.resume().end();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      await once(stream, "end");
+      expect(stream.destroyed).toBe(false);
+      vi.advanceTimersByTime(ERROR_WAIT_MS);
+      await once(stream, "close");
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(stream.errored).toBeNull();
   });
 
   it("an answer of another protocol is refused", async () => {
