@@ -1,16 +1,13 @@
 import { readFile, writeFile } from "node:fs/promises";
 import {
   ALL_CASES,
-  apiServerEndpoint,
   type CaseReport,
   type ConformanceCase,
   type ConformanceReport,
   compareWith,
   comparisonText,
   conformancePage,
-  type Endpoint,
   junitReport,
-  kubeletEndpoint,
   type LabSettings,
   parseReport,
   runConformance,
@@ -18,8 +15,8 @@ import {
 } from "../conformance/index.ts";
 import type { Invocation, ValuesOf } from "./command.ts";
 import type { conformanceFlags } from "./commands/conformance.ts";
+import { openEndpoint } from "./conformance-endpoint.ts";
 import { openConformanceView } from "./conformance-view.ts";
-import { openTarget, targetSpecOf } from "./load-target.ts";
 import { maskControls } from "./mask-controls.ts";
 import { terminationSignal } from "./termination-signal.ts";
 import { UsageError } from "./usage-error.ts";
@@ -35,7 +32,7 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
   const settings = settingsOf(values);
   // Before the run: what is wrong with it is reported at once.
   const baseline = await baselineOf(values.baseline);
-  const endpoint = await endpointOf(values);
+  const { endpoint, close } = await openEndpoint(values);
   const interrupted = new AbortController();
   void terminationSignal().then(() => interrupted.abort());
   const view = openConformanceView(cases.length);
@@ -46,6 +43,7 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
     onCase: (one: CaseReport, done: number) => view.update(one, done),
   });
   view.stop();
+  close?.();
   const comparison = baseline && compareWith(baseline, report);
   const text = textReport(report) + (comparison === undefined ? "" : `\n${comparisonText(comparison)}`);
   const isReportOnStdout = [values.json, values.junit, values.html].includes("-");
@@ -81,16 +79,6 @@ function casesOf(only: readonly string[]): readonly ConformanceCase[] {
   const unknown = only.find((prefix) => !ALL_CASES.some(({ id }) => id.startsWith(prefix)));
   if (unknown !== undefined) throw new UsageError(`--only ${unknown}: no case begins so; see --list`);
   return ALL_CASES.filter(({ id }) => only.some((prefix) => id.startsWith(prefix)));
-}
-
-async function endpointOf(values: ValuesOf<typeof conformanceFlags>): Promise<Endpoint> {
-  const [namespace = "", name = "", container, ...rest] = (values.pod ?? "").split("/");
-  if (namespace === "" || name === "" || container === "" || rest.length > 0)
-    throw new UsageError(`--pod ${values.pod ?? ""}: must be NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER`);
-  const target = await openTarget(await targetSpecOf({ ...values, server: values.kubelet ?? values.server }));
-  if (values.kubelet === undefined) return apiServerEndpoint(target, { namespace, pod: name, container });
-  if (container === undefined) throw new UsageError("--kubelet: --pod needs its container");
-  return kubeletEndpoint(target, { namespace, pod: name, container });
 }
 
 async function write(file: string | undefined, text: () => string): Promise<void> {

@@ -11,23 +11,30 @@ import { UsageError } from "./usage-error.ts";
 /** The server, as plain data for generator processes. */
 export type TargetSpec =
   | { readonly type: "kubeconfig"; readonly file: string | undefined; readonly context: string | undefined }
-  | {
-      readonly type: "server";
-      readonly url: string;
-      readonly token: string | undefined;
-      readonly tls: Pick<UpstreamTlsOptions, "insecureSkipVerify"> &
-        Readonly<Partial<Record<"ca" | "certificate" | "key", string>>>;
-    };
+  | ServerSpec;
+
+interface ServerSpec {
+  readonly type: "server";
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly tls: Pick<UpstreamTlsOptions, "insecureSkipVerify"> &
+    Readonly<Partial<Record<"ca" | "certificate" | "key", string>>>;
+}
 
 export async function targetSpecOf(
   flags: TargetValues & { readonly "streaming-url"?: string | undefined },
 ): Promise<TargetSpec> {
-  const { kubeconfig, context, server, token } = flags;
+  const { kubeconfig, context, server } = flags;
   const streamingUrl = flags["streaming-url"];
-  const url =
-    server ?? (streamingUrl === undefined ? undefined : urlOf("--streaming-url", streamingUrl).origin);
-  if (url === undefined) return { type: "kubeconfig", file: kubeconfig, context };
-  urlOf("--server", url);
+  if (server !== undefined) return serverSpecOf(flags, "--server", server);
+  if (streamingUrl === undefined) return { type: "kubeconfig", file: kubeconfig, context };
+  return serverSpecOf(flags, "--streaming-url", urlOf("--streaming-url", streamingUrl).origin);
+}
+
+/** Of a server without a kubeconfig. Throws UsageError for a URL that is none, naming its flag, and for files that cannot be read. */
+export async function serverSpecOf(flags: TargetValues, flag: string, url: string): Promise<ServerSpec> {
+  urlOf(flag, url);
+  const { token } = flags;
   const read = async (
     name: "certificate-authority" | "client-certificate" | "client-key" | "token-file",
   ): Promise<string | undefined> => {

@@ -23,14 +23,7 @@ export async function runtimeCommands(
   pod: { readonly namespace: string; readonly name: string },
   containerName: string,
 ): Promise<RuntimeCommands> {
-  if (!/^unix:\/\/\/./.test(endpoint)) {
-    throw new UsageError(`--runtime-endpoint must be a unix socket such as ${DEFAULT_RUNTIME_ENDPOINT}`);
-  }
-  const runtime = await CriRuntime.open({
-    endpoint,
-    callTimeoutMs: CALL_TIMEOUT_MS,
-    maxMessageBytes: MAX_MESSAGE_BYTES,
-  });
+  const runtime = await openRuntime(endpoint);
   return {
     runCommand: async (command, options) => {
       const sandbox = await findSandbox(runtime, { namespace: pod.namespace, pod: pod.name });
@@ -39,4 +32,12 @@ export async function runtimeCommands(
     },
     close: () => runtime.close(),
   };
+}
+
+/** Throws UsageError for an endpoint that is no unix socket. */
+export async function openRuntime(endpoint: string): Promise<CriRuntime> {
+  if (!/^unix:\/\/\/./.test(endpoint)) {
+    throw new UsageError(`--runtime-endpoint must be a unix socket such as ${DEFAULT_RUNTIME_ENDPOINT}`);
+  }
+  return CriRuntime.open({ endpoint, callTimeoutMs: CALL_TIMEOUT_MS, maxMessageBytes: MAX_MESSAGE_BYTES });
 }

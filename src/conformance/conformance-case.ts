@@ -1,4 +1,5 @@
 import type { CaseLab } from "./case-lab.ts";
+import type { EndpointProfile } from "./endpoint.ts";
 import type { Transport } from "./transports.ts";
 
 /** The groups of cases, in the order in which they run and are reported. */
@@ -62,6 +63,8 @@ export interface ConformanceCase {
   readonly source: string;
   readonly severity: Severity;
   readonly needs: readonly Program[];
+  /** Whose servers it is asked of; all unless given. */
+  readonly profiles?: readonly EndpointProfile[] | undefined;
   /** The transport that has to be accepted for the case to mean anything. */
   readonly transport?: Transport | undefined;
   /** Needs a port of the pod where a TCP server repeats what it is sent. */

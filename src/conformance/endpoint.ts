@@ -36,6 +36,8 @@ export interface Endpoint {
   readonly profile: EndpointProfile;
   /** Called once for each session: a runtime's URLs work once. */
   placeOf(request: SessionRequest): SessionPlace | Promise<SessionPlace>;
+  /** What a peer wrote, without the secrets that this endpoint was opened with. */
+  readonly mask?: ((text: string) => string) | undefined;
 }
 
 export function apiServerEndpoint(target: Target, pod: PodReference): Endpoint {
@@ -69,5 +71,25 @@ export function kubeletEndpoint(
       const path = kubeletCommandPath(request.kind, { ...pod, container }, request.command);
       return { target, path: path(request.streams) };
     },
+  };
+}
+
+/** The token of a streaming URL, wherever a server or a hop quotes it. */
+const TOKEN_OF_URL = /\/(exec|attach|portforward)\/[\w-]+/g;
+
+/** The streaming server of a container runtime, or a hop in front of it. `urlOf` has the runtime give a URL, of which only the path counts. */
+export function runtimeEndpoint(
+  name: string,
+  target: Target,
+  urlOf: (request: SessionRequest) => Promise<URL>,
+): Endpoint {
+  return {
+    name,
+    profile: "runtime",
+    placeOf: async (request) => {
+      const { pathname, search } = await urlOf(request);
+      return { target, path: pathname + search };
+    },
+    mask: (text) => text.replace(TOKEN_OF_URL, "/$1/..."),
   };
 }

@@ -5,7 +5,13 @@ export { ALL_CASES } from "./all-cases.ts";
 export { type BaselineComparison, compareWith, comparisonText, parseReport } from "./baseline.ts";
 export { CASE_GROUPS, type ConformanceCase } from "./conformance-case.ts";
 export type { CaseReport, ConformanceReport } from "./conformance-report.ts";
-export { apiServerEndpoint, type Endpoint, kubeletEndpoint } from "./endpoint.ts";
+export {
+  apiServerEndpoint,
+  type Endpoint,
+  kubeletEndpoint,
+  runtimeEndpoint,
+  type SessionRequest,
+} from "./endpoint.ts";
 export { conformancePage } from "./html-report.ts";
 export { junitReport } from "./junit-report.ts";
 export { defaultLabSettings, type LabSettings } from "./lab-settings.ts";

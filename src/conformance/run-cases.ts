@@ -63,7 +63,7 @@ async function runCase(one: ConformanceCase, context: CaseContext): Promise<Case
   const report = (verdict: Verdict, note: string | undefined): CaseReport => {
     const durationMs = Math.round(performance.now() - startedMs);
     const base = { id, group, requirement, why, source, severity, verdict, durationMs };
-    return note === undefined ? base : { ...base, note };
+    return note === undefined ? base : { ...base, note: endpoint.mask?.(note) ?? note };
   };
   const obstacle = signal.aborted ? INTERRUPTED : obstacleOf(one, context);
   if (obstacle !== undefined) return report("skipped", obstacle);
@@ -99,9 +99,10 @@ function interruptionOf(signal: AbortSignal): Promise<never> {
 
 /** Why a case would only repeat what another one reports, or cannot be tried. */
 function obstacleOf(
-  { needs, needsEcho, transport }: ConformanceCase,
-  { settings, survey: { transports, programs } }: CaseContext,
+  { needs, needsEcho, transport, profiles }: ConformanceCase,
+  { endpoint, settings, survey: { transports, programs } }: CaseContext,
 ): string | undefined {
+  if (profiles?.includes(endpoint.profile) === false) return `it is not asked of a ${endpoint.profile}`;
   const refusal = transport === undefined ? undefined : transports[transport];
   if (refusal !== undefined) return `${transport} is refused: ${refusal}`;
   if (needsEcho && settings.echoPort === undefined)

@@ -1,6 +1,7 @@
-import { writeFileSync } from "node:fs";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
+import { openEndpoint } from "../../src/cli/conformance-endpoint.ts";
+import { parseFlags } from "../../src/cli/parse-flags.ts";
 import { Target } from "../../src/client/index.ts";
 import {
   type Advice,
@@ -20,16 +21,15 @@ import {
   startAdvisedNginx,
   startKubectlProxy,
 } from "../support/conformance/configured-hops.ts";
+import { runEchoPod } from "../support/conformance/echo-pod.ts";
+import { publish } from "../support/conformance/published-table.ts";
 import { quickSettings, TestedDemo, troubles } from "../support/conformance/tested-demo.ts";
 import { KubernetesPeers } from "../support/kubernetes-peers.ts";
 import { describeReal, isFullRun, kubectls } from "../support/real-parts.ts";
-import { BUSYBOX_IMAGE } from "./containerd/busybox-images.ts";
 import { describeEachContainerd } from "./containerd/each-containerd.ts";
 
 const RUN_MS = 400_000;
 const POD = { namespace: "default", pod: "web", container: "main" };
-const published = new Map<string, ConformanceReport>();
-const document = path.resolve(import.meta.dirname, "../../docs/evidence/conformance.md");
 
 async function judge(
   name: string,
@@ -42,8 +42,7 @@ async function judge(
     cases,
     settings: { ...quickSettings, idleScale: HOP_IDLE_SCALE, ...changed },
   });
-  published.set(name, report);
-  if (process.env.SLUICE_WRITE_DOCS === "1") writeFileSync(document, documentOf(published));
+  publish(name, report);
   return report;
 }
 
@@ -52,6 +51,12 @@ const describeOnFullRuns: typeof describeReal = (needed, name, tests) => {
   if (isFullRun) describeReal(needed, name, tests);
   else describe.skip(`${name} (SLUICE_FULL=1)`, tests);
 };
+
+function valuesOf(args: readonly string[]): Parameters<typeof openEndpoint>[0] {
+  const invocation = parseFlags({ flags: conformanceFlags }, args);
+  if (invocation === "help") throw new Error("help was not asked for");
+  return invocation.values;
+}
 
 const failuresOf = ({ cases }: ConformanceReport): string[] =>
   cases.filter(({ verdict }) => verdict === "failed").map(({ id }) => id);
@@ -182,37 +187,16 @@ describe("conformance of real hops and servers", () => {
         skip(!isFullRun && !isInstalled, "SLUICE_FULL=1");
         const containerd = running();
         if (containerd === undefined) return;
-        const { cri, cgroupParent, podLogs } = containerd;
-        const sandbox = await cri.runPod({ name: "echo", cgroupParent, logDirectory: podLogs });
-        const command = ["cat"];
-        const id = await cri.runContainer(sandbox, {
-          name: "main",
-          image: BUSYBOX_IMAGE,
-          command,
-          stdin: true,
-        });
-        const urlOf = async (request: Parameters<Endpoint["placeOf"]>[0]): Promise<string> => {
-          if (request.kind === "port-forward")
-            return cri.portForwardUrl(
-              sandbox.id,
-              request.legacyPort === undefined ? [] : [request.legacyPort],
-            );
-          if (request.kind === "attach") return cri.attachUrl(id, request.streams);
-          return cri.execUrl(id, request.command, request.streams);
-        };
-        const endpoint: Endpoint = {
-          name: `containerd ${version}`,
-          profile: "runtime",
-          placeOf: async (request) => {
-            const { origin, pathname } = new URL(await urlOf(request));
-            return { target: new Target({ url: origin, proxy: "none" }), path: pathname };
-          },
-        };
-        const report = await judge(`containerd ${version}`, endpoint, /^errors\/(?:unknown|no-streams)/, {
-          echoPort: undefined,
-        });
-        expect(failuresOf(report)).not.toContain("negotiation/spdy");
-        expect(failuresOf(report)).not.toContain("exec/exit-codes/spdy");
+        await runEchoPod(containerd);
+        const flags = ["--pod", "default/echo/main", "--runtime-endpoint", `unix://${containerd.socket}`];
+        const { endpoint, close } = await openEndpoint(valuesOf(flags));
+        try {
+          const report = await judge(`containerd ${version}`, endpoint);
+          expect(failuresOf(report)).not.toContain("negotiation/spdy");
+          expect(failuresOf(report)).not.toContain("exec/exit-codes/spdy");
+        } finally {
+          close?.();
+        }
       });
     });
   });
@@ -221,34 +205,3 @@ describe("conformance of real hops and servers", () => {
     expect(failuresOf(await judge("Sluice", apiServerEndpoint(direct, POD)))).toEqual([]);
   });
 });
-
-function documentOf(reports: ReadonlyMap<string, ConformanceReport>): string {
-  const rows = Array.from(
-    reports,
-    ([
-      name,
-      {
-        counts: { passed, failed, skipped },
-      },
-    ]) => `| ${name} | ${passed} | ${failed} | ${skipped} |\n`,
-  );
-  const sections = Array.from(reports, ([name, { cases }]) => {
-    const failed = cases.filter(({ verdict }) => verdict === "failed");
-    const lines = failed.map(
-      ({ id, severity, note }) =>
-        `| \`${id}\` | ${severity} | ${(note ?? "").replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 200)} |\n`,
-    );
-    return failed.length === 0
-      ? ""
-      : `\n## ${name}\n\n| case | severity | observed |\n|---|---|---|\n${lines.join("")}`;
-  });
-  return `# Conformance of servers and hops
-
-Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance\`. Transfers are 2 to 6 MiB; silences of 60, 120 and 300 s, and the default
-time-outs of nginx (60 s) and HAProxy (50 s in Debian's file), are divided by ${1 / HOP_IDLE_SCALE}. Hops stand in front of Sluice's demo. A hop with advice has the settings
-that \`--html\` shows for what failed before. docs/evidence/conformance-defects.md has the injected defects.
-
-| server or hop | passed | failed | skipped |
-|---|---|---|---|
-${rows.join("")}${sections.join("")}`;
-}

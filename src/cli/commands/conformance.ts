@@ -1,4 +1,5 @@
 import type { FlagTable } from "../../config/flag.ts";
+import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/kubelet-listener.ts";
 import { defineCommand } from "../command.ts";
 import { quantityBetween, remotePort } from "../flag-readers.ts";
 import { TARGET_GROUP, targetFlags } from "./target-flags.ts";
@@ -55,6 +56,16 @@ export const conformanceFlags = {
     help: "a kubelet, instead of an API server; --pod needs its container",
     group: TARGET_GROUP,
   },
+  "runtime-endpoint": {
+    value: "unix://PATH",
+    help: "the streaming server of this container runtime, which gives a URL for each session; --pod needs its container",
+    group: TARGET_GROUP,
+  },
+  "streaming-url": {
+    value: "URL",
+    help: `the runtime's streaming server as it is reached here, such as through a proxy; the runtime is --runtime-endpoint, or ${DEFAULT_RUNTIME_ENDPOINT}`,
+    group: TARGET_GROUP,
+  },
 } as const satisfies FlagTable;
 
 export const command = defineCommand({
@@ -67,6 +78,10 @@ export const command = defineCommand({
     {
       title: "A proxy in front of it, exec only, with a report",
       line: "sluice conformance --pod default/web --server https://proxy --only exec --json report.json",
+    },
+    {
+      title: "The streaming server of this node's containerd, as root",
+      line: "sluice conformance --pod default/web/main --runtime-endpoint unix:///run/containerd/containerd.sock",
     },
     {
       title: "In CI: a page and JUnit's XML, and failure only at what is worse than before",

@@ -2,7 +2,7 @@ import { decodeStatus } from "../../../protocols/remotecommand/index.ts";
 import { type HeaderLine, headerValues } from "../../http/header-list.ts";
 import type { CaseLab } from "../case-lab.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
-import type { CommandSessionRequest } from "../endpoint.ts";
+import type { CommandSessionRequest, EndpointProfile } from "../endpoint.ts";
 import { COMMAND_TRANSPORTS } from "../transports.ts";
 import type { UpgradeAnswer } from "../upgrade-answer.ts";
 import { Violation } from "../violation.ts";
@@ -16,6 +16,9 @@ const command = (streams: object, container?: string): CommandSessionRequest => 
   streams: { stdin: false, stdout: false, stderr: false, tty: false, ...streams },
   container,
 });
+
+/** A runtime's URL stands for a container and its streams already. */
+const REQUESTING: readonly EndpointProfile[] = ["api-server", "kubelet"];
 
 const WEB_SOCKET: readonly HeaderLine[] = [
   ["Connection", "Upgrade"],
@@ -67,6 +70,7 @@ export const errorCases: readonly ConformanceCase[] = [
       source: "Kubernetes API (Status); apimachinery TestProxyUpgradeErrorResponseTerminates",
       severity: "must",
       needs: [],
+      profiles: REQUESTING,
       run: async (lab) => {
         const request = command({ stdout: true }, "sluice-conformance-none");
         const answer =
@@ -95,6 +99,7 @@ export const errorCases: readonly ConformanceCase[] = [
     source: "kubelet (you must specify at least 1 of stdin, stdout, stderr)",
     severity: "should",
     needs: [],
+    profiles: REQUESTING,
     run: async (lab) => expectWholeRefusal(await lab.answer(command({}), "POST", SPDY)),
   },
   ...onEach(COMMAND_TRANSPORTS, "errors", {

@@ -75,6 +75,13 @@ describe("sluice conformance", () => {
     [["--pod", "web"], "--pod web: must be NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER"],
     [["--pod", "a/b", "--only", "nothing"], "--only nothing: no case begins so; see --list"],
     [["--pod", "a/b", "--kubelet", "https://127.0.0.1:1"], "--kubelet: --pod needs its container"],
+    [["--pod", "a/b", "--runtime-endpoint", "unix:///x"], "--runtime-endpoint: --pod needs its container"],
+    [["--pod", "a/b", "--streaming-url", "http://127.0.0.1:1"], "--streaming-url: --pod needs its container"],
+    [["--pod", "a/b/c", "--runtime-endpoint", "/run/x"], "--runtime-endpoint must be a unix socket"],
+    [
+      ["--pod", "a/b/c", "--kubelet", "https://127.0.0.1:1", "--streaming-url", "http://127.0.0.1:1"],
+      "--kubelet and --streaming-url: only one server can be tried",
+    ],
     [["--wrong"], "unknown flag: --wrong"],
   ])("refuses %j", async (args, message) => {
     const result = await sluice.run(["conformance", ...args]);

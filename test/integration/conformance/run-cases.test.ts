@@ -8,6 +8,7 @@ import {
   type ConformanceCase,
   type Endpoint,
   runConformance,
+  runtimeEndpoint,
 } from "../../../src/conformance/index.ts";
 import { MAX_KEPT_BYTES, RecordedOutput } from "../../../src/conformance/recorded-output.ts";
 import { SkippedCase, Violation } from "../../../src/conformance/violation.ts";
@@ -85,6 +86,22 @@ describe("a run of cases", () => {
     expect(closed).toEqual(["hangs"]);
     expect(seen).toHaveLength(7);
     expect(seen.at(-1)).toBe("7/7 exec/measures");
+  });
+
+  it("shows no token of a streaming URL, and skips what is not asked of a runtime", async () => {
+    const target = new Target({ url: "http://127.0.0.1:1", proxy: "none" });
+    const endpoint = runtimeEndpoint("a runtime", target, async () => new URL("http://x/exec/s3cret"));
+    const cases = [
+      caseOf("errors/quotes", () =>
+        Promise.reject(new Violation("404: no such path: http://127.0.0.1:9/cri/exec/AbC-d_3?x=1")),
+      ),
+      caseOf("errors/unknown", async () => {}, { profiles: ["api-server", "kubelet"] }),
+    ];
+    const report = await runConformance(endpoint, { cases, settings });
+    expect(report.cases.map(({ note }) => note)).toEqual([
+      "404: no such path: http://127.0.0.1:9/cri/exec/...?x=1",
+      "it is not asked of a runtime",
+    ]);
   });
 
   it("skips what is left when it is interrupted, and closes what is open", async () => {

@@ -1,0 +1,48 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import type { CaseReport, ConformanceReport } from "../../../src/conformance/index.ts";
+import { HOP_IDLE_SCALE } from "./configured-hops.ts";
+
+const document = path.resolve(import.meta.dirname, "../../../docs/evidence/conformance.md");
+const MAX_NOTE = 200;
+
+const HEAD = `# Conformance of servers and hops
+
+Written by \`SLUICE_FULL=1 SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance.test.ts\`, and the rows of the real cluster by
+\`SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/conformance.test.ts\`: a run replaces the rows and sections of what it tried. Transfers are 2 to 6 MiB;
+silences of 60, 120 and 300 s, and the default time-outs of the hops, are divided by ${1 / HOP_IDLE_SCALE}. Hops stand in front of Sluice's demo. A hop with
+advice has the settings that \`--html\` shows for what failed before. docs/evidence/conformance-defects.md has the injected defects.
+
+`;
+const TABLE_HEAD = "| server or hop | passed | failed | skipped | date |\n|---|---|---|---|---|\n";
+
+/** With SLUICE_WRITE_DOCS=1 puts a report into docs/evidence/conformance.md, in place of the last one of that name. */
+export function publish(name: string, report: ConformanceReport): void {
+  if (process.env.SLUICE_WRITE_DOCS !== "1") return;
+  const { rows, sections } = parse(readFileSync(document, "utf8"));
+  const { passed, failed, skipped } = report.counts;
+  rows.set(name, `| ${name} | ${passed} | ${failed} | ${skipped} | ${report.startedAt.slice(0, 10)} |\n`);
+  sections.set(name, sectionOf(name, report));
+  const ordered = [...rows.keys()].map((key) => sections.get(key) ?? "");
+  writeFileSync(document, `${HEAD}${TABLE_HEAD}${[...rows.values()].join("")}${ordered.join("")}`);
+}
+
+function parse(text: string): { rows: Map<string, string>; sections: Map<string, string> } {
+  const [table = "", ...parts] = text.split(/^(?=\n## )/m);
+  const rows = [...table.matchAll(/^\| ([^|]+) \| \d.*\n/gm)];
+  return {
+    rows: new Map(rows.map((row) => [row[1] ?? "", row[0]])),
+    sections: new Map(parts.map((part) => [part.slice("\n## ".length).split("\n")[0] ?? "", part])),
+  };
+}
+
+function sectionOf(name: string, { cases }: ConformanceReport): string {
+  const failed = cases.filter(({ verdict }) => verdict === "failed").map(lineOf);
+  if (failed.length === 0) return "";
+  return `\n## ${name}\n\n| case | severity | observed |\n|---|---|---|\n${failed.join("")}`;
+}
+
+function lineOf({ id, severity, note = "" }: CaseReport): string {
+  const text = note.replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, MAX_NOTE);
+  return `| \`${id}\` | ${severity} | ${text} |\n`;
+}
