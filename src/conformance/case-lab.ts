@@ -83,10 +83,13 @@ export class CaseLab {
   }
 
   /** A port-forward session. Throws ConnectError. */
-  async forward(transport: ForwardTransport): Promise<PortForwardConnection> {
+  async forward(
+    transport: ForwardTransport,
+    times: Partial<SessionTimes> = {},
+  ): Promise<PortForwardConnection> {
     const { target, path } = await this.endpoint.placeOf({ kind: "port-forward" });
     const { dialTimeoutMs } = this.settings;
-    const options = { dialTimeoutMs, responseHeaderTimeoutMs: dialTimeoutMs, times: { clock } };
+    const options = { dialTimeoutMs, responseHeaderTimeoutMs: dialTimeoutMs, times: { clock, ...times } };
     const dialer =
       transport === "tunnel"
         ? new TunnelDialer(target, path, options)

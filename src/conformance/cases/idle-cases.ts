@@ -5,12 +5,14 @@ import type { CaseLab } from "../case-lab.ts";
 import type { CommandSession } from "../command-session.ts";
 import { type ConformanceCase, onEach } from "../conformance-case.ts";
 import { RawWebSocket } from "../raw-websocket.ts";
-import { type CommandTransport, OFFERS } from "../transports.ts";
+import { type CommandTransport, FORWARD_TRANSPORTS, type ForwardTransport, OFFERS } from "../transports.ts";
 import { Violation } from "../violation.ts";
+import { endOf, openForwarded, talk } from "./port-forward-cases.ts";
 
 const IDLE_SECONDS = [60, 120, 300] as const;
 const TRANSPORTS: readonly CommandTransport[] = ["websocket-v5", "spdy"];
 const CLIENT_PING_MS = 5_000;
+const FORWARD_PING_MS = 10_000;
 const NEVER = Number.POSITIVE_INFINITY;
 const HEARTBEAT = { pingIntervalMs: 500, deadlineMs: 4_000 };
 const CAT = {
@@ -19,22 +21,42 @@ const CAT = {
   streams: { stdin: true, stdout: true, stderr: false, tty: false },
 } as const;
 
-/** Nothing for so long; then a line has to come back. */
-async function survives(lab: CaseLab, session: CommandSession, idleMs: number): Promise<void> {
+/** Nothing for so long, in which the session must not end. */
+async function silence(idleMs: number, ended: Promise<Error | undefined>): Promise<void> {
   const startedMs = performance.now();
   const waited = new AbortController();
-  const ended = await Promise.race([
-    session.ended,
-    delay(idleMs, undefined, { ref: false, signal: waited.signal }).catch(() => {}),
+  const end = await Promise.race([
+    ended.then((error) => error?.message ?? "closed"),
+    delay(idleMs, undefined, { ref: false, signal: waited.signal }).catch(() => undefined),
   ]);
   waited.abort();
-  if (ended !== undefined) {
-    const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
-    throw new Violation(`the session ended after ${seconds} s of silence: ${ended.error.message}`);
-  }
+  if (end === undefined) return;
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
+  throw new Violation(`the session ended after ${seconds} s of silence: ${end}`);
+}
+
+/** After the silence a line has to come back. */
+async function survives(lab: CaseLab, session: CommandSession, idleMs: number): Promise<void> {
+  const ended = session.ended.then(({ error }) => error);
+  await silence(idleMs, ended);
   await session.write("still there\n");
   const answered = session.stdout.until(({ text }) => text === "still there\n");
   await lab.within("the answer after the silence", answered);
+}
+
+/** The same of one forwarded connection, which has to answer before and after. */
+async function forwardSurvives(
+  lab: CaseLab,
+  transport: ForwardTransport,
+  idleMs: number,
+  forwardPingIntervalMs: number,
+): Promise<void> {
+  const connection = await lab.forward(transport, { forwardPingIntervalMs, deadlineMs: NEVER });
+  const stream = openForwarded(lab, connection);
+  await talk(lab, stream, "before");
+  await silence(idleMs, Promise.race([connection.ended, endOf(stream)]));
+  await talk(lab, stream, "still there");
+  stream.destroy();
 }
 
 export const heartbeatCases: readonly ConformanceCase[] = [
@@ -109,36 +131,52 @@ export const heartbeatCases: readonly ConformanceCase[] = [
   }),
 ];
 
-export const idleCases: readonly ConformanceCase[] = IDLE_SECONDS.flatMap((seconds) => [
-  ...onEach(TRANSPORTS, "idle", {
-    name: `pinged-${seconds}s`,
-    requirement: `A session without data for ${seconds} s, whose client sends PINGs as kubectl does, stays open.`,
-    why: "Time-outs of hops that do not see PINGs as traffic cut shells and long commands.",
-    source: "kubernetes #66661, #94301, #75488; client-go (a PING every 5 s)",
-    severity: "must",
-    needs: ["cat"],
-    isPassive: true,
-    timeoutMs: (seconds + 30) * 1_000,
-    run: async (lab, transport) => {
-      const { idleScale } = lab.settings;
-      const times = { pingIntervalMs: CLIENT_PING_MS * idleScale, deadlineMs: NEVER };
-      const session = await lab.command(transport, ["cat"], { stdin: true, times });
-      await survives(lab, session, seconds * 1_000 * idleScale);
-    },
-  }),
-  ...onEach(TRANSPORTS, "idle", {
-    name: `silent-${seconds}s`,
-    requirement: `A session without data for ${seconds} s, whose client sends no PINGs, stays open.`,
-    why: "Browsers cannot send PINGs: their terminals are cut. The server, or each hop, has to send them.",
-    source: "kubernetes #94301, kubernetes-client/javascript #478; headlamp #4815",
-    severity: "should",
-    needs: ["cat"],
-    isPassive: true,
-    timeoutMs: (seconds + 30) * 1_000,
-    run: async (lab, transport) => {
-      const times = { pingIntervalMs: NEVER, deadlineMs: NEVER };
-      const session = await lab.command(transport, ["cat"], { stdin: true, times });
-      await survives(lab, session, seconds * 1_000 * lab.settings.idleScale);
-    },
-  }),
-]);
+const PINGED = {
+  severity: "must",
+  why: "Time-outs of hops that do not see PINGs as traffic cut shells, long commands and pooled connections.",
+} as const;
+const SILENT = {
+  severity: "should",
+  why: "Browsers cannot send PINGs: their terminals are cut. The server, or each hop, has to send them.",
+} as const;
+
+export const idleCases: readonly ConformanceCase[] = IDLE_SECONDS.flatMap((seconds) => {
+  const waits = { isPassive: true, timeoutMs: (seconds + 30) * 1_000 };
+  const silenceMs = ({ settings }: CaseLab): number => seconds * 1_000 * settings.idleScale;
+  return [
+    ...onEach(TRANSPORTS, "idle", {
+      ...{ ...PINGED, ...waits, name: `pinged-${seconds}s`, needs: ["cat"] },
+      requirement: `A session without data for ${seconds} s, whose client sends PINGs as kubectl does, stays open.`,
+      source: "kubernetes #66661, #94301, #75488; client-go (a PING every 5 s)",
+      run: async (lab, transport) => {
+        const times = { pingIntervalMs: CLIENT_PING_MS * lab.settings.idleScale, deadlineMs: NEVER };
+        const session = await lab.command(transport, ["cat"], { stdin: true, times });
+        await survives(lab, session, silenceMs(lab));
+      },
+    }),
+    ...onEach(TRANSPORTS, "idle", {
+      ...{ ...SILENT, ...waits, name: `silent-${seconds}s`, needs: ["cat"] },
+      requirement: `A session without data for ${seconds} s, whose client sends no PINGs, stays open.`,
+      source: "kubernetes #94301, kubernetes-client/javascript #478; headlamp #4815",
+      run: async (lab, transport) => {
+        const times = { pingIntervalMs: NEVER, deadlineMs: NEVER };
+        const session = await lab.command(transport, ["cat"], { stdin: true, times });
+        await survives(lab, session, silenceMs(lab));
+      },
+    }),
+    ...onEach(FORWARD_TRANSPORTS, "idle", {
+      ...{ ...PINGED, ...waits, name: `pinged-${seconds}s`, needs: [], needsEcho: true },
+      requirement: `A forwarded connection without data for ${seconds} s, whose client sends PINGs as kubectl does, stays open.`,
+      source: "kubernetes #94301, #97083; client-go (a PING every 10 s)",
+      run: (lab, transport) =>
+        forwardSurvives(lab, transport, silenceMs(lab), FORWARD_PING_MS * lab.settings.idleScale),
+    }),
+    ...onEach(FORWARD_TRANSPORTS, "idle", {
+      ...{ ...SILENT, ...waits, name: `silent-${seconds}s`, needs: [], needsEcho: true },
+      why: "Clients that send none, such as browsers' and kubectl's of old, lose their connections.",
+      requirement: `A forwarded connection without data for ${seconds} s, whose client sends no PINGs, stays open.`,
+      source: "kubernetes #97083 (before it kubectl sent none), kubernetes-client/javascript #478",
+      run: (lab, transport) => forwardSurvives(lab, transport, silenceMs(lab), NEVER),
+    }),
+  ];
+});

@@ -19,7 +19,8 @@ const SHORT_AT_ONCE = 10;
 const CLOSED_PORT = 1;
 const CHUNK_BYTES = 64 * 1024;
 
-function open(
+/** A connection to that port of the pod, the echoing one unless given. */
+export function openForwarded(
   lab: CaseLab,
   connection: PortForwardConnection,
   port = lab.settings.echoPort ?? 0,
@@ -39,7 +40,7 @@ async function echo(
 ): Promise<void> {
   const seeded = new SeededStream(SEED, index);
   const output = new RecordedOutput(seeded);
-  const stream = open(lab, connection);
+  const stream = openForwarded(lab, connection);
   stream.on("data", (part: Buffer) => output.add(part));
   const chunks = function* (): Generator<Buffer> {
     for (let at = 0; at < byteLength; at += CHUNK_BYTES) {
@@ -51,16 +52,25 @@ async function echo(
   expectBytes(`connection ${index + 1}`, output, byteLength);
 }
 
+/** Of one connection, whatever the session does. */
+export function endOf(stream: ForwardedStream): Promise<Error | undefined> {
+  return finished(stream).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+}
+
 /** One line there and back, with both directions still open. */
-async function talk(lab: CaseLab, stream: ForwardedStream, word: string): Promise<void> {
+export async function talk(lab: CaseLab, stream: ForwardedStream, word: string): Promise<void> {
   const output = new RecordedOutput();
   const onData = (part: Buffer): void => output.add(part);
   stream.on("data", onData);
   stream.write(word);
-  await lab.within(
-    "the echo",
-    output.until(({ byteLength }) => byteLength >= word.length),
-  );
+  const echoed = output.until(({ byteLength }) => byteLength >= word.length);
+  const ended = endOf(stream).then((error) => {
+    throw new Violation(`the connection ended: ${error?.message ?? "closed"}`);
+  });
+  await lab.within("the echo", Promise.race([echoed, ended]));
   stream.off("data", onData);
   if (output.text !== word) throw new Violation(`sent ${word}, ${JSON.stringify(output.text)} came back`);
 }
@@ -75,7 +85,7 @@ export const portForwardCases: readonly ConformanceCase[] = [
     needs: [],
     needsEcho: true,
     run: async (lab, transport) => {
-      const stream = open(lab, await lab.forward(transport));
+      const stream = openForwarded(lab, await lab.forward(transport));
       for (const word of ["one", "two", "three"]) await talk(lab, stream, word);
       stream.destroy();
     },
@@ -132,9 +142,9 @@ export const portForwardCases: readonly ConformanceCase[] = [
     needsEcho: true,
     run: async (lab, transport) => {
       const connection = await lab.forward(transport);
-      const other = open(lab, connection);
+      const other = openForwarded(lab, connection);
       await talk(lab, other, "before");
-      const refused = open(lab, connection, CLOSED_PORT);
+      const refused = openForwarded(lab, connection, CLOSED_PORT);
       const failed = once(refused, "error").then(([error]: Error[]) => error?.message ?? "");
       const ended = finished(refused).then(
         () => "",

@@ -352,13 +352,18 @@ export const timeDefects: readonly ProxyDefect[] = [
   {
     id: "cuts-silence",
     what: "cuts connections after 40 s of silence",
-    namedBy: ["idle/silent-60s/websocket-v5", "idle/silent-60s/spdy"],
+    namedBy: [
+      "idle/silent-60s/websocket-v5",
+      "idle/silent-60s/spdy",
+      "idle/silent-60s/tunnel",
+      "idle/silent-60s/spdy-forward",
+    ],
     idleMs: 400,
   },
   {
     id: "ignores-pings",
     what: "cuts connections after 40 s without data, whatever PINGs there are",
-    namedBy: ["idle/pinged-60s/websocket-v5"],
+    namedBy: ["idle/pinged-60s/websocket-v5", "idle/pinged-60s/tunnel"],
     idleMs: 400,
     countsDataOnly: true,
   },
