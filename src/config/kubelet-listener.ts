@@ -1,9 +1,11 @@
 import { authentication } from "./authentication.ts";
 import { authorization } from "./authorization.ts";
 import { certificateFiles } from "./certificate-files.ts";
-import { table, unflagged, type ValueOf } from "./field.ts";
+import { checked, table, unflagged, type ValueOf } from "./field.ts";
 import { boolean, string } from "./fields.ts";
+import { kubeletUpstream } from "./kubelet-upstream.ts";
 import { addressFields } from "./listener-address.ts";
+import type { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
 import { upstreamTrust } from "./upstream-trust.ts";
 
@@ -21,8 +23,7 @@ const runtime = table({
   streamingServer: section("Trust in a streaming server that speaks TLS.", upstreamTrust),
 });
 
-/** A kubelet's HTTP API in front of a container runtime. */
-export const kubeletListener = table({
+const fields = table({
   ...addressFields(10_250),
   tls: optionalSection("Certificate and key. Absent: plain HTTP, for loopback.", unflagged(certificateFiles)),
   http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
@@ -38,7 +39,14 @@ export const kubeletListener = table({
     default: true,
   }),
   runtime: section("The container runtime of the node.", runtime),
+  upstream: optionalSection(
+    "The kubelet of the node, which answers all but sessions, logs of containers and `/run`. Absent: Sluice answers `/pods`, `/stats/summary` and `/healthz` from the runtime.",
+    kubeletUpstream,
+  ),
 });
+
+/** A kubelet's HTTP API in front of a container runtime. */
+export const kubeletListener = checked(fields, checkUpstreamIsAnother);
 
 export type KubeletListener = ValueOf<typeof kubeletListener>;
 
@@ -51,4 +59,15 @@ function checkNodeName(value: string): string | undefined {
   if (/^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value))
     return undefined;
   return `must be the name of a Node: a lower-case DNS name, got ${JSON.stringify(value.slice(0, 80))}`;
+}
+
+/** A request that is relayed to this listener itself would go round until a limit ends it. */
+function checkUpstreamIsAnother({ address, port, upstream }: ValueOf<typeof fields>, section: Section): void {
+  if (upstream === undefined || !URL.canParse(upstream.url)) return;
+  const { hostname, port: upstreamPort } = new URL(upstream.url);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const isOwnAddress =
+    host === address || (/^(0\.0\.0\.0|::)$/.test(address) && /^(127\.|::1$|localhost$)/.test(host));
+  if (isOwnAddress && Number(upstreamPort) === port && port !== 0)
+    section.section("upstream").problem("url", "must not be the address of this listener");
 }

@@ -4,12 +4,22 @@ import type { BodyTimeouts, ForwardOptions } from "../http/forward-options.ts";
 /** Within which an exchange with an API server ends, and each side of it owes its bytes. */
 export function exchangeTimesOf(
   target: string,
-  { apiServerRequestMs, requestBodyMs, streamIdleMs, idleMs }: Timeouts,
+  timeouts: Timeouts,
 ): BodyTimeouts & Pick<ForwardOptions, "responseHeaderTimeoutMs" | "exchangeTimeoutMs"> {
+  const { responseHeaderTimeoutMs, ...body } = unlimitedTimesOf(timeouts);
+  return hasNoTimeout(target)
+    ? { responseHeaderTimeoutMs, ...body }
+    : { exchangeTimeoutMs: timeouts.apiServerRequestMs, ...body };
+}
+
+/** The same for an exchange that may last: a watch, a followed log, and all that a kubelet answers (profiles take as long as is asked). */
+export function unlimitedTimesOf({
+  requestBodyMs,
+  streamIdleMs,
+  idleMs,
+}: Timeouts): BodyTimeouts & Pick<ForwardOptions, "responseHeaderTimeoutMs"> {
   return {
-    ...(hasNoTimeout(target)
-      ? { responseHeaderTimeoutMs: idleMs }
-      : { exchangeTimeoutMs: apiServerRequestMs }),
+    responseHeaderTimeoutMs: idleMs,
     bodySilenceTimeoutMs: requestBodyMs,
     streamIdleTimeoutMs: streamIdleMs,
     idleTimeoutMs: idleMs,

@@ -172,6 +172,11 @@ export class RuntimeNode {
     return await Promise.race([upgraded, answered]);
   }
 
+  /** What SIGHUP does. */
+  reload(): Promise<void> {
+    return this.#gateway.reload();
+  }
+
   metrics(): Promise<MetricSamples> {
     return this.#gateway.readMetrics();
   }

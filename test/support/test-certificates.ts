@@ -13,6 +13,8 @@ export interface SubjectFields {
 export interface IssueOptions {
   readonly isAuthority?: boolean;
   readonly addresses?: readonly string[];
+  /** DNS names. */
+  readonly names?: readonly string[];
   readonly usage?: "client" | "server";
   readonly notBefore?: Date;
   readonly notAfter?: Date;
@@ -22,7 +24,14 @@ export interface IssueOptions {
 export async function issueCertificate(
   { commonName, organizations = [] }: SubjectFields,
   issuer?: TestCertificate,
-  { isAuthority = issuer === undefined, addresses = [], usage, notBefore, notAfter }: IssueOptions = {},
+  {
+    isAuthority = issuer === undefined,
+    addresses = [],
+    names = [],
+    usage,
+    notBefore,
+    notAfter,
+  }: IssueOptions = {},
 ): Promise<TestCertificate> {
   const attributes = [
     ...organizations.map((value) => ({ name: "organizationName", value })),
@@ -39,9 +48,17 @@ export async function issueCertificate(
       ...(usage === undefined
         ? []
         : [{ name: "extKeyUsage" as const, clientAuth: usage === "client", serverAuth: usage === "server" }]),
-      ...(addresses.length === 0
+      ...(addresses.length + names.length === 0
         ? []
-        : [{ name: "subjectAltName" as const, altNames: addresses.map((ip) => ({ type: 7 as const, ip })) }]),
+        : [
+            {
+              name: "subjectAltName" as const,
+              altNames: [
+                ...addresses.map((ip) => ({ type: 7 as const, ip })),
+                ...names.map((value) => ({ type: 2 as const, value })),
+              ],
+            },
+          ]),
     ],
   });
   return { cert, key };

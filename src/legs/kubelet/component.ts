@@ -16,6 +16,7 @@ import type { Component } from "../../observability/component.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { Sessions } from "../../sessions/sessions.ts";
 import { createKubeletServer } from "./kubelet-server.ts";
+import { KubeletUpstream } from "./kubelet-upstream.ts";
 
 export interface BuiltKubeletListener extends Component {
   readonly listener: Listener;
@@ -72,6 +73,8 @@ export async function buildKubeletListener(
   const authorities: readonly WatchedAuthority[] = authentication.authorities;
   const tls = listener.tls && (await readServingTls(listener.tls, authorities, ticketKeys));
   const streamingTls = await readUpstreamTls(streamingServer);
+  const upstream = listener.upstream && (await KubeletUpstream.open(listener.upstream, timeouts.dialMs));
+  if (upstream !== undefined) stops.push(() => upstream.close());
   const runtime = await CriRuntime.open({
     endpoint,
     callTimeoutMs: timeouts.runtimeCallMs,
@@ -86,6 +89,7 @@ export async function buildKubeletListener(
       streamingTls,
       requiresCreateForUpgrades: listener.requireCreateForUpgrades,
       counters: kubeletMetrics.counters,
+      upstream,
     },
     { tls, http2: listener.http2 },
   );
@@ -105,7 +109,9 @@ export async function buildKubeletListener(
     listener: kubelet,
     gateway,
     runtime,
-    reload: async () => await watched?.reload(),
+    reload: async () => {
+      await Promise.all([watched?.reload(), upstream?.reload()]);
+    },
     drain: () => drainGateway(gateway, kubelet),
     stop: () => {
       for (const stop of stops) stop();

@@ -11,10 +11,13 @@ const SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = 
   // The node's own log files. Those of containers are `proxy`.
   ["/logs", "log"],
   ["/checkpoint", "checkpoint"],
+  ["/statusz", "statusz"],
+  ["/flagz", "configz"],
 ];
 /** Since Kubernetes 1.33 these may be granted alone; the right to `proxy` includes them. */
 const FINER_SUBRESOURCES: readonly (readonly [path: string, subresource: string])[] = [
   ["/pods", "pods"],
+  ["/runningpods", "pods"],
   ["/healthz", "healthz"],
   ["/configz", "configz"],
 ];

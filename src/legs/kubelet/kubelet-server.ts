@@ -1,5 +1,6 @@
 import { matchKubeletPath } from "../../api/kubelet-path.ts";
 import type { HttpDownstream } from "../../http/http-downstream.ts";
+import { completeWithSocket } from "../../listeners/audit-request.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
@@ -8,8 +9,10 @@ import { runSession } from "../../sessions/run-session.ts";
 import { admitCaller } from "./admit-caller.ts";
 import { kubeletAttributes } from "./kubelet-authorization.ts";
 import { kubeletLeg } from "./kubelet-leg.ts";
+import { isNeverRelayed } from "./kubelet-upstream.ts";
 import { podListOf } from "./list-pods.ts";
 import type { NodeContext } from "./node-context.ts";
+import { relayRequest, relayUpgrade } from "./relay-to-kubelet.ts";
 import { runCommand } from "./run-command.ts";
 import { serveLogs } from "./serve-logs.ts";
 import { isSessionPath } from "./session-request.ts";
@@ -33,8 +36,12 @@ export function createKubeletServer(node: NodeContext, options: ListenerOptions)
         const path = matchKubeletPath(incoming.url.pathname);
         if (path !== undefined && isSessionPath(path))
           return await runSession(kubeletLeg(path, node), incoming, client, node.gateway);
-        await admitCaller(incoming, false, node);
-        throw textRefusal(404, "404 page not found\n");
+        const { upstream } = node;
+        const isRelayed = upstream !== undefined && !isNeverRelayed(incoming.url.pathname);
+        await admitCaller(incoming, isRelayed, node);
+        if (!isRelayed) throw textRefusal(404, "404 page not found\n");
+        await relayUpgrade(incoming, client, upstream, node.gateway);
+        if (incoming.trail !== undefined) completeWithSocket(incoming.trail, client.socket);
       },
       refuse: writeTextRefusal,
       refuseUpgrade: refuseUpgradeInText,
@@ -51,8 +58,14 @@ async function answer(
   downstream: HttpDownstream,
   node: NodeContext,
 ): Promise<void> {
+  const { method, url } = incoming;
+  const path = matchKubeletPath(url.pathname);
+  const { runtime, nodeName, upstream } = node;
+  if (upstream !== undefined && !isNeverRelayed(url.pathname)) {
+    await admitCaller(incoming, false, node);
+    return await relayRequest(incoming, downstream, upstream, node.gateway);
+  }
   downstream.body.resume();
-  const path = matchKubeletPath(incoming.url.pathname);
   if (path !== undefined && isSessionPath(path)) {
     // Refused for whatever is wrong first, and at last for not being an upgrade.
     const leg = kubeletLeg(path, node);
@@ -60,8 +73,6 @@ async function answer(
     throw textRefusal(500, "Upgrade request required");
   }
   await admitCaller(incoming, false, node);
-  const { method, url } = incoming;
-  const { runtime, nodeName } = node;
   if (path?.action === "run") {
     requireMethod("POST", method);
     return await runCommand(path, url.searchParams, downstream, runtime);

@@ -2,6 +2,7 @@ import type { CriRuntime } from "../../cri/cri-runtime.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import type { UpstreamTls } from "../../net/tls.ts";
 import type { KubeletCounters } from "../../observability/kubelet-counters.ts";
+import type { KubeletUpstream } from "./kubelet-upstream.ts";
 
 /** All that the kubelet listener's steps need. */
 export interface NodeContext {
@@ -15,4 +16,6 @@ export interface NodeContext {
   /** A GET upgrade needs `create` on nodes/proxy too. */
   readonly requiresCreateForUpgrades: boolean;
   readonly counters: KubeletCounters;
+  /** The node's kubelet, which answers what is not served here; undefined: the runtime answers what it can. */
+  readonly upstream: KubeletUpstream | undefined;
 }

@@ -84,6 +84,43 @@ describe("listeners.kubelet", () => {
       { runtime, tls: { certFile: "a" } },
       "listeners.kubelet.tls.keyFile: is required",
     ],
+    [
+      "a kubelet that gets no credentials",
+      { runtime, upstream: { url: "https://127.0.0.1:10260" } },
+      "listeners.kubelet.upstream.url: needs one of clientCertificateFile and tokenFile",
+    ],
+    [
+      "two credentials for the kubelet",
+      {
+        runtime,
+        upstream: {
+          url: "https://127.0.0.1:10260",
+          tokenFile: "t",
+          clientCertificateFile: "c",
+          clientKeyFile: "k",
+        },
+      },
+      "listeners.kubelet.upstream.url: needs one of clientCertificateFile and tokenFile",
+    ],
+    [
+      "a token in clear",
+      { runtime, upstream: { url: "http://127.0.0.1:10255", tokenFile: "t" } },
+      "listeners.kubelet.upstream.tokenFile: must not be sent in clear",
+    ],
+    [
+      "a path of the kubelet",
+      { runtime, upstream: { url: "http://127.0.0.1:10255/x" } },
+      "listeners.kubelet.upstream.url: must be a host and port alone",
+    ],
+    ...[
+      { address: "127.0.0.1", url: "http://127.0.0.1:10250" },
+      { address: "0.0.0.0", url: "http://localhost:10250" },
+      { address: "::", url: "http://[::1]:10250" },
+    ].map(({ address, url }): [string, object, string] => [
+      `itself as its upstream at ${url}`,
+      { runtime, address, upstream: { url } },
+      "listeners.kubelet.upstream.url: must not be the address of this listener",
+    ]),
   ])("refuses %s", (_name, kubelet, problem) => {
     expect(problemsOf(kubelet)).toEqual([expect.stringContaining(problem)]);
   });

@@ -1,0 +1,99 @@
+import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
+import { forwardUpgrade } from "../../http/forward-upgrade.ts";
+import { withForwardedFor } from "../../http/forwarded-headers.ts";
+import { type HeaderList, withHeader } from "../../http/header-list.ts";
+import type { HttpDownstream } from "../../http/http-downstream.ts";
+import { forwardExchange } from "../../http/http-forwarder.ts";
+import { unlimitedTimesOf } from "../../listeners/exchange-times.ts";
+import type { ServingContext } from "../../listeners/listener-context.ts";
+import { isHttp2Stream } from "../../net/abort-socket.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import { carryForwarded } from "../../sessions/carry-forwarded.ts";
+import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { PendingClient } from "../../sessions/pending-client.ts";
+import { forwardingError } from "../../sessions/upstream-errors.ts";
+import type { KubeletUpstream } from "./kubelet-upstream.ts";
+import { textRefusal, writeTextRefusal } from "./text-refusal.ts";
+
+/** A request that its caller may make, with Sluice's own credentials in place of the caller's. Bodies stream both ways. */
+export async function relayRequest(
+  incoming: IncomingStreaming,
+  downstream: HttpDownstream,
+  kubelet: KubeletUpstream,
+  gateway: ServingContext,
+): Promise<void> {
+  const editHeaders = await editorFor(incoming, kubelet, gateway);
+  await forwardExchange(downstream, {
+    upstream: kubelet.http,
+    path: incoming.target,
+    ...unlimitedTimesOf(gateway.timeouts),
+    editHeaders,
+    editResponseHeaders: (headers, status) => {
+      noteRefusal(status, incoming, gateway);
+      return headers;
+    },
+    respondError: (error) => writeTextRefusal(downstream, forwardingError(error, "the kubelet")),
+  });
+}
+
+/** An upgrade that is no session of a container. It counts as a session, and ends by their limits. */
+export async function relayUpgrade(
+  incoming: IncomingStreaming,
+  client: PendingClient,
+  kubelet: KubeletUpstream,
+  gateway: ServingContext,
+): Promise<void> {
+  const editHeaders = await editorFor(incoming, kubelet, gateway);
+  const { timeouts, limits } = gateway;
+  const giveBack = gateway.sessions.admit();
+  let isCarried = false;
+  try {
+    const status = await forwardUpgrade(client, {
+      endpoint: kubelet.http.endpoint,
+      method: incoming.method,
+      path: incoming.target,
+      headers: incoming.headers,
+      editHeaders,
+      dialTimeoutMs: timeouts.dialMs,
+      responseHeaderTimeoutMs: timeouts.upgradeResponseMs,
+      maxResponseHeadBytes: limits.maxUpgradeResponseHeadBytes,
+      // A kubelet ignores an upgrade that it has no use for. A 200 to an HTTP/2 stream would be taken for a WebSocket.
+      relayAnswersMs: isHttp2Stream(client.socket) ? undefined : timeouts.streamIdleMs,
+      carry: (downstream, answered) => {
+        isCarried = true;
+        carryForwarded(downstream, answered, gateway, { onOver: giveBack });
+      },
+    });
+    noteRefusal(status, incoming, gateway);
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    throw forwardingError(error, "the kubelet");
+  } finally {
+    if (!isCarried) giveBack();
+  }
+}
+
+async function editorFor(
+  incoming: IncomingStreaming,
+  kubelet: KubeletUpstream,
+  { authenticator, logger }: ServingContext,
+): Promise<(headers: HeaderList) => HeaderList> {
+  const own = await kubelet.credentials().catch((error: unknown) => {
+    logger.error({ error }, "there are no credentials for the kubelet");
+    throw textRefusal(503, "there are no credentials for the kubelet\n");
+  });
+  return (headers) => [
+    ...withForwardedFor(
+      withHeader(withoutIdentity(withoutFrontProxy(headers, authenticator)), "Host", kubelet.authority),
+      { peerAddress: incoming.remoteAddress, isPeerTrusted: incoming.isPeerTrusted ?? false },
+    ),
+    ...own,
+  ];
+}
+
+/** The caller was admitted here: the refusal is about Sluice's own credentials. */
+function noteRefusal(status: number, { method, url }: IncomingStreaming, { logger }: ServingContext): void {
+  if (status !== 401 && status !== 403) return;
+  const path = url.pathname.slice(0, 256);
+  logger.warn({ method, path, status }, "the kubelet refused the credentials of listeners.kubelet.upstream");
+}
