@@ -35,7 +35,7 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
       const { reloaded } = changedFields(last, wanted);
       // Against what it was started with: a change that was taken back needs no restart.
       const { needRestart } = changedFields(text, wanted);
-      logger.setLevel(configuration.logging.level);
+      logger.configure(configuration.logging);
       await gateway.reload(configuration, wanted);
       last = wanted;
       gateway.reloads?.configurationRead(true);

@@ -1,6 +1,6 @@
 import cliProgress from "cli-progress";
 import { type CaseReport, caseLine } from "../conformance/index.ts";
-import { maskControls } from "./mask-controls.ts";
+import { maskControls } from "../observability/mask-controls.ts";
 
 export interface ConformanceView {
   update(report: CaseReport, done: number): void;

@@ -13,11 +13,11 @@ import {
   runConformance,
   textReport,
 } from "../conformance/index.ts";
+import { maskControls } from "../observability/mask-controls.ts";
 import type { Invocation, ValuesOf } from "./command.ts";
 import type { conformanceFlags } from "./commands/conformance.ts";
 import { openEndpoint } from "./conformance-endpoint.ts";
 import { openConformanceView } from "./conformance-view.ts";
-import { maskControls } from "./mask-controls.ts";
 import { terminationSignal } from "./termination-signal.ts";
 import { UsageError } from "./usage-error.ts";
 

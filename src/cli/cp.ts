@@ -2,6 +2,7 @@ import { lstat, mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { SessionError } from "../client/session-error.ts";
 import { ConnectError } from "../http/connect-error.ts";
+import { maskControls } from "../observability/mask-controls.ts";
 import { findContainer } from "./client/command-target.ts";
 import { type ClientConnection, openConnection } from "./client/connection.ts";
 import { reportError } from "./client/report-error.ts";
@@ -13,7 +14,6 @@ import { type CopyEnd, parseCopyEnd } from "./copy/copy-spec.ts";
 import { inspect, type RemotePath } from "./copy/remote-path.ts";
 import { isMissingProgram, RemoteShell } from "./copy/remote-shell.ts";
 import { withRetries } from "./copy/retry.ts";
-import { maskControls } from "./mask-controls.ts";
 import { UsageError } from "./usage-error.ts";
 
 type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;

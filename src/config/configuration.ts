@@ -71,6 +71,11 @@ export const gatewayConfiguration = table({
             default: "info",
           },
         ),
+        format: choice(
+          "`auto`: text where standard error is a terminal, else JSON (docs/logs.md).",
+          ["auto", "text", "json"],
+          { default: "auto", flag: "log-format" },
+        ),
       }),
     ),
   ),

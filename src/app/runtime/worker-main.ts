@@ -63,7 +63,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
   });
   reload = async (text) => {
     const wanted = parseConfiguration(text, configurationFile, flags);
-    logger.setLevel(wanted.logging.level);
+    logger.configure(wanted.logging);
     await gateway?.reload(wanted);
   };
 }

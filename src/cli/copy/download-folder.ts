@@ -6,7 +6,7 @@ import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, type Headers as Header } from "tar-stream";
 import { SessionError } from "../../client/session-error.ts";
-import { maskControls } from "../mask-controls.ts";
+import { maskControls } from "../../observability/mask-controls.ts";
 import { refuseLinks, safeName } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";

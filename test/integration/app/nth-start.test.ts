@@ -35,7 +35,7 @@ const PROGRAM = `
   const { parseConfiguration } = await import(folder + "/config/configuration.js");
   const configurationText = readFileSync(file, "utf8");
   const configuration = parseConfiguration(configurationText, file);
-  const logger = { debug() {}, info() {}, warn() {}, error() {}, setLevel() {} };
+  const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const runtime =
     kind !== "sibling"
       ? singleProcess

@@ -72,7 +72,7 @@ describe("the configuration", () => {
       upstreamProbes: { nodes: undefined, gateways: undefined },
       podProbes: { nodeNames: [], threads: "auto" },
       namedFiles: [],
-      logging: { level: "info" },
+      logging: { level: "info", format: "auto" },
     });
   });
 

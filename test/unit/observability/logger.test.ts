@@ -130,6 +130,45 @@ describe("the logger", () => {
     expect(text().length).toBeLessThan(100_000);
   });
 
+  it("writes text for people, a line for each message and none for what a value holds", () => {
+    const { text, logger } = textLogger();
+    const error = Object.assign(new Error("no\nroute"), {
+      code: "EHOSTUNREACH",
+      stack: "Error: no\n    at dial (a.ts:1:2)",
+    });
+    logger.warn(
+      { node: "a", why: 'said "no"\n\u001b[2J\u009b2J', n: 3, session: { id: "1" }, error },
+      "a node\u001b[1m",
+    );
+    expect(text().replace(/^\S+Z/, "TIME")).toBe(
+      'TIME WARN  a node\ufffd[1m node=a why="said \\"no\\"\\n\\u001b[2J\ufffd2J" n=3 session={"id":"1"} ' +
+        'error="Error: no route (EHOSTUNREACH)"\n    at dial (a.ts:1:2)\n',
+    );
+  });
+
+  it.each([
+    { isTTY: true, begins: /^\d{4}-\d\d-\d\dT\S+Z INFO {2}ready/ },
+    { isTTY: false, begins: /^\{"level":"info"/ },
+  ])("chooses the format by itself: terminal $isTTY", ({ isTTY, begins }) => {
+    const write = vi.spyOn(fs, "writeSync").mockImplementation((_fd, line) => String(line).length);
+    const before = process.stderr.isTTY;
+    process.stderr.isTTY = isTTY;
+    createLogger({ level: "info" }).info({}, "ready");
+    process.stderr.isTTY = before;
+    const lines = write.mock.calls.map(([, line]) => String(line));
+    write.mockRestore();
+    expect(lines).toEqual([expect.stringMatching(begins)]);
+  });
+
+  it("takes another level and format while it runs, for its children as well", () => {
+    const { text, logger } = textLogger();
+    const child = logger.child({ listener: "admin" });
+    logger.configure({ level: "error", format: "json" });
+    child.info({}, "not seen");
+    child.error({}, "seen");
+    expect(JSON.parse(text())).toMatchObject({ listener: "admin", msg: "seen" });
+  });
+
   it("writes to standard error by default, before the call returns", () => {
     const write = vi.spyOn(fs, "writeSync").mockImplementation((_fd, line) => String(line).length);
     createLogger({ level: "info" }).info({}, "last words");
@@ -143,6 +182,15 @@ interface LogLine {
   readonly level: string;
   readonly time: string;
   readonly [field: string]: unknown;
+}
+
+function textLogger() {
+  const written: string[] = [];
+  const destination = { write: (line: string) => void written.push(line) };
+  return {
+    logger: createLogger({ level: "info", format: "text", destination }),
+    text: () => written.join(""),
+  };
 }
 
 function recordingLogger(level: LogLevel) {
