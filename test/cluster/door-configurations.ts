@@ -40,19 +40,23 @@ export function gatewayConfiguration(cluster: ClusterAddresses, door: DoorName):
   };
 }
 
-/** Sluice in the place of the cluster's kubelet: its own address, the kubelet's port. */
-export function nodeConfiguration(cluster: ClusterAddresses): object {
+/** Sluice in the place of the cluster's kubelet: another address, the kubelet's port, and the kubelet behind for what is not Sluice's. */
+export function nodeConfiguration(cluster: ClusterAddresses, address: string = ADDRESSES.sluiceNode): object {
   const file = (name: string): string => path.join(cluster.credentials, name);
   return {
     ...KIND,
     listeners: {
       kubelet: {
-        address: ADDRESSES.sluiceNode,
+        address,
         port: cluster.kubeletPort,
         tls: { certFile: file("kubelet-serving.crt"), keyFile: file("kubelet-serving.key") },
-        authentication: { clientCAFile: file("ca.crt") },
+        authentication: { clientCAFile: file("ca.crt"), tokenReview: webhook(cluster, "kubelet") },
         authorization: { mode: ["Webhook"], webhook: webhook(cluster, "kubelet") },
         runtime: { endpoint: `unix://${cluster.runtimeSocket}`, nodeName: NODE_NAME },
+        upstream: {
+          ...webhook(cluster, "apiserver-kubelet-client"),
+          url: `https://${ADDRESSES.kubelet}:${cluster.kubeletPort}`,
+        },
       },
       apiServer: { address: ADDRESSES.controlPlane, port: 0 },
       admin: { address: ADDRESSES.controlPlane, port: 0 },

@@ -37,9 +37,11 @@ export function refuseUpgradeInText(socket: Duplex, refusal: StatusError, contex
 
 function headersOf({ status }: StatusError): HeaderLine[] {
   const retryAfter = status.details?.retryAfterSeconds;
+  // A kubelet writes refusals of callers by another way than all others.
+  const isOfCaller = status.code === 401 || status.code === 403;
   return [
     ["Content-Type", "text/plain; charset=utf-8"],
-    ["X-Content-Type-Options", "nosniff"],
+    ...(isOfCaller ? [] : [["X-Content-Type-Options", "nosniff"] as const]),
     ...(retryAfter === undefined ? [] : [["Retry-After", String(retryAfter)] as const]),
   ];
 }

@@ -1,11 +1,18 @@
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import path from "node:path";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 
 /** Addresses of the machine's loopback network, so that nothing here is reached from elsewhere. */
 export const ADDRESSES = { controlPlane: "127.0.80.1", kubelet: "127.0.80.11", sluiceNode: "127.0.80.12" };
 export const NODE_NAME = "worker-1";
+
+/** An address of the machine beyond loopback: API servers proxy to no loopback address. Undefined where it has none. */
+export function machineAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+}
 
 /** Tokens of the API server's static token file, with their users and groups. */
 export const TOKENS = {
@@ -57,7 +64,7 @@ export class ClusterCredentials {
     for (const [name, subject] of Object.entries(SUBJECTS)) {
       this.#writePair(name, await issueCertificate(subject, authority, { usage: "client" }));
     }
-    const addresses = ["127.0.0.1", ...Object.values(ADDRESSES)];
+    const addresses = ["127.0.0.1", ...Object.values(ADDRESSES), machineAddress() ?? []].flat();
     for (const commonName of ["apiserver", `system:node:${NODE_NAME}`, "sluice-serving"]) {
       const name = commonName.startsWith("system:node") ? "kubelet-serving" : commonName;
       this.#writePair(
