@@ -268,6 +268,31 @@ const dashboards = {
         "ops",
         { retries: `sum(${rate("sluice_ingress_endpoint_retries_total")})` },
       ],
+      [
+        "Requests by Ingress and Service",
+        "reqps",
+        {
+          "{{namespace}}/{{ingress}} {{service}}": `topk(20, sum by (namespace, ingress, service) (${rate("sluice_ingress_route_requests_total")}))`,
+        },
+      ],
+      [
+        "Errors by Ingress and Service: 5xx of all",
+        "percentunit",
+        {
+          "{{namespace}}/{{ingress}} {{service}}": `sum by (namespace, ingress, service) (${rate("sluice_ingress_route_requests_total", ',code="5xx"')}) / sum by (namespace, ingress, service) (${rate("sluice_ingress_route_requests_total")})`,
+        },
+      ],
+      [
+        "Time to respond by Ingress and Service, 99 %",
+        "s",
+        {
+          "{{namespace}}/{{ingress}} {{service}}": quantile(
+            0.99,
+            "sluice_ingress_request_duration_seconds",
+            ", namespace, ingress, service",
+          ),
+        },
+      ],
       ["Ingresses in force", "short", { Ingresses: `max(sluice_ingress_objects{${OF}})` }],
       [
         "Ingresses not served as written",

@@ -2,11 +2,11 @@ import { isIP } from "node:net";
 import { checkNetwork } from "./address-list.ts";
 import { certificateFiles } from "./certificate-files.ts";
 import { checked, shaped, table, unflagged, type ValueOf } from "./field.ts";
-import { boolean, choice, string } from "./fields.ts";
+import { boolean, choice, file, string } from "./fields.ts";
 import { leaderElection } from "./leader-election.ts";
 import { strings } from "./list-fields.ts";
 import { addressFields, listenerPort } from "./listener-address.ts";
-import type { Section } from "./section.ts";
+import { type Section, STANDARD_OUTPUT } from "./section.ts";
 import { optionalSection, section, sections } from "./section-fields.ts";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
@@ -28,6 +28,14 @@ const streamingGateway = shaped(checked(targetFields, checkTarget), ({ name, url
       ? undefined
       : { url, ...trust, clientCertificateFile: undefined, clientKeyFile: undefined },
 }));
+
+const accessLog = table({
+  path: file(
+    "Appended to by every worker, and opened again at SIGHUP, for programs that rotate it; `-` is standard output.",
+    undefined,
+    { required: `is required; ${STANDARD_OUTPUT} is standard output` },
+  ),
+});
 
 /** HTTP routes by Ingress v1. */
 export const ingressListener = table({
@@ -61,6 +69,10 @@ export const ingressListener = table({
     { check: checkNetwork },
   ),
   streamingGateways: sections("Targets of backends of kind StreamingGateway.", streamingGateway),
+  accessLog: optionalSection(
+    "A line of JSON for each exchange, without its query (docs/logs.md). Absent: none is written.",
+    shaped(accessLog, ({ path }) => ({ path: path === STANDARD_OUTPUT ? undefined : path })),
+  ),
   leaderElection: section(
     "Which of several replicas writes statuses and Events to a live API.",
     leaderElection,

@@ -71,6 +71,10 @@ const fields = table({
       ...MILLION,
     },
   ),
+  maxIngressMetricRoutes: count(
+    "Pairs of Ingress and Service with series of their own in the metrics, those of the oldest Ingresses. Past it: counted together, as `_other`.",
+    { default: 500, from: 0, to: 100_000 },
+  ),
   socketBufferBytes: bytes(
     "Read and write buffer of one client connection. Past it the other side of the session is not read until the peer has.",
     { default: "64Ki", from: "4Ki", to: "16Mi" },

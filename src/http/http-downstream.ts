@@ -22,6 +22,8 @@ export interface HttpDownstream {
   readonly status: number;
   /** The head of the answer has been given to the client. */
   readonly hasResponded: boolean;
+  /** Bytes of the answer's body that were given to the client so far. What is piped to `respond`'s stream is added by its caller. */
+  bodyBytes: number;
   /** The whole answer has been taken by the system. */
   readonly isFinished: boolean;
   /** An exception of a callback of this exchange's, on the client's side, ends the exchange by `onFailure` and nothing else. */

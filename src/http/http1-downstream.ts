@@ -16,6 +16,7 @@ export class Http1Downstream implements HttpDownstream {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #isLengthSent = false;
+  bodyBytes = 0;
   #takingMs = 0;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
@@ -138,7 +139,7 @@ export class Http1Downstream implements HttpDownstream {
     socket?.cork();
     this.#writeHead(status, statusMessage, headers);
     if (beginning.length === 0) response.write(NOTHING);
-    for (const part of beginning) response.write(part);
+    for (const part of beginning) this.#writeBody(part);
     socket?.uncork();
     return response;
   }
@@ -149,7 +150,7 @@ export class Http1Downstream implements HttpDownstream {
     const { socket } = this.#response;
     // Otherwise Node holds the bytes back to the end of the turn, and so the memory that they came in.
     socket?.cork();
-    for (const part of parts) this.#response.write(part);
+    for (const part of parts) this.#writeBody(part);
     socket?.uncork();
   }
 
@@ -166,9 +167,10 @@ export class Http1Downstream implements HttpDownstream {
     socket?.cork();
     this.#writeHead(status, statusMessage, headers);
     // As text the body is joined to the head: one buffer to write.
-    if (body.length === 1 && only !== undefined && only.length <= MAX_BYTES_AS_TEXT)
+    if (body.length === 1 && only !== undefined && only.length <= MAX_BYTES_AS_TEXT) {
+      this.bodyBytes += only.length;
       response.write(textOf(only), "latin1");
-    else for (const part of body) response.write(part);
+    } else for (const part of body) this.#writeBody(part);
     // The last chunk goes along. Otherwise `end` has nothing to add, but would send an empty buffer.
     if (!response.chunkedEncoding) socket?.uncork();
     this.finish(trailers);
@@ -193,6 +195,11 @@ export class Http1Downstream implements HttpDownstream {
   readonly #overdue = (): void => {
     if (!this.hasTakenAll) this.#request.socket.destroy();
   };
+
+  #writeBody(part: Uint8Array): void {
+    this.bodyBytes += part.length;
+    this.#response.write(part);
+  }
 
   #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
     this.#isLengthSent = hasHeader(headers, "content-length");

@@ -21,6 +21,7 @@ export class Http2Downstream implements HttpDownstream {
   #trailersToSend: HeaderList = [];
   #isHeadOnly = false;
   #isEnded = false;
+  bodyBytes = 0;
   #takingMs = 0;
 
   constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {
@@ -114,7 +115,10 @@ export class Http2Downstream implements HttpDownstream {
   write(parts: readonly Uint8Array[]): void {
     // A backend may send a body where HTTP/2 has none.
     if (this.#stream.writableEnded) return;
-    for (const part of parts) this.#stream.write(part);
+    for (const part of parts) {
+      this.bodyBytes += part.length;
+      this.#stream.write(part);
+    }
   }
 
   respondWhole(

@@ -184,7 +184,12 @@ function respond(
     expectBytesWithin(stream, responseSilenceMs(options, edited));
     // A body where HTTP/2 has none for the client is read, and dropped.
     if (sink.writableEnded) stream.resume();
-    else stream.pipe(sink, { end: false });
+    else {
+      stream.on("data", (part: Buffer) => {
+        downstream.bodyBytes += part.length;
+      });
+      stream.pipe(sink, { end: false });
+    }
     return undefined;
   } catch (error) {
     return new UpstreamError("malformed-response", "the response cannot be forwarded", { cause: error });

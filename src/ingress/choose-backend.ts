@@ -3,17 +3,29 @@ import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import type { IngressRequest } from "./ingress-request.ts";
-import type { StreamingRoute } from "./route-backend.ts";
+import type { RouteBackend, StreamingRoute } from "./route-backend.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
 
 /** Where a request goes. */
-export type ChosenBackend =
-  | { readonly type: "answer"; readonly answer: IngressAnswer }
-  | { readonly type: "local"; readonly gateway: LocalGateway; readonly target: string }
-  | ChosenUpstream;
+export type ChosenBackend = ChosenAnswer | ChosenLocal | ChosenUpstream;
+
+interface ChosenAnswer {
+  readonly type: "answer";
+  /** Undefined: no rule matched. */
+  readonly route: RouteBackend | undefined;
+  readonly answer: IngressAnswer;
+}
+
+interface ChosenLocal {
+  readonly type: "local";
+  readonly route: RouteBackend;
+  readonly gateway: LocalGateway;
+  readonly target: string;
+}
 
 export interface ChosenUpstream {
   readonly type: "upstream";
+  readonly route: RouteBackend;
   readonly upstream: EndpointUpstream;
   readonly target: string;
   readonly appProtocol: string | undefined;
@@ -33,11 +45,12 @@ export function chooseBackend(
   isTls: boolean,
   context: IngressContext,
 ): ChosenBackend {
+  const route = context.routes().match(request.host, request.path);
   const refuse = (status: number, message: string): ChosenBackend => ({
     type: "answer",
+    route,
     answer: ingressAnswer(status, message, headers),
   });
-  const route = context.routes().match(request.host, request.path);
   if (route === undefined) return refuse(404, "no rule matches this host and path");
   if (route.type === "streaming") {
     if (!context.isGatewayHealthy(route.name)) return refuse(503, "this streaming gateway does not answer");
@@ -48,7 +61,7 @@ export function chooseBackend(
   }
   const { options } = route;
   if (options.redirectsToTls && !isTls) {
-    return { type: "answer", answer: tlsRedirect(request.host, request.target) };
+    return { type: "answer", route, answer: tlsRedirect(request.host, request.target) };
   }
   const turn = context.balancer.turnFor(route);
   if (typeof turn === "string") return refuse(503, ENDPOINT_PROBLEMS[turn]);
@@ -56,6 +69,7 @@ export function chooseBackend(
   if (upstream === undefined) return refuse(503, ENDPOINT_PROBLEMS["no-endpoints"]);
   return {
     type: "upstream",
+    route,
     upstream,
     target: request.target,
     appProtocol: turn.appProtocol,
@@ -72,18 +86,20 @@ export function chooseBackend(
 }
 
 function streamingBackend(
-  { name, pathPrefix }: StreamingRoute,
+  route: StreamingRoute,
   ownTarget: string,
   { streamingGateways }: IngressContext,
 ): ChosenBackend | undefined {
+  const { name, pathPrefix } = route;
   const gateway = streamingGateways.get(name);
   if (gateway === undefined) return undefined;
   // What was matched and what is forwarded are the same path, so the prefix stands in both.
   const rest = ownTarget.startsWith(pathPrefix) ? ownTarget.slice(pathPrefix.length) : ownTarget;
   const target = rest.startsWith("/") ? rest : `/${rest}`;
-  if (gateway.type === "local") return { type: "local", gateway, target };
+  if (gateway.type === "local") return { type: "local", route, gateway, target };
   return {
     type: "upstream",
+    route,
     upstream: gateway.upstream,
     target,
     appProtocol: undefined,

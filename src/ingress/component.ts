@@ -14,11 +14,13 @@ import { endpointOfUrl } from "../net/endpoint-of-url.ts";
 import { type Listen, urlOf } from "../net/listen.ts";
 import type { Component } from "../observability/component.ts";
 import type { Metrics } from "../observability/metrics.ts";
+import { AccessLog } from "./access-log.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { IngressContext, StreamingGateway } from "./ingress-context.ts";
 import { createIngressServers, type IngressServers } from "./ingress-servers.ts";
 import { ProblemReporter } from "./problem-reporter.ts";
+import { routeNamesOf } from "./route-backend.ts";
 import { RouteController } from "./route-controller.ts";
 import { ServiceBalancer } from "./service-balancer.ts";
 import { StatusPublisher } from "./status-publisher.ts";
@@ -83,6 +85,8 @@ export async function startIngress(
       metrics.routesReplaced(
         ingresses.length,
         problems.map(({ reason }) => reason),
+        routeNamesOf(ingresses),
+        configuration.limits.maxIngressMetricRoutes,
       );
       publisher.publish(ingresses);
       reporter.report(problems);
@@ -101,9 +105,12 @@ export async function startIngress(
   // It stops listening when it drains.
   const { limits, timeouts } = configuration;
   const requests = new PlainRequests(limits.maxConcurrentIngressRequests, timeouts.streamIdleMs, () => {});
+  const accessLog =
+    listener.accessLog && new AccessLog({ ...listener.accessLog, edge: gateway.edge, metrics, logger });
   const context: IngressContext = {
     ...gateway,
     metrics,
+    accessLog,
     requests,
     routes: () => controller.routes,
     balancer,
@@ -128,6 +135,7 @@ export async function startIngress(
   const stop = async (): Promise<void> => {
     watchedTls?.stop();
     await stopServers(servers);
+    await accessLog?.stop();
     await controller.stop();
     await publisher.stop();
     await writer.stop();
@@ -146,7 +154,10 @@ export async function startIngress(
         servers.drain();
         return finishRequests({ plainRequests: requests, flushed: servers.flushed }, timeoutMs, logger);
       },
-      reload: async () => await watchedTls?.reload(),
+      reload: async () => {
+        await accessLog?.reopen();
+        await watchedTls?.reload();
+      },
       stop,
     };
   } catch (error) {

@@ -6,8 +6,11 @@ import type { HttpDownstream } from "../http/http-downstream.ts";
 import { startExchange } from "../http/http-forwarder.ts";
 import type { HttpUpstream } from "../http/http-upstream.ts";
 import { forwardOverHttp2 } from "../http/http2-forwarder.ts";
+import { joinHostPort } from "../net/go-dial-error.ts";
 import type { UpstreamError } from "../net/upstream-error.ts";
+import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
+import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import {
   type IngressAnswer,
   ingressAnswer,
@@ -16,16 +19,11 @@ import {
   withOwnLines,
 } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
-import { type IngressRequest, readIngressRequest } from "./ingress-request.ts";
+import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
+import type { RouteBackend } from "./route-backend.ts";
 
 /** The appProtocol of a Service whose pods speak HTTP/2 with prior knowledge (KEP-3726). */
 const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
-
-/** The connection that a request came on. */
-export interface RequestOrigin {
-  readonly isTls: boolean;
-  readonly remoteAddress: string;
-}
 
 export interface IncomingExchange extends RequestOrigin {
   readonly downstream: HttpDownstream;
@@ -37,33 +35,39 @@ export interface IncomingExchange extends RequestOrigin {
 
 /** One plain request, from its head to the end of its response. Never throws. */
 export function forwardRequest(exchange: IncomingExchange, context: IngressContext): void {
+  const startedMs = performance.now();
   const { downstream, isTls } = exchange;
   const { method, target, headers } = downstream;
   const request = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders);
   if ("problem" in request) {
-    answer(exchange, ingressAnswer(request.status, request.problem, headers), context);
+    answer(exchange, ingressAnswer(request.status, request.problem, headers), undefined, context);
     return;
   }
   const chosen = chooseBackend(request, downstream.headers, isTls, context);
-  if (chosen.type === "answer") answer(exchange, chosen.answer, context);
+  if (chosen.type === "answer") answer(exchange, chosen.answer, chosen.route, context);
   else if (chosen.type === "local") {
+    if (context.accessLog !== undefined) {
+      const facts = factsOf(exchange, chosen.route, startedMs);
+      downstream.onClose(() => logExchange(facts, downstream.hasResponded ? downstream.status : 0, context));
+    }
     if (exchange.expectsContinue) downstream.sendContinue();
     exchange.handOver(chosen.gateway, chosen.target);
-  } else forward(exchange, request, chosen, context);
+  } else forward(exchange, request, chosen, startedMs, context);
 }
 
 function forward(
   exchange: IncomingExchange,
   request: IngressRequest,
   chosen: ChosenUpstream,
+  startedMs: number,
   context: IngressContext,
 ): void {
   if (!context.requests.begin(exchange.downstream)) {
     const { headers } = exchange.downstream;
-    answer(exchange, ingressAnswer(503, "too many requests at a time", headers), context);
+    answer(exchange, ingressAnswer(503, "too many requests at a time", headers), chosen.route, context);
     return;
   }
-  const forwarding = new IngressForwarding(exchange, request, chosen, context);
+  const forwarding = new IngressForwarding(exchange, request, chosen, startedMs, context);
   if (chosen.appProtocol === H2C_APP_PROTOCOL) {
     void forwardOverHttp2(exchange.downstream, {
       upstream: chosen.upstream.http2,
@@ -75,7 +79,7 @@ function forward(
       streamIdleTimeoutMs: forwarding.streamIdleTimeoutMs,
       idleTimeoutMs: forwarding.idleTimeoutMs,
       respondError: (error) => forwarding.respondError(error),
-      nextUpstream: () => chosen.next()?.http2,
+      nextUpstream: () => forwarding.next()?.http2,
     }).then(() => forwarding.ended());
   } else {
     startExchange(exchange.downstream, forwarding, () => forwarding.ended());
@@ -89,15 +93,19 @@ class IngressForwarding implements ForwardExchangeOptions {
   readonly #request: IngressRequest;
   readonly #chosen: ChosenUpstream;
   readonly #context: IngressContext;
-  readonly #startedMs = performance.now();
+  readonly #startedMs: number;
+  #endpoint: EndpointUpstream;
   #code = 0;
 
   constructor(
     exchange: IncomingExchange,
     request: IngressRequest,
     chosen: ChosenUpstream,
+    startedMs: number,
     context: IngressContext,
   ) {
+    this.#startedMs = startedMs;
+    this.#endpoint = chosen.upstream;
     this.upstream = chosen.upstream.http1;
     this.#exchange = exchange;
     this.#request = request;
@@ -143,22 +151,32 @@ class IngressForwarding implements ForwardExchangeOptions {
   }
 
   nextUpstream(): HttpUpstream | undefined {
-    return this.#chosen.next()?.http1;
+    return this.next()?.http1;
+  }
+
+  next(): EndpointUpstream | undefined {
+    const next = this.#chosen.next();
+    if (next !== undefined) this.#endpoint = next;
+    return next;
   }
 
   respondError(error: UpstreamError): void {
     const { status, message } = upstreamProblem(error);
     const { downstream } = this.#exchange;
     this.#code = status;
-    const endpoint = this.#chosen.upstream.endpoint.host;
+    const endpoint = this.#endpoint.endpoint.host;
     this.#context.logger.debug({ code: error.code, endpoint }, "an exchange failed");
     write(downstream, ingressAnswer(status, message, downstream.headers));
   }
 
   ended(): void {
     this.#context.requests.end(this.#exchange.downstream);
+    const { names } = this.#chosen.route;
     const seconds = (performance.now() - this.#startedMs) / 1000;
-    this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, seconds);
+    this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, names, seconds);
+    if (this.#context.accessLog === undefined) return;
+    const facts = factsOf(this.#exchange, this.#chosen.route, this.#startedMs);
+    logExchange({ ...facts, endpoint: addressOf(this.#endpoint) }, this.#code, this.#context);
   }
 }
 
@@ -178,13 +196,37 @@ export function forwardedHeaders(
 }
 
 function answer(
-  { downstream, protocol }: IncomingExchange,
+  exchange: IncomingExchange,
   given: IngressAnswer,
+  route: RouteBackend | undefined,
   context: IngressContext,
 ): void {
+  const { downstream, protocol } = exchange;
   context.requests.closeIfDraining(downstream);
   write(downstream, given);
-  context.metrics.requestEnded(protocol, given.status, 0);
+  context.metrics.requestEnded(protocol, given.status, route?.names, 0);
+  if (context.accessLog !== undefined)
+    logExchange(factsOf(exchange, route, performance.now()), given.status, context);
+}
+
+type ExchangeFacts = IncomingExchange & Pick<ExchangeEnd, "route" | "startedMs" | "target" | "endpoint">;
+
+/** The target is read now: what is handed on has another. */
+function factsOf(
+  exchange: IncomingExchange,
+  route: RouteBackend | undefined,
+  startedMs: number,
+): ExchangeFacts {
+  return { ...exchange, route: route?.names, startedMs, target: exchange.downstream.target };
+}
+
+function logExchange(facts: ExchangeFacts, status: number, { accessLog }: IngressContext): void {
+  const { method, headers, bodyBytes: responseBytes } = facts.downstream;
+  accessLog?.write({ ...facts, method, headers, status, responseBytes });
+}
+
+export function addressOf({ endpoint }: EndpointUpstream): string {
+  return joinHostPort(endpoint.host, endpoint.port);
 }
 
 /** A request's body is not waited for. */

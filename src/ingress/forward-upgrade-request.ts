@@ -7,13 +7,16 @@ import type { RequestHead } from "../listeners/request-head.ts";
 import { abortSocket, isHttp2Stream } from "../net/abort-socket.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { reportFault } from "../observability/faults.ts";
+import type { RouteNames } from "../observability/route-metrics.ts";
+import type { SessionReport } from "../sessions/carriers/session.ts";
 import { carryForwarded } from "../sessions/carry-forwarded.ts";
 import { PendingClient } from "../sessions/pending-client.ts";
+import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
-import { forwardedHeaders, type RequestOrigin } from "./forward-request.ts";
+import { addressOf, forwardedHeaders } from "./forward-request.ts";
 import { type IngressAnswer, ingressAnswer, upstreamProblem } from "./ingress-answer.ts";
 import type { IngressContext } from "./ingress-context.ts";
-import { type IngressRequest, readIngressRequest } from "./ingress-request.ts";
+import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
 
 /** A request to switch protocols, and what it came on. */
 export interface IncomingUpgrade extends RequestOrigin {
@@ -34,8 +37,12 @@ export async function forwardUpgradeRequest(
   context: IngressContext,
 ): Promise<void> {
   const { method, target, headers } = request;
+  const facts = { ...origin, startedMs: performance.now(), protocol, method, target, headers };
+  const log = (end: LoggedEnd): void => context.accessLog?.write({ ...facts, ...end });
+  let route: RouteNames | undefined;
   const refuse = (answer: IngressAnswer): void => {
-    context.metrics.upgradeAnswered(protocol, answer.status);
+    context.metrics.requestEnded(protocol, answer.status, route, undefined);
+    log({ route, status: answer.status, responseBytes: answer.body.byteLength });
     const lines = withoutHeaders(answer.headers, ["content-length", "date"]);
     answerAndClose(socket, answer.status, lines, answer.body, {
       clock: context.clock,
@@ -47,21 +54,47 @@ export async function forwardUpgradeRequest(
   const read = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders);
   if ("problem" in read) return refuse(ingressAnswer(read.status, read.problem, headers));
   const chosen = chooseBackend(read, headers, origin.isTls, context);
+  route = chosen.route?.names;
   if (chosen.type === "answer") return refuse(chosen.answer);
   if (chosen.type === "local") {
+    // How the session ended is in the log of sessions.
+    if (context.accessLog !== undefined)
+      socket.once("close", () => log({ route, status: 0, responseBytes: 0 }));
     const handedOver = { ...request, target: chosen.target };
     return await chosen.gateway.listener.answerUpgrade(handedOver, socket, early);
   }
   const client = new PendingClient(socket, early);
   try {
-    const status = await switchProtocols(client, { request: read, headers, origin, chosen, context });
-    context.metrics.upgradeAnswered(protocol, protocol === "h2" && status === 101 ? 200 : status);
+    const switched = protocol === "h2" ? 200 : 101;
+    const onReport = ({ downstreamBytes, upstreamBytes }: SessionReport, endpoint: string): void =>
+      log({
+        route,
+        endpoint,
+        status: switched,
+        responseBytes: downstreamBytes,
+        requestBytes: upstreamBytes,
+      });
+    const status = await switchProtocols(client, {
+      request: read,
+      headers,
+      origin,
+      chosen,
+      context,
+      onReport,
+    });
+    const answered = status === 101 ? switched : status;
+    context.metrics.requestEnded(protocol, answered, route, undefined);
+    if (status !== 101) log({ route, status, responseBytes: 0 });
   } catch (error) {
     client.release();
-    if (error instanceof UpstreamError && error.code === "aborted") abortSocket(socket);
-    else refuse(answerFor(error, headers));
+    if (error instanceof UpstreamError && error.code === "aborted") {
+      log({ route, status: 0, responseBytes: 0 });
+      abortSocket(socket);
+    } else refuse(answerFor(error, headers));
   }
 }
+
+type LoggedEnd = Pick<ExchangeEnd, "route" | "endpoint" | "status" | "responseBytes" | "requestBytes">;
 
 interface UpgradeExchange {
   readonly request: IngressRequest;
@@ -69,6 +102,8 @@ interface UpgradeExchange {
   readonly origin: RequestOrigin;
   readonly chosen: ChosenUpstream;
   readonly context: IngressContext;
+  /** An upgraded connection is over. */
+  onReport(report: SessionReport, endpoint: string): void;
 }
 
 /** Dials endpoints until one takes the connection; what it answers is the answer, and its status the result. Throws UpstreamError and StatusError. */
@@ -96,7 +131,13 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           relayAnswersMs,
           carry: (downstream, answered) => {
             isCarried = true;
-            carryForwarded(downstream, answered, { ...context, timeouts }, { onOver: giveBack });
+            const endpoint = addressOf(upstream);
+            carryForwarded(
+              downstream,
+              answered,
+              { ...context, timeouts },
+              { onOver: giveBack, onReport: (report) => exchange.onReport(report, endpoint) },
+            );
           },
         });
       } catch (error) {

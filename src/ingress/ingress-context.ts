@@ -5,6 +5,7 @@ import type { PlainRequests } from "../listeners/plain-requests.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ForwardingContext } from "../sessions/carry-forwarded.ts";
+import type { AccessLog } from "./access-log.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { RouteBackend } from "./route-backend.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -24,6 +25,8 @@ export interface IngressContext extends ForwardingContext {
   readonly requests: PlainRequests;
   readonly limits: Limits;
   readonly metrics: IngressMetrics;
+  /** Undefined: none is written. */
+  readonly accessLog: AccessLog | undefined;
   /** A connection was refused because its address has too many. */
   onConnectionRefused(): void;
   readonly logger: Logger;

@@ -14,6 +14,12 @@ export interface IngressRequest {
   readonly target: string;
 }
 
+/** The connection that a request came on. */
+export interface RequestOrigin {
+  readonly isTls: boolean;
+  readonly remoteAddress: string;
+}
+
 export interface BadIngressRequest {
   readonly status: 400 | 431;
   readonly problem: string;

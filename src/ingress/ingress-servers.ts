@@ -162,7 +162,7 @@ function http2For(context: IngressContext): Http2Connections {
     onConnect: (request) => {
       const webSocket = webSocketRequestOf(request);
       if (webSocket === undefined) {
-        context.metrics.upgradeAnswered("h2", NOT_IMPLEMENTED);
+        context.metrics.requestEnded("h2", NOT_IMPLEMENTED, undefined, undefined);
         return;
       }
       const { stream, socket } = request;

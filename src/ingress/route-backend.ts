@@ -1,4 +1,5 @@
 import type { Ingress, IngressBackend } from "../api/networking-objects.ts";
+import type { RouteNames } from "../observability/route-metrics.ts";
 import type { RouteOptions } from "./route-options.ts";
 
 /** The API group of the one resource backend that exists: this gateway's own streaming leg. */
@@ -10,6 +11,7 @@ export type RouteBackend = ServiceRoute | StreamingRoute;
 export interface ServiceRoute {
   readonly type: "service";
   readonly ingress: Ingress;
+  readonly names: RouteNames;
   readonly namespace: string;
   readonly service: string;
   /** The Service's port, by number or name. */
@@ -21,6 +23,7 @@ export interface ServiceRoute {
 export interface StreamingRoute {
   readonly type: "streaming";
   readonly ingress: Ingress;
+  readonly names: RouteNames;
   /** The name of a gateway in the configuration. */
   readonly name: string;
   /** Without trailing slash; empty for `/`. */
@@ -35,11 +38,12 @@ export function routeBackendOf(
   options: RouteOptions,
 ): RouteBackend | { readonly type: "skipped"; readonly message: string } {
   const { service, resource } = backend;
+  const names = routeNames(ingress, backend);
   if (service !== undefined) {
     const port = service.port?.name || service.port?.number;
     if (port === undefined) return skipped(`service ${JSON.stringify(service.name)} is named without a port`);
     const namespace = ingress.metadata.namespace ?? "default";
-    return { type: "service", ingress, namespace, service: service.name, port, options };
+    return { type: "service", ingress, names, namespace, service: service.name, port, options };
   }
   if (resource === undefined) return skipped("a backend names neither a service nor a resource");
   const { apiGroup, kind, name } = resource;
@@ -47,7 +51,29 @@ export function routeBackendOf(
     const named = `${kind}${apiGroup === undefined ? "" : `.${apiGroup}`}`;
     return skipped(`resource backend ${JSON.stringify(named)} is not supported`);
   }
-  return { type: "streaming", ingress, name, pathPrefix: path.endsWith("/") ? path.slice(0, -1) : path };
+  return {
+    type: "streaming",
+    ingress,
+    names,
+    name,
+    pathPrefix: path.endsWith("/") ? path.slice(0, -1) : path,
+  };
+}
+
+/** Of each backend of these Ingresses, in their order. */
+export function* routeNamesOf(ingresses: readonly Ingress[]): Generator<RouteNames> {
+  for (const ingress of ingresses) {
+    const { defaultBackend, rules = [] } = ingress.spec ?? {};
+    for (const { http } of rules) {
+      for (const { backend } of http?.paths ?? []) yield routeNames(ingress, backend);
+    }
+    if (defaultBackend !== undefined) yield routeNames(ingress, defaultBackend);
+  }
+}
+
+function routeNames({ metadata }: Ingress, { service, resource }: IngressBackend): RouteNames {
+  const { name: ingress, namespace = "default" } = metadata;
+  return { namespace, ingress, service: service?.name ?? resource?.name ?? "" };
 }
 
 function skipped(message: string): { type: "skipped"; message: string } {

@@ -1,11 +1,13 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { RouteMetrics, type RouteNames } from "./route-metrics.ts";
 
 /** What is counted of Ingress traffic. No label holds a host, a path or a name that a client chooses. */
 export class IngressMetrics {
   /** Not yet in the counter, by protocol and code: its labels cost more than the rest of a request's bookkeeping. */
   readonly #uncounted = { "http/1.1": new Map<number, number>(), h2: new Map<number, number>() };
-  readonly #durations: Histogram;
+  readonly #routeMetrics: RouteMetrics;
   readonly #endpointRetries: Counter;
+  readonly #accessLogLines: Counter<"result">;
   readonly #routes: Gauge;
   readonly #problems: Gauge<"reason">;
   readonly #reloads: Counter;
@@ -25,15 +27,16 @@ export class IngressMetrics {
         }
       },
     });
-    this.#durations = new Histogram({
-      name: "sluice_ingress_request_duration_seconds",
-      help: "From a request's head to the end of its response.",
-      buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30],
-      registers,
-    });
+    this.#routeMetrics = new RouteMetrics(registry);
     this.#endpointRetries = new Counter({
       name: "sluice_ingress_endpoint_retries_total",
       help: "Requests tried on another endpoint because one refused the connection.",
+      registers,
+    });
+    this.#accessLogLines = new Counter({
+      name: "sluice_ingress_access_log_lines_total",
+      help: "Lines of the access log by result: stored, or lost because too many waited.",
+      labelNames: ["result"],
       registers,
     });
     this.#routes = new Gauge({
@@ -57,26 +60,34 @@ export class IngressMetrics {
     });
   }
 
-  requestEnded(protocol: "http/1.1" | "h2", code: number, seconds: number): void {
-    this.#count(protocol, code);
-    this.#durations.observe(seconds);
-  }
-
-  upgradeAnswered(protocol: "http/1.1" | "h2", code: number): void {
-    this.#count(protocol, code);
-  }
-
-  #count(protocol: "http/1.1" | "h2", code: number): void {
+  /** `route`: of the rule that matched. `seconds` undefined: an upgrade was answered. */
+  requestEnded(
+    protocol: "http/1.1" | "h2",
+    code: number,
+    route: RouteNames | undefined,
+    seconds: number | undefined,
+  ): void {
     const counts = this.#uncounted[protocol];
     counts.set(code, (counts.get(code) ?? 0) + 1);
+    this.#routeMetrics.requestEnded(route, code, seconds);
+  }
+
+  accessLogged(result: "stored" | "lost", count: number): void {
+    this.#accessLogLines.inc({ result }, count);
   }
 
   endpointRetried(): void {
     this.#endpointRetries.inc();
   }
 
-  /** `reasons`: of each problem that there is now. */
-  routesReplaced(ingresses: number, reasons: readonly string[]): void {
+  /** `reasons`: of each problem that there is now. `routes`: oldest first; `maxRoutes` of them have series of their own. */
+  routesReplaced(
+    ingresses: number,
+    reasons: readonly string[],
+    routes: Iterable<RouteNames>,
+    maxRoutes: number,
+  ): void {
+    this.#routeMetrics.routesReplaced(routes, maxRoutes);
     this.#routes.set(ingresses);
     this.#problems.reset();
     for (const reason of reasons) this.#problems.inc({ reason });

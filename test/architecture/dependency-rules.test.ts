@@ -216,6 +216,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/ingress": [
     "protocols/bytes",
     "protocols/tls",
+    "src/access",
     "src/api",
     "src/cluster",
     "src/config",

@@ -1,0 +1,138 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { EventQueue } from "../access/audit/event-queue.ts";
+import { type HeaderList, headerValue } from "../http/header-list.ts";
+import type { EdgeRules } from "../listeners/edge-rules.ts";
+import type { IngressMetrics } from "../observability/ingress-metrics.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { RouteNames } from "../observability/route-metrics.ts";
+import type { RequestOrigin } from "./ingress-request.ts";
+
+/** Lines that wait for a file or pipe that takes none. */
+export const MAX_QUEUED_LINES = 10_000;
+const MAX_QUEUED_CHARACTERS = 16 * 1024 * 1024;
+const MAX_BATCH_LINES = 1_000;
+const MAX_BATCH_CHARACTERS = 1024 * 1024;
+const MAX_WAIT_MS = 100;
+const RETRY_MS = 1_000;
+const MAX_RETRY_MS = 30_000;
+const STOP_MS = 1_000;
+
+/** Longer ones are cut: of each a client decides how long it is. */
+const MAX_TEXT_CHARACTERS = 1_024;
+
+/** One exchange of the front door that is over. */
+export interface ExchangeEnd extends RequestOrigin {
+  /** By performance.now(). */
+  readonly startedMs: number;
+  readonly protocol: "http/1.1" | "h2";
+  readonly method: string;
+  readonly target: string;
+  readonly headers: HeaderList;
+  readonly route: RouteNames | undefined;
+  /** The endpoint that was asked last. */
+  readonly endpoint?: string | undefined;
+  /** 0: the client left before there was one. */
+  readonly status: number;
+  /** Of the answer's body, or of what an upgraded connection carried to the client. */
+  readonly responseBytes: number;
+  /** What an upgraded connection carried to the backend. */
+  readonly requestBytes?: number | undefined;
+}
+
+export interface AccessLogOptions {
+  /** Undefined: standard output. */
+  readonly path: string | undefined;
+  readonly edge: EdgeRules;
+  readonly metrics: Pick<IngressMetrics, "accessLogged">;
+  readonly logger: Logger;
+}
+
+/**
+ * A line of JSON for each exchange of the front door (docs/logs.md). A file is appended to, so several processes may share it; it is
+ * opened again at a reload, for programs that rotate it. Requests never wait for it: past the bound lines are lost and counted.
+ */
+export class AccessLog {
+  readonly #options: AccessLogOptions;
+  readonly #queue: EventQueue;
+  #handle: FileHandle | undefined;
+
+  constructor(options: AccessLogOptions) {
+    const { metrics, logger } = options;
+    this.#options = options;
+    this.#queue = new EventQueue({
+      deliver: (lines) => this.#append(lines),
+      maxQueuedEvents: MAX_QUEUED_LINES,
+      maxQueuedCharacters: MAX_QUEUED_CHARACTERS,
+      maxBatchEvents: MAX_BATCH_LINES,
+      maxBatchCharacters: MAX_BATCH_CHARACTERS,
+      maxWaitMs: MAX_WAIT_MS,
+      retryMs: RETRY_MS,
+      maxRetryMs: MAX_RETRY_MS,
+      onStored: (count) => metrics.accessLogged("stored", count),
+      onLost: (count) => metrics.accessLogged("lost", count),
+      onFailure: ({ message }) => logger.error({ problem: message }, "the access log could not be written"),
+    });
+  }
+
+  write(end: ExchangeEnd): void {
+    this.#queue.push(JSON.stringify(this.#lineOf(end)));
+  }
+
+  /** The next line opens the file anew. */
+  async reopen(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close();
+  }
+
+  /** Writes what waits, for at most a second. */
+  async stop(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const overdue = new Promise((resolve) => {
+      timer = setTimeout(resolve, STOP_MS);
+    });
+    await Promise.race([this.#queue.flush().catch(() => {}), overdue]);
+    clearTimeout(timer);
+    this.#queue.stop();
+    await this.reopen();
+  }
+
+  /** No query, which holds tokens and commands; no header but the client's program. */
+  #lineOf({ startedMs, isTls, remoteAddress, target, headers, route, status, ...end }: ExchangeEnd): object {
+    const { method, protocol, endpoint, responseBytes, requestBytes } = end;
+    const path = /^[^?#]*/.exec(target)?.[0].replace(/^https?:\/\/[^/]*/i, "");
+    return {
+      time: new Date().toISOString(),
+      client: this.#options.edge.sourceAddressesOf(headers, remoteAddress)[0],
+      method,
+      scheme: isTls ? "https" : "http",
+      host: cut(headerValue(headers, "host")),
+      path: cut(path),
+      protocol,
+      ...(status !== 0 && { status }),
+      durationMs: Math.round((performance.now() - startedMs) * 10) / 10,
+      responseBytes,
+      requestBytes,
+      ...route,
+      endpoint,
+      userAgent: cut(headerValue(headers, "user-agent")),
+    };
+  }
+
+  async #append(lines: readonly string[]): Promise<void> {
+    const text = lines.map((line) => `${line}\n`).join("");
+    const { path } = this.#options;
+    if (path === undefined) {
+      await new Promise<void>((resolve, reject) => {
+        process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+      });
+      return;
+    }
+    this.#handle ??= await open(path, "a", 0o640);
+    await this.#handle.appendFile(text);
+  }
+}
+
+function cut(text: string | undefined): string | undefined {
+  return text?.slice(0, MAX_TEXT_CHARACTERS);
+}

@@ -1,0 +1,116 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+/** The labels of a path's backend: an Ingress of this namespace, and the Service that it names. */
+export interface RouteNames {
+  readonly namespace: string;
+  readonly ingress: string;
+  readonly service: string;
+}
+
+const LABELS = ["namespace", "ingress", "service"] as const;
+/** No name in Kubernetes has an underscore. */
+const UNMATCHED: RouteNames = { namespace: "_none", ingress: "_none", service: "_none" };
+const OTHER: RouteNames = { namespace: "_other", ingress: "_other", service: "_other" };
+
+interface Series {
+  readonly names: RouteNames;
+  /** Requests that are not in the counter yet, by the first digit of their code. */
+  readonly uncounted: number[];
+  readonly durations: { observe(seconds: number): void };
+}
+
+/**
+ * Requests by Ingress and Service. Only so many have series of their own, those of the oldest Ingresses, which are the same in every
+ * worker and replica; the rest share one.
+ */
+export class RouteMetrics {
+  readonly #requests: Counter<(typeof LABELS)[number] | "code">;
+  readonly #durations: Histogram<(typeof LABELS)[number]>;
+  readonly #unlisted: Gauge;
+  readonly #unmatched: Series;
+  readonly #other: Series;
+  #series = new Map<string, Series>();
+  /** One look-up by identity for a request, where its names would be joined. */
+  #known = new WeakMap<RouteNames, Series>();
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    const flush = (): void => this.#flush();
+    this.#requests = new Counter({
+      name: "sluice_ingress_route_requests_total",
+      help: "Requests of the ingress listeners by Ingress, Service and class of the response code; _none: no rule matched; _other: past limits.maxIngressMetricRoutes.",
+      labelNames: [...LABELS, "code"],
+      registers,
+      collect: flush,
+    });
+    this.#durations = new Histogram({
+      name: "sluice_ingress_request_duration_seconds",
+      help: "From a request's head to the end of its response, by Ingress and Service.",
+      labelNames: LABELS,
+      buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30],
+      registers,
+    });
+    this.#unlisted = new Gauge({
+      name: "sluice_ingress_routes_without_series",
+      help: "Pairs of Ingress and Service whose requests are counted as _other.",
+      aggregator: "max",
+      registers,
+    });
+    this.#unmatched = this.#seriesOf(UNMATCHED);
+    this.#other = this.#seriesOf(OTHER);
+  }
+
+  /** Gives series to the first `maxRoutes` of these, and removes the series of those that are gone. */
+  routesReplaced(routes: Iterable<RouteNames>, maxRoutes: number): void {
+    this.#flush();
+    const named = new Map<string, RouteNames>();
+    for (const route of routes) named.set(keyOf(route), route);
+    const kept = [...named].slice(0, maxRoutes);
+    const before = this.#series;
+    this.#series = new Map(kept.map(([key, names]) => [key, before.get(key) ?? this.#seriesOf(names)]));
+    for (const [key, series] of before) if (!this.#series.has(key)) this.#remove(series.names);
+    this.#known = new WeakMap();
+    this.#unlisted.set(named.size - kept.length);
+  }
+
+  /** `seconds` undefined: an upgrade, whose duration is no request's. */
+  requestEnded(names: RouteNames | undefined, code: number, seconds: number | undefined): void {
+    const series = names === undefined ? this.#unmatched : this.#find(names);
+    const digit = Math.floor(code / 100);
+    series.uncounted[digit] = (series.uncounted[digit] ?? 0) + 1;
+    if (seconds !== undefined) series.durations.observe(seconds);
+  }
+
+  #find(names: RouteNames): Series {
+    let series = this.#known.get(names);
+    if (series === undefined) {
+      series = this.#series.get(keyOf(names)) ?? this.#other;
+      this.#known.set(names, series);
+    }
+    return series;
+  }
+
+  #seriesOf({ namespace, ingress, service }: RouteNames): Series {
+    const names = { namespace, ingress, service };
+    return { names, uncounted: [], durations: this.#durations.labels(names) };
+  }
+
+  #flush(): void {
+    for (const { names, uncounted } of [this.#unmatched, this.#other, ...this.#series.values()]) {
+      uncounted.forEach((count, digit) => {
+        // 0: the client left before there was a code.
+        this.#requests.inc({ ...names, code: digit === 0 ? "none" : `${digit}xx` }, count);
+      });
+      uncounted.length = 0;
+    }
+  }
+
+  #remove(names: RouteNames): void {
+    for (const code of ["none", "1xx", "2xx", "3xx", "4xx", "5xx"]) this.#requests.remove({ ...names, code });
+    this.#durations.remove({ ...names });
+  }
+}
+
+function keyOf({ namespace, ingress, service }: RouteNames): string {
+  return `${namespace}/${ingress}/${service}`;
+}
