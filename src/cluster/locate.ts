@@ -1,6 +1,6 @@
 import type { Node, NodeAddress, Pod, PodSpec } from "../api/objects.ts";
 import { badRequest, genericError, notFound } from "../api/status.ts";
-import { STREAMING_ANNOTATION } from "../config/node-streaming.ts";
+import { PUBLISHED_FEATURES_ANNOTATION, STREAMING_ANNOTATION } from "../config/node-streaming.ts";
 import type { Cluster } from "./cluster.ts";
 
 export interface StreamingLocation {
@@ -36,6 +36,7 @@ export interface NodeEndpoint {
   readonly name: string;
   readonly host: string;
   readonly port: number;
+  /** By its kubelet, and by a Sluice in front of that. */
   readonly declaredFeatures: readonly string[];
   /** What the annotation `sluice.dev/streaming` says, whatever that is. */
   readonly streaming: string | undefined;
@@ -89,7 +90,8 @@ export function nodeEndpointOf({ metadata, status = {} }: Node, options: LocateO
   const reportedPort = status.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
   const host = preferredAddress(status.addresses ?? [], options.preferredAddressTypes);
   const port = reportedPort > 0 ? reportedPort : options.defaultKubeletPort;
-  const { declaredFeatures = [], nodeInfo = {} } = status;
+  const { nodeInfo = {} } = status;
+  const declaredFeatures = unionOf(status.declaredFeatures ?? [], publishedFeaturesOf(metadata));
   const { bootID = "", kubeletVersion = "", containerRuntimeVersion = "" } = nodeInfo;
   return {
     name: metadata.name,
@@ -107,6 +109,20 @@ export function nodeEndpointOf({ metadata, status = {} }: Node, options: LocateO
       ...declaredFeatures,
     ].join("\n"),
   };
+}
+
+/** Of one node's annotation. Sluice has far fewer, and other programs may write annotations, too. */
+export const MAX_PUBLISHED_FEATURES = 32;
+
+/** What a node's annotation holds. Kubelets of 1.36 and later own `status.declaredFeatures`, and take what others add to it away. */
+export function publishedFeaturesOf({ annotations }: Node["metadata"]): readonly string[] {
+  const text = annotations?.[PUBLISHED_FEATURES_ANNOTATION] ?? "";
+  return text === "" ? [] : text.split(",", MAX_PUBLISHED_FEATURES);
+}
+
+/** Sorted and without doubles, as the API wants it; as it was where nothing is added. */
+export function unionOf(some: readonly string[], others: readonly string[]): readonly string[] {
+  return others.length === 0 ? some : [...new Set([...some, ...others])].sort();
 }
 
 /** The first preferred type that the node has at all wins, whatever the order of its addresses. */

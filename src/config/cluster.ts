@@ -36,7 +36,7 @@ const fields = table({
     { default: "caller" },
   ),
   publishDeclaredFeatures: optionalSection(
-    "Features that are written into `status.declaredFeatures` of nodes.",
+    "Features of nodes that gateways are to know: in an annotation, and in `status.declaredFeatures` where no kubelet owns it.",
     shaped(published, (values) => ({ ...values, features: [...new Set(values.features)].sort() })),
   ),
 });

@@ -11,6 +11,9 @@ export type StreamingMode = (typeof MODES)[number];
 /** What a node's annotation of this name holds: a StreamingMode. */
 export const STREAMING_ANNOTATION = "sluice.dev/streaming";
 
+/** What a Sluice that stands for a node's kubelet has, by the features' names; its own, which no kubelet takes back. */
+export const PUBLISHED_FEATURES_ANNOTATION = "sluice.dev/published-features";
+
 const PAUSE = { from: "100ms", to: "24h" } as const;
 
 const streamingFields = table({

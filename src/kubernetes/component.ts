@@ -149,8 +149,8 @@ async function buildLive(
       features: publishDeclaredFeatures.features.filter((name) =>
         isPublished(name, configuration.featureGates),
       ),
-      onFailure: (node, problem) =>
-        logger.warn({ node, problem }, "a node's features could not be published"),
+      metrics: metrics.cluster,
+      logger,
     });
   const apiServer = configuration.upstreamAPIServer
     ? undefined

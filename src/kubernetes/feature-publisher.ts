@@ -1,16 +1,20 @@
 import type { Node } from "../api/objects.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { publishedFeaturesOf, unionOf } from "../cluster/locate.ts";
+import { PUBLISHED_FEATURES_ANNOTATION } from "../config/node-streaming.ts";
+import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import { liveObject } from "./live-object.ts";
 import { objectPath } from "./live-resources.ts";
 
-/** What of a node's declared features is ours, so that it can be taken back without what the kubelet declares. */
-export const PUBLISHED_FEATURES_ANNOTATION = "sluice.dev/published-features";
 /** In which features are withdrawn, at a shutdown. */
 export const WITHDRAW_TIMEOUT_MS = 2_000;
-/** A kubelet that takes its list for the only one would otherwise be answered at once, for ever. */
+/** Between two writes of one node: another program may want the opposite. */
 export const PUBLISH_INTERVAL_MS = 10_000;
+/** As `managedFields` names us. */
+const FIELD_MANAGER = "sluice";
 
 export interface FeaturePublisherOptions {
   readonly client: Pick<ApiClient, "json">;
@@ -18,21 +22,22 @@ export interface FeaturePublisherOptions {
   readonly nodes: readonly string[];
   /** Those whose gates are on; what was published before beside them is withdrawn. */
   readonly features: readonly string[];
-  readonly onFailure: (node: string, problem: string) => void;
+  readonly metrics: Pick<ClusterMetrics, "featuresRemoved">;
+  readonly logger: Pick<Logger, "info" | "warn">;
   readonly intervalMs?: number;
   readonly nowMs?: () => number;
 }
 
-/** What a node's lists are to be. */
+/** What is to be written; without `declared`, the list is left to its owner. */
 interface Lists {
-  readonly declared: readonly string[];
+  readonly declared: readonly string[] | undefined;
   readonly published: readonly string[];
 }
 
 /**
- * Adds features to `status.declaredFeatures` (KEP-5328) of nodes whose kubelets are reached through a gateway that has them, and does so
- * again when they are gone. What the kubelet declares stays. An annotation holds what is ours; it is taken back when its gate is off,
- * and by `withdraw`.
+ * Publishes features of nodes whose kubelets are reached through a Sluice that has them: in an annotation, which gateways read, and in
+ * `status.declaredFeatures` (KEP-5328) unless the kubelet owns that list, which it does from 1.36 on. What the owner removes is not added
+ * again. Published features are taken back when their gate is off, and by `withdraw` (docs/decisions/0042-published-features.md).
  */
 export class FeaturePublisher {
   readonly #options: FeaturePublisherOptions;
@@ -40,6 +45,8 @@ export class FeaturePublisher {
   readonly #unsubscribe: () => void;
   readonly #notBeforeMs = new Map<string, number>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
+  /** Nodes in whose lists are features of ours. */
+  readonly #listed = new Set<string>();
   #features: readonly string[];
   #isStopped = false;
 
@@ -63,21 +70,12 @@ export class FeaturePublisher {
     await Promise.all(this.#options.nodes.map((name) => this.#withdrawFrom(name, signal)));
   }
 
-  /** Reads the node as it is now: the last write of ours may not have come back by the watch. */
   async #withdrawFrom(name: string, signal: AbortSignal): Promise<void> {
-    const { client, cluster, onFailure } = this.#options;
-    if (cluster.getNode(name) === undefined) return;
+    if (this.#options.cluster.getNode(name) === undefined) return;
     try {
-      for (let isWritten = false; !isWritten && !signal.aborted; ) {
-        const node = liveObject(
-          "Node",
-          await client.json({ path: objectPath("Node", "", name), signal }),
-        ) as Node;
-        const lists = this.#changed(node);
-        isWritten = lists === undefined || (await this.#write(node, lists, signal));
-      }
+      while (!(await this.#write(name, signal)) && !signal.aborted);
     } catch (error) {
-      onFailure(name, (error as Error).message);
+      this.#failed(name, error);
     }
   }
 
@@ -91,7 +89,8 @@ export class FeaturePublisher {
   #check(node: Node | undefined): void {
     if (node === undefined || this.#isStopped) return;
     const { name } = node.metadata;
-    if (this.#changed(node) === undefined || this.#timers.has(name)) return;
+    this.#noteConflict(node);
+    if (listsFor(node, this.#features) === undefined || this.#timers.has(name)) return;
     const waitMs = Math.max(0, (this.#notBeforeMs.get(name) ?? 0) - this.#nowMs());
     const timer = setTimeout(() => {
       this.#timers.delete(name);
@@ -100,61 +99,105 @@ export class FeaturePublisher {
     this.#timers.set(name, timer);
   }
 
-  /** Undefined: they are as they are to be. */
-  #changed(node: Node): Lists | undefined {
+  /** The annotation and the list were written together: where one is there without the other, the list has another owner. */
+  #noteConflict(node: Node): void {
+    const { name } = node.metadata;
     const declared = node.status?.declaredFeatures ?? [];
-    const published = publishedOn(node);
-    const withdrawn = published.filter((feature) => !this.#features.includes(feature));
-    const missing = this.#features.filter((feature) => !declared.includes(feature));
-    if (withdrawn.length === 0 && missing.length === 0) return undefined;
-    const kept = (features: readonly string[]) => features.filter((feature) => !withdrawn.includes(feature));
-    return { declared: union(kept(declared), missing), published: union(kept(published), missing) };
+    const features = publishedFeaturesOf(node.metadata).filter((feature) => !declared.includes(feature));
+    if (features.length === 0 || !this.#listed.delete(name)) return;
+    this.#options.metrics.featuresRemoved();
+    this.#options.logger.warn(
+      { node: name, features },
+      "features were removed from a node's status.declaredFeatures, which has another owner: they stay in the annotation alone",
+    );
   }
 
   async #publish(name: string): Promise<void> {
-    const { cluster, intervalMs = PUBLISH_INTERVAL_MS, onFailure } = this.#options;
-    const node = cluster.getNode(name);
-    const lists = node && this.#changed(node);
-    if (node === undefined || lists === undefined || this.#isStopped) return;
+    const { cluster, intervalMs = PUBLISH_INTERVAL_MS } = this.#options;
+    if (cluster.getNode(name) === undefined || this.#isStopped) return;
     this.#notBeforeMs.set(name, this.#nowMs() + intervalMs);
     try {
-      if (await this.#write(node, lists)) return;
+      if (await this.#write(name)) return;
     } catch (error) {
-      onFailure(name, (error as Error).message);
+      this.#failed(name, error);
     }
     this.#check(cluster.getNode(name));
   }
 
-  /** False: another writer came first. Rejects as the client does. */
-  async #write({ metadata }: Node, { declared, published }: Lists, signal?: AbortSignal): Promise<boolean> {
-    const { name, resourceVersion } = metadata;
+  /**
+   * Reads the node as it is now, with the owners of its fields, and writes what is to change. False: another writer came first. Rejects as
+   * the client does.
+   */
+  async #write(name: string, signal?: AbortSignal): Promise<boolean> {
+    const { client, logger } = this.#options;
+    const path = objectPath("Node", "", name);
+    const answer = await client.json({ path, ...(signal && { signal }) });
+    const node = liveObject("Node", answer) as Node;
+    const owner = ownerOfList(answer);
+    const lists = listsFor(node, this.#features, owner);
+    if (lists === undefined) return true;
+    const { declared, published } = lists;
     const annotation = published.length === 0 ? null : published.join(",");
     // The version guards what the kubelet may have written meanwhile. Kubelets write annotations with their status, too.
-    const json = {
-      metadata: { resourceVersion, annotations: { [PUBLISHED_FEATURES_ANNOTATION]: annotation } },
-      status: { declaredFeatures: declared },
+    const metadata = {
+      resourceVersion: node.metadata.resourceVersion,
+      annotations: { [PUBLISHED_FEATURES_ANNOTATION]: annotation },
     };
     try {
-      await this.#options.client.json({
+      await client.json({
         method: "PATCH",
-        path: `${objectPath("Node", "", name)}/status`,
-        body: { contentType: "application/merge-patch+json", json },
+        path: `${path}/status?fieldManager=${FIELD_MANAGER}`,
+        body: {
+          contentType: "application/merge-patch+json",
+          json: { metadata, ...(declared && { status: { declaredFeatures: declared } }) },
+        },
         ...(signal && { signal }),
       });
-      return true;
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 409)) throw error;
       return false;
     }
+    if (declared !== undefined && published.length > 0) this.#listed.add(name);
+    if (declared === undefined && published.length > 0)
+      logger.info(
+        { node: name, manager: owner, features: published },
+        "features are published in the annotation alone",
+      );
+    return true;
+  }
+
+  #failed(node: string, error: unknown): void {
+    const problem = (error as Error).message;
+    this.#options.logger.warn({ node, problem }, "a node's features could not be published");
   }
 }
 
-function publishedOn({ metadata }: Node): readonly string[] {
-  const text = metadata.annotations?.[PUBLISHED_FEATURES_ANNOTATION] ?? "";
-  return text === "" ? [] : text.split(",");
+/** Undefined: they are as they are to be. What was published and is not in the list was removed by its owner, and stays away from it. */
+function listsFor(node: Node, features: readonly string[], owner?: string): Lists | undefined {
+  const declared = node.status?.declaredFeatures ?? [];
+  const published = publishedFeaturesOf(node.metadata);
+  const withdrawn = published.filter((feature) => !features.includes(feature));
+  const missing = features.filter((feature) => !declared.includes(feature) && !published.includes(feature));
+  if (withdrawn.length === 0 && missing.length === 0) return undefined;
+  const kept = (list: readonly string[]) => list.filter((feature) => !withdrawn.includes(feature));
+  return {
+    declared: owner === undefined ? unionOf(kept(declared), missing) : undefined,
+    published: unionOf(kept(published), missing),
+  };
 }
 
-/** Sorted and without doubles, as the API wants it. */
-function union(some: readonly string[], others: readonly string[]): string[] {
-  return [...new Set([...some, ...others])].sort();
+/** What wrote a Node's `status.declaredFeatures` last, where that was not us: API servers record it (KEP-555). */
+function ownerOfList(node: unknown): string | undefined {
+  const { metadata } = node as { metadata?: { managedFields?: unknown } | null };
+  const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as ManagedFields[]) : [];
+  const entry = entries.find(
+    (each) =>
+      each?.manager !== FIELD_MANAGER && each?.fieldsV1?.["f:status"]?.["f:declaredFeatures"] !== undefined,
+  );
+  return entry === undefined ? undefined : (entry?.manager ?? "");
 }
+
+type ManagedFields = {
+  readonly manager?: string | null;
+  readonly fieldsV1?: Readonly<Record<string, Readonly<Record<string, unknown>> | null | undefined>> | null;
+} | null;

@@ -15,6 +15,7 @@ export class ClusterMetrics {
   readonly #lists: Counter<"kind">;
   readonly #watchEnds: Counter<"kind" | "how">;
   readonly #reads: Counter<"kind" | "outcome">;
+  readonly #featureConflicts: Counter;
   #states: () => readonly KindState[] = () => [];
 
   constructor(registry: Registry) {
@@ -49,6 +50,11 @@ export class ClusterMetrics {
       labelNames: ["kind", "outcome"],
       registers,
     });
+    this.#featureConflicts = new Counter({
+      name: "sluice_declared_feature_conflicts_total",
+      help: "Times that the owner of a node's status.declaredFeatures has removed what was published there.",
+      registers,
+    });
     this.#registerGauges(registers);
   }
 
@@ -71,6 +77,10 @@ export class ClusterMetrics {
 
   watchEnded(kind: string, how: string): void {
     this.#watchEnds.inc({ kind, how });
+  }
+
+  featuresRemoved(): void {
+    this.#featureConflicts.inc();
   }
 
   readThrough(kind: string, outcome: string): void {

@@ -5,6 +5,7 @@ import {
   defaultLocateOptions,
   type LocateOptions,
   locate,
+  MAX_PUBLISHED_FEATURES,
   type StreamingLocation,
 } from "../../../src/cluster/locate.ts";
 
@@ -181,6 +182,21 @@ describe("locate", () => {
       }),
     );
     expect(found.node).toMatchObject({ port: 10_250, declaredFeatures: features });
+  });
+
+  it("reads the features that a Sluice in front of the kubelet has, up to a bound", () => {
+    const withAnnotation = (text: string, declaredFeatures: string[] = ["K", "X"]) => {
+      const worker = node({ addresses: [internal], declaredFeatures });
+      const annotations = { "sluice.dev/published-features": text };
+      return target(pod({}), { ...worker, metadata: { ...worker.metadata, annotations } }).node;
+    };
+    expect(withAnnotation("X,A").declaredFeatures).toEqual(["A", "K", "X"]);
+    expect(withAnnotation("").declaredFeatures).toEqual(["K", "X"]);
+    expect(withAnnotation("A").incarnation).not.toBe(withAnnotation("").incarnation);
+    const names = Array.from({ length: MAX_PUBLISHED_FEATURES + 1 }, (_, index) => `F${index}`);
+    const { declaredFeatures } = withAnnotation(names.join(), []);
+    expect(declaredFeatures).toHaveLength(MAX_PUBLISHED_FEATURES);
+    expect(declaredFeatures).not.toContain(names.at(-1));
   });
 
   it("reads what the annotation says, and knows another kubelet when one answers", () => {

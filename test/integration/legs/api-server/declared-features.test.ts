@@ -33,7 +33,13 @@ async function publishingGateway(featureGates: object, annotations: object, decl
     const node = server.store.get(resourceOfKind("Node"), "", "node") as unknown as Node;
     return (node.status?.declaredFeatures ?? []).join();
   };
-  return { gateway, declared };
+  /** What a kubelet writes that takes its list for the only one. */
+  const removeFromList = () => {
+    const node = server.store.get(resourceOfKind("Node"), "", "node");
+    server.apply({ ...node, status: { declaredFeatures: ["A"] } });
+  };
+  const patches = () => server.requests.filter(({ method }) => method === "PATCH").length;
+  return { gateway, declared, removeFromList, patches };
 }
 
 it("publishes a feature while it runs, and takes it back when it stops", async () => {
@@ -61,4 +67,18 @@ it("leaves what the kubelet itself declares where the gate is off", async () => 
   );
   await gateway.stop();
   expect(declared()).toBe(FEATURE);
+});
+
+it("passes WebSockets through to a node whose kubelet removes what is published, and fights with nobody", async () => {
+  const { gateway, declared, removeFromList, patches } = await publishingGateway({}, {}, ["A"]);
+  const passesThrough = () => gateway.running.nodes("node")[0]?.capability.declaresWebSocket;
+  await eventually("it is published", () => declared() === `A,${FEATURE}`);
+  removeFromList();
+  const conflicts = async () => (await gateway.readMetrics()).get("sluice_declared_feature_conflicts_total");
+  await eventually("the conflict is counted", async () => (await conflicts()) === 1);
+  expect(passesThrough()).toBe(true);
+  expect(gateway.logLines.filter((line) => line.includes("which has another owner"))).toHaveLength(1);
+  expect([declared(), patches()]).toEqual(["A", 1]);
+  await gateway.stop();
+  expect([declared(), patches()]).toEqual(["A", 2]);
 });
