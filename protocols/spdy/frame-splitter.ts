@@ -32,7 +32,7 @@ export class FrameSplitter {
   #dataStreamId = 0;
   #dataFin = false;
   #dataBytesLeft = 0;
-  /** A header, or a control frame, that the last chunk cut off; of a control frame whose header is there, the memory is the whole's. */
+  /** Memory for a header, or for a control frame whose header is there, that the last chunk cut off. */
   #held: Uint8Array = NOTHING;
   #heldBytes = 0;
 
@@ -43,59 +43,77 @@ export class FrameSplitter {
 
   /** May overwrite headers within the chunk. Throws ProtocolError for a control frame that is too long to be held. */
   push(chunk: Uint8Array): void {
-    if (this.#isStillCutOff(chunk)) return;
-    const bytes = this.#withHeld(chunk);
-    let start = this.#passRestOfData(bytes);
+    const first = this.#heldBytes === 0 ? 0 : this.#completeHeld(chunk);
+    if (this.#heldBytes > 0) return;
+    const start = this.#passRestOfData(chunk, first);
     let offset = start;
-    while (offset < bytes.length) {
-      const end = this.#endOfFrame(bytes, offset);
+    while (offset < chunk.length) {
+      const end = this.#endOfFrame(chunk, offset);
       if (end === undefined) break;
-      offset = Math.min(end, bytes.length);
+      offset = Math.min(end, chunk.length);
     }
-    if (offset > start) this.#handler.onBytes(bytes.subarray(start, offset));
-    start = offset;
+    if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
     // A copy, and not slice(): on a Buffer that is a view, and the chunk is the caller's to overwrite.
-    if (start < bytes.length) this.#hold(bytes.subarray(start));
-  }
-
-  /** A control frame that goes on beyond the chunk is put together in its place, so that small chunks cost no more than large ones. */
-  #isStillCutOff(chunk: Uint8Array): boolean {
-    if (this.#heldBytes < FRAME_HEADER_BYTES || this.#heldBytes + chunk.length >= this.#held.length)
-      return false;
-    this.#held.set(chunk, this.#heldBytes);
-    this.#heldBytes += chunk.length;
-    return true;
+    if (offset < chunk.length) this.#hold(chunk.subarray(offset));
   }
 
   #hold(rest: Uint8Array): void {
-    // What is longer than a header is a control frame whose length has been checked: empty DATA is cut off at its header at most.
-    const isLonger = rest.length > FRAME_HEADER_BYTES;
-    this.#held = new Uint8Array(isLonger ? FRAME_HEADER_BYTES + readUint24(rest, 5) : rest.length);
+    const isHeader = rest.length < FRAME_HEADER_BYTES || ((rest[0] as number) & CONTROL_BIT) === 0;
+    this.#held = new Uint8Array(isHeader ? FRAME_HEADER_BYTES : FRAME_HEADER_BYTES + readUint24(rest, 5));
     this.#held.set(rest);
     this.#heldBytes = rest.length;
   }
 
-  #withHeld(chunk: Uint8Array): Uint8Array {
-    if (this.#heldBytes === 0) return chunk;
-    const bytes = new Uint8Array(this.#heldBytes + chunk.length);
-    bytes.set(this.#held.subarray(0, this.#heldBytes));
-    bytes.set(chunk, this.#heldBytes);
-    this.#heldBytes = 0;
+  /** Puts a held header together, and then a control frame; of DATA nothing is copied. Returns how much of the chunk belonged to it. */
+  #completeHeld(chunk: Uint8Array): number {
+    let used = this.#holdMore(chunk, 0);
+    if (this.#heldBytes < FRAME_HEADER_BYTES) return used;
+    const payloadBytes = readUint24(this.#held, 5);
+    const isControl = ((this.#held[0] as number) & CONTROL_BIT) !== 0;
+    if (isControl) {
+      this.#checkControl(payloadBytes);
+      const frameBytes = FRAME_HEADER_BYTES + payloadBytes;
+      if (this.#held.length < frameBytes) {
+        const header = this.#held;
+        this.#held = new Uint8Array(frameBytes);
+        this.#held.set(header);
+      }
+      used = this.#holdMore(chunk, used);
+      if (this.#heldBytes < frameBytes) return used;
+    } else if (payloadBytes > 0) {
+      this.#dataStreamId = readUint32(this.#held, 0);
+      this.#dataFin = ((this.#held[4] as number) & FLAG.FIN) !== 0;
+      this.#dataBytesLeft = payloadBytes;
+    }
+    const held = this.#held;
     this.#held = NOTHING;
-    return bytes;
+    this.#heldBytes = 0;
+    if (!isControl && payloadBytes > 0) return used;
+    this.#endOfFrame(held, 0);
+    this.#handler.onBytes(held);
+    return used;
+  }
+
+  /** Appends what there is room for; returns where in the chunk it ends. */
+  #holdMore(chunk: Uint8Array, offset: number): number {
+    const end = Math.min(chunk.length, offset + this.#held.length - this.#heldBytes);
+    this.#held.set(chunk.subarray(offset, end), this.#heldBytes);
+    this.#heldBytes += end - offset;
+    return end;
   }
 
   /** Passes on what belongs to a DATA frame of an earlier chunk, under a header of its own; returns where it ends. */
-  #passRestOfData(bytes: Uint8Array): number {
-    const length = Math.min(this.#dataBytesLeft, bytes.length);
-    if (length === 0) return 0;
+  #passRestOfData(bytes: Uint8Array, start: number): number {
+    const length = Math.min(this.#dataBytesLeft, bytes.length - start);
+    if (length === 0) return start;
+    const end = start + length;
     this.#dataBytesLeft -= length;
     const fin = this.#dataFin && this.#dataBytesLeft === 0;
-    this.#handler.onPayload(this.#dataStreamId, bytes, 0, length);
+    this.#handler.onPayload(this.#dataStreamId, bytes, start, end);
     if (fin) this.#handler.onFinish(this.#dataStreamId);
     this.#handler.onBytes(carveDataHeader(this.#dataStreamId, length, fin));
-    this.#handler.onBytes(bytes.subarray(0, length));
-    return length;
+    this.#handler.onBytes(bytes.subarray(start, end));
+    return end;
   }
 
   /** Where the frame at `offset` ends, beyond the bytes for DATA that is cut off; undefined when it must be held. */
@@ -126,9 +144,7 @@ export class FrameSplitter {
   }
 
   #endOfControl(bytes: Uint8Array, offset: number, end: number, payloadBytes: number): number | undefined {
-    if (payloadBytes > this.#maxControlFrameBytes) {
-      throw new ProtocolError("frame-too-large", `a control frame of ${payloadBytes} bytes`);
-    }
+    this.#checkControl(payloadBytes);
     if (end > bytes.length) return undefined;
     const type = ((bytes[offset + 2] as number) << 8) | (bytes[offset + 3] as number);
     if (payloadBytes >= 4) {
@@ -138,5 +154,11 @@ export class FrameSplitter {
       else if (type === FRAME_TYPE.GOAWAY) this.#handler.onGoAway();
     }
     return end;
+  }
+
+  #checkControl(payloadBytes: number): void {
+    if (payloadBytes > this.#maxControlFrameBytes) {
+      throw new ProtocolError("frame-too-large", `a control frame of ${payloadBytes} bytes`);
+    }
   }
 }
