@@ -2,49 +2,78 @@ import type { OnReadOpts, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { poisonFreed } from "./freed-memory.ts";
 
-/** A read from TCP brings up to 64 KiB; one from TLS a record, 16 KiB. */
-const BULK_BYTES = { tcp: 64 * 1024, tls: 16 * 1024 } as const;
+/** A read from TCP brings up to that; one from TLS a record of at most 16 KiB, and of bulk a whole memory of them is gathered. */
+const BULK_BYTES = 64 * 1024;
 /** What an idle session holds for each socket: a prompt's worth. */
 const QUIET_BYTES = 1024;
-/** A read that fills its memory makes the next one this much larger; one that fills less than this part of it is small. */
+/** A chunk that fills its memory makes the next one this much larger; one that fills less than this part of it is small. */
 const GROWTH = 8;
-/** So many small reads in a row end a bulk transfer. */
-const QUIET_READS = 32;
+/** So many small chunks in a row end a bulk transfer. */
+const QUIET_CHUNKS = 32;
 /** A smaller rest is not worth a read of its own. */
 const MIN_READ_BYTES = 2 * 1024;
 
 type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
 
 /**
- * Memories of TLS records kept for the next socket: 4 MiB. Dropped ones would be garbage that is collected late. For plain sockets
+ * Memories of TLS bulk kept for the next socket: 4 MiB. Dropped ones would be garbage that is collected late. For plain sockets
  * reuse cost more than new memory.
  */
-const MAX_SPARE_RECORDS = 256;
-const spareRecords: Memory[] = [];
+const MAX_SPARE_MEMORIES = 64;
+const spareMemories: Memory[] = [];
 /** So many memories of one socket are remembered to be used again; a queue that never empties would remember more and more. */
 const MAX_KEPT_MEMORIES = 8;
 
 /**
- * The memory that one socket reads into. Every chunk is held from its 'data' event on, and freed by itself: what frees one says nothing of
- * those that came before it.
+ * The memory that one socket reads into. A chunk, of one read or several, is held from its 'data' event on, and freed by itself: what
+ * frees one says nothing of those that came before it.
  */
 class ReadBuffer {
-  readonly #bulkBytes: number;
+  readonly #isShared: boolean;
   #memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
-  /** Where the present read goes: what lies before it is held. */
+  /** What lies before it is held. */
+  #heldEnd = 0;
+  /** Where the present chunk begins, and what was read of it. */
   #start = 0;
+  #bytes = 0;
   #isChunkHeld = false;
-  /** What lies before `#start` has become free since the present read began. */
-  #areEarlierFree = false;
+  /** The size of the last chunk, and whether it filled the memory. */
+  #lastBytes = 0;
+  #isFilled = false;
   /** Memories of before with chunks that are held. */
   readonly #kept: Memory[] = [];
-  #smallReads = 0;
+  #smallChunks = 0;
 
-  constructor(transport: keyof typeof BULK_BYTES) {
-    this.#bulkBytes = BULK_BYTES[transport];
+  /** `isShared`: other sockets get its bulk memories when they are free. */
+  constructor(isShared: boolean) {
+    this.#isShared = isShared;
   }
 
-  /** The chunk of the present read is given away. */
+  get isEmpty(): boolean {
+    return this.#bytes === 0;
+  }
+
+  /** Counts a read; `true`: the chunk is one of bulk that has room for more. */
+  add(bytesRead: number): boolean {
+    this.#bytes += bytesRead;
+    const { byteLength } = this.#memory;
+    return byteLength > QUIET_BYTES && this.#start + this.#bytes < byteLength;
+  }
+
+  /** Gives the present chunk to `pass`; unless it is released meanwhile, it is held then. */
+  give(pass: (chunk: Uint8Array) => void): void {
+    const [start, end] = [this.#start, this.#start + this.#bytes];
+    this.#lastBytes = this.#bytes;
+    this.#isFilled = end === this.#memory.byteLength;
+    this.#isChunkHeld = false;
+    pass(this.#memory.subarray(start, end));
+    if (this.#isChunkHeld) this.#heldEnd = end;
+    else poisonFreed(this.#memory, start, end);
+    this.#start = end;
+    this.#bytes = 0;
+  }
+
+  /** The present chunk is given to a listener. */
   hold(): void {
     this.#isChunkHeld = true;
   }
@@ -55,78 +84,73 @@ class ReadBuffer {
     this.#kept.length = 0;
   }
 
-  /** All chunks are free, that of the present read when its 'data' event returns. */
+  /** All chunks are free, the present one when its 'data' event returns. */
   recycle(): void {
     for (const memory of this.#kept) {
       poisonFreed(memory);
-      if (spareRecords.length < MAX_SPARE_RECORDS) spareRecords.push(memory);
+      if (spareMemories.length < MAX_SPARE_MEMORIES) spareMemories.push(memory);
     }
     this.release();
-    this.#areEarlierFree = true;
+    this.#heldEnd = 0;
     poisonFreed(this.#memory, 0, this.#start);
   }
 
-  /** Where to read to next, after a read that brought `bytesRead`. */
-  prepare(bytesRead: number): Buffer {
-    const size = this.#nextSize(bytesRead);
-    const isFilled = this.#start + bytesRead === this.#memory.byteLength;
-    if (this.#isChunkHeld) {
-      this.#start += bytesRead;
-    } else {
-      poisonFreed(this.#memory, this.#start, this.#start + bytesRead);
-      if (this.#areEarlierFree) this.#start = 0;
-    }
-    this.#isChunkHeld = this.#areEarlierFree = false;
-    if (this.#start === 0 && size === this.#memory.byteLength) return this.#memory;
+  /** Where to read to next: behind what was read of the present chunk, if anything. */
+  next(): Buffer {
+    if (this.#bytes > 0) return this.#memory.subarray(this.#start + this.#bytes);
+    const size = this.#nextSize();
+    const { byteLength } = this.#memory;
+    this.#start = this.#heldEnd;
+    if (this.#start === 0 && size === byteLength) return this.#memory;
 
     // What is held shares its memory with what comes next, so that small chunks in a queue do not hold large buffers.
-    const restBytes = this.#memory.byteLength - this.#start;
-    if (this.#start > 0 && restBytes >= MIN_READ_BYTES && !isFilled)
+    if (this.#start > 0 && byteLength - this.#start >= MIN_READ_BYTES && !this.#isFilled)
       return this.#memory.subarray(this.#start);
-    const isRecord = this.#memory.byteLength === BULK_BYTES.tls && this.#bulkBytes === BULK_BYTES.tls;
-    if (isRecord && this.#start > 0 && this.#kept.length < MAX_KEPT_MEMORIES) this.#kept.push(this.#memory);
-    this.#memory = (size === BULK_BYTES.tls ? spareRecords.pop() : undefined) ?? Buffer.allocUnsafeSlow(size);
-    this.#start = 0;
+    const isKept = this.#isShared && byteLength === BULK_BYTES && this.#start > 0;
+    if (isKept && this.#kept.length < MAX_KEPT_MEMORIES) this.#kept.push(this.#memory);
+    const spare = this.#isShared && size === BULK_BYTES ? spareMemories.pop() : undefined;
+    this.#memory = spare ?? Buffer.allocUnsafeSlow(size);
+    this.#heldEnd = this.#start = 0;
     return this.#memory;
   }
 
-  #nextSize(bytesRead: number): number {
+  #nextSize(): number {
     const size = this.#memory.byteLength;
-    if (bytesRead > size / GROWTH) {
-      this.#smallReads = 0;
-      return bytesRead >= size - this.#start ? Math.min(size * GROWTH, this.#bulkBytes) : size;
+    if (this.#lastBytes > size / GROWTH) {
+      this.#smallChunks = 0;
+      return this.#isFilled ? Math.min(size * GROWTH, BULK_BYTES) : size;
     }
-    this.#smallReads += 1;
-    return this.#smallReads >= QUIET_READS ? QUIET_BYTES : size;
+    this.#smallChunks += 1;
+    return this.#smallChunks >= QUIET_CHUNKS ? QUIET_BYTES : size;
   }
 }
 
 const buffers = new WeakMap<Duplex, ReadBuffer>();
 
 /**
- * Reads into the same memory again. The 'data' listener owns a chunk until `releaseChunk` or `recycleChunks`; one never freed keeps
- * its memory. Node's 64 KiB per read make V8 collect at bulk speed.
+ * Reads into the same memory again. The 'data' listener owns a chunk until it frees it; one never
+ * freed keeps its memory. Records of TLS bulk, which Node gives one by one, are gathered in a turn.
  */
 export class ReusedReads {
+  readonly #gathers: boolean;
   readonly #buffer: ReadBuffer;
   #socket: Socket | undefined;
-  #bytesRead = 0;
+  #isScheduled = false;
 
-  constructor(transport: keyof typeof BULK_BYTES) {
-    this.#buffer = new ReadBuffer(transport);
+  constructor(transport: "tcp" | "tls") {
+    this.#gathers = transport === "tls";
+    this.#buffer = new ReadBuffer(this.#gathers);
   }
 
   /** For `net.connect` and `tls.connect`, which then emit no 'data' themselves. */
   readonly options: OnReadOpts & { buffer: () => Buffer } = {
-    buffer: () => this.#buffer.prepare(this.#bytesRead),
-    callback: (bytesRead, memory) => {
-      this.#bytesRead = bytesRead;
-      try {
-        this.#pass(memory.subarray(0, bytesRead));
-      } catch (error) {
-        // Node would read into the same memory next, and the chunk may be in a queue already.
-        this.#socket?.destroy();
-        throw error;
+    buffer: () => this.#buffer.next(),
+    callback: (bytesRead) => {
+      const hasRoom = this.#buffer.add(bytesRead);
+      if (!this.#gathers || !hasRoom) this.#deliver();
+      else if (!this.#isScheduled) {
+        this.#isScheduled = true;
+        setImmediate(this.#turnOver);
       }
       return true;
     },
@@ -136,9 +160,29 @@ export class ReusedReads {
   attach(socket: Socket): void {
     this.#socket = socket;
     buffers.set(socket, this.#buffer);
+    if (!this.#gathers) return;
+    // What came before an end or a reset is delivered before it.
+    socket.prependListener("end", this.#deliver);
+    socket.prependListener("error", this.#deliver);
   }
 
-  #pass(chunk: Uint8Array): void {
+  readonly #turnOver = (): void => {
+    this.#isScheduled = false;
+    if (this.#socket?.destroyed === false) this.#deliver();
+  };
+
+  readonly #deliver = (): void => {
+    if (this.#buffer.isEmpty) return;
+    try {
+      this.#buffer.give(this.#pass);
+    } catch (error) {
+      // Node would read into the same memory next, and the chunk may be in a queue already.
+      this.#socket?.destroy();
+      throw error;
+    }
+  };
+
+  readonly #pass = (chunk: Uint8Array): void => {
     const socket = this.#socket;
     if (socket === undefined) return;
     // One read of an encrypted connection may hold several records: they come even where there is no listener yet.
@@ -148,7 +192,7 @@ export class ReusedReads {
     }
     this.#buffer.hold();
     socket.emit("data", chunk);
-  }
+  };
 }
 
 /**

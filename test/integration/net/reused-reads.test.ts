@@ -173,4 +173,68 @@ describe("ReusedReads", () => {
     // No more of one socket are remembered.
     expect(taken.length).toBeLessThanOrEqual(8);
   });
+
+  it("gathers reads of bulk from TLS until the turn ends or the memory is full, and delivers others at once", async () => {
+    const { reads, socket } = fakeReader("tls");
+    const chunks: string[] = [];
+    socket.on("data", (chunk: Buffer) => void chunks.push(chunk.toString("latin1")));
+    fill(reads, "a".repeat(10));
+    expect(chunks.splice(0)).toEqual(["a".repeat(10)]);
+    fill(reads, "b".repeat(1024));
+    expect(chunks.splice(0).join("")).toBe("b".repeat(1024));
+    fill(reads, "c".repeat(4));
+    fill(reads, "d".repeat(2_000));
+    expect(chunks).toEqual([]);
+    await eventually("the turn is over", () => chunks.length > 0);
+    expect(chunks.splice(0).join("")).toBe("c".repeat(4) + "d".repeat(2_000));
+    fill(reads, "e".repeat(100));
+    fill(reads, "f".repeat(20_000));
+    expect(chunks.join("")).toMatch(/^e{100}f+$/);
+  });
+
+  it.each(["end", "error"])("delivers what it gathered before an %s", async (event) => {
+    const { reads, socket } = fakeReader("tls");
+    const seen: string[] = [];
+    socket.on("data", (chunk: Buffer) => void seen.push(`${chunk.byteLength}`));
+    socket.on(event, () => void seen.push(event));
+    fill(reads, "a".repeat(1024));
+    fill(reads, "b".repeat(5));
+    if (event === "end") socket.push(null);
+    else socket.destroy(new Error("ECONNRESET"));
+    await eventually("it is over", () => seen.includes(event));
+    expect(seen).toEqual(["1024", "5", event]);
+  });
+
+  it("delivers nothing more to a reader that destroyed its socket", async () => {
+    const { reads, socket } = fakeReader("tls");
+    const sizes: number[] = [];
+    socket.on("data", (chunk: Buffer) => void sizes.push(chunk.byteLength));
+    fill(reads, "a".repeat(1024));
+    fill(reads, "b".repeat(5));
+    socket.destroy();
+    await once(socket, "close");
+    await new Promise(setImmediate);
+    expect(sizes).toEqual([1024]);
+  });
 });
+
+/** A socket whose reads are given by `fill`, as Node's handle of TLS gives records. */
+function fakeReader(transport: "tcp" | "tls"): { reads: ReusedReads; socket: Socket } {
+  const reads = new ReusedReads(transport);
+  const socket = new Socket();
+  readers.push(socket);
+  reads.attach(socket);
+  return { reads, socket };
+}
+
+const nextMemory = new WeakMap<ReusedReads, Uint8Array>();
+
+function fill(reads: ReusedReads, text: string): void {
+  for (let rest = Buffer.from(text, "latin1"); rest.byteLength > 0; ) {
+    const memory = nextMemory.get(reads) ?? reads.options.buffer();
+    const length = rest.copy(memory);
+    reads.options.callback(length, memory);
+    nextMemory.set(reads, reads.options.buffer());
+    rest = rest.subarray(length);
+  }
+}
