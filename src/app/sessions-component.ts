@@ -1,5 +1,6 @@
 import type { BuiltAudit } from "../access/audit/component.ts";
 import type { BuiltAuthenticator } from "../access/authn/component.ts";
+import { Impersonation } from "../access/authn/impersonation.ts";
 import type { BuiltAuthorizer } from "../access/authz/component.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
@@ -57,6 +58,10 @@ export async function buildSessions(
       authenticator: parts.authentication.authenticator,
       audit: parts.audit.audit,
       authorizer: parts.authorization.authorizer,
+      impersonation: new Impersonation(
+        parts.authorization.authorizer,
+        featureGates.isEnabled("ConstrainedImpersonation"),
+      ),
       policy: parts.policy.inForce,
       cluster: cluster.store,
       lookUp: cluster.lookUp,

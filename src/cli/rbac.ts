@@ -48,11 +48,12 @@ subjects:
 `;
 }
 
-function ruleText({ apiGroup, resources, verbs, neededBy }: RequiredRule): string {
-  const list = (items: readonly string[]): string => `[${items.join(", ")}]`;
-  return `  # ${neededBy}
-  - apiGroups: [${apiGroup === "" ? '""' : apiGroup}]
-    resources: ${list(resources)}
-    verbs: ${list(verbs)}
-`;
+function ruleText({ apiGroup, resources, nonResourceURLs, verbs, neededBy }: RequiredRule): string {
+  const quoted = (item: string): string => (/^[\w-]/.test(item) ? item : `"${item}"`);
+  const list = (items: readonly string[]): string => `[${items.map(quoted).join(", ")}]`;
+  const what =
+    nonResourceURLs === undefined
+      ? `apiGroups: ${list([apiGroup])}\n    resources: ${list(resources)}`
+      : `nonResourceURLs: ${list(nonResourceURLs)}`;
+  return `  # ${neededBy}\n  - ${what}\n    verbs: ${list(verbs)}\n`;
 }

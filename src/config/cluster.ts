@@ -35,6 +35,15 @@ const fields = table({
     ["caller", "impersonate"],
     { default: "caller" },
   ),
+  impersonation: choice(
+    "The rights by which the gateway impersonates. `legacy`: the verb `impersonate`. `constrained`: those of Kubernetes 1.36 (KEP-5284), which end at some verbs and resources and never reach `system:masters`; service accounts are named without uid and extra. `sluice rbac` prints either.",
+    ["legacy", "constrained"],
+    { default: "legacy" },
+  ),
+  nameRequester: boolean(
+    "Where a caller impersonates in turn (`kubectl --as`), the API server gets the caller's name as the user's extra `sluice.dev/requested-by`, for its audit log.",
+    { default: true },
+  ),
   publishDeclaredFeatures: optionalSection(
     "Features of nodes that gateways are to know: in an annotation, and in `status.declaredFeatures` where no kubelet owns it.",
     shaped(published, (values) => ({ ...values, features: [...new Set(values.features)].sort() })),
@@ -63,7 +72,7 @@ function checkSources(
   }
   if (context !== undefined && kubeconfig === undefined)
     section.problem("context", "is read with kubeconfig only");
-  for (const name of ["forwardAs", "publishDeclaredFeatures"]) {
+  for (const name of ["forwardAs", "impersonation", "nameRequester", "publishDeclaredFeatures"]) {
     if (!isLive && section.has(name)) section.problem(name, "is read with kubeconfig or inCluster only");
   }
 }

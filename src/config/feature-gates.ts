@@ -19,6 +19,8 @@ export const FEATURE_GATES = {
   PortForwardWebsockets: { stage: "beta", isOnByDefault: true, needs: [] },
   /** A GET that upgrades must be allowed `create` on the subresource besides `get`. */
   AuthorizePodWebsocketUpgradeCreatePermission: { stage: "beta", isOnByDefault: true, needs: [] },
+  /** Impersonation may be allowed by the verbs of KEP-5284 as well, for some users and some requests. */
+  ConstrainedImpersonation: { stage: "beta", isOnByDefault: true, needs: [] },
   /** `Node.status.declaredFeatures` is read. */
   NodeDeclaredFeatures: { stage: "beta", isOnByDefault: true, needs: [] },
   /** WebSocket goes through untouched to nodes that declare `ExtendWebSocketsToKubelet`. */

@@ -16,6 +16,10 @@ export interface ApiServerUpstream {
    * caller would act with the gateway's own rights.
    */
   readonly impersonates: boolean;
+  /** It may do so by constrained impersonation (KEP-5284) alone: service accounts and nodes by their name and nothing else. */
+  readonly isConstrained?: boolean;
+  /** The requester of an impersonated request is named to it, as an extra of the user. */
+  readonly namesRequester?: boolean;
 }
 
 /** The API server that the configuration names; undefined where it names none. Throws ConfigurationError for files that are wrong. */

@@ -210,7 +210,7 @@ function healthOf(live: LiveCluster, { missing }: PermissionCheck): Health {
 function forwardingTo(
   kubeconfig: Kubeconfig,
   client: ApiClient,
-  { forwardAs }: LiveApi,
+  { forwardAs, impersonation, nameRequester }: LiveApi,
   dialTimeoutMs: number,
 ): ApiServerUpstream & { close(): void } {
   const pathPrefix = new URL(kubeconfig.server).pathname.replace(/\/+$/, "");
@@ -221,6 +221,8 @@ function forwardingTo(
       },
       pathPrefix,
       impersonates: true,
+      isConstrained: impersonation === "constrained",
+      namesRequester: nameRequester,
       ownCredentials: kubeconfig,
       close: () => {},
     };

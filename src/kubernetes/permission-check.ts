@@ -56,6 +56,8 @@ export class PermissionCheck {
   /** One question after the other: nothing waits for the answers. */
   async #ask(): Promise<string[]> {
     const missing: string[] = [];
+    const newest = Math.max(...this.#options.rules.map(({ sinceMinor = 0 }) => sinceMinor));
+    if (newest > 0) missing.push(...(await this.#olderThan(newest)));
     for (const { apiGroup, resources, verbs, neededBy, isChecked } of this.#options.rules) {
       for (const resource of isChecked ? resources : []) {
         const refused: string[] = [];
@@ -65,6 +67,21 @@ export class PermissionCheck {
       }
     }
     return missing;
+  }
+
+  /** Verbs that an API server does not know are granted in vain. */
+  async #olderThan(minor: number): Promise<string[]> {
+    const version = await this.#options.client.json({
+      method: "GET",
+      path: "/version",
+      signal: this.#ended.signal,
+    });
+    const { gitVersion = "" } = version as { gitVersion?: string };
+    const [, found] = /^v1\.(\d+)/.exec(gitVersion) ?? [];
+    if (found === undefined || Number(found) >= minor) return [];
+    return [
+      `an API server of Kubernetes 1.${minor} (cluster.impersonation: constrained): it is ${gitVersion}`,
+    ];
   }
 
   async #mayDo(verb: string, group: string, name: string): Promise<boolean> {

@@ -1,14 +1,22 @@
+import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 
 /** What the gateway's account must be allowed to do, with the part of the configuration that needs it. */
 export interface RequiredRule {
   readonly apiGroup: string;
   readonly resources: readonly string[];
+  /** In place of resources. */
+  readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
   readonly neededBy: string;
   /** False: other credentials may be meant, or Roles may do. Then their absence shows only when they are used. */
   readonly isChecked: boolean;
+  /** The first Kubernetes 1.x whose API server knows these verbs. */
+  readonly sinceMinor?: number;
 }
+
+/** The extra that names the requester of an impersonated request to the API server. */
+export const REQUESTED_BY_KEY = "sluice.dev/requested-by";
 
 /** Kubernetes matches no `userextras/*`. These are the keys that API servers give to certificates and tokens of ServiceAccounts. */
 const EXTRA_KEYS = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
@@ -58,7 +66,7 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
           ),
         ]
       : []),
-    ...(impersonates ? impersonationRules() : []),
+    ...(impersonates ? impersonationRules(live) : []),
     ...(live.publishDeclaredFeatures === undefined
       ? []
       : [rule("", ["nodes/status"], ["patch"], "cluster.publishDeclaredFeatures")]),
@@ -105,11 +113,62 @@ function ingressRules(electsLeader: boolean): RequiredRule[] {
   ];
 }
 
-function impersonationRules(): RequiredRule[] {
-  const neededBy = "cluster.forwardAs: impersonate";
+/** Verbs of requests with a resource; those of other paths are HTTP's methods. */
+const RESOURCE_VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+const METHODS = ["get", "head", "options", "post", "put", "patch", "delete"];
+
+function impersonationRules({ impersonation, nameRequester }: LiveApi): RequiredRule[] {
   const extras = EXTRA_KEYS.map((key) => `userextras/authentication.kubernetes.io/${key}`);
+  const requester = nameRequester ? [`userextras/${REQUESTED_BY_KEY}`] : [];
+  if (impersonation === "legacy") {
+    const neededBy = "cluster.forwardAs: impersonate";
+    return [
+      rule("", ["users", "groups", "serviceaccounts"], ["impersonate"], neededBy),
+      rule(AUTHENTICATION_GROUP, ["uids", ...extras], ["impersonate"], neededBy),
+      ...(nameRequester
+        ? [rule(AUTHENTICATION_GROUP, requester, ["impersonate"], "cluster.nameRequester")]
+        : []),
+    ];
+  }
+  const why = (what: string): string => `cluster.impersonation: constrained; ${what}`;
+  const since = { sinceMinor: 36 };
+  const modes = ["user-info", "serviceaccount"];
+  const on = (verbs: readonly string[]): string[] =>
+    modes.flatMap((mode) => verbs.map((verb) => `impersonate-on:${mode}:${verb}`));
+  const asUser = ["impersonate:user-info"];
   return [
-    rule("", ["users", "groups", "serviceaccounts"], ["impersonate"], neededBy),
-    rule(AUTHENTICATION_GROUP, ["uids", ...extras], ["impersonate"], neededBy),
+    {
+      ...rule(
+        AUTHENTICATION_GROUP,
+        ["users", "groups", "uids", ...extras],
+        asUser,
+        why("any user but nodes and members of system:masters"),
+      ),
+      ...since,
+    },
+    ...(nameRequester
+      ? [{ ...rule(AUTHENTICATION_GROUP, requester, asUser, "cluster.nameRequester"), ...since }]
+      : []),
+    {
+      ...rule(
+        AUTHENTICATION_GROUP,
+        ["serviceaccounts"],
+        ["impersonate:serviceaccount"],
+        why("service accounts, by name alone"),
+      ),
+      ...since,
+    },
+    { ...rule("", ["pods"], on(["get"]), why("kubectl reads the pod before each session")), ...since },
+    rule(
+      "*",
+      ["*"],
+      on(RESOURCE_VERBS),
+      why("what callers may do through the gateway; narrow it to taste"),
+      false,
+    ),
+    {
+      ...rule("", [], on(METHODS), why("paths such as /version and /openapi"), false),
+      nonResourceURLs: ["*"],
+    },
   ];
 }

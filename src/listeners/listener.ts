@@ -245,7 +245,8 @@ function logRefusal(
   if (incoming === undefined || incoming.notes?.isLogged === true || (code !== 401 && code !== 403)) return;
   const { method, url, remoteAddress, notes } = incoming;
   const path = url.pathname.slice(0, MAX_LOGGED_PATH);
-  logger.info({ method, path, remoteAddress, user: notes?.user, code, reason }, "request refused");
+  const { user, requestedBy } = notes ?? {};
+  logger.info({ method, path, remoteAddress, user, requestedBy, code, reason }, "request refused");
 }
 
 /** An error that is no answer is a fault of ours: logged whole, answered without details. */

@@ -1,4 +1,4 @@
-import type { UserInfo } from "../access/authn/authenticator.ts";
+import type { RequestUser } from "../access/authn/impersonation.ts";
 import type { GrantedSession } from "../access/policy/require-policy.ts";
 import type { SessionTimeouts } from "./carriers/session.ts";
 import type { Plan } from "./plan.ts";
@@ -6,7 +6,7 @@ import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A session that may go ahead, and the way it takes. Each leg adds what it needs to dial. */
 export interface Admission {
-  readonly user: UserInfo;
+  readonly user: RequestUser;
   readonly request: StreamingRequest;
   /** The upstream by the name that operators know: a node's, or an API server's authority. */
   readonly node: string;

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { AuditLog } from "../access/audit/audit-log.ts";
 import type { Authenticator } from "../access/authn/authenticator.ts";
+import type { Impersonation } from "../access/authn/impersonation.ts";
 import type { Authorizer } from "../access/authz/authorizer.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
@@ -22,6 +23,7 @@ import type { Sessions } from "./sessions.ts";
 export interface GatewayContext {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
+  readonly impersonation: Impersonation;
   /** Absent: every authorized user may stream. */
   readonly policy?: GatewayPolicy | undefined;
   /** Absent: nothing is recorded. */

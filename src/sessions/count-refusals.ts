@@ -22,7 +22,8 @@ export async function countingRefusals<Decided>(
       gateway.metrics.upgradeFailed(path.subresource);
     }
     const { remoteAddress, notes } = incoming;
-    gateway.logger.info({ ...path, remoteAddress, user: notes?.user, code, reason }, "request refused");
+    const { user, requestedBy } = notes ?? {};
+    gateway.logger.info({ ...path, remoteAddress, user, requestedBy, code, reason }, "request refused");
     if (notes !== undefined) notes.isLogged = true;
     throw error;
   }

@@ -6,6 +6,8 @@ import type { HeaderList } from "../http/header-list.ts";
 export interface RequestNotes {
   /** The name of the user it is for, once that is known. */
   user?: string;
+  /** The name of the impersonating caller. */
+  requestedBy?: string;
   /** Its refusal has its line in the log. */
   isLogged?: boolean;
 }

@@ -39,6 +39,7 @@ export class SessionRecord implements SessionOwner {
       pod: request.pod,
       node,
       user: user.name,
+      ...(user.requestedBy !== undefined && { requestedBy: user.requestedBy }),
       plan,
       startedAt: new Date(),
     };
@@ -129,7 +130,7 @@ export class SessionRecord implements SessionOwner {
   }
 
   #logFields(): Record<string, unknown> {
-    const { id, subresource, namespace, pod, node, user, plan } = this.#info;
+    const { id, subresource, namespace, pod, node, user, requestedBy, plan } = this.#info;
     const { policy, request } = this.#admission;
     const { remoteAddress } = request;
     return {
@@ -139,6 +140,7 @@ export class SessionRecord implements SessionOwner {
       pod,
       node,
       user,
+      requestedBy,
       remoteAddress,
       plan: plan.kind,
       reason: plan.reason,

@@ -16,6 +16,8 @@ export interface SessionInfo {
   readonly pod: string;
   readonly node: string;
   readonly user: string;
+  /** The user whose credentials came, where that one impersonates. */
+  readonly requestedBy?: string;
   readonly plan: Plan | typeof PROXIED;
   readonly startedAt: Date;
 }

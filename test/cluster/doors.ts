@@ -12,6 +12,7 @@ import {
   type CertificateUser,
   certificateOf,
   kubeconfigText,
+  subjectOf,
   TOKENS,
   type TokenUser,
 } from "./kubernetes/credentials.ts";
@@ -76,7 +77,9 @@ export async function openDoors(cluster: ClusterAddresses, names: readonly DoorN
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await allowGateway(cluster, folder);
+    const role = path.join(folder, "role.json");
+    writeFileSync(role, JSON.stringify(gatewayConfiguration(cluster, "gateway")));
+    await allowGateway(cluster, role, subjectOf("sluice"));
     return { doors: await Promise.all(names.map(open)), stop };
   } catch (error) {
     await stop();
@@ -84,11 +87,13 @@ export async function openDoors(cluster: ClusterAddresses, names: readonly DoorN
   }
 }
 
-/** Gives the gateways' user what `sluice rbac` prints for them, and nothing else. */
-async function allowGateway(cluster: ClusterAddresses, folder: string): Promise<void> {
-  const file = path.join(folder, "role.json");
-  writeFileSync(file, JSON.stringify(gatewayConfiguration(cluster, "gateway")));
-  const args = [builtProgram(), "rbac", "--config", file, "--user", "sluice-gateway"];
+/** Gives a gateway's user what `sluice rbac` prints for it, and nothing else. */
+export async function allowGateway(
+  cluster: ClusterAddresses,
+  configurationFile: string,
+  user: string,
+): Promise<void> {
+  const args = [builtProgram(), "rbac", "--config", configurationFile, "--user", user, "--name", user];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   await applyText(path.join(cluster.programs, "kubectl"), cluster.adminKubeconfig, stdout);
 }

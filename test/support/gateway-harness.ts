@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Impersonation } from "../../src/access/authn/impersonation.ts";
 import { type Authorizer, alwaysAllow } from "../../src/access/authz/authorizer.ts";
 import { SessionQuotas } from "../../src/access/policy/session-quotas.ts";
 import { unknownPath } from "../../src/api/status.ts";
@@ -65,6 +66,7 @@ export async function startGatewayHarness(options: HarnessOptions): Promise<Gate
   const context: ServingContext = {
     authenticator: { authenticate: async () => ({ name: "tester", uid: "", groups: [], extra: {} }) },
     authorizer: options.authorizer ?? alwaysAllow,
+    impersonation: new Impersonation(options.authorizer ?? alwaysAllow, true),
     policy: policyOf(options.policy ?? {}),
     cluster: store,
     edge: new EdgeRules(defaultEdge),

@@ -50,6 +50,8 @@ rules:
       {{- range list "credential-id" "pod-name" "pod-uid" "node-name" "node-uid" }}
       - userextras/authentication.kubernetes.io/{{ . }}
       {{- end }}
+      # cluster.nameRequester.
+      - userextras/sluice.dev/requested-by
     verbs: [impersonate]
   {{- end }}
 ---

@@ -1,5 +1,6 @@
 import type { Status } from "../../api/status.ts";
 import type { UserInfo } from "../authn/authenticator.ts";
+import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes } from "../authz/authorizer.ts";
 
 /** How much of a request is written down. `Request` adds what was asked for as an object, `RequestResponse` what was answered. */
@@ -23,6 +24,7 @@ export interface AuditEvent {
   readonly verb: string;
   readonly user: object;
   readonly impersonatedUser?: object;
+  readonly authenticationMetadata?: object;
   readonly sourceIPs?: readonly string[];
   readonly userAgent?: string;
   readonly objectRef?: object;
@@ -50,6 +52,14 @@ export function userRecord({ name, uid, groups, extra }: UserInfo): object {
     ...(uid !== "" && { uid }),
     ...(groups.length > 0 && { groups }),
     ...(Object.keys(extra).length > 0 && { extra }),
+  };
+}
+
+/** The impersonated user, and the verb of constrained impersonation that allowed it. */
+export function impersonationRecord({ user, constraint }: Impersonated): object {
+  return {
+    impersonatedUser: userRecord(user),
+    ...(constraint !== undefined && { authenticationMetadata: { impersonationConstraint: constraint } }),
   };
 }
 

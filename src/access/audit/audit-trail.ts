@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Status } from "../../api/status.ts";
 import type { UserInfo } from "../authn/authenticator.ts";
+import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
 import {
   type AuditEvent,
@@ -8,6 +9,7 @@ import {
   type AuditStage,
   auditedUri,
   cutText,
+  impersonationRecord,
   MAX_RESPONSE_OBJECT_BYTES,
   microTime,
   objectReference,
@@ -32,7 +34,7 @@ export class AuditTrail {
   readonly #annotations: Record<string, string> = {};
   #attributes: Attributes | undefined;
   #decision: AuditDecision | undefined;
-  #impersonated: UserInfo | undefined;
+  #impersonated: Impersonated | undefined;
   #requestObject: object | undefined;
   #response: Partial<Status> | undefined;
   #responseObject: object | undefined;
@@ -51,8 +53,8 @@ export class AuditTrail {
     await this.#log.admit(this.#event("RequestReceived"));
   }
 
-  impersonating(user: UserInfo): void {
-    this.#impersonated = user;
+  impersonating(impersonated: Impersonated): void {
+    this.#impersonated = impersonated;
   }
 
   annotate(key: string, value: string): void {
@@ -138,7 +140,7 @@ export class AuditTrail {
       requestURI: auditedUri(requestUri),
       verb: attributes.verb,
       user: userRecord(attributes.user),
-      ...(this.#impersonated && { impersonatedUser: userRecord(this.#impersonated) }),
+      ...(this.#impersonated && impersonationRecord(this.#impersonated)),
       ...(sourceAddresses.length > 0 && { sourceIPs: sourceAddresses }),
       ...(userAgent !== "" && { userAgent: cutText(userAgent) }),
       ...(objectRef && { objectRef }),

@@ -1,141 +1,79 @@
-import { goQuote } from "../../api/go-json.ts";
-import { badRequest, forbidden, genericError, StatusError } from "../../api/status.ts";
-import type { Authorizer } from "../authz/authorizer.ts";
-import { requirePermission } from "../authz/require-permission.ts";
-import {
-  ANONYMOUS_USER,
-  AUTHENTICATED_GROUP,
-  UNAUTHENTICATED_GROUP,
-  type UserInfo,
-} from "./authenticator.ts";
-import { extraOf } from "./extra-headers.ts";
-import { headerText } from "./header-text.ts";
+import { forbidden, StatusError } from "../../api/status.ts";
+import type { Attributes, Authorizer } from "../authz/authorizer.ts";
+import { DecisionCache } from "../authz/webhook/decision-cache.ts";
+import type { UserInfo } from "./authenticator.ts";
+import { IMPERSONATION_MODES, type ImpersonationMode, requireMode } from "./impersonation-modes.ts";
+import { fixedGroupsOf, serviceAccountOf, withSystemGroup } from "./system-users.ts";
+import { wantedUserOf } from "./wanted-user.ts";
 
-type HeaderLines = readonly (readonly [string, string])[];
+/** Callers whose mode is remembered; as many as kube-apiserver remembers. */
+const MAX_REMEMBERED_CALLERS = 10_000;
 
-/** One thing that a caller wants to be; each needs the verb `impersonate` on its own. */
-interface Wanted {
-  readonly apiGroup: "" | "authentication.k8s.io";
-  readonly resource: "users" | "serviceaccounts" | "groups" | "uids" | "userextras";
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
+/** A user that the caller may be for this request. */
+export interface Impersonated {
+  readonly user: UserInfo;
+  /** The verb of the constrained mode that allowed it; undefined by legacy impersonation. */
+  readonly constraint: string | undefined;
 }
 
-const SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:";
-const EXTRA_PREFIX = "Impersonate-Extra-";
-/** Each wanted thing is one question to the authorizer. */
-const MAX_WANTED = 500;
+/** The user of a request, with its requester. */
+export interface RequestUser extends UserInfo {
+  /** The name of the user whose credentials came; absent where it does not impersonate. */
+  readonly requestedBy?: string;
+}
 
-/**
- * The user that the caller asks to be with Impersonate-User, -Group, -Uid and -Extra-*, or the caller itself. By kube-apiserver's
- * rules (endpoints/filters/impersonation.go): every part is authorised for the caller, none is taken when one is refused.
- * Throws StatusError 403, or 400 for parts of a user without a user, in the words of kube-apiserver 1.37.
- */
-export async function impersonate(
-  caller: UserInfo,
-  headers: HeaderLines,
-  authorizer: Authorizer,
-): Promise<UserInfo> {
-  const valuesOf = (wanted: string) =>
-    headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => headerText(value));
-  const name = valuesOf("impersonate-user")[0] ?? "";
-  const groups = valuesOf("impersonate-group");
-  const uid = valuesOf("impersonate-uid")[0] ?? "";
-  const extra = extraOf(headers, [EXTRA_PREFIX]);
-  const wanted = wantedParts(name, groups, uid, extra);
-  if (wanted.length === 0) return caller;
-  if (name === "") {
-    throw badRequest(`requested ${goUserInfo(groups, uid, extra)} without impersonating a user name`);
+/** Decides on Impersonate-* headers as KEP-5284: any mode that allows every part of the user will do. */
+export class Impersonation {
+  readonly #authorizer: Pick<Authorizer, "authorize">;
+  readonly #modes: readonly ImpersonationMode[];
+  /** What allowed a caller's last impersonation is tried first, so that legacy callers cost no further questions. */
+  readonly #lastModes = new DecisionCache<ImpersonationMode>(MAX_REMEMBERED_CALLERS, () => 0);
+
+  /** `hasConstrainedModes`: the gate ConstrainedImpersonation. */
+  constructor(authorizer: Pick<Authorizer, "authorize">, hasConstrainedModes: boolean) {
+    this.#authorizer = authorizer;
+    this.#modes = IMPERSONATION_MODES.filter(({ isConstrained }) => hasConstrainedModes || !isConstrained);
   }
-  if (wanted.length > MAX_WANTED) throw genericError(431, "too many impersonation headers");
-  for (const part of wanted) await requireImpersonation(caller, part, authorizer);
-  return { name, uid, groups: groupsOf(name, groups), extra };
-}
 
-/** A user without a name as Go's `%#v` prints it. */
-function goUserInfo(
-  groups: readonly string[],
-  uid: string,
-  extra: Readonly<Record<string, readonly string[]>>,
-): string {
-  const list = (values: readonly string[]): string =>
-    values.length === 0 ? "[]string(nil)" : `[]string{${values.map(goQuote).join(", ")}}`;
-  const keys = Object.keys(extra).sort();
-  const entries = keys.map((key) => `${goQuote(key)}:${list(extra[key] ?? [])}`).join(", ");
-  const map = keys.length === 0 ? "map[string][]string(nil)" : `map[string][]string{${entries}}`;
-  return `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${list(groups)}, Extra:${map}}`;
-}
-
-function wantedParts(
-  name: string,
-  groups: readonly string[],
-  uid: string,
-  extra: Readonly<Record<string, readonly string[]>>,
-): Wanted[] {
-  const account = serviceAccountOf(name);
-  const none = { apiGroup: "", subresource: "", namespace: "" } as const;
-  const identity = { ...none, apiGroup: "authentication.k8s.io" } as const;
-  return [
-    ...(name === ""
-      ? []
-      : [
-          account === undefined
-            ? { ...none, resource: "users" as const, name }
-            : { ...none, resource: "serviceaccounts" as const, ...account },
-        ]),
-    ...groups.map((group) => ({ ...none, resource: "groups" as const, name: group })),
-    ...Object.entries(extra).flatMap(([key, values]) =>
-      values.map((value) => ({
-        ...identity,
-        resource: "userextras" as const,
-        subresource: key,
-        name: value,
-      })),
-    ),
-    ...(uid === "" ? [] : [{ ...identity, resource: "uids" as const, name: uid }]),
-  ];
+  /**
+   * Undefined without impersonation headers. `attributesOf`: of this request, for a user. Throws StatusError 403
+   * with the first refusal, 400 or 431 for wrong headers.
+   */
+  async decide(
+    caller: UserInfo,
+    headers: readonly (readonly [string, string])[],
+    attributesOf: (user: UserInfo) => Attributes,
+  ): Promise<Impersonated | undefined> {
+    const wanted = wantedUserOf(headers);
+    if (wanted === undefined) return undefined;
+    const request = attributesOf(caller);
+    const last = this.#lastModes.get(caller.name);
+    const others = this.#modes.filter((mode) => mode !== last);
+    let refusal: StatusError | undefined;
+    for (const mode of last === undefined ? others : [last, ...others]) {
+      if (!mode.appliesTo(wanted, caller)) continue;
+      try {
+        await requireMode(mode, this.#authorizer, wanted, request);
+        this.#lastModes.set(caller.name, mode, Number.POSITIVE_INFINITY);
+        return impersonated(wanted, mode);
+      } catch (error) {
+        refusal ??= refusalOf(error, wanted);
+      }
+    }
+    throw refusal ?? refusalOf(undefined, wanted);
+  }
 }
 
 /** An authorizer that fails allows nothing here either; kube-apiserver answers 403 for it too. */
-async function requireImpersonation(user: UserInfo, part: Wanted, authorizer: Authorizer): Promise<void> {
-  const apiVersion = "v1";
-  try {
-    await requirePermission(authorizer, {
-      user,
-      verb: "impersonate",
-      isResourceRequest: true,
-      path: "",
-      apiVersion,
-      ...part,
-    });
-  } catch (error) {
-    if (error instanceof StatusError) throw error;
-    throw forbidden(part.resource, part.name, "the permission could not be checked");
-  }
+function refusalOf(error: unknown, { name }: UserInfo): StatusError {
+  if (error instanceof StatusError) return error;
+  return forbidden("users", name, "the permission could not be checked");
 }
 
-/**
- * The groups named; for a service account without any, its own. A named user is in system:authenticated as well, and the
- * system:anonymous in system:unauthenticated, unless either of them was named.
- */
-function groupsOf(name: string, named: readonly string[]): string[] {
-  const account = serviceAccountOf(name);
-  const groups =
-    named.length > 0 || account === undefined
-      ? [...named]
-      : ["system:serviceaccounts", `system:serviceaccounts:${account.namespace}`];
-  const isSaid = groups.includes(AUTHENTICATED_GROUP) || groups.includes(UNAUTHENTICATED_GROUP);
-  if (isSaid) return groups;
-  return [...groups, name === ANONYMOUS_USER ? UNAUTHENTICATED_GROUP : AUTHENTICATED_GROUP];
-}
-
-/** `system:serviceaccount:<namespace>:<name>`; anything else is a user of that name. */
-function serviceAccountOf(user: string): { namespace: string; name: string } | undefined {
-  if (!user.startsWith(SERVICE_ACCOUNT_PREFIX)) return undefined;
-  const [namespace, name, ...rest] = user.slice(SERVICE_ACCOUNT_PREFIX.length).split(":");
-  const isName = (text: string | undefined) =>
-    text !== undefined && /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(text);
-  if (rest.length > 0 || !isName(namespace) || !isName(name)) return undefined;
-  return { namespace: namespace as string, name: name as string };
+/** Groups named count as named. A service account without any has its own; so has a node, in a constrained mode. */
+function impersonated(wanted: UserInfo, { verb, isConstrained }: ImpersonationMode): Impersonated {
+  const hasOwn = wanted.groups.length === 0 && (isConstrained || serviceAccountOf(wanted.name) !== undefined);
+  const groups = hasOwn ? fixedGroupsOf(wanted.name) : wanted.groups;
+  const user = { ...wanted, groups: withSystemGroup({ name: wanted.name, groups }) };
+  return { user, constraint: isConstrained ? verb : undefined };
 }

@@ -1,15 +1,19 @@
 import { goQuote } from "../../api/go-json.ts";
-import { forbidden } from "../../api/status.ts";
+import { forbidden, type StatusError } from "../../api/status.ts";
 import type { Attributes, Authorizer } from "./authorizer.ts";
 
 /** Throws StatusError 403 in the API server's words unless the authorizer allows it. An authorizer's own error is passed on. */
 export async function requirePermission(authorizer: Authorizer, attributes: Attributes): Promise<void> {
   const { decision, reason } = await authorizer.authorize(attributes);
-  if (decision === "allow") return;
+  if (decision !== "allow") throw forbiddenTo(attributes, reason);
+}
+
+/** The API server's 403 for these attributes. `reason` is added unless it is empty. */
+export function forbiddenTo(attributes: Attributes, reason: string): StatusError {
   const sentence = refusalOf(attributes);
   const { resource, apiGroup, name, isResourceRequest } = attributes;
   const subject = isResourceRequest ? [resource, apiGroup].filter((part) => part !== "").join(".") : "";
-  throw forbidden(subject, name, reason === "" ? sentence : `${sentence}: ${reason}`);
+  return forbidden(subject, name, reason === "" ? sentence : `${sentence}: ${reason}`);
 }
 
 /** `User "u" cannot get resource "pods/exec" in API group "" in the namespace "ns"`. */

@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { requirePermission } from "../../access/authz/require-permission.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
@@ -16,7 +16,7 @@ import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./prox
 
 /** What a request through a proxy subresource is bound to that opens a session. */
 export interface AdmittedProxied {
-  readonly user: UserInfo;
+  readonly user: RequestUser;
   /** `pod`: or Service; "" and `node` alone where the URL does not show the pod. */
   readonly target: Pick<SessionInfo, "subresource" | "namespace" | "pod" | "node">;
   readonly timeouts: SessionTimeouts;

@@ -1,5 +1,5 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
+import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
 import { badRequest, methodNotAllowed } from "../../api/status.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
@@ -54,7 +54,7 @@ export async function admitUser(
   path: StreamingPath,
   incoming: IncomingStreaming,
   gateway: GatewayContext,
-): Promise<{ readonly user: UserInfo; requireCreate(): Promise<void> }> {
+): Promise<{ readonly user: RequestUser; requireCreate(): Promise<void> }> {
   if (incoming.method !== "GET" && incoming.method !== "POST") throw methodNotAllowed(incoming.method);
   const user = await identify(incoming, gateway);
   const authorizer = incoming.trail?.watching(gateway.authorizer) ?? gateway.authorizer;

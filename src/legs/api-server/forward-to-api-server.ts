@@ -1,4 +1,3 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
 import { serviceUnavailable } from "../../api/status.ts";
 import { forwardUpgrade } from "../../http/forward-upgrade.ts";
@@ -18,6 +17,7 @@ import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
+import { impersonationHeaders } from "./impersonation-headers.ts";
 import { ProxiedRecord } from "./proxied-record.ts";
 
 /** Everything that is not a streaming subresource goes to the real API server, bodies, watches and upgrades alike. */
@@ -32,6 +32,11 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
   ): Promise<(headers: HeaderList) => HeaderLine[]> => {
     const user = impersonates ? (admitted?.user ?? (await identify(incoming, gateway))) : undefined;
     const own = user === undefined ? [] : await ownLines(ownCredentials, gateway);
+    if (user?.requestedBy !== undefined) {
+      const { method, url } = incoming;
+      const { name, requestedBy } = user;
+      gateway.logger.info({ method, path: url.pathname, user: name, requestedBy }, "request forwarded");
+    }
     return (headers) => {
       // They count beside a front proxy's certificate only, which never travels on: here they are a caller's claim (decision 0034).
       const lines = withoutFrontProxy(headers, gateway.authenticator);
@@ -39,7 +44,9 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         peerAddress: incoming.remoteAddress,
         isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
-      return user === undefined ? forwarded : [...impersonating(forwarded, user), ...own];
+      if (user === undefined) return forwarded;
+      // Those that the caller sent itself are dropped first.
+      return [...withoutIdentity(forwarded), ...impersonationHeaders(user, apiServer), ...own];
     };
   };
 
@@ -123,19 +130,4 @@ async function ownLines(
     logger.error({ error }, "there are no credentials for the API server");
     throw serviceUnavailable("the gateway has no credentials for the API server");
   }
-}
-
-/**
- * The caller's identity as impersonation headers. Those that the caller sent itself are dropped first.
- */
-function impersonating(headers: HeaderList, user: UserInfo): HeaderLine[] {
-  const lines: HeaderLine[] = [["Impersonate-User", user.name]];
-  if (user.uid !== "") lines.push(["Impersonate-Uid", user.uid]);
-  for (const group of user.groups) lines.push(["Impersonate-Group", group]);
-  for (const [key, values] of Object.entries(user.extra)) {
-    for (const value of values) lines.push([`Impersonate-Extra-${encodeURIComponent(key)}`, value]);
-  }
-  // One character a byte, as header values are written: names are UTF-8.
-  const encoded = lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
-  return [...withoutIdentity(headers), ...encoded];
 }

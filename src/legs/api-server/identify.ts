@@ -1,5 +1,5 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
-import { impersonate } from "../../access/authn/impersonation.ts";
+import type { RequestUser } from "../../access/authn/impersonation.ts";
+import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { unauthorized } from "../../api/status.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
@@ -8,13 +8,22 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
  * The user of a request: authenticated, audited and, if asked for and allowed, impersonating. Throws
  * StatusError 401, 403, or 503 where a required audit log cannot be written.
  */
-export async function identify(incoming: IncomingStreaming, gateway: GatewayContext): Promise<UserInfo> {
+export async function identify(incoming: IncomingStreaming, gateway: GatewayContext): Promise<RequestUser> {
+  const { headers, method, url, notes, trail } = incoming;
   const caller = await gateway.authenticator.authenticate(incoming);
   if (caller === undefined) throw unauthorized();
-  if (incoming.notes !== undefined) incoming.notes.user = caller.name;
-  await incoming.trail?.received(caller);
-  const user = await impersonate(caller, incoming.headers, gateway.authorizer);
-  if (incoming.notes !== undefined) incoming.notes.user = user.name;
-  if (user !== caller) incoming.trail?.impersonating(user);
-  return user;
+  if (notes !== undefined) notes.user = caller.name;
+  await trail?.received(caller);
+  const line = { method, path: url.pathname, query: url.searchParams };
+  const impersonated = await gateway.impersonation.decide(caller, headers, (user) =>
+    requestAttributes(user, line),
+  );
+  if (impersonated === undefined) return caller;
+  const { user } = impersonated;
+  if (notes !== undefined) {
+    notes.user = user.name;
+    notes.requestedBy = caller.name;
+  }
+  trail?.impersonating(impersonated);
+  return { ...user, requestedBy: caller.name };
 }

@@ -21,7 +21,9 @@ export class ProxiedRecord implements SessionOwner {
     gateway: GatewayContext,
     onOver: () => void,
   ) {
-    this.info = { ...target, id: randomUUID(), user: user.name, plan: PROXIED, startedAt: new Date() };
+    const { name, requestedBy } = user;
+    const asked = requestedBy === undefined ? {} : { requestedBy };
+    this.info = { ...target, id: randomUUID(), user: name, ...asked, plan: PROXIED, startedAt: new Date() };
     this.onOver = onOver;
     this.#incoming = incoming;
     this.#gateway = gateway;

@@ -62,6 +62,12 @@ export const knownDifferences: readonly KnownDifference[] = [
   },
   {
     doors: ["gateway", "spdy", "both"],
+    of: /auth whoami .*--as=/,
+    line: /^\+ +(?:extra:|sluice\.dev\/requested-by:|- ivy)$/,
+    reason: "the API server gets the impersonating caller as an extra of the user (cluster.nameRequester)",
+  },
+  {
+    doors: ["gateway", "spdy", "both"],
     of: /Impersonate-Extra-Acme/,
     line: ANY_LINE,
     reason: "the gateway's account may impersonate the keys of userextras that its role lists, and no others",

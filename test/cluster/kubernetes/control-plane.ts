@@ -10,6 +10,7 @@ import {
   type ClusterCredentials,
   certificateOf,
   kubeconfigText,
+  subjectOf,
 } from "./credentials.ts";
 import { type Daemon, startDaemon } from "./daemon.ts";
 
@@ -22,6 +23,18 @@ export interface ControlPlane {
   /** The path of a kubeconfig for a server, the first API server by default. */
   kubeconfig(user: CertificateUser, server?: string): string;
 }
+
+/** In the cluster's folder: what the gateways' users do at the first API server. */
+export const AUDIT_LOG = "audit.jsonl";
+const AUDIT_POLICY = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [
+    { level: "Metadata", users: [subjectOf("sluice"), subjectOf("sluice-constrained")] },
+    { level: "None" },
+  ],
+};
 
 /** etcd, two kube-apiservers, kube-controller-manager and kube-scheduler, until both API servers are ready. */
 export async function startControlPlane(
@@ -52,11 +65,15 @@ export async function startControlPlane(
     // Durability is not what is tested, and other tests may be waiting for the disk.
     "unsafe-no-fsync": "true",
   });
+  const auditPolicy = path.join(folder, "audit-policy.json");
+  writeFileSync(auditPolicy, JSON.stringify(AUDIT_POLICY));
   const flags = apiServerFlags(credentials, client);
   const first = start("apiserver", "kube-apiserver", {
     ...flags,
     "secure-port": `${port}`,
     "kubelet-preferred-address-types": "InternalIP",
+    "audit-policy-file": auditPolicy,
+    "audit-log-path": path.join(folder, AUDIT_LOG),
   });
   const [url, throughSluiceUrl] = [`https://${host}:${port}`, `https://${host}:${secondPort}`];
   const ready = (server: string, daemon: Daemon): Promise<unknown> =>

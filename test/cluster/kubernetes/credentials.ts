@@ -22,6 +22,8 @@ export const TOKENS = {
   none: { token: "token-none", user: "nick", group: "strangers" },
   /** May impersonate, and nothing else. */
   impersonator: { token: "token-impersonator", user: "ivy", group: "impersonators" },
+  /** May be dave of the devs, or a service account, for some requests. */
+  constrained: { token: "token-constrained", user: "carol", group: "constrained-impersonators" },
 } as const;
 export type TokenUser = keyof typeof TOKENS;
 
@@ -36,8 +38,15 @@ const SUBJECTS = {
   scheduler: { commonName: "system:kube-scheduler" },
   kubelet: { commonName: `system:node:${NODE_NAME}`, organizations: ["system:nodes"] },
   sluice: { commonName: "sluice-gateway" },
+  /** A gateway that holds the rights of constrained impersonation alone. */
+  "sluice-constrained": { commonName: "sluice-constrained" },
 } as const;
 export type CertificateUser = keyof typeof SUBJECTS;
+
+/** The user's name to Kubernetes. */
+export function subjectOf(user: CertificateUser): string {
+  return SUBJECTS[user].commonName;
+}
 
 /** The files of a cluster's credentials: one authority, certificates, the key of service accounts, tokens. */
 export class ClusterCredentials {

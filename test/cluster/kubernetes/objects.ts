@@ -64,7 +64,10 @@ function service(): object {
 const RBAC = { apiVersion: "rbac.authorization.k8s.io/v1" };
 const API_GROUP = "rbac.authorization.k8s.io";
 
-/** `viewers` may read pods and logs; `devs` may open sessions as well; `impersonators` may be a dev. */
+/**
+ * `viewers` may read pods and logs; `devs` may open sessions as well; `impersonators` may be a dev, `constrained-impersonators` by the
+ * verbs of KEP-5284.
+ */
 function readers(): object[] {
   const read = {
     apiGroups: [""],
@@ -76,6 +79,26 @@ function readers(): object[] {
     resources: ["pods/exec", "pods/attach", "pods/portforward"],
     verbs: ["get", "create"],
   };
+  const on = (...verbs: string[]): string[] =>
+    verbs.flatMap((verb) => ["user-info", "serviceaccount"].map((mode) => `impersonate-on:${mode}:${verb}`));
+  const beSome = [
+    ...[
+      ["users", "dave"],
+      ["groups", "devs"],
+    ].map(([resource, name]) => ({
+      apiGroups: ["authentication.k8s.io"],
+      resources: [resource],
+      resourceNames: [name],
+      verbs: ["impersonate:user-info"],
+    })),
+    {
+      apiGroups: ["authentication.k8s.io"],
+      resources: ["serviceaccounts"],
+      verbs: ["impersonate:serviceaccount"],
+    },
+    { apiGroups: [""], resources: ["pods", "pods/exec"], verbs: on("get", "list") },
+    { nonResourceURLs: ["*"], verbs: on("get") },
+  ];
   const become = { apiGroups: [""], resources: ["groups", "users"], verbs: ["impersonate"] };
   return [
     { ...RBAC, kind: "Role", metadata: { name: "viewers", namespace: "default" }, rules: [read] },
@@ -89,6 +112,11 @@ function readers(): object[] {
     })),
     { ...RBAC, kind: "ClusterRole", metadata: { name: "impersonators" }, rules: [become] },
     clusterBinding("impersonators", "impersonators", { kind: "Group", name: "impersonators" }),
+    { ...RBAC, kind: "ClusterRole", metadata: { name: "constrained-impersonators" }, rules: beSome },
+    clusterBinding("constrained-impersonators", "constrained-impersonators", {
+      kind: "Group",
+      name: "constrained-impersonators",
+    }),
   ];
 }
 

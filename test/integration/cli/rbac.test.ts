@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { runCommand } from "../../../src/cli/command-line.ts";
 
 const example = path.resolve(import.meta.dirname, "../../../deploy/examples/rbac.yaml");
@@ -50,6 +51,45 @@ describe("sluice rbac", () => {
     expect(out.match(/^ {4}resources: .*$/gm)).toEqual(["    resources: [pods, nodes, namespaces]"]);
     expect(out).toContain("kind: User\n    apiGroup: rbac.authorization.k8s.io\n    name: sluice-gateway\n");
     expect(out.match(/^ {2}name: gw$/gm)).toHaveLength(3);
+  });
+
+  it("prints the verbs of constrained impersonation where those are chosen", async () => {
+    const cluster = { inCluster: true, forwardAs: "impersonate", impersonation: "constrained" };
+    expect(await rbac({ cluster })).toBe(0);
+    const [role] = parseAllDocuments(out).map((document) => document.toJSON());
+    const verbs = (role.rules as { verbs: string[] }[]).flatMap((rule) => rule.verbs);
+    expect(verbs).not.toContain("impersonate");
+    expect(role.rules).toEqual(
+      expect.arrayContaining([
+        {
+          apiGroups: ["authentication.k8s.io"],
+          resources: ["serviceaccounts"],
+          verbs: ["impersonate:serviceaccount"],
+        },
+        {
+          apiGroups: ["authentication.k8s.io"],
+          resources: ["userextras/sluice.dev/requested-by"],
+          verbs: ["impersonate:user-info"],
+        },
+        {
+          apiGroups: [""],
+          resources: ["pods"],
+          verbs: ["impersonate-on:user-info:get", "impersonate-on:serviceaccount:get"],
+        },
+        {
+          apiGroups: ["*"],
+          resources: ["*"],
+          verbs: expect.arrayContaining(["impersonate-on:user-info:deletecollection"]),
+        },
+        {
+          nonResourceURLs: ["*"],
+          verbs: expect.arrayContaining(["impersonate-on:serviceaccount:post"]),
+        },
+      ]),
+    );
+    expect(out).toContain("  # cluster.impersonation: constrained; service accounts, by name alone\n");
+    expect(await rbac({ cluster: { ...cluster, nameRequester: false } })).toBe(0);
+    expect(out.lastIndexOf("requested-by")).toBeLessThan(out.lastIndexOf("kind: ClusterRole\n"));
   });
 
   it("manifests need nothing", async () => {

@@ -17,6 +17,23 @@ const rule = (apiGroup: string, resource: string, verbs: string[], isChecked = t
   isChecked,
 });
 
+it("names an API server that is too old for the verbs of a rule", async () => {
+  const answers: Record<string, object> = {
+    "/version": { gitVersion: "v1.35.2" },
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": { status: { allowed: true } },
+  };
+  const check = new PermissionCheck({
+    client: { json: async ({ path: asked }) => answers[asked] },
+    rules: [{ ...rule("", "pods", ["impersonate-on:user-info:get"]), sinceMinor: 36 }],
+    logger: { info: () => {}, warn: () => {} },
+  });
+  onTestFinished(() => check.stop());
+  await eventually("it is known", () => check.missing.length > 0);
+  expect(check.missing).toEqual([
+    "an API server of Kubernetes 1.36 (cluster.impersonation: constrained): it is v1.35.2",
+  ]);
+});
+
 it("names what is missing, once, and asks again until nothing is", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-permissions-"));
   const granted = new Set(["get pods/", "impersonate users/"]);

@@ -18,15 +18,18 @@ describe("cluster", () => {
       kubeconfig: "/etc/sluice/config",
       context: "c",
       forwardAs: "caller",
+      impersonation: "legacy",
+      nameRequester: true,
       publishDeclaredFeatures: undefined,
     });
     const publishDeclaredFeatures = { nodes: ["n"] };
-    expect(
-      parse({ inCluster: true, forwardAs: "impersonate", publishDeclaredFeatures }).cluster.live,
-    ).toEqual({
+    const rights = { forwardAs: "impersonate", impersonation: "constrained", nameRequester: false };
+    expect(parse({ inCluster: true, ...rights, publishDeclaredFeatures }).cluster.live).toEqual({
       kubeconfig: undefined,
       context: undefined,
       forwardAs: "impersonate",
+      impersonation: "constrained",
+      nameRequester: false,
       publishDeclaredFeatures: { nodes: ["n"], features: ["ExtendWebSocketsToKubelet"] },
     });
   });
@@ -36,6 +39,8 @@ describe("cluster", () => {
     [{ kubeconfig: "a", manifests: ["b"] }, /cluster\.manifests: must be empty where a live API is named/],
     [{ inCluster: true, context: "c" }, /cluster\.context: is read with kubeconfig only/],
     [{ forwardAs: "caller" }, /cluster\.forwardAs: is read with kubeconfig or inCluster only/],
+    [{ nameRequester: true }, /cluster\.nameRequester: is read with kubeconfig or inCluster only/],
+    [{ inCluster: true, impersonation: "all" }, /cluster\.impersonation: "all" is not supported/],
     [{ inCluster: true, forwardAs: "me" }, /cluster\.forwardAs: "me" is not supported/],
     [{ inCluster: true, publishDeclaredFeatures: {} }, /publishDeclaredFeatures\.nodes: is required/],
     [

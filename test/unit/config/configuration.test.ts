@@ -12,6 +12,8 @@ import { defaultLimits, defaultTimeouts } from "../../support/default-configurat
 
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 
+const WITH_A_LIVE_API = new Set(["forwardAs", "impersonation", "nameRequester"]);
+
 describe("the configuration", () => {
   it("is complete when nothing is said", () => {
     const { featureGates, ...rest } = defaultConfiguration();
@@ -180,7 +182,7 @@ logging: {level: debug}
       const name = path.at(-1) ?? "";
       if (field.type === "section") around[name] = {};
       // Some defaults cannot be written: the empty string, what is read with another field only.
-      else if (field.default !== undefined && field.default !== "" && name !== "forwardAs") {
+      else if (field.default !== undefined && field.default !== "" && !WITH_A_LIVE_API.has(name)) {
         around[name] = field.default;
         written += 1;
       }

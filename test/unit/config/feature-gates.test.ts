@@ -9,6 +9,7 @@ describe("feature gates", () => {
     "TranslateStreamCloseWebsocketRequests",
     "PortForwardWebsockets",
     "AuthorizePodWebsocketUpgradeCreatePermission",
+    "ConstrainedImpersonation",
     "NodeDeclaredFeatures",
     "ExtendWebSocketsToKubelet",
     "RelaxedServiceNameValidation",

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
+import { Impersonation } from "../../../../src/access/authn/impersonation.ts";
 import type { Authorizer } from "../../../../src/access/authz/authorizer.ts";
 import { HttpUpstream } from "../../../../src/http/http-upstream.ts";
 import { createApiServer } from "../../../../src/legs/api-server/api-server.ts";
@@ -82,9 +83,13 @@ async function startGatewayTo(port: number, impersonates: boolean): Promise<numb
   };
   const pool = new HttpUpstream({ endpoint: { host: "127.0.0.1", port } });
   const authorizer: Authorizer = {
-    authorize: async ({ verb }) => ({ decision: verb === "impersonate" ? "deny" : "allow", reason: "" }),
+    authorize: async ({ verb }) => ({
+      decision: verb.startsWith("impersonate") ? "deny" : "allow",
+      reason: "",
+    }),
   };
-  const context = { ...harness.context, authenticator, authorizer };
+  const impersonation = new Impersonation(authorizer, true);
+  const context = { ...harness.context, authenticator, authorizer, impersonation };
   const { server } = createApiServer(
     context,
     forwardToApiServer(context, { upstream: pool, impersonates }),

@@ -1,12 +1,24 @@
 import { describe, expect, it } from "vitest";
 import type { UserInfo } from "../../../../src/access/authn/authenticator.ts";
-import { impersonate } from "../../../../src/access/authn/impersonation.ts";
+import { Impersonation } from "../../../../src/access/authn/impersonation.ts";
 import type { Attributes, Authorizer } from "../../../../src/access/authz/authorizer.ts";
 import { StatusError } from "../../../../src/api/status.ts";
 
 const ANN: UserInfo = { name: "ann", uid: "7", groups: ["admins"], extra: {} };
 
 type Lines = [string, string][];
+
+/** `get pods/exec` of a pod, as the user's own request. */
+const requestOf = (user: UserInfo): Attributes => ({
+  ...{ user, verb: "get", isResourceRequest: true, apiGroup: "", apiVersion: "v1", path: "/" },
+  ...{ namespace: "default", resource: "pods", subresource: "exec", name: "web" },
+});
+
+/** By legacy impersonation alone. */
+async function impersonate(caller: UserInfo, lines: Lines, authorizer: Authorizer): Promise<UserInfo> {
+  const impersonated = await new Impersonation(authorizer, false).decide(caller, lines, requestOf);
+  return impersonated?.user ?? caller;
+}
 
 /** Allows what is listed as `resource[/subresource]:name`, and remembers what it was asked. */
 function allowing(...allowed: string[]) {
@@ -194,5 +206,182 @@ describe("impersonation", () => {
     expect((error as Error).message).not.toContain("10.0.0.7");
     const many: Lines = Array.from({ length: 501 }, () => ["Impersonate-Group", "g"]);
     expect((await refusalOf([["Impersonate-User", "bob"], ...many], "users:bob", "groups:g")).code).toBe(431);
+  });
+});
+
+/** Allows `verb resource[/subresource][:name]`. */
+function granting(...granted: string[]) {
+  const asked: string[] = [];
+  const authorizer: Authorizer = {
+    authorize: async ({ verb, resource, subresource, name, apiGroup }) => {
+      const what = `${verb} ${[resource, subresource].filter((part) => part !== "").join("/")}`;
+      asked.push(`${what}:${name}${apiGroup === "" ? "" : ` ${apiGroup}`}`);
+      const isGranted = granted.includes(what) || granted.includes(`${what}:${name}`);
+      return { decision: isGranted ? "allow" : "no-opinion", reason: "" };
+    },
+  };
+  return { authorizer, asked };
+}
+
+const BOUND_TOKEN: UserInfo = {
+  name: "system:serviceaccount:kube-system:agent",
+  uid: "1",
+  groups: ["system:serviceaccounts"],
+  extra: { "authentication.kubernetes.io/node-name": ["n1"], "authentication.kubernetes.io/pod-name": ["p"] },
+};
+
+describe("constrained impersonation", () => {
+  const NODE: Lines = [["Impersonate-User", "system:node:n1"]];
+
+  it.each<[string, UserInfo, Lines, string[], string | undefined, string[]]>([
+    [
+      "a user, with every part",
+      ANN,
+      [
+        ["Impersonate-User", "bob"],
+        ["Impersonate-Group", "dev"],
+        ["Impersonate-Uid", "u1"],
+        ["Impersonate-Extra-Acme.io%2Fscope", "view"],
+      ],
+      [
+        "impersonate-on:user-info:get pods/exec:web",
+        "impersonate:user-info users:bob",
+        "impersonate:user-info uids:u1",
+        "impersonate:user-info groups:dev",
+        "impersonate:user-info userextras/acme.io/scope:view",
+      ],
+      "impersonate:user-info",
+      ["dev", "system:authenticated"],
+    ],
+    [
+      "a service account by name",
+      ANN,
+      [["Impersonate-User", "system:serviceaccount:ns:robot"]],
+      ["impersonate-on:serviceaccount:get pods/exec:web", "impersonate:serviceaccount serviceaccounts:robot"],
+      "impersonate:serviceaccount",
+      ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"],
+    ],
+    [
+      "a node by name",
+      ANN,
+      NODE,
+      ["impersonate-on:arbitrary-node:get pods/exec:web", "impersonate:arbitrary-node nodes:n1"],
+      "impersonate:arbitrary-node",
+      ["system:nodes", "system:authenticated"],
+    ],
+    [
+      "the node that a token is bound to",
+      BOUND_TOKEN,
+      NODE,
+      ["impersonate-on:associated-node:get pods/exec:web", "impersonate:associated-node nodes:*"],
+      "impersonate:associated-node",
+      ["system:nodes", "system:authenticated"],
+    ],
+    [
+      "a node as any user, by the legacy verb",
+      ANN,
+      NODE,
+      ["impersonate users:system:node:n1"],
+      undefined,
+      ["system:authenticated"],
+    ],
+  ])("allows %s", async (_, caller, lines, rights, constraint, groups) => {
+    const decide = (...granted: string[]) =>
+      new Impersonation(granting(...granted).authorizer, true).decide(caller, lines, requestOf);
+    expect(await decide(...rights)).toMatchObject({ constraint, user: { groups } });
+    for (const missing of rights) {
+      const rest = rights.filter((right) => right !== missing);
+      await expect(decide(...rest)).rejects.toMatchObject({ code: 403 });
+    }
+    if (constraint === undefined) return;
+    const { authorizer } = granting(...rights);
+    await expect(new Impersonation(authorizer, false).decide(caller, lines, requestOf)).rejects.toMatchObject(
+      {
+        code: 403,
+      },
+    );
+  });
+
+  const EVERY_RIGHT = ["users", "uids", "groups"].map((what) => `impersonate:user-info ${what}`);
+  it.each<[string, Lines, string]>([
+    [
+      "superusers",
+      [["Impersonate-Group", "system:masters"]],
+      'groups.authentication.k8s.io "system:masters" is forbidden: User "ann" cannot impersonate:user-info resource "groups" in API group "authentication.k8s.io" at the cluster scope: impersonating the system:masters group is not allowed',
+    ],
+    [
+      "a group without a name",
+      [["Impersonate-Group", ""]],
+      'groups.authentication.k8s.io is forbidden: User "ann" cannot impersonate:user-info resource "groups" in API group "authentication.k8s.io" at the cluster scope: impersonating the empty string group is not allowed',
+    ],
+    [
+      "an extra without a domain",
+      [["Impersonate-Extra-Scope", "view"]],
+      'userextras.authentication.k8s.io is forbidden: User "ann" cannot impersonate:user-info resource "userextras" in API group "authentication.k8s.io" at the cluster scope: impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "scope": must be a domain-prefixed path (such as "acme.io/foo")',
+    ],
+    [
+      "an empty extra",
+      [["Impersonate-Extra-A%2Fb", ""]],
+      'userextras.authentication.k8s.io is forbidden: User "ann" cannot impersonate:user-info resource "userextras" in API group "authentication.k8s.io" at the cluster scope: impersonating the empty string value in extra is not allowed',
+    ],
+  ])("never allows %s", async (_, lines, message) => {
+    const { authorizer } = granting("impersonate-on:user-info:get pods/exec", ...EVERY_RIGHT);
+    const impersonation = new Impersonation(authorizer, true);
+    await expect(
+      impersonation.decide(ANN, [["Impersonate-User", "bob"], ...lines], requestOf),
+    ).rejects.toMatchObject({ code: 403, message });
+  });
+
+  it("is refused by the mode that is for the user", async () => {
+    const { authorizer } = granting();
+    await expect(
+      new Impersonation(authorizer, true).decide(ANN, [["Impersonate-User", "bob"]], requestOf),
+    ).rejects.toMatchObject({
+      message:
+        'pods "web" is forbidden: User "ann" cannot impersonate-on:user-info:get resource "pods/exec" in API group "" in the namespace "default"',
+    });
+  });
+
+  it("asks about many groups at once, then about each", async () => {
+    const lines: Lines = ["a", "b", "c", "d"].map((group) => ["Impersonate-Group", group]);
+    const { authorizer, asked } = granting(
+      "impersonate-on:user-info:get pods/exec",
+      "impersonate:user-info users",
+      "impersonate:user-info groups:*",
+    );
+    await new Impersonation(authorizer, true).decide(ANN, [["Impersonate-User", "bob"], ...lines], requestOf);
+    expect(asked).toEqual([
+      "impersonate-on:user-info:get pods/exec:web",
+      "impersonate:user-info users:bob authentication.k8s.io",
+      "impersonate:user-info groups:* authentication.k8s.io",
+    ]);
+  });
+
+  it("forgets the modes of the first callers", async () => {
+    const { authorizer, asked } = granting("impersonate users");
+    const impersonation = new Impersonation(authorizer, true);
+    const isAsked = (name: string) =>
+      impersonation.decide({ ...ANN, name }, [["Impersonate-User", "bob"]], requestOf);
+    for (let caller = 0; caller <= 10_000; caller++) await isAsked(`c${caller}`);
+    asked.length = 0;
+    await isAsked("c10000");
+    expect(asked).toHaveLength(1);
+    await isAsked("c0");
+    expect(asked).toHaveLength(3);
+  });
+
+  it("tries what allowed a caller's last impersonation first", async () => {
+    const { authorizer, asked } = granting("impersonate users");
+    const impersonation = new Impersonation(authorizer, true);
+    const lines: Lines = [["Impersonate-User", "bob"]];
+    await impersonation.decide(ANN, lines, requestOf);
+    asked.length = 0;
+    await impersonation.decide(ANN, lines, requestOf);
+    expect(asked).toEqual(["impersonate users:bob"]);
+    const withGroup: Lines = [...lines, ["Impersonate-Group", "dev"]];
+    await expect(impersonation.decide(ANN, withGroup, requestOf)).rejects.toMatchObject({
+      message:
+        'groups "dev" is forbidden: User "ann" cannot impersonate resource "groups" in API group "" at the cluster scope',
+    });
   });
 });

@@ -59,7 +59,7 @@ describe("kubectl with a client certificate", () => {
         // kubectl asks for discovery first, whose refusals client-go does not read: it says "unknown", as with kube-apiserver.
         expect(asJane.stderr).toContain("Error from server (Forbidden)");
         const events = readFileSync(path.join(gateway.folder, "audit.log"), "utf8");
-        expect(events).toContain('User \\"joe\\" cannot impersonate resource \\"users\\" in API group');
+        expect(events).toContain('User \\"joe\\" cannot impersonate-on:user-info:get path');
         expect(events).toContain('"impersonatedUser":{"username":"joe"');
         expect(events).toContain(
           '"user":{"username":"jane","groups":["system:masters","system:authenticated"]',

@@ -1,0 +1,114 @@
+import { type Attributes, type Authorizer, SUPERUSER_GROUP } from "../authz/authorizer.ts";
+import { forbiddenTo, requirePermission } from "../authz/require-permission.ts";
+import type { UserInfo } from "./authenticator.ts";
+import { extraProblem } from "./extra-headers.ts";
+import { nodeOf, serviceAccountOf } from "./system-users.ts";
+
+/** One way to be allowed to impersonate. */
+export interface ImpersonationMode {
+  /** The verb that every part of the user needs. */
+  readonly verb: string;
+  readonly isConstrained: boolean;
+  /** Whether this mode can allow the user at all. */
+  appliesTo(wanted: UserInfo, caller: UserInfo): boolean;
+  /** What is asked in place of these attributes. */
+  asked(attributes: Attributes): Attributes;
+}
+
+/** KEP-5284's modes in kube-apiserver's order (endpoints/filters/impersonation/mode.go), legacy impersonation last. */
+export const IMPERSONATION_MODES: readonly ImpersonationMode[] = [
+  constrained("associated-node", isAssociatedNode, ofAnyAssociatedNode),
+  constrained("arbitrary-node", (wanted) => isNameOnly(wanted) && nodeOf(wanted.name) !== undefined),
+  constrained(
+    "serviceaccount",
+    (wanted) => isNameOnly(wanted) && serviceAccountOf(wanted.name) !== undefined,
+  ),
+  constrained("user-info", ({ name }) => nodeOf(name) === undefined && serviceAccountOf(name) === undefined),
+  { verb: "impersonate", isConstrained: false, appliesTo: () => true, asked: (attributes) => attributes },
+];
+
+function constrained(
+  name: string,
+  appliesTo: ImpersonationMode["appliesTo"],
+  asked: ImpersonationMode["asked"] = (attributes) => attributes,
+): ImpersonationMode {
+  return { verb: `impersonate:${name}`, isConstrained: true, appliesTo, asked };
+}
+
+/** The name alone was given: uid, groups and extra of nodes and service accounts are not for the caller to choose. */
+function isNameOnly({ uid, groups, extra }: UserInfo): boolean {
+  return uid === "" && groups.length === 0 && Object.keys(extra).length === 0;
+}
+
+/** A service account whose token is bound to the wanted node, or to a pod on it. */
+function isAssociatedNode(wanted: UserInfo, caller: UserInfo): boolean {
+  const node = nodeOf(wanted.name);
+  const [own, ...others] = caller.extra["authentication.kubernetes.io/node-name"] ?? [];
+  const isOwn = node !== undefined && own === node && others.length === 0;
+  return isOwn && isNameOnly(wanted) && serviceAccountOf(caller.name) !== undefined;
+}
+
+/** Which node it is, is decided already: kube-apiserver asks about all of them, without the values of the caller's extra. */
+function ofAnyAssociatedNode(attributes: Attributes): Attributes {
+  const { user, verb, name } = attributes;
+  const extra = { "authentication.kubernetes.io/associated-node-keys": Object.keys(user.extra).sort() };
+  return {
+    ...attributes,
+    user: { ...user, extra },
+    name: verb === "impersonate:associated-node" ? "*" : name,
+  };
+}
+
+const AUTHENTICATION_GROUP = "authentication.k8s.io";
+/** From so many groups or values on, one question about all of them comes first (manyAuthorizationChecksInLoop). */
+const MANY = 4;
+
+/** Throws StatusError 403 for the first thing that the mode does not allow. `request`: what the caller asks for, by its own name. */
+export async function requireMode(
+  mode: ImpersonationMode,
+  authorizer: Pick<Authorizer, "authorize">,
+  wanted: UserInfo,
+  request: Attributes,
+): Promise<void> {
+  const { verb, isConstrained } = mode;
+  if (isConstrained) {
+    const onRequest = verb.replace("impersonate:", "impersonate-on:");
+    await requirePermission(authorizer, mode.asked({ ...request, verb: `${onRequest}:${request.verb}` }));
+  }
+  const group = isConstrained ? AUTHENTICATION_GROUP : "";
+  const none = { isResourceRequest: true, path: "", apiVersion: "v1", namespace: "", subresource: "" };
+  const of = (apiGroup: string, resource: string, name: string, subresource = ""): Attributes =>
+    mode.asked({ ...none, user: request.user, verb, apiGroup, resource, name, subresource });
+  const require = (attributes: Attributes): Promise<void> => requirePermission(authorizer, attributes);
+  const mayDoAll = async (attributes: Attributes): Promise<boolean> =>
+    isConstrained && (await authorizer.authorize(attributes)).decision === "allow";
+
+  const [account, node] = [serviceAccountOf(wanted.name), nodeOf(wanted.name)];
+  if (account !== undefined) {
+    await require({ ...of(group, "serviceaccounts", account.name), namespace: account.namespace });
+  } else if (isConstrained && node !== undefined) {
+    await require(of(group, "nodes", node));
+  } else {
+    await require(of(group, "users", wanted.name));
+  }
+  if (wanted.uid !== "") await require(of(AUTHENTICATION_GROUP, "uids", wanted.uid));
+
+  const { groups, extra } = wanted;
+  const refusedGroup = isConstrained
+    ? groups.find((name) => name === "" || name === SUPERUSER_GROUP)
+    : undefined;
+  if (refusedGroup !== undefined) {
+    const what = refusedGroup === "" ? "empty string" : refusedGroup;
+    throw forbiddenTo(of(group, "groups", refusedGroup), `impersonating the ${what} group is not allowed`);
+  }
+  const mayBeInAll = groups.length >= MANY && (await mayDoAll(of(group, "groups", "*")));
+  for (const name of mayBeInAll ? [] : groups) await require(of(group, "groups", name));
+
+  const problem = isConstrained ? extraProblem(extra) : undefined;
+  if (problem !== undefined) throw forbiddenTo(of(AUTHENTICATION_GROUP, "userextras", ""), problem);
+  const values = Object.entries(extra).flatMap(([key, all]) => all.map((value) => [key, value] as const));
+  const mayHaveAll =
+    values.length >= MANY && (await mayDoAll(of(AUTHENTICATION_GROUP, "userextras", "*", "*")));
+  for (const [key, value] of mayHaveAll ? [] : values)
+    await require(of(AUTHENTICATION_GROUP, "userextras", value, key));
+}

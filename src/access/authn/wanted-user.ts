@@ -1,0 +1,43 @@
+import { goQuote } from "../../api/go-json.ts";
+import { badRequest, genericError } from "../../api/status.ts";
+import type { UserInfo } from "./authenticator.ts";
+import { extraOf } from "./extra-headers.ts";
+import { headerText } from "./header-text.ts";
+
+const EXTRA_PREFIX = "Impersonate-Extra-";
+/** Each wanted thing is a question to the authorizer, or two. */
+const MAX_WANTED = 500;
+
+/**
+ * The user that Impersonate-* headers name; undefined without any. Throws StatusError 400 for parts of a user
+ * without a name, in the words of kube-apiserver 1.37, and 431 for too many.
+ */
+export function wantedUserOf(headers: readonly (readonly [string, string])[]): UserInfo | undefined {
+  const valuesOf = (wanted: string) =>
+    headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => headerText(value));
+  const name = valuesOf("impersonate-user")[0] ?? "";
+  const groups = valuesOf("impersonate-group");
+  const uid = valuesOf("impersonate-uid")[0] ?? "";
+  const extra = extraOf(headers, [EXTRA_PREFIX]);
+  const parts = groups.length + Object.values(extra).flat().length + (uid === "" ? 0 : 1);
+  if (name === "") {
+    if (parts === 0) return undefined;
+    throw badRequest(`requested ${goUserInfo(groups, uid, extra)} without impersonating a user name`);
+  }
+  if (parts >= MAX_WANTED) throw genericError(431, "too many impersonation headers");
+  return { name, uid, groups, extra };
+}
+
+/** A user without a name as Go's `%#v` prints it. */
+function goUserInfo(
+  groups: readonly string[],
+  uid: string,
+  extra: Readonly<Record<string, readonly string[]>>,
+): string {
+  const list = (values: readonly string[]): string =>
+    values.length === 0 ? "[]string(nil)" : `[]string{${values.map(goQuote).join(", ")}}`;
+  const keys = Object.keys(extra).sort();
+  const entries = keys.map((key) => `${goQuote(key)}:${list(extra[key] ?? [])}`).join(", ");
+  const map = keys.length === 0 ? "map[string][]string(nil)" : `map[string][]string{${entries}}`;
+  return `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${list(groups)}, Extra:${map}}`;
+}

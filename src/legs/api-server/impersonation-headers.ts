@@ -1,0 +1,38 @@
+import type { RequestUser } from "../../access/authn/impersonation.ts";
+import { fixedGroupsOf, withSystemGroup } from "../../access/authn/system-users.ts";
+import type { HeaderLine } from "../../http/header-list.ts";
+import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
+import { REQUESTED_BY_KEY } from "../../kubernetes/required-rules.ts";
+
+/**
+ * The user of a request as impersonation headers. With constrained rights, service accounts and nodes that have
+ * the groups of their kind are sent by name alone (decision 43).
+ */
+export function impersonationHeaders(
+  user: RequestUser,
+  {
+    isConstrained = false,
+    namesRequester = false,
+  }: Pick<ApiServerUpstream, "isConstrained" | "namesRequester">,
+): HeaderLine[] {
+  const lines: HeaderLine[] = [["Impersonate-User", user.name]];
+  if (!isConstrained || !hasFixedGroups(user)) {
+    if (user.uid !== "") lines.push(["Impersonate-Uid", user.uid]);
+    for (const group of user.groups) lines.push(["Impersonate-Group", group]);
+    const { [REQUESTED_BY_KEY]: earlier = [], ...extra } = user.extra;
+    const requesters =
+      namesRequester && user.requestedBy !== undefined ? [...earlier, user.requestedBy] : earlier;
+    for (const [key, values] of Object.entries({ ...extra, [REQUESTED_BY_KEY]: requesters })) {
+      for (const value of values) lines.push([`Impersonate-Extra-${encodeURIComponent(key)}`, value]);
+    }
+  }
+  // One character a byte, as header values are written: names are UTF-8.
+  return lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
+}
+
+function hasFixedGroups({ name, groups }: RequestUser): boolean {
+  const fixed = fixedGroupsOf(name);
+  if (fixed.length === 0) return false;
+  const expected = withSystemGroup({ name, groups: fixed });
+  return groups.length === expected.length && expected.every((group) => groups.includes(group));
+}
