@@ -17,6 +17,7 @@ import { nodesForOperators } from "../nodes/component.ts";
 import type { DescribedNode } from "../nodes/describe-nodes.ts";
 import { createLogger, type Logger } from "../observability/logger.ts";
 import { Metrics } from "../observability/metrics.ts";
+import { openTelemetry } from "../observability/open-telemetry.ts";
 import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
@@ -86,6 +87,8 @@ export async function startGateway(
     app.add("peers", () =>
       buildPeers(peersSettings, configuration, cluster.started.store, runtime.replicaId, metrics, logger),
     );
+  const { tracing: tracingSettings } = configuration;
+  const tracing = tracingSettings && app.add("tracing", () => openTelemetry(tracingSettings, metrics.traces));
   const sessions = app.add("sessions", () =>
     buildSessions(configuration, {
       cluster: cluster.started,
@@ -96,6 +99,7 @@ export async function startGateway(
       ownEndpoints: () => ownEndpoints(),
       siblings,
       replicas: peers?.started,
+      tracing: tracing?.started,
       metrics,
       logger,
     }),

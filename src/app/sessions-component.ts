@@ -17,6 +17,7 @@ import { buildKnownNodes } from "../nodes/component.ts";
 import type { Component } from "../observability/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
+import type { Tracing } from "../observability/trace.ts";
 import type { GatewayPolicy, SessionPeers } from "../sessions/context.ts";
 import { buildResumption, type Siblings } from "../sessions/resumption/component.ts";
 import { createOwnerServer } from "../sessions/resumption/owner-server.ts";
@@ -36,6 +37,7 @@ export interface SessionsParts {
   readonly replicas: { readonly name: ReplicaName; readonly peers: SessionPeers } | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly tracing: Tracing | undefined;
 }
 
 export interface BuiltSessions extends Component {
@@ -85,6 +87,7 @@ export async function buildSessions(
       peers: parts.replicas?.peers,
       metrics,
       logger,
+      tracing: parts.tracing,
     },
     stop: () => clock.expireAll(),
   };

@@ -21,6 +21,7 @@ import { resumption } from "./resumption.ts";
 import { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
 import { timeouts } from "./timeouts.ts";
+import { tracing } from "./tracing.ts";
 import { upstreamApiServer } from "./upstream-api-server.ts";
 import { podProbes, upstreamProbes } from "./upstream-probes.ts";
 import { workers } from "./workers.ts";
@@ -60,6 +61,10 @@ export const gatewayConfiguration = table({
   timeouts: section("Durations. docs/limits.md has the effect of each.", timeouts),
   resumption: section("Sessions with other Sluices that survive lost connections.", resumption),
   workers,
+  tracing: optionalSection(
+    "Traces by OpenTelemetry, one for each request (docs/tracing.md). Absent: none.",
+    tracing,
+  ),
   logging: reloaded(
     section(
       "Logs on standard error.",

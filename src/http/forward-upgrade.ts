@@ -3,6 +3,7 @@ import { withReusedReads } from "../net/accepted-socket.ts";
 import type { UpstreamEndpoint } from "../net/dial.ts";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
+import type { RequestTrace } from "../observability/trace.ts";
 import { answerSwitched } from "./answer-switched.ts";
 import { copyRefusal } from "./copy-refusal.ts";
 import { type HeaderList, hasHeader, headerValues, listElements } from "./header-list.ts";
@@ -36,6 +37,7 @@ export interface ForwardUpgradeOptions {
   readonly relayAnswersMs?: number | undefined;
   /** Connects to the endpoint in another way than `dial`, e.g. through a proxy; the socket is as `dial` gives it. */
   readonly connect?: UpgradeRequest["connect"];
+  readonly trace?: RequestTrace | undefined;
   /** Carries the bytes once both sides have switched and the client has its 101. Both sockets are paused: resume them. */
   carry(downstream: UpgradedConnection, upstream: UpgradedConnection): void;
 }
@@ -64,6 +66,7 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
     maxResponseHeadBytes,
     relayAnswersMs: options.relayAnswersMs,
     connect: options.connect,
+    trace: options.trace,
     signal: client.signal,
   });
   if (response.kind === "refused") {

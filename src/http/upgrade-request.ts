@@ -4,6 +4,7 @@ import type { ResponseHead } from "../../protocols/http1/index.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { goDialErrorText, joinHostPort } from "../net/go-dial-error.ts";
 import { abortedError, UpstreamError } from "../net/upstream-error.ts";
+import { type RequestTrace, traced } from "../observability/trace.ts";
 import { MAX_STATUS } from "./head-refusal.ts";
 import {
   type HeaderLine,
@@ -17,8 +18,11 @@ import {
 } from "./header-list.ts";
 import { RefusalBody } from "./refusal-body.ts";
 import { invalidStatus, SingleResponse } from "./single-response.ts";
+import { withTrace } from "./trace-headers.ts";
 
 export interface UpgradeRequest {
+  /** Absent: nothing is traced. */
+  readonly trace?: RequestTrace | undefined;
   readonly endpoint: UpstreamEndpoint;
   readonly method: string;
   /** Path with query, percent-encoded, as it goes on the wire. */
@@ -90,9 +94,13 @@ export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeRe
   const requestHead = encodeRequestHead(request);
   const { endpoint, dialTimeoutMs, signal } = request;
   const connect = request.connect ?? ((options: DialOptions) => dial(endpoint, options));
-  const socket = await connect({ dialTimeoutMs, signal, reusesReads: true });
+  const socket = await traced(request.trace, "dial", () =>
+    connect({ dialTimeoutMs, signal, reusesReads: true }),
+  );
   try {
-    const { head, rest, response } = await exchangeHeads(socket, requestHead, request);
+    const { head, rest, response } = await traced(request.trace, "upgrade", () =>
+      exchangeHeads(socket, requestHead, request),
+    );
     const { status, reason: statusMessage } = head;
     const rawHeaders = headerListOf(head.headers);
     if (status === 101) return { kind: "switched", status, statusMessage, rawHeaders, socket, head: rest };
@@ -129,7 +137,7 @@ function encodeRequestHead(request: UpgradeRequest): Buffer {
     headerValues(headers, "content-length").some((value) => !/^0+$/.test(value));
   if (hasBody) throw new UpstreamError("invalid-request", "an upgrade request cannot have a body");
 
-  const lines: HeaderLine[] = [...headers];
+  const lines: HeaderLine[] = [...withTrace(headers, request.trace)];
   if (!hasHeader(headers, "host")) lines.unshift(["Host", joinHostPort(endpoint.host, endpoint.port)]);
   // RFC 9110 section 8.6; without it some servers wait for a body behind a POST.
   if (method === "POST" && !hasHeader(headers, "content-length")) lines.push(["Content-Length", "0"]);

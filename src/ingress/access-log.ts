@@ -5,6 +5,7 @@ import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RouteNames } from "../observability/route-metrics.ts";
+import type { RequestTrace } from "../observability/trace.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
 
 /** Lines that wait for a file or pipe that takes none. */
@@ -37,6 +38,7 @@ export interface ExchangeEnd extends RequestOrigin {
   readonly responseBytes: number;
   /** What an upgraded connection carried to the backend. */
   readonly requestBytes?: number | undefined;
+  readonly trace?: RequestTrace | undefined;
 }
 
 export interface AccessLogOptions {
@@ -99,7 +101,7 @@ export class AccessLog {
 
   /** No query, which holds tokens and commands; no header but the client's program. */
   #lineOf({ startedMs, isTls, remoteAddress, target, headers, route, status, ...end }: ExchangeEnd): object {
-    const { method, protocol, endpoint, responseBytes, requestBytes } = end;
+    const { method, protocol, endpoint, responseBytes, requestBytes, trace } = end;
     const path = /^[^?#]*/.exec(target)?.[0].replace(/^https?:\/\/[^/]*/i, "");
     return {
       time: new Date().toISOString(),
@@ -115,6 +117,7 @@ export class AccessLog {
       requestBytes,
       ...route,
       endpoint,
+      traceId: trace?.traceId,
       userAgent: cut(headerValue(headers, "user-agent")),
     };
   }

@@ -6,8 +6,10 @@ import type { HttpDownstream } from "../http/http-downstream.ts";
 import { startExchange } from "../http/http-forwarder.ts";
 import type { HttpUpstream } from "../http/http-upstream.ts";
 import { forwardOverHttp2 } from "../http/http2-forwarder.ts";
+import { withTrace } from "../http/trace-headers.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
 import type { UpstreamError } from "../net/upstream-error.ts";
+import type { RequestTrace } from "../observability/trace.ts";
 import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
@@ -21,6 +23,7 @@ import {
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
 import type { RouteBackend } from "./route-backend.ts";
+import { traceExchange } from "./trace-exchange.ts";
 
 /** The appProtocol of a Service whose pods speak HTTP/2 with prior knowledge (KEP-3726). */
 const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
@@ -47,7 +50,7 @@ export function forwardRequest(exchange: IncomingExchange, context: IngressConte
   if (chosen.type === "answer") answer(exchange, chosen.answer, chosen.route, context);
   else if (chosen.type === "local") {
     if (context.accessLog !== undefined) {
-      const facts = factsOf(exchange, chosen.route, startedMs);
+      const facts = factsOf(exchange, chosen.route, startedMs, undefined);
       downstream.onClose(() => logExchange(facts, downstream.hasResponded ? downstream.status : 0, context));
     }
     if (exchange.expectsContinue) downstream.sendContinue();
@@ -94,6 +97,7 @@ class IngressForwarding implements ForwardExchangeOptions {
   readonly #chosen: ChosenUpstream;
   readonly #context: IngressContext;
   readonly #startedMs: number;
+  readonly #trace: RequestTrace | undefined;
   #endpoint: EndpointUpstream;
   #code = 0;
 
@@ -111,6 +115,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.#request = request;
     this.#chosen = chosen;
     this.#context = context;
+    this.#trace = traceExchange(exchange.downstream, exchange, chosen.route, context);
   }
 
   get path(): string {
@@ -142,7 +147,8 @@ class IngressForwarding implements ForwardExchangeOptions {
   }
 
   editHeaders(headers: HeaderList): HeaderList {
-    return forwardedHeaders(headers, this.#request, this.#exchange, this.#context);
+    const traceable = withTrace(headers, this.#trace);
+    return forwardedHeaders(traceable, this.#request, this.#exchange, this.#context);
   }
 
   editResponseHeaders(headers: HeaderList, status: number): HeaderList {
@@ -174,8 +180,9 @@ class IngressForwarding implements ForwardExchangeOptions {
     const { names } = this.#chosen.route;
     const seconds = (performance.now() - this.#startedMs) / 1000;
     this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, names, seconds);
+    this.#trace?.end(this.#code);
     if (this.#context.accessLog === undefined) return;
-    const facts = factsOf(this.#exchange, this.#chosen.route, this.#startedMs);
+    const facts = factsOf(this.#exchange, this.#chosen.route, this.#startedMs, this.#trace);
     logExchange({ ...facts, endpoint: addressOf(this.#endpoint) }, this.#code, this.#context);
   }
 }
@@ -205,19 +212,23 @@ function answer(
   context.requests.closeIfDraining(downstream);
   write(downstream, given);
   context.metrics.requestEnded(protocol, given.status, route?.names, 0);
+  const trace = traceExchange(downstream, exchange, route, context);
+  trace?.end(given.status);
   if (context.accessLog !== undefined)
-    logExchange(factsOf(exchange, route, performance.now()), given.status, context);
+    logExchange(factsOf(exchange, route, performance.now(), trace), given.status, context);
 }
 
-type ExchangeFacts = IncomingExchange & Pick<ExchangeEnd, "route" | "startedMs" | "target" | "endpoint">;
+type ExchangeFacts = IncomingExchange &
+  Pick<ExchangeEnd, "route" | "startedMs" | "target" | "endpoint" | "trace">;
 
 /** The target is read now: what is handed on has another. */
 function factsOf(
   exchange: IncomingExchange,
   route: RouteBackend | undefined,
   startedMs: number,
+  trace: RequestTrace | undefined,
 ): ExchangeFacts {
-  return { ...exchange, route: route?.names, startedMs, target: exchange.downstream.target };
+  return { ...exchange, route: route?.names, startedMs, target: exchange.downstream.target, trace };
 }
 
 function logExchange(facts: ExchangeFacts, status: number, { accessLog }: IngressContext): void {

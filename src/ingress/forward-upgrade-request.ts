@@ -8,6 +8,7 @@ import { abortSocket, isHttp2Stream } from "../net/abort-socket.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { reportFault } from "../observability/faults.ts";
 import type { RouteNames } from "../observability/route-metrics.ts";
+import type { RequestTrace } from "../observability/trace.ts";
 import type { SessionReport } from "../sessions/carriers/session.ts";
 import { carryForwarded } from "../sessions/carry-forwarded.ts";
 import { PendingClient } from "../sessions/pending-client.ts";
@@ -17,6 +18,7 @@ import { addressOf, forwardedHeaders } from "./forward-request.ts";
 import { type IngressAnswer, ingressAnswer, upstreamProblem } from "./ingress-answer.ts";
 import type { IngressContext } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
+import { traceExchange } from "./trace-exchange.ts";
 
 /** A request to switch protocols, and what it came on. */
 export interface IncomingUpgrade extends RequestOrigin {
@@ -38,10 +40,12 @@ export async function forwardUpgradeRequest(
 ): Promise<void> {
   const { method, target, headers } = request;
   const facts = { ...origin, startedMs: performance.now(), protocol, method, target, headers };
-  const log = (end: LoggedEnd): void => context.accessLog?.write({ ...facts, ...end });
+  const log = (end: LoggedEnd): void => context.accessLog?.write({ ...facts, ...end, trace });
   let route: RouteNames | undefined;
+  let trace: RequestTrace | undefined;
   const refuse = (answer: IngressAnswer): void => {
     context.metrics.requestEnded(protocol, answer.status, route, undefined);
+    trace?.end(answer.status);
     log({ route, status: answer.status, responseBytes: answer.body.byteLength });
     const lines = withoutHeaders(answer.headers, ["content-length", "date"]);
     answerAndClose(socket, answer.status, lines, answer.body, {
@@ -63,6 +67,7 @@ export async function forwardUpgradeRequest(
     const handedOver = { ...request, target: chosen.target };
     return await chosen.gateway.listener.answerUpgrade(handedOver, socket, early);
   }
+  trace = traceExchange(facts, origin, chosen.route, context);
   const client = new PendingClient(socket, early);
   try {
     const switched = protocol === "h2" ? 200 : 101;
@@ -80,14 +85,17 @@ export async function forwardUpgradeRequest(
       origin,
       chosen,
       context,
+      trace,
       onReport,
     });
     const answered = status === 101 ? switched : status;
+    trace?.end(answered);
     context.metrics.requestEnded(protocol, answered, route, undefined);
     if (status !== 101) log({ route, status, responseBytes: 0 });
   } catch (error) {
     client.release();
     if (error instanceof UpstreamError && error.code === "aborted") {
+      trace?.end(0);
       log({ route, status: 0, responseBytes: 0 });
       abortSocket(socket);
     } else refuse(answerFor(error, headers));
@@ -102,6 +110,7 @@ interface UpgradeExchange {
   readonly origin: RequestOrigin;
   readonly chosen: ChosenUpstream;
   readonly context: IngressContext;
+  readonly trace: RequestTrace | undefined;
   /** An upgraded connection is over. */
   onReport(report: SessionReport, endpoint: string): void;
 }
@@ -129,14 +138,22 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           responseHeaderTimeoutMs: chosen.responseTimeoutMs ?? timeouts.upgradeResponseMs,
           maxResponseHeadBytes: context.limits.maxUpgradeResponseHeadBytes,
           relayAnswersMs,
+          trace: exchange.trace,
           carry: (downstream, answered) => {
             isCarried = true;
             const endpoint = addressOf(upstream);
+            const span = exchange.trace?.begin("session");
             carryForwarded(
               downstream,
               answered,
               { ...context, timeouts },
-              { onOver: giveBack, onReport: (report) => exchange.onReport(report, endpoint) },
+              {
+                onOver: giveBack,
+                onReport: (report) => {
+                  span?.end(report.code >= 500 ? report.cause : undefined);
+                  exchange.onReport(report, endpoint);
+                },
+              },
             );
           },
         });

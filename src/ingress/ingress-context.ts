@@ -4,6 +4,7 @@ import type { Listener } from "../listeners/listener.ts";
 import type { PlainRequests } from "../listeners/plain-requests.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { Tracing } from "../observability/trace.ts";
 import type { ForwardingContext } from "../sessions/carry-forwarded.ts";
 import type { AccessLog } from "./access-log.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
@@ -27,6 +28,8 @@ export interface IngressContext extends ForwardingContext {
   readonly metrics: IngressMetrics;
   /** Undefined: none is written. */
   readonly accessLog: AccessLog | undefined;
+  /** Undefined: nothing is traced. */
+  readonly tracing?: Tracing | undefined;
   /** A connection was refused because its address has too many. */
   onConnectionRefused(): void;
   readonly logger: Logger;

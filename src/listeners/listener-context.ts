@@ -3,7 +3,7 @@ import type { EdgeRules } from "./edge-rules.ts";
 
 /** What a listener needs, whatever it serves. */
 export interface ListenerContext
-  extends Pick<GatewayContext, "audit" | "clock" | "limits" | "logger" | "metrics" | "timeouts"> {
+  extends Pick<GatewayContext, "audit" | "clock" | "limits" | "logger" | "metrics" | "timeouts" | "tracing"> {
   readonly edge: EdgeRules;
 }
 

@@ -14,6 +14,7 @@ import { Http1Downstream } from "../http/http1-downstream.ts";
 import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
 import { Http2Downstream } from "../http/http2-downstream.ts";
 import { requestUrlOf } from "../http/request-url.ts";
+import { beginTrace, endWithResponse } from "../http/trace-headers.ts";
 import { abortSocket } from "../net/abort-socket.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
@@ -181,6 +182,7 @@ async function answerRequest(
     const { method, target, headers } = downstream;
     incoming = incomingOf({ method, target, headers, socket }, gateway, routes);
     trail = incoming.trail;
+    endWithResponse(incoming.trace, downstream);
     if (trail !== undefined) completeWithResponse(trail, downstream);
     await routes.handleRequest(incoming, downstream);
   } catch (error) {
@@ -219,15 +221,18 @@ async function answerUpgrade(
   } catch (error) {
     client.release();
     if (error instanceof UpstreamError && error.code === "aborted") {
+      incoming?.trace?.end(0);
       trail?.complete(CLIENT_LEFT);
       socket.destroy();
     } else if (error instanceof HandshakeRefusal) {
+      incoming?.trace?.end(error.status);
       trail?.complete({ code: error.status });
       const headers = [...error.headers, ["Content-Type", "text/plain; charset=utf-8"] as const];
       answerAndClose(socket, error.status, headers, Buffer.from(error.message), answerContext);
     } else {
       const refusal = statusErrorOf(error);
       logRefusal(incoming, refusal, gateway);
+      incoming?.trace?.end(refusal.code);
       trail?.complete(refusal.status);
       routes.refuseUpgrade(socket, refusal, answerContext);
     }
@@ -266,12 +271,13 @@ function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: Li
 
 function incomingOf(
   { method, target, headers, socket }: RequestHead,
-  { edge, audit, limits }: ListenerContext,
+  { edge, audit, limits, tracing }: ListenerContext,
   routes: ListenerRoutes,
 ): IncomingStreaming {
   requireOneSpelling(target);
   if (headers.length > limits.maxRequestHeaders) throw genericError(431, "too many header lines");
   const { remoteAddress = "" } = socket as Socket;
+  const sourceAddresses = edge.sourceAddressesOf(headers, remoteAddress);
   const incoming = {
     method,
     target,
@@ -279,9 +285,10 @@ function incomingOf(
     headers,
     peer: peerCertificatesOf(socket),
     remoteAddress,
-    sourceAddresses: edge.sourceAddressesOf(headers, remoteAddress),
+    sourceAddresses,
     isPeerTrusted: edge.isTrustedProxy(remoteAddress),
     notes: {},
+    trace: beginTrace(tracing, { method, target, headers }, socket, sourceAddresses),
   };
   return audit === undefined ? incoming : { ...incoming, trail: auditTrailOf(incoming, audit, routes) };
 }

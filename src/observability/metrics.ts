@@ -13,6 +13,7 @@ import { ProbeMetrics } from "./probe-metrics.ts";
 import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
+import { TraceMetrics } from "./trace-metrics.ts";
 
 export interface MetricsOptions {
   /** CPU, memory, event loop and garbage collection of this process; on unless said otherwise. */
@@ -48,6 +49,7 @@ export class Metrics {
   /** What nodes were seen to do. */
   readonly nodes = new NodeMetrics(this.#registry);
   readonly resumption = new ResumptionMetrics(this.#registry);
+  readonly traces = new TraceMetrics(this.#registry);
   readonly operations = new OperationsMetrics(this.#registry);
 
   constructor({ withProcessMetrics = true }: MetricsOptions = {}) {

@@ -1,5 +1,6 @@
 import type { RequestUser } from "../access/authn/impersonation.ts";
 import type { GrantedSession } from "../access/policy/require-policy.ts";
+import type { RequestTrace } from "../observability/trace.ts";
 import type { SessionTimeouts } from "./carriers/session.ts";
 import type { Plan } from "./plan.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
@@ -12,6 +13,7 @@ export interface Admission {
   readonly node: string;
   readonly plan: Plan;
   readonly policy: AppliedPolicy;
+  readonly trace?: RequestTrace | undefined;
 }
 
 /** By which rule a session goes ahead, and the reason that its user gave. */

@@ -15,6 +15,7 @@ import type { SessionClock } from "../net/session-clock.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ListenerMetrics } from "../observability/metrics.ts";
+import type { Tracing } from "../observability/trace.ts";
 import type { OwnerConnection } from "./resumption/owner-connection.ts";
 import type { ResumableSessions } from "./resumption/resumable-sessions.ts";
 import type { Sessions } from "./sessions.ts";
@@ -50,6 +51,8 @@ export interface GatewayContext {
   readonly peers?: SessionPeers | undefined;
   readonly metrics: ListenerMetrics;
   readonly logger: Logger;
+  /** Absent: nothing is traced. */
+  readonly tracing?: Tracing | undefined;
 }
 
 /** The other replicas of the gateway, as far as sessions are concerned. */

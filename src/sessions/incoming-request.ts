@@ -1,6 +1,7 @@
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { PeerCertificates } from "../access/authn/authenticator.ts";
 import type { HeaderList } from "../http/header-list.ts";
+import type { RequestTrace } from "../observability/trace.ts";
 
 /** What was learned of a request before it was refused. */
 export interface RequestNotes {
@@ -30,4 +31,6 @@ export interface IncomingStreaming {
   readonly notes?: RequestNotes | undefined;
   /** The audit record of this request; absent when nothing is recorded. */
   readonly trail?: AuditTrail | undefined;
+  /** Absent: it is not traced. */
+  readonly trace?: RequestTrace | undefined;
 }

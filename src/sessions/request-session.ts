@@ -7,6 +7,7 @@ import {
 import { checkWebSocketAnswer } from "../http/websocket-request.ts";
 import type { UpstreamEndpoint } from "../net/dial.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
+import type { RequestTrace } from "../observability/trace.ts";
 import type { GatewayContext } from "./context.ts";
 import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumption/resumable-upgrade.ts";
 import type { UpstreamRequest } from "./upstream-request.ts";
@@ -22,12 +23,14 @@ export async function requestSession(
   { limits, timeouts }: Pick<GatewayContext, "limits" | "timeouts">,
   connect?: UpgradeRequest["connect"],
   resume?: ResumableUpgradeOptions,
+  trace?: RequestTrace,
 ): Promise<UpgradeResponse> {
   const request: UpgradeRequest = {
     endpoint,
     method,
     path,
     headers,
+    trace,
     signal,
     connect,
     dialTimeoutMs: timeouts.dialMs,

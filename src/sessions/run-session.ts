@@ -32,6 +32,7 @@ export async function runSession<A extends Admission>(
     return await resumeSession(resumption, user, incoming, client, gateway);
   }
   const startedMs = gateway.clock.now();
+  incoming.trace?.rename(leg.path.subresource);
   const admission = await countingRefusals(leg.path, incoming, gateway, () => leg.admit(incoming));
   // From here on the session's record logs how it goes.
   if (incoming.notes !== undefined) incoming.notes.isLogged = true;

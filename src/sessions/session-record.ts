@@ -4,6 +4,7 @@ import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { StatusError } from "../api/status.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { CircuitOpenError } from "../nodes/circuit-open-error.ts";
+import type { TraceSpan } from "../observability/trace.ts";
 import { type Admission, timesOf } from "./admission.ts";
 import type { SessionReport, StreamingSession } from "./carriers/session.ts";
 import type { SessionRunContext } from "./context.ts";
@@ -23,6 +24,7 @@ export class SessionRecord implements SessionOwner {
   readonly #trail: AuditTrail | undefined;
   /** Of the places that it holds. */
   readonly #releases: (() => void)[] = [];
+  #span: TraceSpan | undefined;
   /** It was refused, or runs. */
   #isSettled = false;
 
@@ -43,6 +45,13 @@ export class SessionRecord implements SessionOwner {
       plan,
       startedAt: new Date(),
     };
+    admission.trace?.set({
+      "k8s.namespace.name": request.namespace,
+      "k8s.pod.name": request.pod,
+      "k8s.node.name": node,
+      "sluice.plan": plan.kind,
+      "sluice.session.id": this.#info.id,
+    });
     gateway.metrics.streamingRouted(request.subresource, plan, request.offer.transport);
   }
 
@@ -69,6 +78,7 @@ export class SessionRecord implements SessionOwner {
   refused(status: number): void {
     this.#notStarted(status, "the node refused the session");
     this.#trail?.complete({ code: status });
+    this.#admission.trace?.end(status);
   }
 
   /** The session never came to be. */
@@ -91,6 +101,9 @@ export class SessionRecord implements SessionOwner {
     this.#isSettled = true;
     metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000);
     this.#auditStart(answered);
+    const { trace } = this.#admission;
+    this.#span = trace?.begin("session");
+    trace?.end(answered);
     logger.info({ session: this.#logFields() }, "session started");
     const times = timesOf(this.#admission.policy, timeouts);
     new SessionLifecycle(this.#gateway, times, this, observers).carry(sockets, begin);
@@ -104,6 +117,14 @@ export class SessionRecord implements SessionOwner {
     const { clock, metrics, logger } = this.#gateway;
     const durationSeconds = (clock.now() - this.#startedMs) / 1_000;
     annotateEnd(this.#trail, report);
+    const { endedBy, cause, downstreamBytes, upstreamBytes } = report;
+    this.#span?.set({
+      "sluice.ended_by": endedBy,
+      "sluice.end_cause": cause,
+      "sluice.bytes.downstream": downstreamBytes,
+      "sluice.bytes.upstream": upstreamBytes,
+    });
+    this.#span?.end(report.code >= 500 ? cause : undefined);
     metrics.streamingEnded(this.#info.subresource, this.#info.plan, report, durationSeconds);
     const { message: reason, ...end } = report;
     logger.info({ session: this.#logFields(), ...end, reason, durationSeconds }, "session ended");
@@ -131,7 +152,7 @@ export class SessionRecord implements SessionOwner {
 
   #logFields(): Record<string, unknown> {
     const { id, subresource, namespace, pod, node, user, requestedBy, plan } = this.#info;
-    const { policy, request } = this.#admission;
+    const { policy, request, trace } = this.#admission;
     const { remoteAddress } = request;
     return {
       id,
@@ -144,6 +165,7 @@ export class SessionRecord implements SessionOwner {
       remoteAddress,
       plan: plan.kind,
       reason: plan.reason,
+      ...(trace !== undefined && { traceId: trace.traceId }),
       ...(policy.rule !== undefined && { policyRule: policy.rule.name }),
       ...(policy.reason !== "" && { givenReason: policy.reason }),
     };

@@ -298,6 +298,10 @@ const packageHome: Readonly<Record<string, string>> = {
   "tar-stream": "src/cli",
   uplot: "src/load",
   autocannon: "src/load",
+  "@opentelemetry/api": "src/observability",
+  "@opentelemetry/sdk-trace-base": "src/observability",
+  "@opentelemetry/exporter-trace-otlp-http": "src/observability",
+  "@opentelemetry/resources": "src/observability",
 };
 
 /** `protocols` is pure: the only module of Node's that it may import, and from where. SPDY's header blocks need deflate. */

@@ -4,6 +4,7 @@ import { requireCreatePermission, requirePermission } from "../../access/authz/r
 import { badRequest, methodNotAllowed } from "../../api/status.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
+import { traced } from "../../observability/trace.ts";
 import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
@@ -33,8 +34,11 @@ export async function admitStreaming(
   incoming.trail?.requested(requestedOptions(request));
   await requireCreate();
 
-  await gateway.lookUp?.(request.namespace, request.pod);
-  const target = locate(gateway.cluster, request, gateway.kubelet);
+  const { trace } = incoming;
+  const target = await traced(trace, "locate", async () => {
+    await gateway.lookUp?.(request.namespace, request.pod);
+    return locate(gateway.cluster, request, gateway.kubelet);
+  });
   if (request.offer.transport === "none") throw badRequest("Upgrade request required");
   requireCarriableUpgrade(request);
   const plan = planFor(request.subresource, request.offer, gateway.nodes.capabilityOf(target.node), {
@@ -42,8 +46,8 @@ export async function admitStreaming(
     PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
   });
-  const policy = applyPolicy(user, request, target, plan, gateway);
-  return { user, request, node: target.node.name, target, plan, policy };
+  const policy = traced(trace, "policy", () => applyPolicy(user, request, target, plan, gateway));
+  return { user, request, node: target.node.name, target, plan, policy, trace };
 }
 
 /**
@@ -72,7 +76,11 @@ export async function admitUser(
     isResourceRequest: true,
     path: incoming.url.pathname,
   };
-  await requirePermission(authorizer, attributes);
+  await traced(incoming.trace, "authorize", () => requirePermission(authorizer, attributes));
   const isGateOn = gateway.gates.isEnabled("AuthorizePodWebsocketUpgradeCreatePermission");
-  return { user, requireCreate: () => requireCreatePermission(authorizer, attributes, isGateOn) };
+  return {
+    user,
+    requireCreate: () =>
+      traced(incoming.trace, "authorize", () => requireCreatePermission(authorizer, attributes, isGateOn)),
+  };
 }

@@ -19,7 +19,7 @@ import type { ApiServerAdmission } from "./admit-streaming.ts";
  * a node that is known to be dead, and UpstreamError "aborted" when the client left.
  */
 export async function dialNode(
-  { target, request, plan }: ApiServerAdmission,
+  { target, request, plan, trace }: ApiServerAdmission,
   kubeletRequest: UpstreamRequest,
   signal: AbortSignal,
   gateway: GatewayContext,
@@ -29,7 +29,7 @@ export async function dialNode(
   try {
     const connect = gateway.kubelet.connect?.bind(undefined, endpoint);
     const response = await requestFromNode(target.node.name, plan, gateway, (resume) =>
-      requestSession(endpoint, kubeletRequest, signal, gateway, connect, resume),
+      requestSession(endpoint, kubeletRequest, signal, gateway, connect, resume, trace),
     );
     ticket.answered();
     return response;

@@ -4,6 +4,7 @@ import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import { withForwardedFor } from "../../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
 import { forwardExchange } from "../../http/http-forwarder.ts";
+import { withTrace } from "../../http/trace-headers.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
 import { writeStatus } from "../../listeners/write-answer.ts";
@@ -40,7 +41,8 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
     return (headers) => {
       // They count beside a front proxy's certificate only, which never travels on: here they are a caller's claim (decision 0034).
       const lines = withoutFrontProxy(headers, gateway.authenticator);
-      const forwarded = withForwardedFor(withHeader(lines, "Host", authority), {
+      const traceable = withTrace(lines, incoming.trace);
+      const forwarded = withForwardedFor(withHeader(traceable, "Host", authority), {
         peerAddress: incoming.remoteAddress,
         isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
@@ -84,6 +86,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
           method: incoming.method,
           path: pathPrefix + incoming.target,
           headers: incoming.headers,
+          trace: incoming.trace,
           editHeaders,
           dialTimeoutMs: gateway.timeouts.dialMs,
           responseHeaderTimeoutMs: gateway.timeouts.upgradeResponseMs,
@@ -102,6 +105,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
           },
         });
         if (!isCarried) record?.refused(status);
+        incoming.trace?.end(status);
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
         const failure = forwardingError(error);

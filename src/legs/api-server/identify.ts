@@ -1,6 +1,7 @@
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
 import { unauthorized } from "../../api/status.ts";
+import { traced } from "../../observability/trace.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 
@@ -10,7 +11,9 @@ import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
  */
 export async function identify(incoming: IncomingStreaming, gateway: GatewayContext): Promise<RequestUser> {
   const { headers, method, url, notes, trail } = incoming;
-  const caller = await gateway.authenticator.authenticate(incoming);
+  const caller = await traced(incoming.trace, "authenticate", () =>
+    gateway.authenticator.authenticate(incoming),
+  );
   if (caller === undefined) throw unauthorized();
   if (notes !== undefined) notes.user = caller.name;
   await trail?.received(caller);

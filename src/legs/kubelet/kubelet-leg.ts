@@ -5,6 +5,7 @@ import { containerNotFound, findRunningContainer, findSandbox } from "../../cri/
 import type { UpgradeResponse } from "../../http/upgrade-request.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
+import { traced } from "../../observability/trace.ts";
 import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
@@ -71,7 +72,15 @@ async function admit(
     ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
   });
   // Policy is about users; the caller here is an API server.
-  return { user, request, node: nodeName, plan, policy: { rule: undefined, reason: "" }, mintUrl };
+  return {
+    user,
+    request,
+    node: nodeName,
+    plan,
+    policy: { rule: undefined, reason: "" },
+    mintUrl,
+    trace: incoming.trace,
+  };
 }
 
 /**
@@ -79,14 +88,23 @@ async function admit(
  * not.
  */
 async function dialRuntime(
-  { request, plan, mintUrl }: KubeletAdmission,
+  { request, plan, mintUrl, trace }: KubeletAdmission,
   signal: AbortSignal,
   { gateway, streamingTls, counters }: NodeContext,
 ): Promise<UpgradeResponse> {
   try {
-    const { endpoint, path } = streamingRouteOf(await mintUrl(), streamingTls);
+    const url = await traced(trace, "locate", mintUrl);
+    const { endpoint, path } = streamingRouteOf(url, streamingTls);
     counters.urlObtained(request.subresource, plan);
-    return await requestSession(endpoint, upstreamRequestFor(request, path, plan), signal, gateway);
+    return await requestSession(
+      endpoint,
+      upstreamRequestFor(request, path, plan),
+      signal,
+      gateway,
+      undefined,
+      undefined,
+      trace,
+    );
   } catch (error) {
     if (error instanceof UpstreamError && error.code !== "aborted") throw dialingError(error);
     throw refusalOfRuntime(error);

@@ -1,0 +1,38 @@
+import type { Duplex } from "node:stream";
+import type { RequestTrace, Tracing } from "../observability/trace.ts";
+import { type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
+import type { HttpDownstream } from "./http-downstream.ts";
+
+/** The lines for an upstream, whose spans belong to this trace; as they came where nothing is traced. */
+export function withTrace(headers: HeaderList, trace: RequestTrace | undefined): HeaderList {
+  if (trace === undefined) return headers;
+  return [...withoutHeaders(headers, ["traceparent", "tracestate"]), ...trace.headers];
+}
+
+/** Begins the trace of a request, within its client's if it names one. */
+export function beginTrace(
+  tracing: Tracing | undefined,
+  {
+    method,
+    target,
+    headers,
+  }: Readonly<Record<"method" | "target", string>> & { readonly headers: HeaderList },
+  connection: { readonly encrypted?: boolean } | Duplex,
+  sourceAddresses: readonly string[],
+): RequestTrace | undefined {
+  if (tracing === undefined) return undefined;
+  const scheme = "encrypted" in connection && connection.encrypted === true ? "https" : "http";
+  return tracing.begin({
+    method,
+    scheme,
+    clientAddress: sourceAddresses[0] ?? "",
+    path: /^[^?#]{0,1024}/.exec(target)?.[0] ?? "",
+    traceparent: headerValues(headers, "traceparent"),
+    tracestate: headerValues(headers, "tracestate"),
+  });
+}
+
+export function endWithResponse(trace: RequestTrace | undefined, downstream: HttpDownstream): void {
+  if (trace === undefined) return;
+  downstream.onClose(() => trace.end(downstream.hasResponded ? downstream.status : 0));
+}

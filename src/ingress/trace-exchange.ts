@@ -1,0 +1,24 @@
+import type { HeaderList } from "../http/header-list.ts";
+import { beginTrace } from "../http/trace-headers.ts";
+import type { RequestTrace } from "../observability/trace.ts";
+import type { IngressContext } from "./ingress-context.ts";
+import type { RequestOrigin } from "./ingress-request.ts";
+import type { RouteBackend } from "./route-backend.ts";
+
+/** The trace of an exchange of the front door, by the names of its rule; undefined where nothing is traced. */
+export function traceExchange(
+  request: { readonly method: string; readonly target: string; readonly headers: HeaderList },
+  { isTls, remoteAddress }: RequestOrigin,
+  route: RouteBackend | undefined,
+  { tracing, edge }: Pick<IngressContext, "tracing" | "edge">,
+): RequestTrace | undefined {
+  if (tracing === undefined) return undefined;
+  const { method, headers } = request;
+  const addresses = edge.sourceAddressesOf(headers, remoteAddress);
+  const trace = beginTrace(tracing, request, { encrypted: isTls }, addresses);
+  if (route === undefined) return trace;
+  const { namespace, ingress, service } = route.names;
+  trace?.rename(`${method} ${namespace}/${ingress}`);
+  trace?.set({ "k8s.namespace.name": namespace, "k8s.ingress.name": ingress, "k8s.service.name": service });
+  return trace;
+}

@@ -1,0 +1,181 @@
+import type { Context, Span, SpanContext, SpanOptions, Tracer } from "@opentelemetry/api";
+import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { notInstalled } from "../config/optional-package.ts";
+import type { TracingSettings } from "../config/tracing.ts";
+import { SLUICE_VERSION } from "../config/version.ts";
+import type { RequestTrace, TraceAttributes, TracedRequest, TraceSpan, TraceStep, Tracing } from "./trace.ts";
+import { remoteContext, traceparentOf } from "./trace-context.ts";
+import type { TraceMetrics } from "./trace-metrics.ts";
+
+/** What is used of OpenTelemetry's packages, which are loaded only where traces are configured. */
+async function packages() {
+  const failed = notInstalled("@opentelemetry/sdk-trace-base", "tracing");
+  const [api, sdk, otlp, resources] = await Promise.all([
+    import("@opentelemetry/api").catch(notInstalled("@opentelemetry/api", "tracing")),
+    import("@opentelemetry/sdk-trace-base").catch(failed),
+    import("@opentelemetry/exporter-trace-otlp-http").catch(
+      notInstalled("@opentelemetry/exporter-trace-otlp-http", "tracing"),
+    ),
+    import("@opentelemetry/resources").catch(notInstalled("@opentelemetry/resources", "tracing")),
+  ]);
+  return { api, sdk, otlp, resources };
+}
+
+type Packages = Awaited<ReturnType<typeof packages>>;
+
+export interface OpenTelemetry extends Tracing {
+  /** Sends what waits, for at most the export's time-out. */
+  stop(): Promise<void>;
+}
+
+/** Spans to a collector over OTLP/HTTP. Throws NotInstalledError. No request waits for the collector; past the bound spans are lost. */
+export async function openTelemetry(
+  settings: TracingSettings,
+  metrics: TraceMetrics,
+): Promise<OpenTelemetry> {
+  const loaded = await packages();
+  const { sdk, otlp, resources } = loaded;
+  const exporter = new otlp.OTLPTraceExporter({ url: settings.endpoint, timeoutMillis: settings.timeoutMs });
+  const batches = new sdk.BatchSpanProcessor(
+    {
+      export: (spans, done) =>
+        exporter.export(spans, (result) => {
+          metrics.spans(result.code === 0 ? "exported" : "failed", spans.length);
+          done(result);
+        }),
+      shutdown: () => exporter.shutdown(),
+    },
+    {
+      maxQueueSize: settings.maxQueuedSpans,
+      maxExportBatchSize: Math.min(512, settings.maxQueuedSpans),
+      exportTimeoutMillis: settings.timeoutMs,
+    },
+  );
+  const ratio = new sdk.TraceIdRatioBasedSampler(settings.samplePercent / 100);
+  const provider = new sdk.BasicTracerProvider({
+    resource: resources.resourceFromAttributes({
+      "service.name": settings.serviceName,
+      "service.version": SLUICE_VERSION,
+      "process.pid": process.pid,
+    }),
+    // A client's word would let it fill the collector; the ratio is by the trace's id, so services of the same ratio agree.
+    sampler: settings.followsClients ? new sdk.ParentBasedSampler({ root: ratio }) : ratio,
+    spanProcessors: [new CountedSpans(batches, metrics)],
+  });
+  const tracer = provider.getTracer("sluice", SLUICE_VERSION);
+  return {
+    begin: (request) => new OtelRequestTrace(request, tracer, loaded),
+    stop: () => provider.shutdown().catch(() => {}),
+  };
+}
+
+/** So that what the bounded queue has lost can be told from what was sent. */
+class CountedSpans implements SpanProcessor {
+  readonly #next: SpanProcessor;
+  readonly #metrics: TraceMetrics;
+
+  constructor(next: SpanProcessor, metrics: TraceMetrics) {
+    this.#next = next;
+    this.#metrics = metrics;
+  }
+
+  onStart(): void {}
+
+  onEnd(span: ReadableSpan): void {
+    this.#metrics.spans("ended", 1);
+    this.#next.onEnd(span);
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#next.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.#next.shutdown();
+  }
+}
+
+class OtelRequestTrace implements RequestTrace {
+  readonly headers: RequestTrace["headers"];
+  readonly #tracer: Tracer;
+  readonly #api: Packages["api"];
+  readonly #span: Span;
+  readonly #context: Context;
+  #hasEnded = false;
+
+  constructor(request: TracedRequest, tracer: Tracer, { api }: Packages) {
+    const { method, path, scheme, clientAddress } = request;
+    this.#api = api;
+    this.#tracer = tracer;
+    const options: SpanOptions = {
+      kind: api.SpanKind.SERVER,
+      attributes: {
+        "http.request.method": method,
+        "url.path": path,
+        "url.scheme": scheme,
+        "client.address": clientAddress,
+      },
+    };
+    this.#span = tracer.startSpan(method, options, this.#parentOf(request));
+    this.#context = api.trace.setSpan(api.ROOT_CONTEXT, this.#span);
+    const own = this.#span.spanContext();
+    const state = own.traceState?.serialize() ?? "";
+    const traceparent = ["traceparent", traceparentOf(own)] as const;
+    this.headers = state === "" ? [traceparent] : [traceparent, ["tracestate", state]];
+  }
+
+  get traceId(): string {
+    return this.#span.spanContext().traceId;
+  }
+
+  #parentOf({ traceparent, tracestate }: TracedRequest): Context {
+    const { ROOT_CONTEXT, trace, createTraceState, isSpanContextValid } = this.#api;
+    const remote: SpanContext | undefined = remoteContext(traceparent, tracestate, createTraceState);
+    if (remote === undefined || !isSpanContextValid(remote)) return ROOT_CONTEXT;
+    return trace.setSpanContext(ROOT_CONTEXT, remote);
+  }
+
+  rename(name: string): void {
+    this.#span.updateName(name);
+  }
+
+  set(attributes: TraceAttributes): void {
+    this.#span.setAttributes(attributes);
+  }
+
+  begin(step: TraceStep): TraceSpan {
+    const { SpanKind, SpanStatusCode } = this.#api;
+    const isOutward = step === "dial" || step === "upgrade";
+    const kind = isOutward ? SpanKind.CLIENT : SpanKind.INTERNAL;
+    const span = this.#tracer.startSpan(step, { kind }, this.#context);
+    return {
+      set: (attributes) => void span.setAttributes(attributes),
+      end: (error) => {
+        if (error !== undefined) {
+          span.setAttribute("error.type", errorType(error));
+          span.setStatus({ code: SpanStatusCode.ERROR });
+        }
+        span.end();
+      },
+    };
+  }
+
+  end(status: number): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    if (status !== 0) this.#span.setAttribute("http.response.status_code", status);
+    if (status >= 500 || status === 0) {
+      this.#span.setAttribute("error.type", status === 0 ? "client-gone" : String(status));
+      if (status !== 0) this.#span.setStatus({ code: this.#api.SpanStatusCode.ERROR });
+    }
+    this.#span.end();
+  }
+}
+
+/** A code, or the name of its class: texts quote what peers have sent. */
+function errorType(error: unknown): string {
+  if (typeof error === "string") return error;
+  if (!(error instanceof Error)) return "error";
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" || typeof code === "number" ? String(code) : error.name;
+}

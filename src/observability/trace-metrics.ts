@@ -1,0 +1,19 @@
+import { Counter, type Registry } from "prom-client";
+
+/** Spans of OpenTelemetry. What ended and was neither exported nor failed waits, or was lost because too many waited. */
+export class TraceMetrics {
+  readonly #spans: Counter<"result">;
+
+  constructor(registry: Registry) {
+    this.#spans = new Counter({
+      name: "sluice_trace_spans_total",
+      help: "Sampled spans by result: ended, exported to the collector, or failed to be.",
+      labelNames: ["result"],
+      registers: [registry],
+    });
+  }
+
+  spans(result: "ended" | "exported" | "failed", count: number): void {
+    this.#spans.inc({ result }, count);
+  }
+}
