@@ -108,6 +108,7 @@ export async function startGateway(
     buildApiServerLeg(configuration, sessions.started.context, {
       authorities: authentication.started.authorities,
       apiServer: cluster.started.apiServer,
+      judgeConnect: cluster.started.judgeConnect,
       ticketKeys,
       operations: metrics.operations,
     }),

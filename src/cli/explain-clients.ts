@@ -1,7 +1,7 @@
 import type { FeatureGates } from "../config/feature-gates.ts";
 import type { NodeCapability } from "../nodes/node-capability.ts";
 import type { ClientOffer } from "../sessions/client-offer.ts";
-import { PLAN_REASONS, planFor } from "../sessions/plan.ts";
+import { type AdmissionReason, PLAN_REASONS, planFor, planThroughApiServer } from "../sessions/plan.ts";
 import type { Subresource } from "../sessions/streaming-request.ts";
 
 /** Clients as they come, by what they offer. */
@@ -19,11 +19,12 @@ const forwardClients: readonly [name: string, offer: ClientOffer][] = [
   ["other clients (legacy WebSocket)", { transport: "websocket", protocols: ["v4.channel.k8s.io"] }],
 ];
 
-/** A line for each kind of client: its name, the plan, and why. */
+/** A line for each kind of client: its name, the plan, and why. `admission`: why the API server carries it. */
 export function explainClients(
   subresource: Subresource,
   node: NodeCapability,
   featureGates: FeatureGates,
+  admission?: AdmissionReason,
 ): string {
   const gates = {
     TranslateStreamCloseWebsocketRequests: featureGates.isEnabled("TranslateStreamCloseWebsocketRequests"),
@@ -32,7 +33,7 @@ export function explainClients(
   };
   const clients = subresource === "portforward" ? forwardClients : commandClients;
   const lines = clients.map(([client, offer]) => {
-    const plan = planFor(subresource, offer, node, gates);
+    const plan = admission ? planThroughApiServer(admission) : planFor(subresource, offer, node, gates);
     return `  ${client.padEnd(44)}${plan.kind.padEnd(14)}${PLAN_REASONS[plan.reason]}\n`;
   });
   return lines.join("");

@@ -18,8 +18,11 @@ export async function explainNode(
   const { kubelet, featureGates } = configuration;
   let node: DescribedNode | undefined;
   if (admin === undefined) {
-    const store = await snapshotCluster(configuration, (live) => live.lookUpNode(name));
-    const found = store.getNode(name);
+    const found = await snapshotCluster(
+      configuration,
+      (live) => live.lookUpNode(name),
+      ({ store }) => store.getNode(name),
+    );
     const locate = {
       preferredAddressTypes: kubelet.preferredAddressTypes,
       defaultKubeletPort: kubelet.port,

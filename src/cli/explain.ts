@@ -1,7 +1,8 @@
 import { StatusError } from "../api/status.ts";
 import { locate } from "../cluster/locate.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
-import { snapshotCluster } from "../kubernetes/component.ts";
+import { type ClusterSnapshot, snapshotCluster } from "../kubernetes/component.ts";
 import { declaresWebSocket, modeOf } from "../nodes/streaming-mode.ts";
 import type { Subresource } from "../sessions/streaming-request.ts";
 import type { Invocation } from "./command.ts";
@@ -19,37 +20,50 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
   }
   const { subresource, namespace, pod } = parseTarget(operands);
   const configuration = await loadConfiguration(values.config);
-  const { kubelet, featureGates, policy } = configuration;
+  const request = { subresource, namespace, pod, container: values.container };
   try {
-    const store = await snapshotCluster(configuration, (live) => live.lookUp(namespace, pod));
-    const request = { subresource, namespace, pod, container: values.container };
-    const locateOptions = {
-      preferredAddressTypes: kubelet.preferredAddressTypes,
-      defaultKubeletPort: kubelet.port,
-    };
-    const target = locate(store, request, locateOptions);
-    const { name, host, port, declaredFeatures } = target.node;
-    const container = target.container === undefined ? "" : `, container ${target.container}`;
-    process.stdout.write(
-      `${subresource} ${namespace}/${pod}${container}\n` +
-        `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n\n`,
+    return await snapshotCluster(
+      configuration,
+      (live) => live.lookUp(namespace, pod),
+      (cluster) => explain(request, values, configuration, cluster),
     );
-    const { mode } = modeOf(target.node, kubelet.streaming);
-    const declared = { declaresWebSocket: declaresWebSocket(target.node), mode, avoidedPaths: [] };
-    const learned = values.admin === undefined ? undefined : await askAdmin(values.admin, name);
-    const capability = learned?.capability ?? declared;
-    process.stdout.write(explainClients(subresource, capability, featureGates));
-    if (values.user === undefined) return 0;
-    const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
-    const session = { ...request, ...values, user: values.user, container: target.container, podLabels };
-    const { text, isRefused } = explainPolicy(policy.rules, session);
-    process.stdout.write(`\n${text}`);
-    return isRefused ? 1 : 0;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     process.stdout.write(`refused with ${error.code}: ${error.message}\n`);
     return 1;
   }
+}
+
+async function explain(
+  request: Parameters<typeof locate>[1],
+  values: Invocation<typeof explainFlags>["values"],
+  { kubelet, featureGates, policy }: GatewayConfiguration,
+  { store, judgeConnect }: ClusterSnapshot,
+): Promise<number> {
+  const { subresource, namespace, pod } = request;
+  const target = locate(store, request, {
+    preferredAddressTypes: kubelet.preferredAddressTypes,
+    defaultKubeletPort: kubelet.port,
+  });
+  const { name, host, port, declaredFeatures } = target.node;
+  const container = target.container === undefined ? "" : `, container ${target.container}`;
+  process.stdout.write(
+    `${subresource} ${namespace}/${pod}${container}\n` +
+      `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n`,
+  );
+  const verdict = await judgeConnect(request);
+  process.stdout.write(verdict ? `admission: ${verdict.by}\n\n` : "\n");
+  const { mode } = modeOf(target.node, kubelet.streaming);
+  const declared = { declaresWebSocket: declaresWebSocket(target.node), mode, avoidedPaths: [] };
+  const learned = values.admin === undefined ? undefined : await askAdmin(values.admin, name);
+  const capability = learned?.capability ?? declared;
+  process.stdout.write(explainClients(subresource, capability, featureGates, verdict?.reason));
+  if (values.user === undefined) return 0;
+  const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
+  const session = { ...request, ...values, user: values.user, container: target.container, podLabels };
+  const { text, isRefused } = explainPolicy(policy.rules, session);
+  process.stdout.write(`\n${text}`);
+  return isRefused ? 1 : 0;
 }
 
 function parseTarget(operands: readonly string[]): {

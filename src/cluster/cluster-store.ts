@@ -19,6 +19,8 @@ export interface ClusterStoreOptions {
   readonly firstResourceVersion?: number;
   /** A listener has thrown: the change stands, and the other listeners heard of it. Absent: the first error is thrown after them. */
   readonly onListenerError?: (error: unknown, change: ClusterChange) => void;
+  /** Of what fills it. */
+  readonly freshnessOf?: Cluster["freshnessOf"];
 }
 
 /** The stored form of an object, if it is not changed before it is put in. */
@@ -35,6 +37,7 @@ interface PreparedObject {
  * and a creationTimestamp; others come from an API server.
  */
 export class ClusterStore implements Cluster {
+  readonly freshnessOf: Cluster["freshnessOf"];
   readonly #maxRememberedChanges: number;
   readonly #onListenerError: ClusterStoreOptions["onListenerError"];
   readonly #listeners = new Set<(change: ClusterChange) => void>();
@@ -47,6 +50,7 @@ export class ClusterStore implements Cluster {
   constructor(options: ClusterStoreOptions = {}) {
     this.#maxRememberedChanges = options.maxRememberedChanges ?? DEFAULT_REMEMBERED_CHANGES;
     this.#onListenerError = options.onListenerError;
+    this.freshnessOf = options.freshnessOf;
     this.#resourceVersion = options.firstResourceVersion ?? 1;
   }
 

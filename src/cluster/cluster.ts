@@ -2,6 +2,7 @@
 
 import type { Namespace, Node, ObjectChange, ObjectKind, ObjectOfKind, Pod } from "../api/objects.ts";
 import type { RbacObject } from "../api/rbac-objects.ts";
+import type { Freshness } from "./freshness.ts";
 
 /** Cluster state. Answers come from memory; nothing here waits. */
 export interface Cluster {
@@ -18,6 +19,8 @@ export interface Cluster {
   listRbacObjects(): readonly RbacObject[];
   /** Grows with every change; the version of a list taken now. */
   readonly resourceVersion: number;
+  /** Absent: what is known is always of the moment. */
+  readonly freshnessOf?: ((kinds: readonly ObjectKind[]) => Freshness) | undefined;
   /** Calls the listener after every change, in order, until the returned function is called. */
   subscribe(listener: (change: ClusterChange) => void): () => void;
   /** Changes after that version, or undefined when some of them are no longer remembered. */

@@ -1,6 +1,7 @@
 import { checked, shaped, table, type ValueOf } from "./field.ts";
 import { boolean, choice, file, implied, string } from "./fields.ts";
 import { files, strings } from "./list-fields.ts";
+import { duration } from "./number-fields.ts";
 import type { Section } from "./section.ts";
 import { optionalSection } from "./section-fields.ts";
 
@@ -44,6 +45,15 @@ const fields = table({
     "Where a caller impersonates in turn (`kubectl --as`), the API server gets the caller's name as the user's extra `sluice.dev/requested-by`, for its audit log.",
     { default: true },
   ),
+  admission: choice(
+    "Which sessions the API server carries, so that its admission is asked: those for which a webhook or a policy has a rule, all, or none.",
+    ["apiServer", "always", "none"],
+    { default: "apiServer" },
+  ),
+  maxStateAge: duration(
+    "While the API is away, what is known of its objects counts for so long. Past it sessions are refused with 503.",
+    { as: "maxStateAgeMs", default: "5m", from: "1s", to: "24h" },
+  ),
   publishDeclaredFeatures: optionalSection(
     "Features of nodes that gateways are to know: in an annotation, and in `status.declaredFeatures` where no kubelet owns it.",
     shaped(published, (values) => ({ ...values, features: [...new Set(values.features)].sort() })),
@@ -57,6 +67,15 @@ export const cluster = shaped(checked(fields, checkSources), ({ manifests, inClu
 }));
 
 export type LiveApi = NonNullable<ValueOf<typeof cluster>["live"]>;
+
+const READ_WITH_LIVE_API = [
+  "forwardAs",
+  "impersonation",
+  "nameRequester",
+  "admission",
+  "maxStateAge",
+  "publishDeclaredFeatures",
+];
 
 function checkSources(
   { manifests, kubeconfig, inCluster, context }: ValueOf<typeof fields>,
@@ -72,7 +91,7 @@ function checkSources(
   }
   if (context !== undefined && kubeconfig === undefined)
     section.problem("context", "is read with kubeconfig only");
-  for (const name of ["forwardAs", "impersonation", "nameRequester", "publishDeclaredFeatures"]) {
+  for (const name of READ_WITH_LIVE_API) {
     if (!isLive && section.has(name)) section.problem(name, "is read with kubeconfig or inCluster only");
   }
 }

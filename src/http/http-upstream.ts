@@ -28,6 +28,8 @@ export const DEFAULT_MAX_EXCHANGES_PER_CONNECTION = 100_000;
  */
 export class HttpUpstream {
   readonly endpoint: UpstreamEndpoint;
+  /** As the option, for upgrades, whose connections are not of the pool. Absent: it is dialled. */
+  readonly connect: ((options: DialOptions) => Promise<Socket>) | undefined;
   /** Where requests are forwarded over. */
   readonly pool: Http1UpstreamPool;
   readonly #options: HttpUpstreamOptions;
@@ -35,6 +37,7 @@ export class HttpUpstream {
 
   constructor(options: HttpUpstreamOptions) {
     this.endpoint = options.endpoint;
+    this.connect = options.connect?.bind(undefined, options.endpoint);
     this.#options = options;
     this.pool = new Http1UpstreamPool({
       maxIdleConnections: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,

@@ -1,7 +1,12 @@
+import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { HeaderList } from "../http/header-list.ts";
 import { HttpUpstream } from "../http/http-upstream.ts";
-import { endpointOfUrl } from "../net/endpoint-of-url.ts";
+import { connectThroughProxy, proxyServerOf } from "../http/proxy-connection.ts";
+import { addressOfUrl, endpointOfUrl } from "../net/endpoint-of-url.ts";
+import { UpstreamTls } from "../net/tls.ts";
+import type { ApiClient } from "./api-client.ts";
+import type { Kubeconfig } from "./kubeconfig.ts";
 
 /** The real API server, and the gateway's identity there. */
 export interface ApiServerUpstream {
@@ -34,4 +39,47 @@ export async function upstreamApiServerOf({
   const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs });
   const impersonates = upstreamAPIServer.clientCertificateFile !== undefined;
   return { upstream, impersonates, close: () => upstream.close() };
+}
+
+/** The live API of a kubeconfig as the server that other requests go to. */
+export function forwardingTo(
+  kubeconfig: Kubeconfig,
+  client: ApiClient,
+  { forwardAs, impersonation, nameRequester }: LiveApi,
+  dialTimeoutMs: number,
+): ApiServerUpstream & { close(): void } {
+  const pathPrefix = new URL(kubeconfig.server).pathname.replace(/\/+$/, "");
+  if (forwardAs === "impersonate") {
+    return {
+      get upstream() {
+        return client.upstream;
+      },
+      pathPrefix,
+      impersonates: true,
+      isConstrained: impersonation === "constrained",
+      namesRequester: nameRequester,
+      ownCredentials: kubeconfig,
+      close: () => {},
+    };
+  }
+  // With our certificate on the connection the API server would take every caller for us.
+  const { isTls, ...address } = addressOfUrl(kubeconfig.server);
+  const { ca, serverName, insecureSkipVerify } = kubeconfig.tls;
+  const tls = isTls ? new UpstreamTls({ ca, serverName, insecureSkipVerify }) : undefined;
+  const upstream = new HttpUpstream({
+    endpoint: { ...address, tls },
+    dialTimeoutMs,
+    connect: connectorOf(kubeconfig),
+  });
+  return { upstream, pathPrefix, impersonates: false, close: () => upstream.close() };
+}
+
+/** Through the kubeconfig's proxy; undefined where it names none. */
+export function connectorOf({
+  proxyUrl,
+  tls,
+}: Kubeconfig): ConstructorParameters<typeof HttpUpstream>[0]["connect"] {
+  if (proxyUrl === undefined) return undefined;
+  const proxy = proxyServerOf(new URL(proxyUrl), tls.ca?.toString(), tls.insecureSkipVerify);
+  return (endpoint, options) => connectThroughProxy(proxy, endpoint, options);
 }

@@ -2,33 +2,31 @@
 
 import type { ObjectKind, Pod, PodStatus } from "../api/objects.ts";
 import { ClusterStore } from "../cluster/cluster-store.ts";
+import { RBAC_KINDS, SESSION_KINDS } from "../cluster/freshness.ts";
 import { readManifestFiles } from "../cluster/manifest-files.ts";
 import { type LastGoodManifests, ManifestSource } from "../cluster/manifest-source.ts";
 import { parseManifests } from "../cluster/manifests.ts";
 import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { type FeatureGates, isFeatureGateName } from "../config/feature-gates.ts";
-import { HttpUpstream } from "../http/http-upstream.ts";
-import { connectThroughProxy, proxyServerOf } from "../http/proxy-connection.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
-import { UpstreamTls } from "../net/tls.ts";
 import type { Component, Health } from "../observability/component.ts";
 import { reportFault } from "../observability/faults.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Metrics } from "../observability/metrics.ts";
 import type { GatewayContext } from "../sessions/context.ts";
+import { type AdmissionVerdict, type ConnectSession, judgeOnce } from "./admission-verdict.ts";
 import { ApiClient } from "./api-client.ts";
-import type { ApiServerUpstream } from "./api-server-upstream.ts";
+import { type ApiServerUpstream, connectorOf, forwardingTo } from "./api-server-upstream.ts";
+import { ConnectAdmission } from "./connect-admission.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { FeaturePublisher } from "./feature-publisher.ts";
-import { type Kubeconfig, loadInCluster, loadKubeconfig } from "./kubeconfig.ts";
+import { loadInCluster, loadKubeconfig } from "./kubeconfig.ts";
 import { LiveCluster } from "./live-cluster.ts";
 import { PermissionCheck } from "./permission-check.ts";
 import { publishPodStatus } from "./publish-pod-status.ts";
 import { requiredRules } from "./required-rules.ts";
 
-const STREAMING_KINDS: readonly ObjectKind[] = ["Pod", "Node", "Namespace"];
-const RBAC_KINDS: readonly ObjectKind[] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
 const PEER_KINDS: readonly ObjectKind[] = ["EndpointSlice"];
 const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingress", "IngressClass"];
 
@@ -39,6 +37,8 @@ export interface BuiltCluster extends Component {
   readonly apiEndpoint: { readonly host: string; readonly port: number } | undefined;
   /** The live API as the server for all other requests; undefined if manifests hold the cluster state. */
   readonly apiServer: ApiServerUpstream | undefined;
+  /** Whether admission of the live API may judge a session; undefined where it is not asked. */
+  readonly judgeConnect: ConnectAdmission["judge"] | undefined;
   /** Where what is written belongs; undefined where that is the store. */
   readonly live:
     | {
@@ -63,16 +63,25 @@ export async function buildCluster(
   lastGood?: LastGoodManifests | undefined,
 ): Promise<BuiltCluster> {
   // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
+  const { live: settings, manifests: paths } = configuration.cluster;
+  let live: LiveCluster | undefined;
+  const freshnessOf: ClusterStore["freshnessOf"] = (kinds) =>
+    live?.freshnessOf(kinds) ?? { asOf: new Date(), problem: undefined };
   const store = new ClusterStore({
     firstResourceVersion: Date.now(),
+    freshnessOf: settings && freshnessOf,
     onListenerError: (error, { object: { kind, metadata } }) => {
       const { namespace, name } = metadata;
       const change = `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
       reportFault("cluster", new Error(`the change of ${change} could not be followed`, { cause: error }));
     },
   });
-  const { live, manifests: paths } = configuration.cluster;
-  if (live !== undefined) return buildLive(live, configuration, store, metrics, logger);
+  if (settings !== undefined) {
+    const follow = (cluster: LiveCluster) => {
+      live = cluster;
+    };
+    return buildLive(settings, configuration, store, follow, metrics, logger);
+  }
   const gates = configuration.featureGates;
   const manifests = await ManifestSource.start({ paths, store, gates, logger, lastGood });
   return {
@@ -80,6 +89,7 @@ export async function buildCluster(
     lookUp: undefined,
     apiEndpoint: undefined,
     apiServer: undefined,
+    judgeConnect: undefined,
     live: undefined,
     publishPodStatus: undefined,
     events: undefined,
@@ -88,14 +98,22 @@ export async function buildCluster(
   };
 }
 
+/** What a command looks at. */
+export interface ClusterSnapshot {
+  readonly store: ClusterStore;
+  /** As `BuiltCluster.judgeConnect`, of the moment. */
+  judgeConnect(session: ConnectSession): Promise<AdmissionVerdict | undefined>;
+}
+
 /**
- * A snapshot of the cluster state: all manifests, or the requested objects of a live API. Throws ConfigurationError for files that are
- * wrong, StatusError when the API cannot be asked.
+ * Looks at all manifests, or at the requested objects of a live API. Throws ConfigurationError for files that are wrong, StatusError when
+ * the API cannot be asked.
  */
-export async function snapshotCluster(
+export async function snapshotCluster<T>(
   configuration: GatewayConfiguration,
   ask: (live: Pick<LiveCluster, "lookUp" | "lookUpNode">) => Promise<void> | undefined,
-): Promise<ClusterStore> {
+  look: (cluster: ClusterSnapshot) => T | Promise<T>,
+): Promise<T> {
   const store = new ClusterStore();
   const { live: settings, manifests } = configuration.cluster;
   if (settings === undefined) {
@@ -103,7 +121,7 @@ export async function snapshotCluster(
       parseManifests(await readManifestFiles(manifests), configuration.featureGates),
       new Date(),
     );
-    return store;
+    return await look({ store, judgeConnect: async () => undefined });
   }
   const { kubeconfig: file, context } = settings;
   const kubeconfig = file === undefined ? await loadInCluster() : await loadKubeconfig(file, context);
@@ -112,8 +130,19 @@ export async function snapshotCluster(
   const metrics = new Metrics({ withProcessMetrics: false }).cluster;
   const logger = { info: () => {}, warn: () => {} };
   try {
-    await ask(new LiveCluster({ client, store, kinds: [], metrics, logger }));
-    return store;
+    const live = new LiveCluster({ client, store, kinds: [], maxStateAgeMs: 0, metrics, logger });
+    await ask(live);
+    return await look({
+      store,
+      judgeConnect: async (session) => {
+        if (settings.admission !== "apiServer") return settings.admission === "always" ? ALWAYS : undefined;
+        await live.lookUpNamespace(session.namespace);
+        return await judgeOnce(client, store, session).catch((error: Error) => ({
+          reason: "admission-unknown",
+          by: error.message,
+        }));
+      },
+    });
   } finally {
     client.close();
   }
@@ -123,6 +152,7 @@ async function buildLive(
   settings: LiveApi,
   configuration: GatewayConfiguration,
   store: ClusterStore,
+  follow: (live: LiveCluster) => void,
   metrics: Metrics,
   logger: Logger,
 ): Promise<BuiltCluster> {
@@ -135,10 +165,22 @@ async function buildLive(
     client,
     store,
     kinds: kindsFor(configuration),
+    maxStateAgeMs: settings.maxStateAgeMs,
     metrics: metrics.cluster,
     logger,
   });
+  follow(live);
   live.start();
+  const admission =
+    settings.admission === "apiServer"
+      ? new ConnectAdmission({
+          client,
+          cluster: store,
+          maxStateAgeMs: settings.maxStateAgeMs,
+          metrics: metrics.cluster,
+          logger,
+        })
+      : undefined;
   const permissions = new PermissionCheck({ client, rules: requiredRules(configuration), logger });
   const publisher =
     publishDeclaredFeatures &&
@@ -160,18 +202,20 @@ async function buildLive(
     lookUp: (namespace, pod) => live.lookUp(namespace, pod),
     apiEndpoint: addressOfUrl(kubeconfig.server),
     apiServer,
+    judgeConnect: settings.admission === "always" ? () => ALWAYS : admission?.judge.bind(admission),
     live: { client, namespace: kubeconfig.namespace, known: live.known },
     publishPodStatus: (pod, status) => publishPodStatus(client, pod, status),
     events: new EventRecorder({
       client,
       onFailure: (error) => logger.warn({ error }, "an Event could not be written"),
     }),
-    health: () => healthOf(live, permissions),
+    health: () => healthOf(live, permissions, admission),
     // Nodes no longer have the features that this gateway gave them.
     drain: async () => await publisher?.withdraw(),
     stop: async () => {
       permissions.stop();
       publisher?.stop();
+      await admission?.stop();
       await live.stop();
       apiServer?.close();
       client.close();
@@ -190,7 +234,7 @@ function kindsFor({ authorization, listeners }: GatewayConfiguration): ObjectKin
   const usesRbac =
     authorization.modes.includes("RBAC") || listeners.kubelet?.authorization?.modes.includes("RBAC") === true;
   return [
-    ...STREAMING_KINDS,
+    ...SESSION_KINDS,
     ...(usesRbac ? RBAC_KINDS : []),
     ...(listeners.ingress === undefined ? [] : INGRESS_KINDS),
     ...(listeners.ingress === undefined && listeners.peers?.service !== undefined ? PEER_KINDS : []),
@@ -198,52 +242,20 @@ function kindsFor({ authorization, listeners }: GatewayConfiguration): ObjectKin
 }
 
 /** Old state serves: a gateway that stood aside while the API is away would take all replicas with it. */
-function healthOf(live: LiveCluster, { missing }: PermissionCheck): Health {
+function healthOf(
+  live: LiveCluster,
+  { missing }: PermissionCheck,
+  admission: ConnectAdmission | undefined,
+): Health {
   const lacking = missing.length > 0 ? [`lacks permissions: ${missing.join("; ")}`] : [];
-  if (live.unsynced.length > 0) return [`not yet listed: ${live.unsynced.join(", ")}`, ...lacking].join("; ");
+  const unsynced = [...live.unsynced, ...(admission?.unsynced ?? [])];
+  if (unsynced.length > 0) return [`not yet listed: ${unsynced.join(", ")}`, ...lacking].join("; ");
   const staleSeconds = Math.floor(live.staleMs / 1_000);
   const stale = staleSeconds > 0 ? [`the API server was last heard ${staleSeconds}s ago`] : [];
-  const notes = [...stale, ...lacking];
+  const unknown = admission?.problem;
+  const carried = unknown === undefined ? [] : [`the API server carries every session: ${unknown}`];
+  const notes = [...stale, ...carried, ...lacking];
   return notes.length > 0 ? { note: notes.join("; ") } : undefined;
 }
 
-function forwardingTo(
-  kubeconfig: Kubeconfig,
-  client: ApiClient,
-  { forwardAs, impersonation, nameRequester }: LiveApi,
-  dialTimeoutMs: number,
-): ApiServerUpstream & { close(): void } {
-  const pathPrefix = new URL(kubeconfig.server).pathname.replace(/\/+$/, "");
-  if (forwardAs === "impersonate") {
-    return {
-      get upstream() {
-        return client.upstream;
-      },
-      pathPrefix,
-      impersonates: true,
-      isConstrained: impersonation === "constrained",
-      namesRequester: nameRequester,
-      ownCredentials: kubeconfig,
-      close: () => {},
-    };
-  }
-  // With our certificate on the connection the API server would take every caller for us.
-  const { isTls, ...address } = addressOfUrl(kubeconfig.server);
-  const { ca, serverName, insecureSkipVerify } = kubeconfig.tls;
-  const tls = isTls ? new UpstreamTls({ ca, serverName, insecureSkipVerify }) : undefined;
-  const upstream = new HttpUpstream({
-    endpoint: { ...address, tls },
-    dialTimeoutMs,
-    connect: connectorOf(kubeconfig),
-  });
-  return { upstream, pathPrefix, impersonates: false, close: () => upstream.close() };
-}
-
-function connectorOf({
-  proxyUrl,
-  tls,
-}: Kubeconfig): ConstructorParameters<typeof HttpUpstream>[0]["connect"] {
-  if (proxyUrl === undefined) return undefined;
-  const proxy = proxyServerOf(new URL(proxyUrl), tls.ca?.toString(), tls.insecureSkipVerify);
-  return (endpoint, options) => connectThroughProxy(proxy, endpoint, options);
-}
+const ALWAYS: AdmissionVerdict = { reason: "admission-always", by: "cluster.admission: always" };

@@ -1,12 +1,17 @@
 import type { ObjectKind } from "../api/objects.ts";
+import { serviceUnavailable } from "../api/status.ts";
 import type { ClusterStore } from "../cluster/cluster-store.ts";
+import type { Freshness } from "../cluster/freshness.ts";
+import { formatDuration } from "../config/duration.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import { type BadObjectError, liveObject } from "./live-object.ts";
 import { collectionPath } from "./live-resources.ts";
+import { loggedReflector, type ReflectorTuning } from "./logged-reflector.ts";
 import { NamedSecrets } from "./named-secrets.ts";
 import { ReadThrough } from "./read-through.ts";
-import { Reflector, type ReflectorOptions, type ReflectorSink, type WatchEnd } from "./reflector.ts";
+import type { Reflector, ReflectorSink } from "./reflector.ts";
 
 /** Bad objects that are logged, each once; beyond that they are counted only. */
 export const MAX_LOGGED_BAD_OBJECTS = 1_000;
@@ -16,17 +21,12 @@ export interface LiveClusterOptions {
   readonly store: ClusterStore;
   /** Kinds that are listed and watched whole; Secrets are followed by name where Ingresses are among them. */
   readonly kinds: readonly ObjectKind[];
+  /** Past it what is known no longer counts. */
+  readonly maxStateAgeMs: number;
   readonly metrics: ClusterMetrics;
-  readonly logger: LiveClusterLogger;
+  readonly logger: Pick<Logger, "info" | "warn">;
   /** For tests: waits and watch times. */
-  readonly reflector?: Partial<Pick<ReflectorOptions, "minWatchSeconds" | "watchEndGraceMs">> & {
-    readonly backoff?: () => NonNullable<ReflectorOptions["backoff"]>;
-  };
-}
-
-export interface LiveClusterLogger {
-  info(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+  readonly reflector?: ReflectorTuning;
 }
 
 /** Keeps a store equal to the part of a live cluster that the gateway needs. The last known state stays while the API is away. */
@@ -93,6 +93,19 @@ export class LiveCluster {
     return Math.max(0, ...Array.from(this.#reflectors.values(), ({ staleMs }) => staleMs));
   }
 
+  /** Of the given kinds, as far as they are followed. */
+  freshnessOf(kinds: readonly ObjectKind[]): Freshness {
+    const ages = kinds.map((kind) => this.#reflectors.get(kind)?.staleMs ?? 0);
+    const staleMs = Math.max(0, ...ages);
+    const asOf = new Date(Date.now() - staleMs);
+    const { maxStateAgeMs } = this.#options;
+    if (staleMs <= maxStateAgeMs) return { asOf, problem: undefined };
+    const problem = serviceUnavailable(
+      `the API server was last heard at ${asOf.toISOString()}, longer ago than the ${formatDuration(maxStateAgeMs)} of cluster.maxStateAge`,
+    );
+    return { asOf, problem };
+  }
+
   /**
    * Asks the API for a pod, or its node, that no watch has told of yet. Undefined: nothing is missing. Rejects as ReadThrough does;
    * what the API does not know stays missing.
@@ -107,6 +120,11 @@ export class LiveCluster {
   /** Asks the API for a node that is not known. Rejects as ReadThrough does. */
   async lookUpNode(name: string): Promise<void> {
     if (this.#options.store.getNode(name) === undefined) await this.#readThrough.read("Node", "", name);
+  }
+
+  /** Asks the API for a namespace. Rejects as ReadThrough does. */
+  async lookUpNamespace(name: string): Promise<void> {
+    await this.#readThrough.read("Namespace", "", name);
   }
 
   async #readMissing(namespace: string, podName: string): Promise<void> {
@@ -156,40 +174,19 @@ export class LiveCluster {
   }
 
   #newReflector(kind: ObjectKind, path: string, sink: ReflectorSink, fieldSelector?: string): Reflector {
-    const { client, metrics, logger, reflector: tuning = {} } = this.#options;
-    const { backoff, ...times } = tuning;
-    // An API that is away would fill the log with the same line for every kind and try.
-    let isSilenced = false;
-    return new Reflector({
+    const { client, metrics, logger, reflector: tuning } = this.#options;
+    return loggedReflector({
+      kind,
       client,
       path,
       sink,
       read: (value) => liveObject(kind, value),
-      ...times,
-      ...(backoff && { backoff: backoff() }),
-      ...(fieldSelector !== undefined && { fieldSelector }),
-      events: {
-        listed: (objects) => {
-          metrics.listed(kind);
-          logger.info({ kind, objects }, "listed from the Kubernetes API");
-          this.#tellSync();
-        },
-        watching: () => {
-          if (isSilenced) logger.info({ kind }, "the Kubernetes API is watched again");
-          isSilenced = false;
-        },
-        event: () => metrics.event(kind),
-        badObject: (error) => this.#badObject(error),
-        ended: (how: WatchEnd, problem, waitMs) => {
-          metrics.watchEnded(kind, how);
-          if (how === "ended" || isSilenced) return;
-          isSilenced = true;
-          logger.warn(
-            { kind, how, problem, waitMs: Math.round(waitMs) },
-            "the Kubernetes API is not watched",
-          );
-        },
-      },
+      fieldSelector,
+      metrics,
+      logger,
+      tuning,
+      onListed: () => this.#tellSync(),
+      onBadObject: (error) => this.#badObject(error),
     });
   }
 

@@ -12,32 +12,38 @@ import { BadObjectError, metadataIn } from "./live-object.ts";
 export const MIN_WATCH_SECONDS = 300;
 /** What a server may take to end a watch after the time that it was asked for; beyond that it is gone without a word. */
 export const WATCH_END_GRACE_MS = 30_000;
+/** API servers send a bookmark each minute. A watch that brought nothing for so long is begun again: its server, or the way there, may hang. */
+export const WATCH_SILENCE_MS = 90_000;
+/** Within which a watch that is asked for begins. */
+export const WATCH_OPEN_MS = 30_000;
 /** A watch that held for this long was a good one, whether or not it brought an event. */
 const GOOD_WATCH_MS = 5_000;
 /** As client-go. */
 export const LIST_PAGE_SIZE = 500;
 
 /** Where the objects go. */
-export interface ReflectorSink {
+export interface ReflectorSink<T = KubernetesObject> {
   /** All there are. */
-  replace(objects: readonly KubernetesObject[]): void;
-  upsert(object: KubernetesObject): void;
+  replace(objects: readonly T[]): void;
+  upsert(object: T): void;
   remove(namespace: string, name: string): void;
 }
 
-export interface ReflectorOptions {
+export interface ReflectorOptions<T = KubernetesObject> {
   readonly client: Pick<ApiClient, "json" | "open">;
   /** The collection: `/api/v1/pods`. */
   readonly path: string;
   /** One object alone. */
   readonly fieldSelector?: string;
-  readonly sink: ReflectorSink;
+  readonly sink: ReflectorSink<T>;
   /** What is kept of an object; a page of a list is let go before the next one comes. Throws BadObjectError. */
-  readonly read: (value: unknown) => KubernetesObject;
+  readonly read: (value: unknown) => T;
   readonly events: ReflectorEvents;
   readonly backoff?: Backoff;
   readonly minWatchSeconds?: number;
   readonly watchEndGraceMs?: number;
+  readonly watchSilenceMs?: number;
+  readonly watchOpenMs?: number;
   readonly nowMs?: () => number;
 }
 
@@ -50,8 +56,8 @@ export interface ReflectorEvents {
   event(): void;
   /** An object is not of its kind's form. It counts as absent, and the rest goes on. */
   badObject(error: BadObjectError): void;
-  /** A list or watch is over, and the wait until the next try. No secret is in the problem. */
-  ended(how: WatchEnd, problem: string, waitMs: number): void;
+  /** A list or watch is over, and the wait until the next try. No secret is in the problem. `code`: of the server's refusal. */
+  ended(how: WatchEnd, problem: string, waitMs: number, code?: number): void;
 }
 
 interface ListAnswer {
@@ -65,8 +71,8 @@ interface ListAnswer {
  * Keeps a sink equal to one collection of an API server: lists, watches, resumes a broken watch, and lists again only when the server
  * forgot its place. Objects stay until a new list is whole.
  */
-export class Reflector {
-  readonly #options: ReflectorOptions;
+export class Reflector<T = KubernetesObject> {
+  readonly #options: ReflectorOptions<T>;
   readonly #backoff: Backoff;
   readonly #nowMs: () => number;
   readonly #stopping = new AbortController();
@@ -81,7 +87,7 @@ export class Reflector {
   #lastEnd: WatchEnd | undefined;
   #lastHeardMs: number;
 
-  constructor(options: ReflectorOptions) {
+  constructor(options: ReflectorOptions<T>) {
     this.#options = options;
     this.#backoff = options.backoff ?? new Backoff();
     this.#nowMs = options.nowMs ?? (() => performance.now());
@@ -141,14 +147,15 @@ export class Reflector {
     // As client-go: what is stale is listed at once, but not in a loop.
     const waitMs =
       how === "gone" && !isAgain ? (refusal?.retryAfterMs ?? 0) : this.#backoff.next(refusal?.retryAfterMs);
-    this.#options.events.ended(how, failure === undefined ? "" : (failure as Error).message, waitMs);
+    const problem = failure === undefined ? "" : (failure as Error).message;
+    this.#options.events.ended(how, problem, waitMs, refusal?.code);
     if (waitMs > 0)
       await wait(waitMs, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => {});
   }
 
   async #list(): Promise<void> {
     const { client } = this.#options;
-    const objects: KubernetesObject[] = [];
+    const objects: T[] = [];
     let page: ListAnswer | undefined;
     do {
       const query = this.#query({ limit: String(this.#pageSize), continue: page?.metadata?.continue });
@@ -172,10 +179,10 @@ export class Reflector {
 
   async #watch(): Promise<void> {
     const {
-      client,
       events,
       minWatchSeconds = MIN_WATCH_SECONDS,
       watchEndGraceMs = WATCH_END_GRACE_MS,
+      watchSilenceMs = WATCH_SILENCE_MS,
     } = this.#options;
     const seconds = Math.floor(minWatchSeconds * (1 + Math.random()));
     const path = this.#query({
@@ -184,8 +191,13 @@ export class Reflector {
       resourceVersion: this.#version,
       timeoutSeconds: String(seconds),
     });
-    const response = await client.open({ path, signal: this.#stopping.signal });
+    const response = await this.#open(path);
     const timer = setTimeout(() => response.destroy(), seconds * 1_000 + watchEndGraceMs).unref();
+    let isSilent = false;
+    const silence = setTimeout(() => {
+      isSilent = true;
+      response.destroy();
+    }, watchSilenceMs).unref();
     this.#isWatching = true;
     this.#openedMs = this.#nowMs();
     this.#heard();
@@ -193,12 +205,38 @@ export class Reflector {
     try {
       for await (const event of eventLines(response as AsyncIterable<Buffer>)) {
         if (this.#stopping.signal.aborted) return;
+        silence.refresh();
         this.#take(event);
       }
       requireWholeBody(response);
+    } catch (error) {
+      // A quiet server sends no bookmarks: that is no failure, and the next watch goes on where this one was.
+      if (!isSilent) throw error;
     } finally {
       clearTimeout(timer);
+      clearTimeout(silence);
+      // Up to its end an open watch was true.
+      if (!isSilent) this.#heard();
       response.destroy();
+    }
+  }
+
+  async #open(path: string): Promise<IncomingMessage> {
+    const { client, watchOpenMs = WATCH_OPEN_MS } = this.#options;
+    const opening = new AbortController();
+    const abort = (): void => opening.abort();
+    const timer = setTimeout(abort, watchOpenMs);
+    this.#stopping.signal.addEventListener("abort", abort, { once: true });
+    try {
+      const response = await client.open({ path, signal: opening.signal });
+      // From here on it is the body that an end of ours breaks off.
+      response.once("close", () => this.#stopping.signal.removeEventListener("abort", abort));
+      return response;
+    } catch (error) {
+      this.#stopping.signal.removeEventListener("abort", abort);
+      throw error;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -218,7 +256,7 @@ export class Reflector {
     if (resourceVersion !== undefined) this.#version = resourceVersion;
   }
 
-  #read(value: unknown): KubernetesObject | undefined {
+  #read(value: unknown): T | undefined {
     try {
       return this.#options.read(value);
     } catch (error) {

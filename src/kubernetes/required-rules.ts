@@ -1,3 +1,4 @@
+import { ADMISSION_RESOURCES } from "../api/admission/connect-rules.ts";
 import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 
@@ -34,6 +35,9 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
   const probesPods = podProbes.nodeNames.length > 0;
   return [
     rule("", ["pods", "nodes", "namespaces"], ["get", "list", "watch"], "every gateway"),
+    ...(live.admission === "apiServer"
+      ? [rule("admissionregistration.k8s.io", ADMISSION, ["list", "watch"], "cluster.admission: apiServer")]
+      : []),
     ...(modes.includes("RBAC")
       ? [
           rule(
@@ -73,6 +77,7 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
   ];
 }
 
+const ADMISSION = Object.keys(ADMISSION_RESOURCES);
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 const AUTHENTICATION_GROUP = "authentication.k8s.io";
 

@@ -16,7 +16,8 @@ export class ClusterMetrics {
   readonly #watchEnds: Counter<"kind" | "how">;
   readonly #reads: Counter<"kind" | "outcome">;
   readonly #featureConflicts: Counter;
-  #states: () => readonly KindState[] = () => [];
+  readonly #verdicts: Counter<"reason">;
+  readonly #states: (() => readonly KindState[])[] = [];
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -55,12 +56,18 @@ export class ClusterMetrics {
       help: "Times that the owner of a node's status.declaredFeatures has removed what was published there.",
       registers,
     });
+    this.#verdicts = new Counter({
+      name: "sluice_cluster_admission_verdicts_total",
+      help: "Streaming requests by whether admission of the cluster may judge them: those that it may the API server carries. none: straight to the node.",
+      labelNames: ["reason"],
+      registers,
+    });
     this.#registerGauges(registers);
   }
 
   /** Called at every scrape. */
   observe(states: () => readonly KindState[]): void {
-    this.#states = states;
+    this.#states.push(states);
   }
 
   event(kind: string): void {
@@ -87,6 +94,11 @@ export class ClusterMetrics {
     this.#reads.inc({ kind, outcome });
   }
 
+  /** `reason`: of the plan; undefined where nothing judges the request. */
+  admissionJudged(reason: string | undefined): void {
+    this.#verdicts.inc({ reason: reason ?? "none" });
+  }
+
   /** Each worker watches the same cluster. Of several, the one that counts is that which knows most, or is furthest behind. */
   #registerGauges(registers: Registry[]): void {
     const gauge = (
@@ -95,7 +107,7 @@ export class ClusterMetrics {
       aggregator: "max" | "min",
       pick: (state: KindState) => number,
     ) => {
-      const states = () => this.#states();
+      const states = () => this.#states.flatMap((each) => each());
       new Gauge({
         name,
         help,

@@ -39,10 +39,27 @@ export const PLAN_REASONS = {
     "nothing but WebSocket v5 and the tunnel reaches the upstream, so the client's older protocol ends here and they go on",
   "upstream-refused-websocket":
     "the API server refused WebSocket v5, or the tunnel, so the client's own protocol goes on",
+  "admission-judges-it":
+    "admission of the cluster has a rule for this CONNECT, so the API server carries the session",
+  "admission-unknown":
+    "it is not known whether admission of the cluster has a rule for this CONNECT, so the API server carries the session",
+  "admission-always": "cluster.admission is always, so the API server carries every session",
   "gate-off": "the feature gate for this path is off, so nothing is translated",
 } as const;
 
 export type PlanReason = keyof typeof PLAN_REASONS;
+
+/** Why the API server has to carry a session, so that its admission is asked (docs/decisions/0044-admission-on-connect.md). */
+export type AdmissionReason = Extract<PlanReason, `admission-${string}`>;
+
+/** The client's own protocol reaches the API server, which speaks them all. Pure. */
+export function planThroughApiServer(reason: AdmissionReason): Plan {
+  return { kind: "pass-through", reason };
+}
+
+export function isThroughApiServer({ reason }: Plan): boolean {
+  return reason.startsWith("admission-");
+}
 
 /** The way that fails on its own when the client's own protocol passes through for this subresource. */
 export function webSocketPathOf(subresource: Subresource): WebSocketPath {

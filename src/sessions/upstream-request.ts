@@ -45,8 +45,16 @@ const REPLACED_HEADERS = [
   "x-stream-protocol-version",
 ];
 
-/** Builds the request that opens the session at `path`, with the client's headers as far as the plan lets them through. */
-export function upstreamRequestFor(request: StreamingRequest, path: string, plan: Plan): UpstreamRequest {
+/**
+ * Builds the request that opens the session at `path`, with the client's headers as far as the plan lets them through, and with its
+ * credentials where `keepsIdentity`: to an API server.
+ */
+export function upstreamRequestFor(
+  request: StreamingRequest,
+  path: string,
+  plan: Plan,
+  { keepsIdentity = false } = {},
+): UpstreamRequest {
   switch (plan.kind) {
     case "translate":
       return {
@@ -81,7 +89,7 @@ export function upstreamRequestFor(request: StreamingRequest, path: string, plan
         method: request.method,
         path,
         upgrade,
-        headers: [...upgradeHeaders(upgrade), ...forwardedHeaders(request)],
+        headers: [...upgradeHeaders(upgrade), ...forwardedHeaders(request, keepsIdentity)],
       };
     }
   }
@@ -109,8 +117,9 @@ export function offeredStreamProtocols({
 }
 
 /** The client's headers without identity and hop-by-hop ones (those that Connection names too), its address added. */
-function forwardedHeaders(request: StreamingRequest): HeaderLine[] {
-  const kept = withoutHeaders(withoutIdentity(withoutHopByHop(request.headers)), CLIENT_ONLY_HEADERS)
+function forwardedHeaders(request: StreamingRequest, keepsIdentity = false): HeaderLine[] {
+  const lines = withoutHopByHop(request.headers);
+  const kept = withoutHeaders(keepsIdentity ? lines : withoutIdentity(lines), CLIENT_ONLY_HEADERS)
     .map(withoutResumption)
     .filter((line) => line !== undefined);
   return withForwardedFor(kept, { peerAddress: request.remoteAddress, isPeerTrusted: request.isPeerTrusted });

@@ -78,6 +78,7 @@ export function followScripted(
   const log = (fields: Readonly<Record<string, unknown>>, message: string) =>
     void lines.push(`${message} ${JSON.stringify(fields)}`);
   const live = new LiveCluster({
+    maxStateAgeMs: 60_000,
     client: api,
     store,
     kinds,

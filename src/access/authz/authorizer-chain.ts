@@ -1,9 +1,10 @@
+import { StatusError } from "../../api/status.ts";
 import type { UserInfo } from "../authn/authenticator.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "./authorizer.ts";
 
 /**
- * Kubernetes' union: the first allow or deny decides. Otherwise no opinion, with every reason, which callers treat as a refusal. An
- * authorizer that throws has no opinion.
+ * Kubernetes' union: the first allow or deny decides. Otherwise no opinion, with every reason. An authorizer that throws has no opinion.
+ * Throws its StatusError where no other decides.
  */
 export class AuthorizerChain implements Authorizer {
   readonly #authorizers: readonly Authorizer[];
@@ -15,12 +16,18 @@ export class AuthorizerChain implements Authorizer {
   async authorize(attributes: Attributes): Promise<Decision> {
     const reasons: string[] = [];
     const errors: string[] = [];
+    let unable: StatusError | undefined;
     for (const authorizer of this.#authorizers) {
       const decision = await decisionOf(authorizer, attributes);
+      if (decision instanceof StatusError) {
+        unable ??= decision;
+        continue;
+      }
       if (decision.decision !== "no-opinion") return decision;
       if (decision.reason !== "") reasons.push(decision.reason);
       if (decision.error !== undefined) errors.push(decision.error);
     }
+    if (unable !== undefined) throw unable;
     const error = errors.length === 0 ? {} : { error: aggregate(errors) };
     return { decision: "no-opinion", reason: reasons.join("\n"), ...error };
   }
@@ -46,10 +53,11 @@ export function aggregate(errors: readonly string[]): string {
   return texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
 }
 
-async function decisionOf(authorizer: Authorizer, attributes: Attributes): Promise<Decision> {
+async function decisionOf(authorizer: Authorizer, attributes: Attributes): Promise<Decision | StatusError> {
   try {
     return await authorizer.authorize(attributes);
-  } catch {
+  } catch (error) {
+    if (error instanceof StatusError) return error;
     // The authorizer that threw has logged the cause; the user sees only that there was no decision.
     return { decision: "no-opinion", reason: "", error: "an authorizer failed" };
   }

@@ -2,17 +2,26 @@ import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { requireCreatePermission, requirePermission } from "../../access/authz/require-permission.ts";
 import { badRequest, methodNotAllowed } from "../../api/status.ts";
+import { requireFresh, SESSION_KINDS } from "../../cluster/freshness.ts";
 import { locate, type StreamingTarget } from "../../cluster/locate.ts";
+import type { ConnectAdmission } from "../../kubernetes/connect-admission.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
 import { traced } from "../../observability/trace.ts";
 import type { Admission } from "../../sessions/admission.ts";
 import { requireCarriableUpgrade } from "../../sessions/client-offer.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
-import { planFor } from "../../sessions/plan.ts";
-import { parseStreamingRequest, type StreamingPath } from "../../sessions/streaming-request.ts";
+import { type Plan, planFor, planThroughApiServer } from "../../sessions/plan.ts";
+import {
+  parseStreamingRequest,
+  type StreamingPath,
+  type StreamingRequest,
+} from "../../sessions/streaming-request.ts";
 import { applyPolicy } from "./apply-policy.ts";
 import { identify } from "./identify.ts";
+
+/** Whether admission of the cluster may judge the session; undefined: it does not, and the session goes to its node. */
+export type JudgeConnect = ConnectAdmission["judge"];
 
 /** A session with a pod of the cluster, and where the pod is. */
 export interface ApiServerAdmission extends Admission {
@@ -27,6 +36,7 @@ export async function admitStreaming(
   path: StreamingPath,
   incoming: IncomingStreaming,
   gateway: GatewayContext,
+  judgeConnect: JudgeConnect | undefined,
 ): Promise<ApiServerAdmission> {
   const { user, requireCreate } = await admitUser(path, incoming, gateway);
   const headers = withoutFrontProxy(incoming.headers, gateway.authenticator);
@@ -36,18 +46,28 @@ export async function admitStreaming(
 
   const { trace } = incoming;
   const target = await traced(trace, "locate", async () => {
+    requireFresh(gateway.cluster, SESSION_KINDS);
     await gateway.lookUp?.(request.namespace, request.pod);
     return locate(gateway.cluster, request, gateway.kubelet);
   });
   if (request.offer.transport === "none") throw badRequest("Upgrade request required");
   requireCarriableUpgrade(request);
-  const plan = planFor(request.subresource, request.offer, gateway.nodes.capabilityOf(target.node), {
-    TranslateStreamCloseWebsocketRequests: gateway.gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
-    PortForwardWebsockets: gateway.gates.isEnabled("PortForwardWebsockets"),
-    ExtendWebSocketsToKubelet: gateway.gates.isEnabled("ExtendWebSocketsToKubelet"),
-  });
+  const verdict = judgeConnect?.(path);
+  const plan = verdict ? planThroughApiServer(verdict.reason) : planToNode(request, target, gateway);
   const policy = traced(trace, "policy", () => applyPolicy(user, request, target, plan, gateway));
   return { user, request, node: target.node.name, target, plan, policy, trace };
+}
+
+function planToNode(
+  { subresource, offer }: StreamingRequest,
+  { node }: StreamingTarget,
+  { nodes, gates }: GatewayContext,
+): Plan {
+  return planFor(subresource, offer, nodes.capabilityOf(node), {
+    TranslateStreamCloseWebsocketRequests: gates.isEnabled("TranslateStreamCloseWebsocketRequests"),
+    PortForwardWebsockets: gates.isEnabled("PortForwardWebsockets"),
+    ExtendWebSocketsToKubelet: gates.isEnabled("ExtendWebSocketsToKubelet"),
+  });
 }
 
 /**

@@ -1,24 +1,38 @@
 // src/legs/api-server: the API server's streaming subresources; everything else is forwarded, or answered from manifests
 
+import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { isRuntimeUnreached, refusedPath } from "../../nodes/refused-path.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { Fallback, Leg, Refusal } from "../../sessions/leg.ts";
 import { FirstMessageObserver } from "../../sessions/observers/first-message-observer.ts";
-import { planAfter, webSocketPathOf } from "../../sessions/plan.ts";
+import { isThroughApiServer, planAfter, webSocketPathOf } from "../../sessions/plan.ts";
 import type { StreamingPath } from "../../sessions/streaming-request.ts";
 import { upstreamRequestFor } from "../../sessions/upstream-request.ts";
-import { type ApiServerAdmission, admitStreaming, admitUser } from "./admit-streaming.ts";
+import { type ApiServerAdmission, admitStreaming, admitUser, type JudgeConnect } from "./admit-streaming.ts";
 import { applyPolicy } from "./apply-policy.ts";
+import { dialApiServer } from "./dial-api-server.ts";
 import { dialNode } from "./dial-node.ts";
 import { kubeletPath } from "./kubelet-path.ts";
 
+/** Which sessions an API server has to carry, and which API server. */
+export interface AdmissionRoute {
+  readonly judge: JudgeConnect;
+  readonly apiServer: ApiServerUpstream;
+}
+
 /** A session with a pod of the cluster: decided as kube-apiserver does, and asked of the pod's node. */
-export function apiServerLeg(path: StreamingPath, gateway: GatewayContext): Leg<ApiServerAdmission> {
+export function apiServerLeg(
+  path: StreamingPath,
+  gateway: GatewayContext,
+  route: AdmissionRoute | undefined,
+): Leg<ApiServerAdmission> {
   return {
     path,
-    admit: (incoming) => admitStreaming(path, incoming, gateway),
+    admit: (incoming) => admitStreaming(path, incoming, gateway, route?.judge),
     dial: (admission, signal) => {
       const { request, target, plan } = admission;
+      if (route !== undefined && isThroughApiServer(plan))
+        return dialApiServer(admission, signal, route.apiServer, gateway);
       // Legacy port-forward alone names its ports in the URL, and a bridge does not speak it to the node.
       const asked = plan.kind === "bridge" ? { ...request, ports: [] } : request;
       const kubeletRequest = upstreamRequestFor(request, kubeletPath(asked, target.container), plan);

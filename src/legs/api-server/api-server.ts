@@ -12,7 +12,7 @@ import type { PendingClient } from "../../sessions/pending-client.ts";
 import { runSession } from "../../sessions/run-session.ts";
 import { matchStreamingPath } from "../../sessions/streaming-request.ts";
 import { admitStreaming } from "./admit-streaming.ts";
-import { apiServerLeg } from "./api-server-leg.ts";
+import { type AdmissionRoute, apiServerLeg } from "./api-server-leg.ts";
 
 /** What is not a streaming subresource: answered from manifests, or forwarded to an API server. */
 export interface OtherRequests {
@@ -25,6 +25,7 @@ export function createApiServer(
   gateway: ServingContext,
   other: OtherRequests,
   options: ListenerOptions,
+  route?: AdmissionRoute,
 ): Listener {
   return createListener(
     gateway,
@@ -34,13 +35,15 @@ export function createApiServer(
         if (path === undefined) return await other.handleRequest(incoming, downstream);
         // Refused for whatever is wrong first, and at last for not being an upgrade: Kubernetes takes `Connection: x-upgrade` for
         // one, the HTTP parser does not.
-        await countingRefusals(path, incoming, gateway, () => admitStreaming(path, incoming, gateway));
+        await countingRefusals(path, incoming, gateway, () =>
+          admitStreaming(path, incoming, gateway, route?.judge),
+        );
         throw badRequest("Upgrade request required");
       },
       async handleUpgrade(incoming, client) {
         const path = matchStreamingPath(incoming.url.pathname);
         if (path !== undefined)
-          return await runSession(apiServerLeg(path, gateway), incoming, client, gateway);
+          return await runSession(apiServerLeg(path, gateway, route), incoming, client, gateway);
         await other.handleUpgrade(incoming, client);
         if (incoming.trail !== undefined) completeWithSocket(incoming.trail, client.socket);
       },

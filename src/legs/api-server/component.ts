@@ -10,6 +10,7 @@ import type { Component } from "../../observability/component.ts";
 import type { OperationsMetrics } from "../../observability/operations-metrics.ts";
 import { answerFromCluster } from "./answer-from-cluster.ts";
 import { createApiServer } from "./api-server.ts";
+import type { AdmissionRoute } from "./api-server-leg.ts";
 import { forwardToApiServer } from "./forward-to-api-server.ts";
 
 export interface ApiServerLeg extends Component {
@@ -21,6 +22,8 @@ export interface ApiServerLegParts {
   readonly authorities: readonly WatchedAuthority[];
   /** Where everything else goes that the configuration names no upstream for; undefined: it is answered from the cluster's state. */
   readonly apiServer: ApiServerUpstream | undefined;
+  /** Absent: every session goes to its node. */
+  readonly judgeConnect: AdmissionRoute["judge"] | undefined;
   /** What TLS tickets are encrypted with; absent: keys of this process. */
   readonly ticketKeys?: Buffer | undefined;
   readonly operations: Pick<OperationsMetrics, "certificateServed">;
@@ -30,7 +33,7 @@ export interface ApiServerLegParts {
 export async function buildApiServerLeg(
   configuration: GatewayConfiguration,
   gateway: ServingContext,
-  { authorities, apiServer, ticketKeys, operations }: ApiServerLegParts,
+  { authorities, apiServer, judgeConnect, ticketKeys, operations }: ApiServerLegParts,
 ): Promise<ApiServerLeg> {
   const { tls: files, http2 } = configuration.listeners.apiServer;
   const tls = files && (await readServingTls(files, authorities, ticketKeys));
@@ -40,7 +43,8 @@ export async function buildApiServerLeg(
     upstream === undefined
       ? answerFromCluster(gateway, CLAIMED_KUBERNETES_VERSION)
       : forwardToApiServer(gateway, upstream);
-  const listener = createApiServer(gateway, other, { tls, http2 });
+  const route = judgeConnect && upstream && { judge: judgeConnect, apiServer: upstream };
+  const listener = createApiServer(gateway, other, { tls, http2 }, route);
   const watched =
     tls &&
     files &&

@@ -1,5 +1,4 @@
 import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
-import { serviceUnavailable } from "../../api/status.ts";
 import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import { withForwardedFor } from "../../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
@@ -18,8 +17,8 @@ import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
-import { impersonationHeaders } from "./impersonation-headers.ts";
 import { ProxiedRecord } from "./proxied-record.ts";
+import { impersonationLines } from "./user-lines.ts";
 
 /** Everything that is not a streaming subresource goes to the real API server, bodies, watches and upgrades alike. */
 export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServerUpstream): OtherRequests {
@@ -32,7 +31,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
     admitted: AdmittedProxied | undefined,
   ): Promise<(headers: HeaderList) => HeaderLine[]> => {
     const user = impersonates ? (admitted?.user ?? (await identify(incoming, gateway))) : undefined;
-    const own = user === undefined ? [] : await ownLines(ownCredentials, gateway);
+    const named = user && (await impersonationLines(user, apiServer, gateway));
     if (user?.requestedBy !== undefined) {
       const { method, url } = incoming;
       const { name, requestedBy } = user;
@@ -46,9 +45,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         peerAddress: incoming.remoteAddress,
         isPeerTrusted: incoming.isPeerTrusted ?? false,
       });
-      if (user === undefined) return forwarded;
-      // Those that the caller sent itself are dropped first.
-      return [...withoutIdentity(forwarded), ...impersonationHeaders(user, apiServer), ...own];
+      return named === undefined ? forwarded : [...withoutIdentity(forwarded), ...named];
     };
   };
 
@@ -83,6 +80,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         places.push(gateway.sessions.admit());
         const status = await forwardUpgrade(client, {
           endpoint: apiServer.upstream.endpoint,
+          connect: apiServer.upstream.connect,
           method: incoming.method,
           path: pathPrefix + incoming.target,
           headers: incoming.headers,
@@ -117,21 +115,4 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       }
     },
   };
-}
-
-/**
- * Authorization only: the kubeconfig's own impersonation would conflict with the caller's. Failures
- * are logged, not shown.
- */
-async function ownLines(
-  credentials: ApiServerUpstream["ownCredentials"],
-  { logger }: GatewayContext,
-): Promise<HeaderList> {
-  try {
-    const lines = (await credentials?.headers()) ?? [];
-    return lines.filter(([name]) => name === "Authorization");
-  } catch (error) {
-    logger.error({ error }, "there are no credentials for the API server");
-    throw serviceUnavailable("the gateway has no credentials for the API server");
-  }
 }

@@ -178,6 +178,27 @@ describe("the live cluster", () => {
     await hasPods("a");
   });
 
+  it("begins a silent watch again, and a watch whose server hangs as well", async () => {
+    const { server, live, hasPods, lines, synced } = await startLive({
+      tuning: { watchSilenceMs: 50, watchOpenMs: 50 },
+    });
+    await synced();
+    await eventually("both are watched", () => server.watches.size === 2);
+    server.watches.isSilent = true;
+    server.apply(pod("a"));
+    const begun = server.watches.begun;
+    await eventually("new watches", () => server.watches.begun > begun);
+    server.watches.isSilent = false;
+    await hasPods("a");
+    // A quiet server is no failure.
+    expect(lines.filter((line) => line.startsWith("the Kubernetes API is not watched"))).toEqual([]);
+    server.faults.add("silence", { times: Number.POSITIVE_INFINITY, on: isWatch });
+    await eventually("the age grows", () => live.staleMs > 100);
+    server.faults.clear();
+    server.apply(pod("b"));
+    await hasPods("a,b");
+  });
+
   it("tells how old its state is while the API is away", async () => {
     const { server, live, metric, synced, podNames } = await startLive({
       prepare: (api) => void api.apply(pod("a")),

@@ -52,6 +52,7 @@ export async function startLive({
   const log = (fields: Readonly<Record<string, unknown>>, message: string) =>
     void lines.push(`${message} ${JSON.stringify(fields)}`);
   const live = new LiveCluster({
+    maxStateAgeMs: 60_000,
     client,
     store,
     kinds,

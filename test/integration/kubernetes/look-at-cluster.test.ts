@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
-import { snapshotCluster } from "../../../src/kubernetes/component.ts";
+import { type ClusterSnapshot, snapshotCluster } from "../../../src/kubernetes/component.ts";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
 import { pod } from "./live.ts";
 
@@ -20,8 +20,9 @@ it("asks a live API for what a command is about, and for nothing else", async ()
     }),
     "gateway.json",
   );
-  const ofPod = await snapshotCluster(configuration, (live) => live.lookUp("default", "web"));
-  const ofNode = await snapshotCluster(configuration, (live) => live.lookUpNode("n"));
+  const stored = ({ store }: ClusterSnapshot) => store;
+  const ofPod = await snapshotCluster(configuration, (live) => live.lookUp("default", "web"), stored);
+  const ofNode = await snapshotCluster(configuration, (live) => live.lookUpNode("n"), stored);
   expect([ofPod.listPods().length, ofPod.listNodes().length, ofNode.listNodes().length]).toEqual([1, 1, 1]);
   expect(server.requests.map(({ path: asked }) => asked)).toEqual([
     "/api/v1/namespaces/default/pods/web",
@@ -29,7 +30,7 @@ it("asks a live API for what a command is about, and for nothing else", async ()
     "/api/v1/nodes/n",
   ]);
   await server.stop();
-  await expect(snapshotCluster(configuration, (live) => live.lookUpNode("n"))).rejects.toMatchObject({
+  await expect(snapshotCluster(configuration, (live) => live.lookUpNode("n"), stored)).rejects.toMatchObject({
     code: 503,
   });
   await rm(folder, { recursive: true });

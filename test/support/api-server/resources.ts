@@ -13,6 +13,7 @@ const RBAC = { group: "rbac.authorization.k8s.io", version: "v1" };
 const NETWORKING = { group: "networking.k8s.io", version: "v1" };
 /** Read and written by conversion; behind the version in which objects are stored. */
 const NETWORKING_BETA = { group: "networking.k8s.io", version: "v1beta1" };
+const ADMISSION = { group: "admissionregistration.k8s.io", version: "v1", isNamespaced: false };
 const APPS = { group: "apps", version: "v1" };
 const BATCH = { group: "batch", version: "v1" };
 const CORE = { group: "", version: "v1" };
@@ -77,6 +78,22 @@ export const resources: readonly Resource[] = [
   { ...RBAC, plural: "clusterroles", kind: "ClusterRole", isNamespaced: false },
   { ...RBAC, plural: "rolebindings", kind: "RoleBinding", isNamespaced: true },
   { ...RBAC, plural: "clusterrolebindings", kind: "ClusterRoleBinding", isNamespaced: false },
+  {
+    ...ADMISSION,
+    plural: "validatingwebhookconfigurations",
+    kind: "ValidatingWebhookConfiguration",
+  },
+  { ...ADMISSION, plural: "mutatingwebhookconfigurations", kind: "MutatingWebhookConfiguration" },
+  { ...ADMISSION, plural: "validatingadmissionpolicies", kind: "ValidatingAdmissionPolicy" },
+  { ...ADMISSION, plural: "validatingadmissionpolicybindings", kind: "ValidatingAdmissionPolicyBinding" },
+  // As before Kubernetes 1.36.
+  { ...ADMISSION, version: "v1beta1", plural: "mutatingadmissionpolicies", kind: "MutatingAdmissionPolicy" },
+  {
+    ...ADMISSION,
+    version: "v1beta1",
+    plural: "mutatingadmissionpolicybindings",
+    kind: "MutatingAdmissionPolicyBinding",
+  },
 ];
 
 export function groupVersionOf({ group, version }: Pick<Resource, "group" | "version">): string {

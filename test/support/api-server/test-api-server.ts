@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { ApiObject } from "../../../src/api/api-object.ts";
 import {
   badRequest,
@@ -41,6 +42,8 @@ export interface TestApiServerOptions {
   /** How many events are remembered for watches. */
   readonly maxEvents?: number;
   readonly bookmarkIntervalMs?: number;
+  /** Takes exec, attach and port-forward, which it does not have itself. */
+  readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 export interface RecordedRequest extends FaultyRequest {
@@ -99,7 +102,7 @@ export class TestApiServer {
 
   /** Listens, on the port that it had before if it had one. */
   async listen(): Promise<void> {
-    const { tls } = this.#options;
+    const { tls, onUpgrade } = this.#options;
     const answer = (request: IncomingMessage, response: ServerResponse): void =>
       void this.#answer(request, response);
     const server = tls
@@ -112,6 +115,7 @@ export class TestApiServer {
           answer,
         )
       : createServer(answer);
+    if (onUpgrade !== undefined) server.on("upgrade", onUpgrade);
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));

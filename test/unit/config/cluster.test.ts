@@ -20,6 +20,8 @@ describe("cluster", () => {
       forwardAs: "caller",
       impersonation: "legacy",
       nameRequester: true,
+      admission: "apiServer",
+      maxStateAgeMs: 300_000,
       publishDeclaredFeatures: undefined,
     });
     const publishDeclaredFeatures = { nodes: ["n"] };
@@ -30,6 +32,8 @@ describe("cluster", () => {
       forwardAs: "impersonate",
       impersonation: "constrained",
       nameRequester: false,
+      admission: "apiServer",
+      maxStateAgeMs: 300_000,
       publishDeclaredFeatures: { nodes: ["n"], features: ["ExtendWebSocketsToKubelet"] },
     });
   });

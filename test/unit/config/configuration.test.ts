@@ -12,7 +12,7 @@ import { defaultLimits, defaultTimeouts } from "../../support/default-configurat
 
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 
-const WITH_A_LIVE_API = new Set(["forwardAs", "impersonation", "nameRequester"]);
+const WITH_A_LIVE_API = new Set(["forwardAs", "impersonation", "nameRequester", "admission", "maxStateAge"]);
 
 describe("the configuration", () => {
   it("is complete when nothing is said", () => {

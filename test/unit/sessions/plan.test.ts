@@ -3,6 +3,7 @@ import { planAfterRefusal } from "../../../src/legs/agent/plan-session.ts";
 import type { NodeCapability } from "../../../src/nodes/node-capability.ts";
 import type { ClientOffer } from "../../../src/sessions/client-offer.ts";
 import {
+  type AdmissionReason,
   PLAN_REASONS,
   type Plan,
   type PlanGates,
@@ -10,6 +11,7 @@ import {
   planFor,
   planForRuntime,
   planForWebSocketOnly,
+  planThroughApiServer,
 } from "../../../src/sessions/plan.ts";
 import type { Subresource } from "../../../src/sessions/streaming-request.ts";
 
@@ -269,6 +271,12 @@ describe("plan in front of a container runtime", () => {
   });
 });
 
+const ADMISSION_REASONS: readonly AdmissionReason[] = [
+  "admission-judges-it",
+  "admission-unknown",
+  "admission-always",
+];
+
 describe("reasons", () => {
   it("each is reached by a row, and has a sentence", () => {
     const reached = [
@@ -280,6 +288,7 @@ describe("reasons", () => {
       ...Object.values(HOP_ROWS).map(([, , { reason }]) => reason),
       // The agent's, behind a bridge that its API server refused.
       planAfterRefusal(spdyBridge)?.reason,
+      ...ADMISSION_REASONS.map((reason) => planThroughApiServer(reason).reason),
     ];
     expect(new Set(reached)).toEqual(new Set(Object.keys(PLAN_REASONS)));
     for (const sentence of Object.values(PLAN_REASONS)) expect(sentence.length).toBeGreaterThan(20);

@@ -1,12 +1,19 @@
 import { isRbacObject, type RbacObject } from "../../../api/rbac-objects.ts";
+import type { StatusError } from "../../../api/status.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacIndex } from "./rbac-index.ts";
+
+const RBAC_KINDS = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"] as const;
 
 /** The source of RBAC objects, with notifications of changes. */
 export interface RbacObjects {
   /** In order of namespace and name. */
   listRbacObjects(): readonly RbacObject[];
   subscribe(listener: (change: { readonly object: { readonly kind: string } }) => void): () => void;
+  /** Whether they still count. Absent: always. */
+  readonly freshnessOf?:
+    | ((kinds: readonly RbacObject["kind"][]) => { readonly problem: StatusError | undefined })
+    | undefined;
 }
 
 /** The index of the current objects, rebuilt lazily after a change. */
@@ -22,7 +29,10 @@ export class RbacSource {
     });
   }
 
+  /** Throws StatusError 503 where the objects are too old to count. */
   get current(): RbacIndex {
+    const problem = this.#objects.freshnessOf?.(RBAC_KINDS).problem;
+    if (problem !== undefined) throw problem;
     this.#index ??= new RbacIndex(withBootstrapPolicy(this.#objects.listRbacObjects()));
     return this.#index;
   }

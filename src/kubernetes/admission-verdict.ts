@@ -1,0 +1,86 @@
+import {
+  ADMISSION_RESOURCES,
+  type AdmissionResource,
+  type ConnectRequest,
+  type ConnectRule,
+  connectRulesOf,
+} from "../api/admission/connect-rules.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { AdmissionReason } from "../sessions/plan.ts";
+import type { ApiClient } from "./api-client.ts";
+import { ApiError } from "./api-error.ts";
+import { metadataIn } from "./live-object.ts";
+
+const GROUP = "/apis/admissionregistration.k8s.io";
+/** Newest first; MutatingAdmissionPolicy is in the older ones alone before Kubernetes 1.36. */
+const VERSIONS = ["v1", "v1beta1", "v1alpha1"];
+export const RESOURCES = Object.keys(ADMISSION_RESOURCES) as AdmissionResource[];
+
+/** What is asked about. */
+export type ConnectSession = Omit<ConnectRequest, "namespaceLabels">;
+
+/** Why the API server has to carry a session. */
+export interface AdmissionVerdict {
+  readonly reason: AdmissionReason;
+  /** The webhook or policy, or why it is not known whether there is one. */
+  readonly by: string;
+}
+
+/** The verdict of a cluster on one CONNECT, by what is there now. Rejects as `ApiClient.json` does. */
+export async function judgeOnce(
+  client: Pick<ApiClient, "json">,
+  cluster: Pick<Cluster, "getNamespace">,
+  request: ConnectSession,
+): Promise<AdmissionVerdict | undefined> {
+  const objects: Partial<Record<AdmissionResource, ReadonlyMap<string, unknown>>> = {};
+  for (const [resource, path] of await servedPaths(client)) {
+    const { items } = (await client.json({ path })) as { items?: readonly unknown[] | null };
+    objects[resource] = new Map((items ?? []).map((item) => [metadataIn(item).name ?? "", item]));
+  }
+  return verdictOf(connectRulesOf(objects), request, cluster);
+}
+
+/** By the first rule that matches. */
+export function verdictOf(
+  rules: readonly ConnectRule[],
+  request: ConnectSession,
+  cluster: Pick<Cluster, "getNamespace">,
+): AdmissionVerdict | undefined {
+  const namespace = cluster.getNamespace(request.namespace);
+  const namespaceLabels = namespace && (namespace.metadata.labels ?? {});
+  const rule = rules.find((candidate) => candidate.matches({ ...request, namespaceLabels }));
+  return rule && { reason: "admission-judges-it", by: rule.source };
+}
+
+/** Where each kind is served, in its newest version; absent: nowhere. Rejects as `ApiClient.json` does. */
+export async function servedPaths(
+  client: Pick<ApiClient, "json">,
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<AdmissionResource, string>> {
+  const served = new Map<AdmissionResource, string>();
+  for (const version of VERSIONS) {
+    if (served.size === RESOURCES.length) break;
+    const names = await resourceNames(client, `${GROUP}/${version}`, signal);
+    for (const resource of RESOURCES) {
+      if (names.has(resource) && !served.has(resource))
+        served.set(resource, `${GROUP}/${version}/${resource}`);
+    }
+  }
+  return served;
+}
+
+async function resourceNames(
+  client: Pick<ApiClient, "json">,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<ReadonlySet<unknown>> {
+  try {
+    const list = (await client.json({ path, signal })) as {
+      resources?: readonly { name?: unknown }[] | null;
+    };
+    return new Set((list.resources ?? []).map(({ name }) => name));
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return new Set();
+    throw error;
+  }
+}

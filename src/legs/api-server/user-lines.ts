@@ -1,0 +1,33 @@
+import type { UserInfo } from "../../access/authn/authenticator.ts";
+import { serviceUnavailable } from "../../api/status.ts";
+import type { HeaderLine, HeaderList } from "../../http/header-list.ts";
+import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
+import type { GatewayContext } from "../../sessions/context.ts";
+import { impersonationHeaders } from "./impersonation-headers.ts";
+
+/** The user as impersonation headers, and our own credentials, for lines that identify no caller. Throws StatusError 503 without credentials. */
+export async function impersonationLines(
+  user: UserInfo,
+  apiServer: ApiServerUpstream,
+  gateway: Pick<GatewayContext, "logger">,
+): Promise<HeaderLine[]> {
+  const own = await ownLines(apiServer.ownCredentials, gateway);
+  return [...impersonationHeaders(user, apiServer), ...own];
+}
+
+/**
+ * Authorization only: the kubeconfig's own impersonation would conflict with the caller's. Failures
+ * are logged, not shown.
+ */
+async function ownLines(
+  credentials: ApiServerUpstream["ownCredentials"],
+  { logger }: Pick<GatewayContext, "logger">,
+): Promise<HeaderList> {
+  try {
+    const lines = (await credentials?.headers()) ?? [];
+    return lines.filter(([name]) => name === "Authorization");
+  } catch (error) {
+    logger.error({ error }, "there are no credentials for the API server");
+    throw serviceUnavailable("the gateway has no credentials for the API server");
+  }
+}
