@@ -37,6 +37,7 @@ metadata:
 rules:
   # Where a session goes.
   - { apiGroups: [""], resources: [pods, nodes, namespaces], verbs: [get, list, watch] }
+  {{- include "sluice.admissionRule" . | nindent 2 }}
   # authentication.tokenReview and authorization.webhook.
   - { apiGroups: [authentication.k8s.io], resources: [tokenreviews], verbs: [create] }
   - { apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create] }
@@ -124,4 +125,16 @@ data:
 {{- else -}}
 {{- fail "gateway.tls needs existingSecret, certManager.enabled or generate: kubectl does not send tokens without TLS" -}}
 {{- end }}
+{{- end }}
+
+{{- define "sluice.admissionRule" -}}
+# Which sessions admission of the cluster judges (cluster.admission).
+- apiGroups: [admissionregistration.k8s.io]
+  resources:
+    {{- range list "validating" "mutating" }}
+    - {{ . }}webhookconfigurations
+    - {{ . }}admissionpolicies
+    - {{ . }}admissionpolicybindings
+    {{- end }}
+  verbs: [list, watch]
 {{- end }}

@@ -28,6 +28,7 @@ metadata:
   labels: {{- $labels | nindent 4 }}
 rules:
   - { apiGroups: [""], resources: [pods, nodes, namespaces], verbs: [get, list, watch] }
+  {{- include "sluice.admissionRule" . | nindent 2 }}
   # Routes, and where they lead.
   - { apiGroups: [""], resources: [services], verbs: [list, watch] }
   - { apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list, watch] }
