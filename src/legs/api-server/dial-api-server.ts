@@ -15,7 +15,7 @@ import { impersonationLines } from "./user-lines.ts";
  * "aborted" when the client left.
  */
 export async function dialApiServer(
-  { user, request, plan }: ApiServerAdmission,
+  { user, request, plan, trace }: ApiServerAdmission,
   signal: AbortSignal,
   apiServer: ApiServerUpstream,
   gateway: GatewayContext,
@@ -27,7 +27,15 @@ export async function dialApiServer(
   });
   const upgrade = { ...asked, headers: [...asked.headers, ...named] };
   try {
-    const response = await requestSession(upstream.endpoint, upgrade, signal, gateway, upstream.connect);
+    const response = await requestSession(
+      upstream.endpoint,
+      upgrade,
+      signal,
+      gateway,
+      upstream.connect,
+      undefined,
+      trace,
+    );
     if (response.status === 401 && impersonates) ownCredentials?.forget();
     return response;
   } catch (error) {
