@@ -9,6 +9,11 @@ declare module "vitest" {
   }
 }
 
+/** What SLUICE_API_SERVER can be. */
+const API_SERVERS: Readonly<Record<string, { apiServer: string }>> = {
+  oldest: { apiServer: "kube-apiserver-oldest" },
+};
+
 /** For vitest, before the cluster's tests: starts the one cluster that all of them share. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const { missing } = stateOf("cluster");
@@ -18,7 +23,12 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     return undefined;
   }
   const startMs = performance.now();
-  const { stop, ...addresses } = await startCluster();
+  const {
+    stop,
+    daemons: _,
+    restartContainerd: __,
+    ...addresses
+  } = await startCluster(API_SERVERS[process.env.SLUICE_API_SERVER ?? ""]);
   const seconds = (): string => ((performance.now() - startMs) / 1_000).toFixed(1);
   console.log(`cluster: Kubernetes ${addresses.version} is ready after ${seconds()} s`);
   project.provide("cluster", addresses);

@@ -67,12 +67,23 @@ export function findContainerds(): readonly Containerd[] {
 /** What `scripts/build-cluster.mjs` has built: the folder, and the version of Kubernetes. Absent where one program is missing. */
 export function findClusterPrograms(): { folder: string; versions: readonly string[] } | undefined {
   return once("cluster", () => {
-    const cache = process.env.SLUICE_CLUSTER_DIR ?? path.join(homedir(), ".cache/sluice/cluster");
-    const folder = path.join(cache, "bin");
+    const folder = clusterProgramFolder();
     if (!CLUSTER_PROGRAMS.every((name) => isExecutable(path.join(folder, name)))) return undefined;
     const server = readBinary(path.join(folder, "kube-apiserver"), ["--version"], / v(\d+\.\d+\.\d+)/);
     return server && { folder, versions: [server.version] };
   });
+}
+
+/** Kubernetes' own tests and the program of their pods, which `scripts/build-cluster.mjs` builds where it can. */
+export function findE2ePrograms(): { e2e: string; agnhost: string } | undefined {
+  const [e2e, agnhost] = ["e2e.test", "agnhost"].map((name) => path.join(clusterProgramFolder(), name));
+  return e2e !== undefined && agnhost !== undefined && isExecutable(e2e) && isExecutable(agnhost)
+    ? { e2e, agnhost }
+    : undefined;
+}
+
+function clusterProgramFolder(): string {
+  return path.join(process.env.SLUICE_CLUSTER_DIR ?? path.join(homedir(), ".cache/sluice/cluster"), "bin");
 }
 
 const CLUSTER_PROGRAMS = [

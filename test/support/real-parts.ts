@@ -151,5 +151,7 @@ function containerdObstacle(): string | undefined {
 function clusterObstacle(versions: readonly string[]): string | undefined {
   if (versions.length === 0) return "a cluster's programs are not built: npm run build:cluster";
   if (newestContainerd() === undefined) return "a cluster needs containerd 2, which is not installed";
+  if (!findProgram(["ip"], ["-V"], /iproute2-(\d+\.\d+)/))
+    return "a cluster's pods need iproute2, which is not installed";
   return containerdObstacle();
 }

@@ -36,11 +36,18 @@ const AUDIT_POLICY = {
   ],
 };
 
+export interface ControlPlaneOptions {
+  readonly credentials: ClusterCredentials;
+  readonly serviceRange: string;
+  /** The program's name. */
+  readonly apiServer: string;
+}
+
 /** etcd, two kube-apiservers, kube-controller-manager and kube-scheduler, until both API servers are ready. */
 export async function startControlPlane(
   programs: string,
   folder: string,
-  credentials: ClusterCredentials,
+  { credentials, serviceRange, apiServer }: ControlPlaneOptions,
   started: (daemon: Daemon) => void,
 ): Promise<ControlPlane> {
   const daemons: Daemon[] = [];
@@ -67,8 +74,8 @@ export async function startControlPlane(
   });
   const auditPolicy = path.join(folder, "audit-policy.json");
   writeFileSync(auditPolicy, JSON.stringify(AUDIT_POLICY));
-  const flags = apiServerFlags(credentials, client);
-  const first = start("apiserver", "kube-apiserver", {
+  const flags = apiServerFlags(credentials, client, serviceRange);
+  const first = start("apiserver", apiServer, {
     ...flags,
     "secure-port": `${port}`,
     "kubelet-preferred-address-types": "InternalIP",
@@ -87,7 +94,7 @@ export async function startControlPlane(
     );
   await ready(url, first);
   // After the first, which makes the namespaces and roles that both want.
-  const second = start("apiserver-2", "kube-apiserver", {
+  const second = start("apiserver-2", apiServer, {
     ...flags,
     "secure-port": `${secondPort}`,
     "kubelet-preferred-address-types": "ExternalIP",
@@ -118,7 +125,11 @@ export async function startControlPlane(
   return { url, throughSluiceUrl, daemons, kubeconfig };
 }
 
-function apiServerFlags(credentials: ClusterCredentials, etcd: string): Record<string, string> {
+function apiServerFlags(
+  credentials: ClusterCredentials,
+  etcd: string,
+  serviceRange: string,
+): Record<string, string> {
   return {
     "etcd-servers": etcd,
     "bind-address": ADDRESSES.controlPlane,
@@ -131,7 +142,7 @@ function apiServerFlags(credentials: ClusterCredentials, etcd: string): Record<s
     "service-account-key-file": credentials.file("service-accounts.pub"),
     "service-account-signing-key-file": credentials.file("service-accounts.key"),
     "service-account-issuer": "https://kubernetes.default.svc",
-    "service-cluster-ip-range": "10.96.0.0/16",
+    "service-cluster-ip-range": serviceRange,
     "authorization-mode": "Node,RBAC",
     "anonymous-auth": "true",
     "enable-admission-plugins": "NodeRestriction",

@@ -7,6 +7,8 @@ import { issueCertificate, type TestCertificate } from "../../support/test-certi
 /** Addresses of the machine's loopback network, so that nothing here is reached from elsewhere. */
 export const ADDRESSES = { controlPlane: "127.0.80.1", kubelet: "127.0.80.11", sluiceNode: "127.0.80.12" };
 export const NODE_NAME = "worker-1";
+/** Of the API server, for pods. */
+export const SERVICE_NAME = "kubernetes.default.svc";
 
 /** An address of the machine beyond loopback: API servers proxy to no loopback address. Undefined where it has none. */
 export function machineAddress(): string | undefined {
@@ -56,9 +58,10 @@ export class ClusterCredentials {
     this.folder = folder;
   }
 
-  static async write(folder: string): Promise<ClusterCredentials> {
+  /** `serviceAddress` is that of `kubernetes.default.svc`. */
+  static async write(folder: string, serviceAddress: string): Promise<ClusterCredentials> {
     const credentials = new ClusterCredentials(folder);
-    await credentials.#write();
+    await credentials.#write(serviceAddress);
     return credentials;
   }
 
@@ -67,18 +70,27 @@ export class ClusterCredentials {
     return path.join(this.folder, name);
   }
 
-  async #write(): Promise<void> {
+  async #write(serviceAddress: string): Promise<void> {
     const authority = await issueCertificate({ commonName: "cluster-ca" });
     this.#writePair("ca", authority);
     for (const [name, subject] of Object.entries(SUBJECTS)) {
       this.#writePair(name, await issueCertificate(subject, authority, { usage: "client" }));
     }
-    const addresses = ["127.0.0.1", ...Object.values(ADDRESSES), machineAddress() ?? []].flat();
+    const addresses = [
+      "127.0.0.1",
+      serviceAddress,
+      ...Object.values(ADDRESSES),
+      machineAddress() ?? [],
+    ].flat();
     for (const commonName of ["apiserver", `system:node:${NODE_NAME}`, "sluice-serving"]) {
       const name = commonName.startsWith("system:node") ? "kubelet-serving" : commonName;
       this.#writePair(
         name,
-        await issueCertificate({ commonName }, authority, { usage: "server", addresses }),
+        await issueCertificate({ commonName }, authority, {
+          usage: "server",
+          addresses,
+          names: [SERVICE_NAME],
+        }),
       );
     }
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { openSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -8,6 +8,8 @@ export interface Daemon {
   readonly pid: number;
   /** Throws with the end of its log when the process has ended. */
   check(): void;
+  /** Starts it again, with the same arguments, once it was stopped. */
+  start(): void;
   /** SIGTERM, and SIGKILL when it takes longer than 15 s. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -22,20 +24,27 @@ export function startDaemon(
 ): Daemon {
   const logFile = path.join(folder, `${name}.log`);
   const log = openSync(logFile, "a");
-  const child = spawn("nice", ["-n", "10", program, ...args], {
-    stdio: ["ignore", log, log],
-    env: { ...process.env, ...env },
-  });
-  const exited = once(child, "exit");
+  const spawnChild = (): ChildProcess =>
+    spawn("nice", ["-n", "10", program, ...args], {
+      stdio: ["ignore", log, log],
+      env: { ...process.env, ...env },
+    });
+  let child = spawnChild();
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   return {
     name,
-    pid: child.pid ?? 0,
+    get pid() {
+      return child.pid ?? 0;
+    },
     check: () => {
       if (hasEnded()) throw new Error(`${name} ended: ${readFileSync(logFile, "utf8").slice(-2_000)}`);
     },
+    start: () => {
+      if (hasEnded()) child = spawnChild();
+    },
     stop: async (signal = "SIGTERM") => {
       if (hasEnded()) return;
+      const exited = once(child, "exit");
       child.kill(signal);
       const timer = setTimeout(() => child.kill("SIGKILL"), 15_000);
       await exited;

@@ -11,11 +11,13 @@ export interface KubeletOptions {
   readonly credentials: ClusterCredentials;
   readonly kubeconfig: string;
   readonly port: number;
+  /** Of pods. */
+  readonly nameServer: string;
 }
 
 /** The kubelet of NODE_NAME over a containerd, with everything it writes in containerd's folder. Its Node has no address until it is given one. */
 export async function startKubelet(options: KubeletOptions): Promise<Daemon> {
-  const { programs, containerd, credentials, kubeconfig, port } = options;
+  const { programs, containerd, credentials, kubeconfig, port, nameServer } = options;
   const root = path.join(containerd.folder, "kubelet");
   for (const folder of ["pki", "plugins", "manifests"])
     await mkdir(path.join(root, folder), { recursive: true });
@@ -48,6 +50,8 @@ export async function startKubelet(options: KubeletOptions): Promise<Daemon> {
     podLogsDir: containerd.podLogs,
     volumePluginDir: path.join(root, "plugins"),
     resolvConf: "/etc/resolv.conf",
+    clusterDNS: [nameServer],
+    clusterDomain: "cluster.local",
     imageGCHighThresholdPercent: 100,
     evictionHard: {},
   };

@@ -31,7 +31,8 @@ function shell(script: string): string[] {
   return ["/bin/sh", "-c", script];
 }
 
-function pod(name: string, containers: readonly ContainerFields[], restartPolicy = "Always"): object {
+/** On the only node. */
+export function pod(name: string, containers: readonly ContainerFields[], restartPolicy = "Always"): object {
   const image = { image: BUSYBOX_IMAGE, imagePullPolicy: "Never" };
   const ports = name === "web" ? [{ containerPort: HTTP_PORT, name: "http" }] : [];
   return {
@@ -103,13 +104,9 @@ function readers(): object[] {
   return [
     { ...RBAC, kind: "Role", metadata: { name: "viewers", namespace: "default" }, rules: [read] },
     { ...RBAC, kind: "Role", metadata: { name: "devs", namespace: "default" }, rules: [read, stream] },
-    ...["viewers", "devs"].map((name) => ({
-      ...RBAC,
-      kind: "RoleBinding",
-      metadata: { name, namespace: "default" },
-      roleRef: { apiGroup: API_GROUP, kind: "Role", name },
-      subjects: [{ apiGroup: API_GROUP, kind: "Group", name }],
-    })),
+    ...["viewers", "devs"].map((name) =>
+      roleBinding(name, name, { apiGroup: API_GROUP, kind: "Group", name }),
+    ),
     { ...RBAC, kind: "ClusterRole", metadata: { name: "impersonators" }, rules: [become] },
     clusterBinding("impersonators", "impersonators", { kind: "Group", name: "impersonators" }),
     { ...RBAC, kind: "ClusterRole", metadata: { name: "constrained-impersonators" }, rules: beSome },
@@ -128,6 +125,17 @@ function rolesOfKubelets(): object[] {
       name: "kubeadm:apiserver-kubelet",
     }),
   ];
+}
+
+/** In the namespace `default`. */
+export function roleBinding(name: string, role: string, subject: object): object {
+  return {
+    ...RBAC,
+    kind: "RoleBinding",
+    metadata: { name, namespace: "default" },
+    roleRef: { apiGroup: API_GROUP, kind: "Role", name: role },
+    subjects: [subject],
+  };
 }
 
 export function clusterBinding(name: string, role: string, subject: { kind: string; name: string }): object {

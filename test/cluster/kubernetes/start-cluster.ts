@@ -13,6 +13,7 @@ import { ADDRESSES, ClusterCredentials, NODE_NAME } from "./credentials.ts";
 import type { Daemon } from "./daemon.ts";
 import { rememberKernelSettings, startKubelet } from "./kubelet.ts";
 import { clusterObjects } from "./objects.ts";
+import { serveKubernetesService } from "./service-network.ts";
 
 /** Where everything is; plain data, for the tests' processes. */
 export interface ClusterAddresses {
@@ -30,6 +31,9 @@ export interface ClusterAddresses {
 }
 
 export interface RunningCluster extends ClusterAddresses {
+  readonly daemons: readonly Daemon[];
+  /** SIGKILL, and a new process over the same pods. */
+  restartContainerd(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -37,24 +41,31 @@ export interface RunningCluster extends ClusterAddresses {
  * A whole Kubernetes in a temporary folder: control plane, kubelet, containerd, and the pods of objects.ts running. What a killed run left behind
  * is removed by the next start.
  */
-export async function startCluster(): Promise<RunningCluster> {
+export async function startCluster({ apiServer = "kube-apiserver" } = {}): Promise<RunningCluster> {
   const [programs, runtime] = [findClusterPrograms(), newestContainerd()];
   if (programs === undefined || runtime === undefined) throw new Error("a part of the cluster is missing");
-  const containerd = await startContainerd(runtime);
+  const containerd = await startContainerd(runtime, { hasPodNetwork: true });
   const restoreKernelSettings = rememberKernelSettings();
   const daemons: Daemon[] = [];
+  let stopService = async (): Promise<void> => {};
   const stop = async (): Promise<void> => {
-    for (const daemon of daemons.reverse()) await daemon.stop();
+    for (const daemon of daemons.toReversed()) await daemon.stop();
+    await stopService();
     restoreKernelSettings();
     await containerd.stop();
   };
   try {
+    const { network } = containerd;
+    if (network === undefined) throw new Error("containerd has no network for pods");
+    const { serviceAddress, serviceRange, gateway: nameServer } = network;
     const folder = path.join(containerd.folder, "credentials");
     await mkdir(folder);
-    const credentials = await ClusterCredentials.write(folder);
-    const controlPlane = await startControlPlane(programs.folder, containerd.folder, credentials, (daemon) =>
+    const credentials = await ClusterCredentials.write(folder, serviceAddress);
+    const options = { credentials, serviceRange, apiServer };
+    const controlPlane = await startControlPlane(programs.folder, containerd.folder, options, (daemon) =>
       daemons.push(daemon),
     );
+    stopService = await serveKubernetesService(network, controlPlane.url);
     const [kubeletPort = 0] = await freePorts(1);
     const kubeconfig = controlPlane.kubeconfig("kubelet");
     daemons.push(
@@ -64,6 +75,7 @@ export async function startCluster(): Promise<RunningCluster> {
         credentials,
         kubeconfig,
         port: kubeletPort,
+        nameServer,
       }),
     );
     const adminKubeconfig = controlPlane.kubeconfig("admin");
@@ -71,7 +83,7 @@ export async function startCluster(): Promise<RunningCluster> {
     const kubectl = path.join(programs.folder, "kubectl");
     await setUp(kubectl, adminKubeconfig);
     return {
-      version: programs.versions[0] ?? "",
+      version: await versionOf(kubectl, adminKubeconfig),
       programs: programs.folder,
       folder: containerd.folder,
       credentials: folder,
@@ -81,12 +93,21 @@ export async function startCluster(): Promise<RunningCluster> {
       runtimeSocket: containerd.socket,
       adminKubeconfig,
       pids: Object.fromEntries(daemons.map(({ name, pid }) => [name, pid])),
+      daemons,
+      restartContainerd: () => containerd.restart(),
       stop,
     };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** Of the API server: `1.37.2`. */
+async function versionOf(kubectl: string, kubeconfig: string): Promise<string> {
+  const args = ["--kubeconfig", kubeconfig, "get", "--raw", "/version"];
+  const { stdout } = await promisify(execFile)(kubectl, args);
+  return JSON.parse(stdout).gitVersion.slice(1);
 }
 
 /** The node's addresses, as a cloud provider would set them, and the objects; until the pods are what the tests expect. */

@@ -18,7 +18,8 @@ export function busyboxImagesArchive(): Buffer {
   return ociArchive(layer, { [BUSYBOX_IMAGE]: shell, [PAUSE_IMAGE]: pause });
 }
 
-function rootFileSystem(): TarEntry[] {
+/** A root with every applet of busybox. */
+export function rootFileSystem(): TarEntry[] {
   const applets = execFileSync(busyboxBinary, ["--list"], { encoding: "utf8" }).split("\n").filter(Boolean);
   return [
     ...["bin/", "etc/", "root/", "www/"].map((name): TarEntry => ({ name, kind: "directory" })),

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "../../support/eventually.ts";
+import { removePodNetwork } from "./pod-network.ts";
 
 export const FOLDER_PREFIX = "sluice-cri-";
 const OWNER_FILE = "owner";
@@ -29,6 +30,7 @@ export async function removeDaemon(folder: string): Promise<void> {
     for (const cgroup of cgroupFolders(folder).reverse()) rmdirSync(cgroup);
     return cgroupFolders(folder).length === 0;
   });
+  await removePodNetwork(folder);
   rmSync(folder, { recursive: true, force: true });
 }
 

@@ -1,6 +1,7 @@
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { PAUSE_IMAGE } from "./busybox-images.ts";
+import { type PodNetwork, writePodNetwork } from "./pod-network.ts";
 
 /** Everything that one daemon reads and writes, under one folder. Its name stays short: unix socket paths end at 108 bytes. */
 export interface DaemonFiles {
@@ -21,8 +22,8 @@ export function daemonFiles(folder: string): DaemonFiles {
   };
 }
 
-/** Writes the daemon's configuration and the network plugin of its pods. */
-export async function writeDaemonFiles(files: DaemonFiles): Promise<void> {
+/** Writes the daemon's configuration and the network plugin of its pods, which have `lo` alone without a network. */
+export async function writeDaemonFiles(files: DaemonFiles, network?: PodNetwork): Promise<void> {
   const pluginFolder = path.join(files.folder, "cni-bin");
   const networkFolder = path.join(files.folder, "cni-conf");
   for (const folder of [pluginFolder, networkFolder, files.podLogs]) await mkdir(folder, { recursive: true });
@@ -31,8 +32,10 @@ export async function writeDaemonFiles(files: DaemonFiles): Promise<void> {
   await writeFile(plugin, loopbackPlugin);
   await chmod(plugin, 0o755);
   await symlink("loopback", path.join(pluginFolder, "lo-only"));
-  const network = { cniVersion: "0.4.0", name: "lo-only", plugins: [{ type: "lo-only" }] };
-  await writeFile(path.join(networkFolder, "10-lo.conflist"), JSON.stringify(network));
+  const list = { cniVersion: "0.4.0", name: "lo-only", plugins: [{ type: "lo-only" }] };
+  if (network === undefined)
+    await writeFile(path.join(networkFolder, "10-lo.conflist"), JSON.stringify(list));
+  else await writePodNetwork(network, pluginFolder, networkFolder);
   await writeFile(files.config, configToml(files.folder, files.socket, pluginFolder, networkFolder));
 }
 

@@ -18,6 +18,7 @@ import {
   removeDaemon,
 } from "./clean-up.ts";
 import { type DaemonFiles, daemonFiles, writeDaemonFiles } from "./daemon-files.ts";
+import { addPodNetwork, type PodNetwork } from "./pod-network.ts";
 
 export interface RunningContainerd {
   version: string;
@@ -29,6 +30,10 @@ export interface RunningContainerd {
   /** For `PodOptions.cgroupParent`: clean-up finds what is left by it. */
   cgroupParent: string;
   podLogs: string;
+  /** Where it was asked for. */
+  network: PodNetwork | undefined;
+  /** SIGKILL, and a new process over the same files: containers live on. */
+  restart(): Promise<void>;
   /** Removes every pod, then the daemon, its mounts, cgroups and files. Works as well after the daemon was killed. */
   stop(): Promise<void>;
 }
@@ -37,15 +42,19 @@ export interface RunningContainerd {
 const STOP_MS = 30_000;
 
 /** Starts a containerd of its own in a new temporary folder, with the images of busybox-images.ts imported. Needs root. */
-export async function startContainerd(binaries: Containerd): Promise<RunningContainerd> {
+export async function startContainerd(
+  binaries: Containerd,
+  { hasPodNetwork = false } = {},
+): Promise<RunningContainerd> {
   await removeAbandonedDaemons();
   const files = daemonFiles(mkdtempSync(path.join(tmpdir(), FOLDER_PREFIX)));
   writeFileSync(ownerFileOf(files.folder), ownerText(process.pid));
   try {
-    await writeDaemonFiles(files);
-    const daemon = spawnDaemon(binaries, files);
+    const network = hasPodNetwork ? await addPodNetwork(files.folder) : undefined;
+    await writeDaemonFiles(files, network);
+    let daemon = spawnDaemon(binaries, files);
     const cri = await connect(daemon, files);
-    await importImages(binaries, files);
+    await importImages(binaries, files.socket, busyboxImagesArchive());
     return {
       version: binaries.version,
       folder: files.folder,
@@ -54,6 +63,14 @@ export async function startContainerd(binaries: Containerd): Promise<RunningCont
       cri,
       cgroupParent: cgroupParentOf(files.folder),
       podLogs: files.podLogs,
+      network,
+      restart: async () => {
+        const ended = once(daemon, "exit");
+        daemon.kill("SIGKILL");
+        await ended;
+        daemon = spawnDaemon(binaries, files);
+        (await connect(daemon, files)).close();
+      },
       stop: () => stop(daemon, cri, files),
     };
   } catch (error) {
@@ -85,20 +102,13 @@ async function connect(daemon: ChildProcess, files: DaemonFiles): Promise<CriCli
   });
 }
 
-async function importImages(binaries: Containerd, files: DaemonFiles): Promise<void> {
-  const archive = path.join(files.folder, "images.tar");
-  await writeFile(archive, busyboxImagesArchive());
+/** Takes images out of an archive in OCI layout, through the file `images.tar` beside the daemon's socket. */
+export async function importImages(binaries: Containerd, socket: string, images: Buffer): Promise<void> {
+  const archive = path.join(path.dirname(socket), "images.tar");
+  await writeFile(archive, images);
   const ctr = path.join(binaries.binDir, "ctr");
   // CRI sees only the images of this namespace.
-  await promisify(execFile)(ctr, [
-    "--address",
-    files.socket,
-    "--namespace",
-    "k8s.io",
-    "images",
-    "import",
-    archive,
-  ]);
+  await promisify(execFile)(ctr, ["--address", socket, "--namespace", "k8s.io", "images", "import", archive]);
 }
 
 async function stop(daemon: ChildProcess, cri: CriClient, files: DaemonFiles): Promise<void> {
