@@ -1,0 +1,112 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { importImages } from "../../real/containerd/start-containerd.ts";
+import { describeReal, newestContainerd } from "../../support/real-parts.ts";
+import { findE2ePrograms } from "../../support/real-parts-finder.ts";
+import { type DoorName, type Doors, openDoors } from "../doors.ts";
+import { certificateOf, kubeconfigText } from "../kubernetes/credentials.ts";
+import type { ClusterAddresses } from "../kubernetes/start-cluster.ts";
+import { e2eImagesArchive } from "./e2e-images.ts";
+import { runE2e, type Spec } from "./run-e2e.ts";
+
+const DOORS: readonly DoorName[] = ["straight", "gateway", "node", "both"];
+/** Everything of Kubernetes' own that streams, whichever part of kubectl or client-go it comes by. */
+const FOCUS = [
+  "Kubectl client Simple pod",
+  "Kubectl client Kubectl (copy|run pod|cluster-info dump)",
+  "Kubectl Port forwarding",
+  "Kubectl logs",
+  "Kubectl exec",
+  "over websockets",
+  "Ephemeral Containers",
+];
+/** What is slow, such as 1,000 sessions one after the other, is for a run that asks for it. */
+const isLongRun = process.env.SLUICE_FULL === "1";
+const SKIP = ["Feature:", "\\[Disruptive\\]", "Windows", ...(isLongRun ? [] : ["\\[Slow\\]", "1000 times"])];
+
+describeReal("cluster", "Kubernetes' own tests", () => {
+  const cluster = inject("cluster") as ClusterAddresses;
+  const programs = findE2ePrograms();
+  const results = new Map<DoorName, readonly Spec[]>();
+  let opened: Doors | undefined;
+  beforeAll(async () => {
+    const containerd = newestContainerd();
+    if (programs === undefined || containerd === undefined) return;
+    await importImages(containerd, cluster.runtimeSocket, await e2eImagesArchive(programs));
+    opened = await openDoors(cluster, DOORS);
+  });
+  afterAll(async () => {
+    await opened?.stop();
+    if (process.env.SLUICE_WRITE_DOCS === "1" && results.size === DOORS.length) writeTable(cluster, results);
+  });
+
+  const run = async (name: DoorName): Promise<readonly Spec[]> => {
+    const door = opened?.doors.find((candidate) => candidate.name === name);
+    if (door === undefined || programs === undefined) throw new Error(`no way ${name}`);
+    const { url } = await door.access("admin");
+    const folder = path.join(cluster.folder, "e2e");
+    mkdirSync(folder, { recursive: true });
+    const kubeconfig = path.join(folder, `${name}.kubeconfig`);
+    // A certificate, as administrators have: the client that is not kubectl sends an Origin with it.
+    const user = certificateOf("admin", cluster.credentials);
+    writeFileSync(kubeconfig, kubeconfigText(url, cluster.credentials, user), { mode: 0o600 });
+    const kubectl = path.join(cluster.programs, "kubectl");
+    const specs = await runE2e({
+      program: programs.e2e,
+      kubectl,
+      kubeconfig,
+      folder,
+      focus: FOCUS,
+      skip: SKIP,
+    });
+    results.set(name, specs);
+    return specs;
+  };
+  const passedOf = (specs: readonly Spec[] = []): string[] =>
+    specs.filter(({ state }) => state === "passed").map(({ name }) => name);
+
+  it.skipIf(programs === undefined)(
+    "what passes straight passes through the gateway, with Sluice as the node, and with both",
+    async () => {
+      await Promise.all(DOORS.map(run));
+      const expected = passedOf(results.get("straight"));
+      expect(expected.length).toBeGreaterThan(25);
+      for (const name of DOORS) {
+        const specs = results.get(name) ?? [];
+        const passed = new Set(passedOf(specs));
+        const missing = specs.filter((spec) => expected.includes(spec.name) && !passed.has(spec.name));
+        expect.soft({ [name]: missing }).toEqual({ [name]: [] });
+        expect
+          .soft(specs.map((spec) => spec.name))
+          .toEqual(results.get("straight")?.map((spec) => spec.name));
+      }
+    },
+    isLongRun ? 90 * 60_000 : 30 * 60_000,
+  );
+});
+
+function writeTable(cluster: ClusterAddresses, results: ReadonlyMap<DoorName, readonly Spec[]>): void {
+  const cell = (spec: Spec | undefined): string =>
+    spec === undefined ? "-" : `${spec.state}, ${spec.seconds.toFixed(0)} s`;
+  const rows = (results.get("straight") ?? []).map(({ name }) => {
+    const cells = DOORS.map((door) => cell(results.get(door)?.find((spec) => spec.name === name)));
+    return `| ${[name.replaceAll("|", "\\|"), ...cells].join(" | ")} |`;
+  });
+  const totals = DOORS.map((door) => {
+    const specs = results.get(door) ?? [];
+    return `${specs.filter(({ state }) => state === "passed").length} of ${specs.length}`;
+  });
+  const text = `# Kubernetes' own tests
+
+Written by \`SLUICE_WRITE_DOCS=1 npm run test:cluster -- test/cluster/e2e\`, which holds that every test that passes straight passes everywhere.
+\`k8s.io/kubernetes/test/e2e\` ${cluster.version} against a real cluster, as an administrator with a client certificate: straight at the API server, through the
+gateway, at an API server whose node is Sluice, and with both. All four run at once on the same machine; seconds include starting pods.
+
+| test | ${DOORS.join(" | ")} |
+|---|${DOORS.map(() => "---|").join("")}
+| passed | ${totals.join(" | ")} |
+${rows.join("\n")}
+`;
+  writeFileSync(path.resolve(import.meta.dirname, "../../../docs/evidence/cluster-e2e.md"), text);
+}
