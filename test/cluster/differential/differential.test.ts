@@ -60,7 +60,7 @@ describeReal("cluster", "the same request straight and through Sluice", () => {
     );
     const found = doors.map((door, index) => {
       const lines = differencesOf(outcomes[0] ?? [], outcomes[index] ?? []);
-      return [door.name, unexplained(door.name, title, lines)] as const;
+      return [door.name, unexplained({ door: door.name, title, apiServer: cluster.version }, lines)] as const;
     });
     return Object.fromEntries(found.filter(([, lines]) => lines.length > 0));
   };

@@ -5,6 +5,8 @@ export interface KnownDifference {
   readonly doors: readonly DoorName[];
   /** The titles of the cases; absent: every case. */
   readonly of?: RegExp;
+  /** Versions of the API server; absent: every one. */
+  readonly apiServers?: RegExp;
   /** Each differing line, with `- ` where only the API server has it and `+ ` where only Sluice has it. */
   readonly line: RegExp;
   readonly reason: string;
@@ -127,12 +129,30 @@ export const knownDifferences: readonly KnownDifference[] = [
     line: ANY_LINE,
     reason: "the node is dialled before the client's 101, so that its refusal becomes a Status (decision 1)",
   },
+  {
+    doors: GATEWAYS,
+    of: /\/pods\/finite\/exec/,
+    apiServers: /^1\.33\./,
+    line: ANY_LINE,
+    reason: "this API server translates for its kubelets and answers 101 before it dials; see decision 1",
+  },
+  {
+    doors: GATEWAYS,
+    of: /\(Impersonate-(?:Group|Uid|Extra-Key): /,
+    apiServers: /^1\.33\./,
+    line: /^(?:[-+] (?:HTTP|content-type: )|. .*without impersonating a user)/,
+    reason: "impersonation without a user is a 500 in plain text there, and a 400 in 1.37 and here",
+  },
 ];
 
 /** The lines that no entry explains. */
-export function unexplained(door: DoorName, title: string, lines: readonly string[]): string[] {
+export function unexplained(
+  { door, title, apiServer }: { door: DoorName; title: string; apiServer: string },
+  lines: readonly string[],
+): string[] {
   const entries = knownDifferences.filter(
-    ({ doors, of }) => doors.includes(door) && (of?.test(title) ?? true),
+    ({ doors, of, apiServers }) =>
+      doors.includes(door) && (of?.test(title) ?? true) && (apiServers?.test(apiServer) ?? true),
   );
   return lines.filter((line) => !entries.some((entry) => entry.line.test(line)));
 }

@@ -16,8 +16,11 @@ const VOLATILE: readonly (readonly [RegExp, string])[] = [
   [/"\d+(?:m\d+)?[sm]"/g, '"<age>"'],
 ];
 
+/** What kubectl 1.20 logs of the file that KUBECONFIG names beside --kubeconfig. */
+const NO_KUBECONFIG = /^W\d{4} .* Config not found: .*\n?/gm;
+
 export function pruned(text: string, known: Known): string {
-  let result = text;
+  let result = text.replaceAll(NO_KUBECONFIG, "");
   for (const [value, name] of Object.entries(known)) result = result.replaceAll(value, name);
   for (const [pattern, name] of VOLATILE) result = result.replace(pattern, name);
   // Columns are as wide as the widest age.
