@@ -117,12 +117,15 @@ const tokenReview = table(
       impliedBy: [implied(TOKEN_REVIEW_FLAG, "v1beta1")],
     }),
     audiences: strings("Audiences of tokens; none: the API server's own."),
-    cacheTTL: duration("A known token is accepted for this long without another review.", {
-      as: "cacheTtlMs",
-      default: "2m",
-      ...TTL,
-      flag: "authentication-token-webhook-cache-ttl",
-    }),
+    cacheTTL: duration(
+      "A known token is accepted for this long without another review, and a JWT not past its `exp`.",
+      {
+        as: "cacheTtlMs",
+        default: "2m",
+        ...TTL,
+        flag: "authentication-token-webhook-cache-ttl",
+      },
+    ),
     failureCacheTTL: duration(
       "An unknown token is not reviewed again for this long: short, for it may have been issued a moment ago.",
       { as: "failureCacheTtlMs", default: "5s", ...TTL },

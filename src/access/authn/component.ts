@@ -100,6 +100,7 @@ async function tokenAuthenticators(
       new TokenReviews(client.ask, {
         ...tokenReview,
         nowMs: () => performance.now(),
+        epochMs: () => Date.now(),
         onFailure: ({ message }) => logger.error({ problem: message }, "a token could not be reviewed"),
       }),
     );

@@ -29,6 +29,7 @@ export interface TokenReviewOptions {
   readonly maxCachedTokens: number;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
+  readonly epochMs: () => number;
   /** The API server could not be asked, or answered nonsense. The error holds no token. */
   onFailure(error: Error): void;
 }
@@ -69,6 +70,13 @@ export class TokenReviews implements TokenAuthenticator {
     return asking;
   }
 
+  /** Not past the token's own end; an API server takes it some time longer, so it is asked then, though not for each request. */
+  #ttlOf(token: string): number {
+    const { cacheTtlMs, failureCacheTtlMs, epochMs } = this.#options;
+    const leftMs = expirySecondsOf(token) * 1_000 - epochMs();
+    return Math.min(cacheTtlMs, Math.max(leftMs, failureCacheTtlMs));
+  }
+
   async #inTurn(review: () => Promise<Attempt>): Promise<Attempt> {
     if (this.#asking >= MAX_REVIEWS_IN_FLIGHT) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -86,7 +94,7 @@ export class TokenReviews implements TokenAuthenticator {
   }
 
   async #review(token: string, digest: string): Promise<Attempt> {
-    const { version, audiences, cacheTtlMs, failureCacheTtlMs, onFailure } = this.#options;
+    const { version, audiences, failureCacheTtlMs, onFailure } = this.#options;
     const spec = { token, ...(audiences.length > 0 && { audiences }) };
     try {
       const answer = await this.#ask({
@@ -96,12 +104,22 @@ export class TokenReviews implements TokenAuthenticator {
       });
       const user = userOfReview(answer, audiences);
       const attempt: Attempt = user === undefined ? NO_CREDENTIAL : { type: "known", user };
-      this.#cache.set(digest, attempt, user === undefined ? failureCacheTtlMs : cacheTtlMs);
+      this.#cache.set(digest, attempt, user === undefined ? failureCacheTtlMs : this.#ttlOf(token));
       return attempt;
     } catch (error) {
       onFailure(error instanceof Error ? error : new Error(String(error)));
       return invalidCredential("authority-unreachable");
     }
+  }
+}
+
+/** The claim `exp` of a JWT, as it stands; Infinity where there is none. */
+function expirySecondsOf(token: string): number {
+  try {
+    const { exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+    return typeof exp === "number" ? exp : Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
   }
 }
 

@@ -38,12 +38,35 @@ function reviews(
       failureCacheTtlMs: 10,
       maxCachedTokens: 2,
       nowMs: () => clock.nowMs,
+      epochMs: () => 1_700_000_000_000 + clock.nowMs,
       onFailure: ({ message }) => failures.push(message),
       ...changes,
     },
   );
   return { tokens, asked, failures, clock };
 }
+
+describe("a JWT that expires while its review is cached", () => {
+  const jwt = (claims: object): string =>
+    `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.c2ln`;
+  const EXPIRING = { exp: 1_700_000_000.05 };
+
+  it.each<[string, string, number]>([
+    ["is reviewed again from then on", jwt(EXPIRING), 2],
+    ["and is past its time is cached as briefly as an unknown one", jwt({ exp: 1_699_999_990 }), 3],
+    ["later than the cache's time is cached for that", jwt({ exp: 1_700_000_900 }), 1],
+    ["never is cached for that", jwt({ sub: "a" }), 1],
+    ["in no readable time is cached for that", jwt({ exp: "soon" }), 1],
+    ["and is none is cached for that", "a.b.c", 1],
+  ])("%s", async (_, token, times) => {
+    const { tokens, asked, clock } = reviews(async () => KNOWN);
+    for (const nowMs of [0, 9, 49, 59]) {
+      clock.nowMs = nowMs;
+      expect(await tokens.attemptToken(token)).toMatchObject({ type: "known" });
+    }
+    expect(asked).toHaveLength(times);
+  });
+});
 
 describe("a TokenReview", () => {
   it("tells the user, and asks as Kubernetes has it", async () => {
