@@ -9,6 +9,7 @@ import { workerCount } from "../config/workers.ts";
 import { createLogger } from "../observability/logger.ts";
 import type { Invocation } from "./command.ts";
 import type { serveFlags } from "./commands/serve.ts";
+import { notifyReady } from "./notify-service-manager.ts";
 import { authenticationWarning, listeningLines } from "./serve-notices.ts";
 import { endBySignal, terminationSignal } from "./termination-signal.ts";
 
@@ -45,6 +46,7 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   isReady = true;
   reload = reloaderOf({ file: config, text, flags, gateway, logger });
   process.stdout.write(listeningLines(configuration, gateway.listening));
+  notifyReady();
   const failed = new Promise<"failed">((resolve) => surviveUncaughtExceptions(() => resolve("failed")));
   const end = await Promise.race([stopped, failed]);
   reload = async () => {};
