@@ -22,11 +22,7 @@ const PUBLIC_PATHS: readonly string[] = ["/healthz", "/livez", "/readyz", "/vers
 
 /** Without an API server behind it, the gateway answers what kubectl asks before it streams, read-only. */
 export function answerFromCluster(gateway: GatewayContext, gitVersion: string): OtherRequests {
-  const options: ReadOnlyApiOptions = {
-    version: { gitVersion, runtime: process.version, platform: `${process.platform}/${goArchitecture()}` },
-    now: () => new Date(),
-    isReady: () => !gateway.sessions.isDraining,
-  };
+  const options = readOnlyOptions(gateway, gitVersion);
   return {
     async handleRequest(incoming, downstream): Promise<void> {
       const user = await requireReader(incoming, gateway);
@@ -55,6 +51,14 @@ export function answerFromCluster(gateway: GatewayContext, gitVersion: string): 
       await requireReader(incoming, gateway);
       throw badRequest("only exec, attach and portforward of pods can be upgraded here");
     },
+  };
+}
+
+export function readOnlyOptions(gateway: GatewayContext, gitVersion: string): ReadOnlyApiOptions {
+  return {
+    version: { gitVersion, runtime: process.version, platform: `${process.platform}/${goArchitecture()}` },
+    now: () => new Date(),
+    isReady: () => !gateway.sessions.isDraining,
   };
 }
 

@@ -1,4 +1,5 @@
 import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
+import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import { withForwardedFor } from "../../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
@@ -17,6 +18,7 @@ import { forwardingError } from "../../sessions/upstream-errors.ts";
 import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
+import { answerKnownPod, KNOWN_POD_ANSWER_MS, readsKnownPod } from "./known-pod.ts";
 import { ProxiedRecord } from "./proxied-record.ts";
 import { impersonationLines } from "./user-lines.ts";
 
@@ -28,9 +30,9 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
 
   const editorFor = async (
     incoming: IncomingStreaming,
-    admitted: AdmittedProxied | undefined,
+    userOf: () => Promise<RequestUser>,
   ): Promise<(headers: HeaderList) => HeaderLine[]> => {
-    const user = impersonates ? (admitted?.user ?? (await identify(incoming, gateway))) : undefined;
+    const user = impersonates ? await userOf() : undefined;
     const named = user && (await impersonationLines(user, apiServer, gateway));
     if (user?.requestedBy !== undefined) {
       const { method, url } = incoming;
@@ -53,18 +55,26 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
     async handleRequest(incoming, downstream): Promise<void> {
       const admitted = await admitProxied(incoming, false, gateway);
       if (admitted !== undefined) downstream.onClose(admitted.release);
-      const editHeaders = await editorFor(incoming, admitted);
+      const userOf = userOnce(incoming, admitted, gateway);
+      const editHeaders = await editorFor(incoming, userOf);
+      const isKnownPod = readsKnownPod(incoming, gateway);
       await forwardExchange(downstream, {
         upstream: apiServer.upstream,
         path: pathPrefix + incoming.target,
         ...exchangeTimesOf(incoming.target, gateway.timeouts),
+        ...(isKnownPod && { responseHeaderTimeoutMs: KNOWN_POD_ANSWER_MS }),
         editHeaders,
         editResponseHeaders: (headers, status) => {
           // Our own token may have been replaced; the caller is told what the API server said.
           if (status === 401 && impersonates) ownCredentials?.forget();
           return headers;
         },
-        respondError: (error) => writeStatus(downstream, forwardingError(error).status),
+        respondError: (error) => {
+          const failure = forwardingError(error);
+          if (isKnownPod && failure.code >= 502)
+            void answerKnownPod(incoming, downstream, userOf, failure, gateway);
+          else writeStatus(downstream, failure.status);
+        },
       });
     },
     async handleUpgrade(incoming, client): Promise<void> {
@@ -76,7 +86,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       const record = admitted && new ProxiedRecord(admitted, incoming, gateway, giveBack);
       let isCarried = false;
       try {
-        const editHeaders = await editorFor(incoming, admitted);
+        const editHeaders = await editorFor(incoming, userOnce(incoming, admitted, gateway));
         places.push(gateway.sessions.admit());
         const status = await forwardUpgrade(client, {
           endpoint: apiServer.upstream.endpoint,
@@ -114,5 +124,18 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         if (!isCarried) giveBack();
       }
     },
+  };
+}
+
+/** The user of a request, identified and audited once at most. */
+function userOnce(
+  incoming: IncomingStreaming,
+  admitted: AdmittedProxied | undefined,
+  gateway: GatewayContext,
+): () => Promise<RequestUser> {
+  let user: Promise<RequestUser> | undefined;
+  return () => {
+    user ??= admitted === undefined ? identify(incoming, gateway) : Promise.resolve(admitted.user);
+    return user;
   };
 }

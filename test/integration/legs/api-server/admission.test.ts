@@ -170,7 +170,7 @@ it.each([
   ["RBAC"],
 ])("refuses sessions by state that is too old, in mode %s", async (mode) => {
   const { server, exec, gateway, prints } = await start(
-    { maxStateAge: "1s" },
+    { maxStateAge: "3s" },
     { authorization: { mode: [mode] } },
   );
   server.apply({
@@ -194,10 +194,39 @@ it.each([
   const url = `${gateway.apiServerUrl}/api/v1/namespaces/default/pods/web/exec?command=true`;
   const { body } = await getAs(gateway, url);
   expect(body).toMatch(
-    /the API server was last heard at 20\S+Z, longer ago than the 1s of cluster\.maxStateAge/,
+    /the API server was last heard at 20\S+Z, longer ago than the 3s of cluster\.maxStateAge/,
   );
   await server.listen();
   await prints("from the node");
+});
+
+it("answers a read of a pod from what is known while the API server is away, and marks it", async () => {
+  const { server, gateway, exec, prints } = await start({ forwardAs: "impersonate", maxStateAge: "4s" });
+  await prints("from the node");
+  const url = `${gateway.apiServerUrl}/api/v1/namespaces/default/pods/web`;
+  expect((await getAs(gateway, url)).headers.warning).toBeUndefined();
+  await server.stop();
+  const known = await getAs(gateway, url);
+  expect([known.status, JSON.parse(known.body).spec.containers[0].name]).toEqual([200, "main"]);
+  expect(known.headers.warning).toMatch(
+    /^299 - "the API server is away: this is what Sluice knew of the pod at 20\S+Z, without/,
+  );
+  expect(await exec()).toBe("Success from the node");
+  // What is not known may exist, and other requests are not answered.
+  for (const path of ["web2", "web/log", ""]) {
+    const { status, headers } = await getAs(gateway, url.replace(/web$/, path));
+    expect([path, status, headers.warning]).toEqual([path, 503, undefined]);
+  }
+  await eventually("it is too old", async () => (await getAs(gateway, url)).status === 503);
+  expect((await getAs(gateway, url)).body).toContain("longer ago than the 4s of cluster.maxStateAge");
+});
+
+it("answers no read of a pod to a user who may not read it", async () => {
+  const { server, gateway } = await start({}, { authorization: { mode: ["RBAC"] } });
+  await server.stop();
+  const { status, body } = await getAs(gateway, `${gateway.apiServerUrl}/api/v1/namespaces/default/pods/web`);
+  expect(status).toBe(503);
+  expect(body).toContain("error trying to reach the API server");
 });
 
 /** Over TLS whose certificate is not checked. */
