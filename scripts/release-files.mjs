@@ -1,0 +1,69 @@
+// The files of a release, beside the Debian package: the npm package's archive, an SBOM (CycloneDX), and the checksums of all.
+//
+//   node scripts/release-files.mjs FOLDER          after `npm run build`
+//   node scripts/release-files.mjs --check TAG     fails unless TAG is v and the version that all packages have, and they name their repository,
+//                                                  without which npm refuses provenance
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const manifestOf = (folder) => JSON.parse(readFileSync(path.join(project, folder, "package.json"), "utf8"));
+const { name, version } = manifestOf(".");
+const folders = [".", ...readdirSync(path.join(project, "packages")).map((name) => `packages/${name}`)];
+
+const [first, tag] = process.argv.slice(2);
+if (first === "--check") {
+  const wrong = folders.filter((folder) => `v${manifestOf(folder).version}` !== tag);
+  for (const folder of wrong)
+    console.error(`${folder}: version ${manifestOf(folder).version} is not that of ${tag}`);
+  const nameless = folders.filter((folder) => manifestOf(folder).repository === undefined);
+  for (const folder of nameless) console.error(`${folder}: package.json has no repository`);
+  process.exit(wrong.length + nameless.length === 0 ? 0 : 1);
+}
+if (first === undefined) {
+  console.error("usage: node scripts/release-files.mjs FOLDER | --check TAG");
+  process.exit(2);
+}
+
+const folder = path.resolve(first);
+mkdirSync(folder, { recursive: true });
+const npm = (...arguments_) =>
+  execFileSync("npm", arguments_, {
+    cwd: project,
+    encoding: "utf8",
+    maxBuffer: 1 << 27,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+const sumOf = (name) =>
+  createHash("sha256")
+    .update(readFileSync(path.join(folder, name)))
+    .digest("hex");
+
+npm("pack", "--ignore-scripts", "--pack-destination", folder);
+const bill = JSON.parse(npm("sbom", "--sbom-format", "cyclonedx", "--package-lock-only"));
+// `--omit dev` would also leave out what a dependency of ours and one for development share.
+const { packages } = JSON.parse(readFileSync(path.join(project, "package-lock.json"), "utf8"));
+const installed = new Set(
+  Object.entries(packages)
+    .filter(([place, { dev, link }]) => place.includes("node_modules/") && dev !== true && link !== true)
+    .map(([place, found]) => `${place.slice(place.lastIndexOf("node_modules/") + 13)}@${found.version}`),
+);
+bill.components = bill.components.filter((component) => installed.has(component["bom-ref"]));
+bill.dependencies = bill.dependencies
+  .filter(({ ref }) => installed.has(ref) || ref === bill.metadata.component["bom-ref"])
+  .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => installed.has(each)) }));
+// npm names the component by the folder of the checkout.
+bill.metadata.component.name = name;
+writeFileSync(path.join(folder, `sluice-${version}.cdx.json`), `${JSON.stringify(bill, undefined, 2)}\n`);
+
+const names = readdirSync(folder).filter((file) => file !== "SHA256SUMS");
+writeFileSync(
+  path.join(folder, "SHA256SUMS"),
+  names
+    .toSorted()
+    .map((file) => `${sumOf(file)}  ${file}\n`)
+    .join(""),
+);

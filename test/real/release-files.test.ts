@@ -1,0 +1,89 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { builtProgram } from "../support/built-program.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const script = path.join(root, "scripts/release-files.mjs");
+const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
+  version: string;
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+};
+const { version } = manifest;
+
+interface Component {
+  readonly name: string;
+  readonly version: string;
+  readonly purl: string;
+  readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
+}
+
+describe("the files of a release", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-release-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("are the npm package, an SBOM of what it installs, and checksums that sha256sum confirms", () => {
+    builtProgram();
+    execFileSync(process.execPath, [script, folder], { stdio: "pipe" });
+    expect(readdirSync(folder).toSorted()).toEqual([
+      "SHA256SUMS",
+      `sluice-${version}.cdx.json`,
+      `sluice-${version}.tgz`,
+    ]);
+    const checked = spawnSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: folder, encoding: "utf8" });
+    expect([checked.status, checked.stdout.match(/: OK$/gm)?.length]).toEqual([0, 2]);
+    const bill = JSON.parse(readFileSync(path.join(folder, `sluice-${version}.cdx.json`), "utf8")) as {
+      bomFormat: string;
+      specVersion: string;
+      metadata: { component: { name: string; version: string } };
+      components: readonly Component[];
+    };
+    expect(bill).toMatchObject({
+      bomFormat: "CycloneDX",
+      metadata: { component: { name: "sluice", version } },
+    });
+    const versions = new Map(bill.components.map((component) => [component.name, component]));
+    for (const [name, wanted] of Object.entries(manifest.dependencies)) {
+      expect(versions.get(name)).toMatchObject({ version: wanted, purl: `pkg:npm/${name}@${wanted}` });
+      expect(versions.get(name)?.hashes?.[0]).toMatchObject({ alg: "SHA-512" });
+    }
+    for (const name of ["vitest", "typescript", "ws", "autocannon", "@kubernetes/client-node"]) {
+      expect(manifest.devDependencies).toHaveProperty([name]);
+      expect(versions.has(name)).toBe(false);
+    }
+  }, 120_000);
+
+  it("are refused for a tag that is not the version, and without a repository that npm could attest", () => {
+    const { status, stderr } = spawnSync(process.execPath, [script, "--check", "v0.0.0"], {
+      encoding: "utf8",
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain(`version ${version} is not that of v0.0.0`);
+  });
+
+  it("come from a workflow whose scripts are here, with as few rights as it needs", () => {
+    const text = readFileSync(path.join(root, ".github/workflows/release.yaml"), "utf8");
+    const { permissions, jobs } = parse(text) as {
+      permissions: object;
+      jobs: Record<
+        string,
+        { needs?: string; permissions?: object; steps: { uses?: string; run?: string }[] }
+      >;
+    };
+    expect(permissions).toEqual({ contents: "read" });
+    expect(jobs["npm"]).toMatchObject({
+      needs: "test",
+      permissions: { contents: "read", "id-token": "write" },
+    });
+    const steps = Object.values(jobs).flatMap((job) => job.steps);
+    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^actions\/[\w-]+@v\d+$/);
+    const scripts = steps.flatMap(({ run = "" }) => run.match(/scripts\/[\w-]+\.mjs/g) ?? []);
+    expect(scripts).toContain("scripts/release-files.mjs");
+    for (const name of scripts) expect(existsSync(path.join(root, name))).toBe(true);
+  });
+});
