@@ -20,8 +20,17 @@ export const namespaceStrategy = plainStrategy<Namespace>({
   resource: "namespaces",
   isNamespaced: false,
   shape: namespaceShape,
+  withDefaults: withNameLabel,
   validate: validateNamespace,
   prepareForCreate: (namespace) => ({ ...namespace, status: { phase: "Active" } }),
   prepareForUpdate: keepingStatus,
   status: statusOnly(validateNamespace),
 });
+
+/** Selectors of namespaces find them by their name. */
+function withNameLabel(namespace: Namespace): Namespace {
+  const { name, labels } = namespace.metadata;
+  if (!name) return namespace;
+  const named = { ...labels, "kubernetes.io/metadata.name": name };
+  return { ...namespace, metadata: { ...namespace.metadata, labels: named } };
+}

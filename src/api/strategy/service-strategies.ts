@@ -73,7 +73,7 @@ function withServiceDefaults(service: Service): Service {
     ...port,
     protocol: port.protocol || "TCP",
     // An empty name and 0 are as good as absent to Go.
-    targetPort: port.targetPort || port.port,
+    targetPort: port.targetPort || port.port || 0,
   }));
   return {
     ...service,

@@ -121,12 +121,34 @@ const replicationControllerStrategy = workloadStrategy<ReplicationController>({
     const { selector = {}, template, ...spec } = specOf(object);
     const labels = template?.metadata?.labels ?? {};
     const chosen = Object.keys(selector).length === 0 ? labels : selector;
-    return { ...object, spec: { replicas: 1, ...spec, selector: chosen, ...(template && { template }) } };
+    return {
+      ...withLabelsOf(object, labels),
+      spec: { replicas: 1, ...spec, selector: chosen, ...(template && { template }) },
+    };
   },
   validate: validateReplicationController,
   updateErrors: () => [],
   hasStatus: true,
 });
+
+/** An object without labels takes those of its template. */
+function withLabelsOf<T extends ApiObject>(object: T, labels: Readonly<Record<string, string>>): T {
+  const { metadata } = object;
+  return Object.keys(metadata.labels ?? {}).length === 0
+    ? { ...object, metadata: { ...metadata, labels } }
+    : object;
+}
+
+/** The pods of a Job are labelled with its name, and by an oversight of Kubernetes' defaults so is a Job that takes their labels. */
+function withJobName(job: Job): Job {
+  const { name } = job.metadata;
+  const template = specOf(job).template ?? EMPTY_TEMPLATE;
+  const given = template.metadata?.labels ?? {};
+  const labels = { ...given, ...(name && { "batch.kubernetes.io/job-name": name }) };
+  const labelled = { ...template, metadata: { ...template.metadata, labels } };
+  const named = { ...job, spec: { ...specOf(job), template: labelled } };
+  return Object.keys(given).length === 0 ? named : withLabelsOf(named, labels);
+}
 
 const jobStrategy = workloadStrategy<Job>({
   kind: "Job",
@@ -135,7 +157,7 @@ const jobStrategy = workloadStrategy<Job>({
   shape: jobShape,
   templateOf: (object) => specOf(object).template ?? EMPTY_TEMPLATE,
   withTemplate: (object, template) => ({ ...object, spec: { ...specOf(object), template } }),
-  withOwnDefaults: (object) => object,
+  withOwnDefaults: withJobName,
   validate: validateJob,
   updateErrors: (next, old) => immutableErrors(next.spec, old.spec, ["selector", "template"]),
   hasStatus: true,

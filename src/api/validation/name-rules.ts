@@ -24,9 +24,9 @@ const NAME_PART_SENTENCE =
   "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
 /** RFC 1123 subdomain: names of pods and nodes. */
-export function subdomainProblems(value: string): string[] {
+export function subdomainProblems(value: string, unit?: "bytes"): string[] {
   return [
-    ...lengthProblems(value, MAX_SUBDOMAIN_CHARACTERS),
+    ...lengthProblems(value, MAX_SUBDOMAIN_CHARACTERS, unit),
     ...patternProblems(value, SUBDOMAIN, SUBDOMAIN_SENTENCE, ["example.com"]),
   ];
 }
@@ -64,7 +64,7 @@ export function pathSegmentProblems(value: string): string[] {
 /** The value of a metadata label. */
 export function labelValueProblems(value: string): string[] {
   return [
-    ...lengthProblems(value, MAX_LABEL_CHARACTERS),
+    ...lengthProblems(value, MAX_LABEL_CHARACTERS, "bytes"),
     ...patternProblems(value, LABEL_VALUE, LABEL_VALUE_SENTENCE, ["MyValue", "my_value", "12345"]),
   ];
 }
@@ -82,9 +82,9 @@ export function qualifiedNameProblems(value: string): string[] {
   const prefix = parts.length === 2 ? (parts[0] ?? "") : undefined;
   return [
     ...(prefix === "" ? ["prefix part must be non-empty"] : []),
-    ...(prefix ? subdomainProblems(prefix).map((problem) => `prefix part ${problem}`) : []),
+    ...(prefix ? subdomainProblems(prefix, "bytes").map((problem) => `prefix part ${problem}`) : []),
     ...(name === "" ? ["name part must be non-empty"] : []),
-    ...lengthProblems(name, MAX_LABEL_CHARACTERS).map((problem) => `name part ${problem}`),
+    ...lengthProblems(name, MAX_LABEL_CHARACTERS, "bytes").map((problem) => `name part ${problem}`),
     ...patternProblems(name, QUALIFIED_NAME, NAME_PART_SENTENCE, examples),
   ];
 }
@@ -101,6 +101,17 @@ export function portNameProblems(value: string): string[] {
   return problems;
 }
 
+/** A key of a Secret's data. */
+export function configKeyProblems(value: string): string[] {
+  const sentence = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
+  const isFolder = value === "." || value === "..";
+  return [
+    ...lengthProblems(value, MAX_SUBDOMAIN_CHARACTERS),
+    ...patternProblems(value, "[-._a-zA-Z0-9]+", sentence, ["key.name", "KEY_NAME", "key-name"]),
+    ...(isFolder ? [`must not be '${value}'`] : value.startsWith("..") ? ["must not start with '..'"] : []),
+  ];
+}
+
 /** The name of a header that a probe sends. */
 export function httpHeaderNameProblems(value: string): string[] {
   const sentence = "a valid HTTP header must consist of alphanumeric characters or '-'";
@@ -111,10 +122,10 @@ export function portNumberProblems(port: number): string[] {
   return port >= 1 && port <= 65_535 ? [] : ["must be between 1 and 65535, inclusive"];
 }
 
-function lengthProblems(value: string, maxCharacters: number): string[] {
-  // Go counts bytes and calls them characters.
+/** Go counts bytes, and calls them characters but in labels. */
+function lengthProblems(value: string, maxBytes: number, unit = "characters"): string[] {
   const bytes = new TextEncoder().encode(value).byteLength;
-  return bytes > maxCharacters ? [`must be no more than ${maxCharacters} characters`] : [];
+  return bytes > maxBytes ? [`must be no more than ${maxBytes} ${unit}`] : [];
 }
 
 function patternProblems(

@@ -26,9 +26,10 @@ export interface ShapeProblem {
 
 const integerBounds = { int32: 2 ** 31, int64: 2 ** 63 } as const;
 
-/** The first place where a value is not of its shape, in the words of Go's decoder. Unknown fields and nulls are left alone. */
+/** The place where a value is not of its shape that Go's decoder reports, in its words. Unknown fields and nulls are left alone. */
 export function shapeProblem(value: unknown, shape: Shape): ShapeProblem | undefined {
-  return visit(value, shape, { path: [], struct: "", field: "" });
+  const found: { first?: ShapeProblem } = {};
+  return visit(value, shape, { path: [], struct: "", field: "" }, found) ?? found.first;
 }
 
 /** Whether a value has no such place: the quick question about objects that an API server has checked. */
@@ -57,21 +58,32 @@ interface Place {
   readonly field: string;
 }
 
-function visit(value: unknown, shape: Shape, place: Place): ShapeProblem | undefined {
+/** A type that reads itself, as time does, ends the decoding where it fails; of other mismatches Go reports the first, in the end. */
+function visit(
+  value: unknown,
+  shape: Shape,
+  place: Place,
+  found: { first?: ShapeProblem },
+): ShapeProblem | undefined {
   if (value === null || value === undefined) return undefined;
-  if (!isOfShape(value, shape)) return { path: place.path, message: mismatchText(value, shape, place) };
+  if (!isOfShape(value, shape)) {
+    found.first ??= { path: place.path, message: mismatchText(value, shape, place) };
+    return shape.json === "integerOrString" || (shape.json === "string" && shape.format === "time")
+      ? { path: place.path, message: mismatchText(value, shape, place) }
+      : undefined;
+  }
   if (shape.json === "string" && shape.format === "time") {
     const message = goTimeProblem(value as string);
     return message === undefined ? undefined : { path: place.path, message };
   }
   if (shape.json === "array" && Array.isArray(value)) {
     return firstProblem(value.entries(), (index, item) =>
-      visit(item, shape.items, { ...place, path: [...place.path, index] }),
+      visit(item, shape.items, { ...place, path: [...place.path, index] }, found),
     );
   }
   if (shape.json === "map") {
     return firstProblem(Object.entries(value), (key, item) =>
-      visit(item, shape.values, { ...place, path: [...place.path, key] }),
+      visit(item, shape.values, { ...place, path: [...place.path, key] }, found),
     );
   }
   if (shape.json === "struct") {
@@ -79,7 +91,7 @@ function visit(value: unknown, shape: Shape, place: Place): ShapeProblem | undef
       const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
       const path = [...place.path, name];
       const names = [place.field, shape.embedded[name] ?? "", name].filter((part) => part !== "");
-      return field && visit(item, field, { path, struct: shape.go, field: names.join(".") });
+      return field && visit(item, field, { path, struct: shape.go, field: names.join(".") }, found);
     });
   }
   return undefined;

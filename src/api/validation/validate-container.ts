@@ -37,7 +37,7 @@ export function containerErrors(
   path: FieldPath,
   { names, isTemplate }: ContainerRules,
 ): FieldError[] {
-  const { name = "", image = "", ports = [], restartPolicy } = container;
+  const { name = "", image = "", ports = [] } = container;
   const namePath = [...path, "name"];
   const isTaken = name !== "" && names.has(name);
   names.add(name);
@@ -47,10 +47,13 @@ export function containerErrors(
     ...(isTaken ? [duplicate(namePath, name)] : []),
     ...imageErrors(image, [...path, "image"], isTemplate),
     ...portErrors(ports, [...path, "ports"]),
-    ...(restartPolicy === undefined || RESTART_POLICIES.includes(restartPolicy)
-      ? []
-      : [notSupported([...path, "restartPolicy"], restartPolicy, RESTART_POLICIES)]),
   ];
+}
+
+export function restartPolicyErrors({ restartPolicy }: Container, path: FieldPath): FieldError[] {
+  return restartPolicy === undefined || RESTART_POLICIES.includes(restartPolicy)
+    ? []
+    : [notSupported([...path, "restartPolicy"], restartPolicy, RESTART_POLICIES)];
 }
 
 export function ephemeralContainerErrors(container: Container, path: FieldPath): FieldError[] {

@@ -3,7 +3,12 @@ import { type FieldError, invalidValue, required } from "../field-errors.ts";
 import type { Container, PodSpec, ReadinessGate } from "../objects.ts";
 import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
 import { qualifiedNameProblems, subdomainProblems } from "./name-rules.ts";
-import { containerErrors, ephemeralContainerErrors, unsupportedErrors } from "./validate-container.ts";
+import {
+  containerErrors,
+  ephemeralContainerErrors,
+  restartPolicyErrors,
+  unsupportedErrors,
+} from "./validate-container.ts";
 import type { HandlerRules } from "./validate-handler.ts";
 import { initContainerProbeErrors, lifecycleAndProbeErrors } from "./validate-probe.ts";
 
@@ -60,12 +65,14 @@ function allContainerErrors(spec: PodSpec, path: FieldPath, rules: PodSpecRules)
   return [
     ...each(containers, "containers", (container, at) => [
       ...lifecycleAndProbeErrors(container, at, handlerRules),
+      ...restartPolicyErrors(container, at),
     ]),
-    ...each(initContainers, "initContainers", (container, at) =>
-      container.restartPolicy === "Always"
+    ...each(initContainers, "initContainers", (container, at) => [
+      ...restartPolicyErrors(container, at),
+      ...(container.restartPolicy === "Always"
         ? lifecycleAndProbeErrors(container, at, handlerRules)
-        : initContainerProbeErrors(container, at),
-    ),
+        : initContainerProbeErrors(container, at)),
+    ]),
     ...each(ephemeralContainers, "ephemeralContainers", ephemeralContainerErrors),
   ];
 }

@@ -1,7 +1,7 @@
 import { type FieldError, invalidValue, required, tooLong } from "../field-errors.ts";
 import type { Lease, Secret } from "../service-objects.ts";
 import { TLS_SECRET_TYPE } from "../service-objects.ts";
-import { subdomainProblems } from "./name-rules.ts";
+import { configKeyProblems, subdomainProblems } from "./name-rules.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
 /** Kubernetes' bound on all values of a Secret together. */
@@ -25,20 +25,11 @@ export function validateSecret({ metadata, type, data = {} }: Secret): FieldErro
 
 function valueErrors(key: string, value: string): FieldError[] {
   const path = [`data[${key}]`];
-  const isKey = /^[-._a-zA-Z0-9]+$/.test(key) && key.length <= 253 && !/^\.\.?$|^\.\./.test(key);
   const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(
     value.replace(/[\r\n]/g, ""),
   );
   return [
-    ...(isKey
-      ? []
-      : [
-          invalidValue(
-            path,
-            key,
-            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
-          ),
-        ]),
+    ...configKeyProblems(key).map((problem) => invalidValue(path, key, problem)),
     ...(isBase64 ? [] : [invalidValue(path, "<secret contents omitted>", "must be base64")]),
   ];
 }

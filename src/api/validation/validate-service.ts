@@ -1,7 +1,7 @@
-import { isIPv4, isIPv6 } from "node:net";
 import type { FieldPath } from "../../config/yaml-documents.ts";
 import { duplicate, type FieldError, invalidValue, notSupported, required } from "../field-errors.ts";
 import type { Endpoint, EndpointPort, EndpointSlice, Service, ServicePort } from "../service-objects.ts";
+import { isLenientIP, NOT_AN_IP } from "./ip-rules.ts";
 import {
   labelProblems,
   portNameProblems,
@@ -31,9 +31,9 @@ export function validateService(
   return [
     ...validateMetadata(metadata, { isNamespaced: true, nameProblems }),
     ...(ports.length === 0 && needsPorts ? [required(ownPath)] : []),
-    ...(SERVICE_TYPES.includes(type) ? [] : [notSupported(["spec", "type"], type, SERVICE_TYPES)]),
     ...(type === "ExternalName" ? externalNameErrors(externalName) : []),
     ...ports.flatMap((port, index) => servicePortErrors(port, [...ownPath, index], ports.length > 1)),
+    ...(SERVICE_TYPES.includes(type) ? [] : [notSupported(["spec", "type"], type, SERVICE_TYPES)]),
     ...duplicateErrors(
       ports.map(({ name }) => name || undefined),
       (index) => [...ownPath, index, "name"],
@@ -73,13 +73,17 @@ export function validateEndpointSlice(slice: EndpointSlice): FieldError[] {
   const { metadata, addressType = "", endpoints = [], ports = [] } = slice;
   return [
     ...validateMetadata(metadata, { isNamespaced: true, nameProblems: subdomainProblems }),
-    ...addressTypeErrors(addressType),
-    ...tooMany(endpoints, MAX_ENDPOINTS_OF_SLICE, ["endpoints"]),
-    ...endpoints.flatMap((endpoint, index) => endpointErrors(endpoint, addressType, ["endpoints", index])),
     ...ports.flatMap((port, index) => endpointPortErrors(port, ["ports", index])),
     ...duplicateErrors(
       ports.map((port) => port?.name ?? ""),
       (index) => ["ports", index, "name"],
+    ),
+    ...tooMany(endpoints, MAX_ENDPOINTS_OF_SLICE, ["endpoints"]),
+    ...endpoints.flatMap((endpoint, index) => endpointErrors(endpoint, addressType, ["endpoints", index])),
+    // Kubernetes declares these two checks, and such checks come last.
+    ...addressTypeErrors(addressType),
+    ...endpoints.flatMap((endpoint, index) =>
+      (endpoint?.addresses ?? []).length === 0 ? [required(["endpoints", index, "addresses"])] : [],
     ),
   ];
 }
@@ -94,21 +98,21 @@ function addressTypeErrors(addressType: string): FieldError[] {
 function endpointErrors(given: Endpoint, addressType: string, path: FieldPath): FieldError[] {
   const { addresses = [] } = given ?? {};
   const addressesPath = [...path, "addresses"];
-  if (addresses.length === 0) return [required(addressesPath, "must contain at least 1 address")];
   return [
     ...tooMany(addresses, MAX_ADDRESSES_OF_ENDPOINT, addressesPath),
-    ...addresses.flatMap((address, index) =>
-      addressProblems(address, addressType).map((problem) =>
-        invalidValue([...addressesPath, index], address, problem),
-      ),
-    ),
+    ...addresses.flatMap((address, index) => addressErrors(address, addressType, addressesPath, index)),
   ];
 }
 
-function addressProblems(address: string, addressType: string): string[] {
-  if (addressType === "IPv4") return isIPv4(address) ? [] : ["must be an IPv4 address"];
-  if (addressType === "IPv6") return isIPv6(address) ? [] : ["must be an IPv6 address"];
-  return addressType === "FQDN" ? subdomainProblems(address.replace(/\.$/, "")) : [];
+/** What is no address is said of the entry, and one of the other family of the list, as the API server does. */
+function addressErrors(address: string, type: string, path: FieldPath, index: number): FieldError[] {
+  const at = [...path, index];
+  if (type === "FQDN")
+    return subdomainProblems(address.replace(/\.$/, "")).map((problem) => invalidValue(at, address, problem));
+  if (type !== "IPv4" && type !== "IPv6") return [];
+  if (!isLenientIP(address)) return [invalidValue(at, address, NOT_AN_IP)];
+  const isOfType = address.includes(":") === (type === "IPv6");
+  return isOfType ? [] : [invalidValue(path, address, `must be an ${type} address`)];
 }
 
 function endpointPortErrors(given: EndpointPort, path: FieldPath): FieldError[] {

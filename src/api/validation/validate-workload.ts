@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { FieldPath } from "../../config/yaml-documents.ts";
 import { type FieldError, forbiddenField, invalidValue, notSupported, required } from "../field-errors.ts";
 import { matchesSelector } from "../label-match.ts";
+import type { LabelSelector } from "../rbac-objects.ts";
 import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
 import type {
   AppsWorkload,
@@ -12,7 +13,7 @@ import type {
   PodTemplateSpec,
   ReplicationController,
 } from "../workload-objects.ts";
-import { subdomainProblems } from "./name-rules.ts";
+import { labelProblems, subdomainProblems } from "./name-rules.ts";
 import { selectorErrors } from "./validate-label-selector.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 import { FIELD_IS_IMMUTABLE } from "./validate-metadata-update.ts";
@@ -23,28 +24,60 @@ const MAX_CRON_JOB_NAME_CHARACTERS = 52;
 const NO_MATCH = "`selector` does not match template `labels`";
 const namespaced = { isNamespaced: true, nameProblems: subdomainProblems };
 
-/** Kubernetes calls every one of these by the kind in its sentences, but for ReplicaSet's selector. */
-const nameInSelectorSentence: Readonly<Record<string, string>> = { ReplicaSet: "deployment" };
+/** What Kubernetes adds to a selector that is none, and by which name it calls the kind there. A DaemonSet's template is checked all the same. */
+const SELECTOR_SENTENCES: Readonly<Record<string, { readonly name: string; readonly unusable?: string }>> = {
+  Deployment: { name: "deployment", unusable: "invalid label selector" },
+  ReplicaSet: { name: "deployment", unusable: "invalid label selector" },
+  StatefulSet: { name: "statefulset", unusable: "" },
+  DaemonSet: { name: "daemonset" },
+};
 
 export function validateAppsWorkload(object: AppsWorkload, options: ProbeFieldOptions): FieldError[] {
   const { kind, metadata, spec } = object;
   const path = ["spec", "selector"];
-  const name = nameInSelectorSentence[kind] ?? kind.toLowerCase();
+  const { name, unusable } = SELECTOR_SENTENCES[kind] ?? { name: kind.toLowerCase() };
   const { selector, template } = spec;
   const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
   const isEmpty = Object.keys(matchLabels).length + matchExpressions.length === 0;
-  const inSelector = selector === undefined ? [required(path)] : selectorErrors(selector, path);
-  const isEmptyGiven = selector !== undefined && isEmpty;
-  return [
-    ...validateMetadata(metadata, namespaced),
+  const inSelector = selector === undefined ? [] : selectorErrors(selector, path);
+  const isUnusable = inSelector.length > 0;
+  // No selector selects nothing, an empty one everything.
+  const isMismatch =
+    !isUnusable && (selector === undefined || !matchesSelector(selector, labelsOf(template)));
+  const ofEmpty =
+    selector !== undefined && isEmpty
+      ? [invalidValue(path, selector, `empty selector is invalid for ${name}`)]
+      : [];
+  const ofTemplate = lastingTemplateErrors(template, ["spec", "template"], options, kind);
+  const mismatch = isMismatch ? [mismatchOf(template)] : [];
+  const common = [
+    ...validateMetadata(metadata, metadataRulesOf(kind)),
     ...countErrors(spec.replicas, ["spec", "replicas"]),
-    ...inSelector,
-    ...(isEmptyGiven ? [invalidValue(path, selector, `empty selector is invalid for ${name}`)] : []),
-    ...(inSelector.length === 0 && !matchesSelector(selector ?? {}, labelsOf(template))
-      ? [mismatchOf(template)]
-      : []),
-    ...lastingTemplateErrors(template, ["spec", "template"], options, kind),
   ];
+  if (kind === "DaemonSet") return [...common, ...inSelector, ...mismatch, ...ofEmpty, ...ofTemplate];
+  return [
+    ...common,
+    ...(selector === undefined ? [required(path)] : []),
+    ...inSelector,
+    ...ofEmpty,
+    ...mismatch,
+    ...(isUnusable && unusable !== undefined
+      ? [invalidValue(path, printed(selector), unusable)]
+      : ofTemplate),
+  ];
+}
+
+/** Members in the order of Go's struct. */
+function printed({ matchLabels, matchExpressions }: LabelSelector = {}): LabelSelector {
+  return {
+    ...(matchLabels && { matchLabels: sorted(matchLabels) }),
+    ...(matchExpressions && { matchExpressions }),
+  };
+}
+
+/** Pods of a StatefulSet are named after it, and their hosts after them. */
+function metadataRulesOf(kind: string) {
+  return kind === "StatefulSet" ? { isNamespaced: true, nameProblems: labelProblems } : namespaced;
 }
 
 export function validateReplicationController(
@@ -53,17 +86,22 @@ export function validateReplicationController(
 ): FieldError[] {
   const { replicas, selector = {}, template } = spec;
   const isEmpty = Object.keys(selector).length === 0;
+  const ofMetadata = validateMetadata(metadata, namespaced);
+  // Kubernetes declares these two, and such checks come last.
+  const isDeclared = ({ path, type }: FieldError): boolean =>
+    path.join(".") === "metadata.name" && type === "FieldValueInvalid";
+  const declared = [...ofMetadata.filter(isDeclared), ...countErrors(replicas, ["spec", "replicas"])];
   const common = [
-    ...validateMetadata(metadata, namespaced),
-    ...countErrors(replicas, ["spec", "replicas"]),
+    ...ofMetadata.filter((error) => !isDeclared(error)),
     ...(isEmpty ? [required(["spec", "selector"])] : []),
   ];
-  if (template === undefined) return [...common, required(["spec", "template"])];
+  if (template === undefined) return [...common, required(["spec", "template"]), ...declared];
   const isMatch = isEmpty || matchesSelector({ matchLabels: selector }, labelsOf(template));
   return [
     ...common,
     ...(isMatch ? [] : [mismatchOf(template)]),
     ...lastingTemplateErrors(template, ["spec", "template"], options, kind),
+    ...declared,
   ];
 }
 
@@ -78,14 +116,15 @@ export function validateCronJob({ metadata, spec }: CronJob, options: ProbeField
   const nameSentence = `must be no more than ${MAX_CRON_JOB_NAME_CHARACTERS} characters`;
   return [
     ...validateMetadata(metadata, namespaced),
-    ...(name.length > MAX_CRON_JOB_NAME_CHARACTERS
-      ? [invalidValue(["metadata", "name"], name, nameSentence)]
-      : []),
-    ...(schedule === "" ? [required(["spec", "schedule"])] : []),
     ...(policies.includes(concurrencyPolicy)
       ? []
       : [notSupported(["spec", "concurrencyPolicy"], concurrencyPolicy, policies)]),
     ...jobSpecErrors(jobTemplate.spec, ["spec", "jobTemplate", "spec"], options),
+    ...(name.length > MAX_CRON_JOB_NAME_CHARACTERS
+      ? [invalidValue(["metadata", "name"], name, nameSentence)]
+      : []),
+    // Kubernetes declares this check, and such checks come last.
+    ...(schedule === "" ? [required(["spec", "schedule"])] : []),
   ];
 }
 
@@ -154,6 +193,12 @@ function labelsOf({ metadata }: PodTemplateSpec): Readonly<Record<string, string
   return metadata?.labels ?? {};
 }
 
+/** Go prints maps by their keys. */
+function sorted(map: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
 function mismatchOf(template: PodTemplateSpec): FieldError {
-  return invalidValue(["spec", "template", "metadata", "labels"], template.metadata?.labels, NO_MATCH);
+  const labels = template.metadata?.labels;
+  return invalidValue(["spec", "template", "metadata", "labels"], labels && sorted(labels), NO_MATCH);
 }

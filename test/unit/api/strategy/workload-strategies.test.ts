@@ -137,7 +137,10 @@ describe("the rest of a workload", () => {
   const errorsOf = (value: object) => created(value, noGates).errors.map(fieldErrorText);
 
   it("a selector is there, says something, and chooses the template's pods", () => {
-    expect(errorsOf(deployment({ selector: undefined }))).toEqual(["spec.selector: Required value"]);
+    expect(errorsOf(deployment({ selector: undefined }))).toEqual([
+      "spec.selector: Required value",
+      'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+    ]);
     expect(errorsOf(deployment({ selector: {} }))).toEqual([
       "spec.selector: Invalid value: {}: empty selector is invalid for deployment",
     ]);
@@ -182,9 +185,9 @@ describe("the rest of a workload", () => {
       spec: { concurrencyPolicy: "Never", jobTemplate: { spec: { template } } },
     };
     expect(errorsOf(cronJob)).toEqual([
+      'spec.concurrencyPolicy: Unsupported value: "Never": supported values: "Allow", "Forbid", "Replace"',
       `metadata.name: Invalid value: "${"a".repeat(53)}": must be no more than 52 characters`,
       "spec.schedule: Required value",
-      'spec.concurrencyPolicy: Unsupported value: "Never": supported values: "Allow", "Forbid", "Replace"',
     ]);
   });
 

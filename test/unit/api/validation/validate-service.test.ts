@@ -95,12 +95,12 @@ describe("Services and what belongs to them", () => {
     ],
     [slice({ addressType: "" }), ["addressType: Required value"]],
     [slice({ addressType: "X" }), [/^addressType: Unsupported value: "X"/]],
-    [slice({ endpoints: [{}] }), ["endpoints[0].addresses: Required value: must contain at least 1 address"]],
+    [slice({ endpoints: [{}] }), ["endpoints[0].addresses: Required value"]],
     [
       slice({ endpoints: [{ addresses: ["fd00::1"] }], ports: [{}, {}] }),
       [
-        'endpoints[0].addresses[0]: Invalid value: "fd00::1": must be an IPv4 address',
         'ports[1].name: Duplicate value: ""',
+        'endpoints[0].addresses: Invalid value: "fd00::1": must be an IPv4 address',
       ],
     ],
     [
