@@ -1,9 +1,13 @@
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { backend, FrontDoor, ingressObject, serviceObjects } from "../support/front-door.ts";
 import { describeReal, programOf } from "../support/real-parts.ts";
 import { endExec, SUCCESS } from "../support/scripted-kubelet.ts";
 import { WorkerGateway } from "../support/worker-gateway.ts";
@@ -35,12 +39,7 @@ describeReal("promtool", "Prometheus", () => {
   });
 
   it("understands the queries of the dashboards", () => {
-    const expressions = readdirSync(dashboards).flatMap((file) => {
-      const { panels } = JSON.parse(readFileSync(path.join(dashboards, file), "utf8")) as {
-        panels: readonly { targets: readonly { expr: string }[] }[];
-      };
-      return panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
-    });
+    const expressions = queries().map(({ expr }) => expr);
     const scratch = mkdtempSync(path.join(tmpdir(), "sluice-dashboards-"));
     try {
       const rules = expressions.map((expr, index) => ({
@@ -79,4 +78,89 @@ describeReal("promtool", "Prometheus", () => {
     const ours = output.split("\n").filter((line) => line !== "" && !GIVEN.test(line));
     expect(ours).toEqual([]);
   });
+
+  it("returns data for the panels from a real Prometheus that scrapes a gateway", async () => {
+    const program = path.join(path.dirname(programOf("promtool")), "prometheus");
+    if (!existsSync(program)) return;
+    const door = await FrontDoor.start([]);
+    const scratch = mkdtempSync(path.join(tmpdir(), "sluice-prometheus-"));
+    const pod = await door.addPod("app");
+    door.write([...serviceObjects("app", [pod]), ingressObject("shop", { defaultBackend: backend("app") })]);
+    await door.serves(1);
+    const target = new URL(door.gateway.adminUrl).host;
+    const scrape = { job_name: "sluice", scrape_interval: "1s", static_configs: [{ targets: [target] }] };
+    const file = path.join(scratch, "prometheus.yml");
+    const rules = [path.join(folder, "rules.yaml")];
+    writeFileSync(
+      file,
+      JSON.stringify({ global: { evaluation_interval: "1s" }, rule_files: rules, scrape_configs: [scrape] }),
+    );
+    const port = await freePort();
+    const child = spawn(
+      program,
+      [
+        `--config.file=${file}`,
+        `--storage.tsdb.path=${scratch}/data`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ],
+      { stdio: "ignore" },
+    );
+    const exited = once(child, "exit");
+    const ask = async (expr: string): Promise<{ status: string; data?: { result: unknown[] } }> => {
+      const query = expr.replaceAll("$__rate_interval", "30s").replace(/\$(job|instance)/g, ".*");
+      const response = await fetch(
+        `http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(query)}`,
+      );
+      return (await response.json()) as { status: string; data?: { result: unknown[] } };
+    };
+    try {
+      await eventually(
+        "rates by Ingress",
+        async () => {
+          await fetch(`http://127.0.0.1:${door.httpPort}/`).then((response) => response.text());
+          const { data } = await ask('rate(sluice_ingress_route_requests_total{service="app"}[30s]) > 0');
+          return (data?.result.length ?? 0) > 0;
+        },
+        { timeoutMs: 60_000, intervalMs: 250 },
+      );
+      const empty: string[] = [];
+      for (const { title, expr } of queries()) {
+        const { status, data } = await ask(expr);
+        expect([title, status]).toEqual([title, "success"]);
+        if (data?.result.length === 0) empty.push(title);
+      }
+      const filled = [
+        "Releases",
+        "Draining",
+        "Front door: requests",
+        "Requests by Ingress and Service",
+        "Time to respond by Ingress and Service, 99 %",
+        "Ingresses in force",
+      ];
+      expect(filled.filter((title) => empty.includes(title))).toEqual([]);
+    } finally {
+      child.kill();
+      await exited;
+      await door.stop();
+      rmSync(scratch, { recursive: true });
+    }
+  }, 120_000);
 });
+
+function queries(): { readonly title: string; readonly expr: string }[] {
+  return readdirSync(dashboards).flatMap((file) => {
+    const { panels } = JSON.parse(readFileSync(path.join(dashboards, file), "utf8")) as {
+      panels: readonly { title: string; targets: readonly { expr: string }[] }[];
+    };
+    return panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })));
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
