@@ -43,6 +43,8 @@ export class DoorWatch {
   readonly denied = new Timeline();
   readonly #socket: WebSocket;
   #startMs = performance.now();
+  /** Probes of each kind that began since the failure was over, and were answered. */
+  #answered = [0, 0, 0, 0];
   #isStopped = false;
   #ended: string | undefined;
   #loops: Promise<unknown> = Promise.resolve();
@@ -53,8 +55,15 @@ export class DoorWatch {
 
   /** Throws unless everything is as it should be before the failure. */
   static async start(allowed: Access, other: Access, podName = "web"): Promise<DoorWatch> {
-    const socket = openSession(allowed, podName, ["cat"], true);
-    await once(socket, "open");
+    const socket = await eventually(
+      "a session opens",
+      async () => {
+        const opening = openSession(allowed, podName, ["cat"], true);
+        await once(opening, "open");
+        return opening;
+      },
+      { timeoutMs: 60_000, intervalMs: INTERVAL_MS },
+    );
     const watch = new DoorWatch(socket);
     socket.on("close", (code: number) => {
       watch.#ended ??= `ended with ${code}`;
@@ -66,10 +75,10 @@ export class DoorWatch {
       if (data[0] === 3) watch.#ended ??= `ended: ${statusText(data.subarray(1).toString())}`;
     });
     watch.#loops = Promise.all([
-      watch.#repeat(watch.session, () => watch.#ping()),
-      watch.#repeat(watch.opened, () => newSession(allowed, podName)),
-      watch.#repeat(watch.denied, () => newSession(other, podName)),
-      watch.#repeat(watch.pod, () => getPod(allowed, podName)),
+      watch.#repeat(0, watch.session, () => watch.#ping()),
+      watch.#repeat(1, watch.opened, () => newSession(allowed, podName)),
+      watch.#repeat(2, watch.denied, () => newSession(other, podName)),
+      watch.#repeat(3, watch.pod, () => getPod(allowed, podName)),
     ]);
     await eventually(
       () => `all works: ${watch.states().join(", ")}`,
@@ -82,6 +91,16 @@ export class DoorWatch {
   /** From now on times count. */
   mark(): void {
     this.#startMs = performance.now();
+  }
+
+  /** The failure has happened: from now on what is well is over. */
+  markOver(): void {
+    this.#answered = [0, 0, 0, 0];
+  }
+
+  /** Every kind of probe began and ended since `markOver`. */
+  get isFresh(): boolean {
+    return this.#answered.every((count) => count > 0);
   }
 
   states(): string[] {
@@ -99,10 +118,12 @@ export class DoorWatch {
     this.#socket.terminate();
   }
 
-  async #repeat(timeline: Timeline, probe: () => Promise<string>): Promise<void> {
+  async #repeat(index: number, timeline: Timeline, probe: () => Promise<string>): Promise<void> {
     while (!this.#isStopped) {
       const atMs = performance.now() - this.#startMs;
+      const answered = this.#answered;
       timeline.add(timeline.changes.length === 0 ? 0 : atMs, await probe());
+      answered[index] = (answered[index] ?? 0) + 1;
       await delay(INTERVAL_MS);
     }
   }
