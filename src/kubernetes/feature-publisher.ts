@@ -36,7 +36,7 @@ interface Lists {
 
 /**
  * Publishes features of nodes whose kubelets are reached through a Sluice that has them: in an annotation, which gateways read, and in
- * `status.declaredFeatures` (KEP-5328) unless the kubelet owns that list, which it does from 1.36 on. What the owner removes is not added
+ * `status.declaredFeatures` (KEP-5328) unless a kubelet writes that list, as it does from 1.36 on. What the owner removes is not added
  * again. Published features are taken back when their gate is off, and by `withdraw` (docs/decisions/0042-published-features.md).
  */
 export class FeaturePublisher {
@@ -157,12 +157,9 @@ export class FeaturePublisher {
       if (!(error instanceof ApiError && error.code === 409)) throw error;
       return false;
     }
-    if (declared !== undefined && published.length > 0) this.#listed.add(name);
-    if (declared === undefined && published.length > 0)
-      logger.info(
-        { node: name, manager: owner, features: published },
-        "features are published in the annotation alone",
-      );
+    if (published.length === 0) return true;
+    if (declared !== undefined) this.#listed.add(name);
+    else logger.info({ node: name, features: published }, "features are published in the annotation alone");
     return true;
   }
 
@@ -180,8 +177,11 @@ function listsFor(node: Node, features: readonly string[], owner?: string): List
   const missing = features.filter((feature) => !declared.includes(feature) && !published.includes(feature));
   if (withdrawn.length === 0 && missing.length === 0) return undefined;
   const kept = (list: readonly string[]) => list.filter((feature) => !withdrawn.includes(feature));
+  // Other features are a kubelet's, which writes the whole list each time. Of a Node that it has just made, no owner is recorded.
+  const added = declared.every((feature) => published.includes(feature)) ? missing : [];
+  const wanted = unionOf(kept(declared), added);
   return {
-    declared: owner === undefined ? unionOf(kept(declared), missing) : undefined,
+    declared: owner === undefined && wanted.join() !== declared.join() ? wanted : undefined,
     published: unionOf(kept(published), missing),
   };
 }

@@ -13,11 +13,12 @@ export interface KubeletOptions {
   readonly port: number;
   /** Of pods. */
   readonly nameServer: string;
+  readonly featureGates?: Readonly<Record<string, boolean>> | undefined;
 }
 
 /** The kubelet of NODE_NAME over a containerd, with everything it writes in containerd's folder. Its Node has no address until it is given one. */
 export async function startKubelet(options: KubeletOptions): Promise<Daemon> {
-  const { programs, containerd, credentials, kubeconfig, port, nameServer } = options;
+  const { programs, containerd, credentials, kubeconfig, port, nameServer, featureGates = {} } = options;
   const root = path.join(containerd.folder, "kubelet");
   for (const folder of ["pki", "plugins", "manifests"])
     await mkdir(path.join(root, folder), { recursive: true });
@@ -34,6 +35,7 @@ export async function startKubelet(options: KubeletOptions): Promise<Daemon> {
       x509: { clientCAFile: credentials.file("ca.crt") },
     },
     authorization: { mode: "Webhook" },
+    featureGates,
     tlsCertFile: credentials.file("kubelet-serving.crt"),
     tlsPrivateKeyFile: credentials.file("kubelet-serving.key"),
     containerRuntimeEndpoint: `unix://${containerd.socket}`,

@@ -11,7 +11,7 @@ import { findClusterPrograms } from "../../support/real-parts-finder.ts";
 import { freePorts, startControlPlane } from "./control-plane.ts";
 import { ADDRESSES, ClusterCredentials, NODE_NAME } from "./credentials.ts";
 import type { Daemon } from "./daemon.ts";
-import { rememberKernelSettings, startKubelet } from "./kubelet.ts";
+import { type KubeletOptions, rememberKernelSettings, startKubelet } from "./kubelet.ts";
 import { clusterObjects } from "./objects.ts";
 import { serveKubernetesService } from "./service-network.ts";
 
@@ -41,7 +41,10 @@ export interface RunningCluster extends ClusterAddresses {
  * A whole Kubernetes in a temporary folder: control plane, kubelet, containerd, and the pods of objects.ts running. What a killed run left behind
  * is removed by the next start.
  */
-export async function startCluster({ apiServer = "kube-apiserver" } = {}): Promise<RunningCluster> {
+export async function startCluster({
+  apiServer = "kube-apiserver",
+  featureGates,
+}: { readonly apiServer?: string } & Pick<KubeletOptions, "featureGates"> = {}): Promise<RunningCluster> {
   const [programs, runtime] = [findClusterPrograms(), newestContainerd()];
   if (programs === undefined || runtime === undefined) throw new Error("a part of the cluster is missing");
   const containerd = await startContainerd(runtime, { hasPodNetwork: true });
@@ -76,6 +79,7 @@ export async function startCluster({ apiServer = "kube-apiserver" } = {}): Promi
         kubeconfig,
         port: kubeletPort,
         nameServer,
+        featureGates,
       }),
     );
     const adminKubeconfig = controlPlane.kubeconfig("admin");

@@ -80,7 +80,7 @@ const written = ({ body }: ApiRequest) => {
 
 it("adds what is missing, guarded by the version, to the nodes it is told of", async () => {
   const { cluster, patches, publisher } = publishing();
-  for (const object of [node("a", "Z", "A"), node("b", "X"), node("c")]) cluster.upsert(object);
+  for (const object of [node("a"), node("b", "X"), node("c")]) cluster.upsert(object);
   await eventually("a patch", () => patches.length > 0);
   expect(patches).toEqual([
     {
@@ -93,7 +93,7 @@ it("adds what is missing, guarded by the version, to the nodes it is told of", a
             resourceVersion: cluster.getNode("a")?.metadata.resourceVersion,
             annotations: { [ANNOTATION]: "X" },
           },
-          status: { declaredFeatures: ["A", "X", "Z"] },
+          status: { declaredFeatures: ["X"] },
         },
       },
     },
@@ -110,12 +110,23 @@ it.each([
   const { cluster, patches, infos, publisher } = publishing({
     live: (name) => ownedBy(manager, cluster.getNode(name) ?? node(name)),
   });
+  cluster.upsert(node("a"));
+  await eventually("a patch", () => patches.length > 0);
+  cluster.upsert(published("a", "X"));
+  await untilStill("the number of patches", () => patches.length);
+  expect(patches.map(written)).toEqual([["X", undefined]]);
+  expect(infos).toEqual([{ node: "a", features: ["X"] }]);
+  publisher.stop();
+});
+
+it("leaves a list with features that are not its own, for a kubelet writes it whole", async () => {
+  const { cluster, patches, conflicts, publisher } = publishing();
   cluster.upsert(node("a", "K"));
   await eventually("a patch", () => patches.length > 0);
   cluster.upsert(published("a", "X", "K"));
   await untilStill("the number of patches", () => patches.length);
   expect(patches.map(written)).toEqual([["X", undefined]]);
-  expect(infos).toEqual([{ node: "a", manager: manager ?? "", features: ["X"] }]);
+  expect(conflicts()).toBe(0);
   publisher.stop();
 });
 

@@ -4,6 +4,7 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { CoreV1Api, Exec, KubeConfig, Log, type V1Status, Watch } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Node } from "../../../../src/api/objects.ts";
 import { createSelfSignedCertificate, type FakeNode, runFakeNode } from "../../../../src/fake-node/index.ts";
 import type { Caller } from "../../../support/api-server/callers.ts";
 import { resourceOfKind } from "../../../support/api-server/resources.ts";
@@ -241,12 +242,11 @@ describe.each([
     await eventually("its end", () => status?.status === "Success");
   });
 
-  it("publishes what its node's front can, beside what the kubelet declares", async () => {
-    const declared = () => {
-      const stored = server.store.get(resourceOfKind("Node"), "", "node");
-      return (stored?.status as { declaredFeatures: string[] }).declaredFeatures.join();
-    };
-    await eventually("it is declared", () => declared() === "Another,ExtendWebSocketsToKubelet");
+  it("publishes what its node's front can, and leaves the kubelet's list", async () => {
+    const stored = () => server.store.get(resourceOfKind("Node"), "", "node") as unknown as Node;
+    const published = () => stored().metadata.annotations?.["sluice.dev/published-features"];
+    await eventually("it is published", () => published() === "ExtendWebSocketsToKubelet");
+    expect(stored().status?.declaredFeatures).toEqual(["Another"]);
     const patches = server.requests.filter(({ method }) => method === "PATCH");
     expect(patches.map(({ path: at, caller }) => `${at} ${caller?.username}`)).toEqual([
       "/api/v1/nodes/node/status sluice",
