@@ -21,6 +21,8 @@ it("asks a live API for what a command is about, and for nothing else", async ()
     "gateway.json",
   );
   const stored = ({ store }: ClusterSnapshot) => store;
+  const judge = ({ judgeConnect }: ClusterSnapshot) =>
+    judgeConnect({ namespace: "default", pod: "web", subresource: "exec" });
   const ofPod = await snapshotCluster(configuration, (live) => live.lookUp("default", "web"), stored);
   const ofNode = await snapshotCluster(configuration, (live) => live.lookUpNode("n"), stored);
   expect([ofPod.listPods().length, ofPod.listNodes().length, ofNode.listNodes().length]).toEqual([1, 1, 1]);
@@ -29,7 +31,31 @@ it("asks a live API for what a command is about, and for nothing else", async ()
     "/api/v1/nodes/n",
     "/api/v1/nodes/n",
   ]);
+  const look = () => snapshotCluster(configuration, () => undefined, judge);
+  expect(await look()).toBeUndefined();
+  const resourceRules = [
+    { operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], scope: "*" },
+  ];
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const metadata = { name: "strict" };
+  server.apply({
+    apiVersion,
+    kind: "ValidatingAdmissionPolicy",
+    metadata,
+    spec: { matchConstraints: { resourceRules } },
+  });
+  server.apply({
+    apiVersion,
+    kind: "ValidatingAdmissionPolicyBinding",
+    metadata,
+    spec: { policyName: "strict" },
+  });
+  expect(await look()).toEqual({
+    reason: "admission-judges-it",
+    by: 'ValidatingAdmissionPolicy "strict"',
+  });
   await server.stop();
+  expect((await look().catch(({ code }) => code)) as unknown).toBe(503);
   await expect(snapshotCluster(configuration, (live) => live.lookUpNode("n"), stored)).rejects.toMatchObject({
     code: 503,
   });
