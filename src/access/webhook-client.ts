@@ -2,11 +2,12 @@ import { readFile } from "node:fs/promises";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
 import { type PemSource, parseWebhookKubeconfig } from "../config/webhook-kubeconfig.ts";
-import type { WebhookTarget } from "../config/webhook-target.ts";
+import type { WebhookTarget, WebhookUrl } from "../config/webhook-target.ts";
 import { HttpUpstream } from "../http/http-upstream.ts";
 import { type JsonAnswer, postJson } from "../http/post-json.ts";
 import type { UpstreamEndpoint } from "../net/dial.ts";
 import { addressOfUrl, endpointOfUrl } from "../net/endpoint-of-url.ts";
+import { inClusterServer } from "../net/in-cluster-server.ts";
 import { UpstreamTls } from "../net/tls.ts";
 
 export interface WebhookClient {
@@ -19,22 +20,22 @@ export interface WebhookClientOptions {
   /** What a URL of the configuration without a path means. A kubeconfig's URL is taken as it is, as kube-apiserver takes it. */
   readonly defaultPath: string;
   readonly timeoutMs: number;
+  /** Where the pod's ServiceAccount is, if not at its usual place. */
+  readonly serviceAccountFolder?: string | undefined;
 }
 
 /** A service queried by POSTing JSON. Throws ConfigurationError for a kubeconfig, or a file of it, that is unreadable or invalid. */
 export async function webhookClient(
   target: WebhookTarget,
-  { defaultPath, timeoutMs }: WebhookClientOptions,
+  { defaultPath, timeoutMs, serviceAccountFolder }: WebhookClientOptions,
 ): Promise<WebhookClient> {
   const { endpoint, path, token, tokenFile } =
     target.kind === "kubeconfig"
       ? await targetOfKubeconfig(target.file)
-      : {
-          endpoint: await endpointOfUrl(target.url, target),
-          path: pathOf(target.url, defaultPath),
-          token: undefined,
-          tokenFile: target.tokenFile,
-        };
+      : await targetOfUrl(
+          target.kind === "url" ? target : inClusterServer(process.env, serviceAccountFolder),
+          defaultPath,
+        );
   const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: timeoutMs });
   return {
     ask: async (body) => {
@@ -42,6 +43,16 @@ export async function webhookClient(
       return postJson(upstream, { path, body, bearerToken, timeoutMs });
     },
     stop: () => upstream.close(),
+  };
+}
+
+async function targetOfUrl(target: Omit<WebhookUrl, "kind">, defaultPath: string) {
+  const { url, tokenFile } = target;
+  return {
+    endpoint: await endpointOfUrl(url, target),
+    path: pathOf(url, defaultPath),
+    token: undefined,
+    tokenFile,
   };
 }
 

@@ -3,7 +3,7 @@ import { boolean, choice, file, implied, string } from "./fields.ts";
 import { choices, strings } from "./list-fields.ts";
 import { count, duration } from "./number-fields.ts";
 import { map, optionalSection, section } from "./section-fields.ts";
-import { REVIEW_VERSIONS, webhookTargetFields, withTarget } from "./webhook-target.ts";
+import { REVIEW_VERSIONS, reviewTargetFields, withTarget } from "./webhook-target.ts";
 
 const TOKEN_REVIEW_FLAG = "authentication-token-webhook-config-file";
 const TTL = { from: "0s", to: "1h" } as const;
@@ -110,7 +110,7 @@ const oidc = table(
 
 const tokenReview = table(
   {
-    ...webhookTargetFields(TOKEN_REVIEW_FLAG),
+    ...reviewTargetFields(TOKEN_REVIEW_FLAG),
     version: choice("Version of the TokenReviews.", REVIEW_VERSIONS, {
       default: "v1",
       flag: "authentication-token-webhook-version",

@@ -4,14 +4,14 @@ import { choices } from "./list-fields.ts";
 import { count, duration } from "./number-fields.ts";
 import type { Section } from "./section.ts";
 import { optionalSection } from "./section-fields.ts";
-import { REVIEW_VERSIONS, webhookTargetFields, withTarget } from "./webhook-target.ts";
+import { REVIEW_VERSIONS, reviewTargetFields, withTarget } from "./webhook-target.ts";
 
 const CONFIG_FILE_FLAG = "authorization-webhook-config-file";
 const TTL = { from: "0s", to: "24h" } as const;
 
 const webhook = table(
   {
-    ...webhookTargetFields(CONFIG_FILE_FLAG),
+    ...reviewTargetFields(CONFIG_FILE_FLAG),
     version: choice("Version of the SubjectAccessReviews.", REVIEW_VERSIONS, {
       default: "v1",
       flag: "authorization-webhook-version",

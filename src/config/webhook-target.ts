@@ -1,5 +1,5 @@
 import { shaped, type Table, type ValuesOf } from "./field.ts";
-import { file, implied, string } from "./fields.ts";
+import { boolean, file, implied, string } from "./fields.ts";
 import { checkUpstreamTrust, type UpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
 /** A server that gets POSTs, named in the configuration itself. */
@@ -16,7 +16,12 @@ export interface WebhookKubeconfigFile {
   readonly file: string;
 }
 
-export type WebhookTarget = WebhookUrl | WebhookKubeconfigFile;
+/** The API server of the cluster that this process is a pod of, with the pod's ServiceAccount. Found by address: authentication needs no DNS. */
+export interface InClusterServer {
+  readonly kind: "inCluster";
+}
+
+export type WebhookTarget = WebhookUrl | WebhookKubeconfigFile | InClusterServer;
 
 /** Versions of reviews. kube-apiserver's flags mean v1beta1 where no version is given. */
 export const REVIEW_VERSIONS = ["v1", "v1beta1"] as const;
@@ -41,7 +46,18 @@ export function webhookTargetFields(flag: string) {
   };
 }
 
-type TargetValues = ValuesOf<ReturnType<typeof webhookTargetFields>>;
+/** Where reviews are sent: a webhook, or the API server of the own cluster. */
+export function reviewTargetFields(flag: string) {
+  return {
+    ...webhookTargetFields(flag),
+    inCluster: boolean(
+      "The API server of the cluster that this process is a pod of, with the pod's ServiceAccount, instead of the fields from `kubeconfigFile` to `tokenFile`.",
+      { default: false, impliedBy: [implied(flag, null)] },
+    ),
+  };
+}
+
+type TargetValues = ValuesOf<ReturnType<typeof webhookTargetFields>> & { readonly inCluster?: boolean };
 
 const URL_FIELDS = [
   "url",
@@ -56,7 +72,10 @@ const URL_FIELDS = [
 export function withTarget<Values extends TargetValues>(fields: Table<Values>, example: string) {
   return shaped(fields, (values, section) => {
     checkUpstreamTrust(values, section);
-    if (section.has("kubeconfigFile")) {
+    if (values.inCluster) {
+      for (const name of ["kubeconfigFile", ...URL_FIELDS].filter((field) => section.has(field)))
+        section.problem(name, "must not stand beside inCluster, which says it");
+    } else if (section.has("kubeconfigFile")) {
       for (const name of URL_FIELDS.filter((field) => section.has(field)))
         section.problem(name, "must not stand beside kubeconfigFile, which says it");
     } else if (!section.has("url")) {
@@ -74,14 +93,17 @@ function targetOf<Values extends TargetValues>({
   clientCertificateFile,
   clientKeyFile,
   tokenFile,
+  inCluster = false,
   ...rest
 }: Values) {
   const trust = { certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile };
-  const target: WebhookTarget =
-    kubeconfigFile === undefined
-      ? { kind: "url", url, ...trust, tokenFile }
-      : { kind: "kubeconfig", file: kubeconfigFile };
-  return { target, ...rest };
+  return { target: target(), ...rest };
+
+  function target(): WebhookTarget {
+    if (inCluster) return { kind: "inCluster" };
+    if (kubeconfigFile !== undefined) return { kind: "kubeconfig", file: kubeconfigFile };
+    return { kind: "url", url, ...trust, tokenFile };
+  }
 }
 
 export function checkWebhookUrl(value: string): string | undefined {

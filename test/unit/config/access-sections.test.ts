@@ -62,6 +62,14 @@ kubelet: { allowedAddresses: [127.0.0.1], certificateAuthorityFile: ca.crt, veri
 
   it.each([
     [
+      "authentication: {tokenReview: {inCluster: true, url: 'https://k'}}",
+      "authentication.tokenReview.url: must not stand beside inCluster, which says it",
+    ],
+    [
+      "authorization: {mode: [Webhook], webhook: {inCluster: true, kubeconfigFile: k}}",
+      "authorization.webhook.kubeconfigFile: must not stand beside inCluster, which says it",
+    ],
+    [
       "authentication: {oidc: {issuerURL: 'http://i', audiences: [a]}}",
       "authentication.oidc.issuerURL: must be an https URL",
     ],

@@ -4,12 +4,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TLSSocket } from "node:tls";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type WebhookClient, webhookClient } from "../../../../../src/access/webhook-client.ts";
 import { issueCertificate } from "../../../../support/test-certificates.ts";
 
 const authority = await issueCertificate({ commonName: "authority" });
-const serving = await issueCertificate({ commonName: "authz.example.com" }, authority);
+const serving = await issueCertificate({ commonName: "authz.example.com" }, authority, {
+  addresses: ["127.0.0.1"],
+  names: ["authz.example.com"],
+});
 const gateway = await issueCertificate({ commonName: "gateway" }, authority);
 const inline = (pem: string) => Buffer.from(pem).toString("base64");
 
@@ -94,5 +97,34 @@ describe("a webhook named by a kubeconfig", () => {
       "client-key-data": inline(serving.key),
     };
     await expect(ask(trust, key)).rejects.toThrow("webhook.conf: ");
+  });
+});
+
+describe("the API server of the own cluster", () => {
+  const options = () => ({ defaultPath: "/reviews", timeoutMs: 5_000, serviceAccountFolder: folder });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  it("is asked at its address, with the pod's token as it is at the time", async () => {
+    vi.stubEnv("KUBERNETES_SERVICE_HOST", "127.0.0.1");
+    vi.stubEnv("KUBERNETES_SERVICE_PORT", `${(server.address() as AddressInfo).port}`);
+    writeFileSync(path.join(folder, "ca.crt"), authority.cert);
+    writeFileSync(path.join(folder, "token"), "one\n");
+    client = await webhookClient({ kind: "inCluster" }, options());
+    await client.ask({});
+    writeFileSync(path.join(folder, "token"), "two\n");
+    await client.ask({});
+    expect(asked.map(({ url, authorization }) => `${url} ${authorization}`)).toEqual([
+      "/reviews Bearer one",
+      "/reviews Bearer two",
+    ]);
+  });
+
+  it("is not looked for outside of a pod", async () => {
+    vi.stubEnv("KUBERNETES_SERVICE_HOST", undefined);
+    await expect(webhookClient({ kind: "inCluster" }, options())).rejects.toThrow(
+      "unable to load in-cluster configuration",
+    );
   });
 });
