@@ -18,13 +18,14 @@ const runtime = table({
   }),
   nodeName: string("The node's name in the Kubernetes API.", {
     required: "is required: permissions are asked for the node by its name",
+    flag: "hostname-override",
     check: checkNodeName,
   }),
   streamingServer: section("Trust in a streaming server that speaks TLS.", upstreamTrust),
 });
 
 const fields = table({
-  ...addressFields(10_250),
+  ...addressFields(10_250, { address: { flag: { name: "kubelet-address", placeholder: "ADDRESS" } } }),
   tls: optionalSection("Certificate and key. Absent: plain HTTP, for loopback.", unflagged(certificateFiles)),
   http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
   authentication: optionalSection(

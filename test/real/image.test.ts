@@ -1,38 +1,19 @@
-import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { constants, gzip } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { builtProgram } from "../support/built-program.ts";
 import { eventually } from "../support/eventually.ts";
 import { containerds, describeReal } from "../support/real-parts.ts";
-import { ociArchive } from "./containerd/busybox-images.ts";
-import { type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
+import { configOfDockerfile, sluiceArchive, sluiceLayer } from "./containerd/sluice-image.ts";
+import { importImages, type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
 
 const IMAGE = "localhost/sluice:test";
 const MAX_COMPRESSED_BYTES = 45_000_000;
-const root = fileURLToPath(new URL("../../", import.meta.url));
-
-/** What the last stage of the Dockerfile says, as an image's configuration. */
-function configOfDockerfile(): object {
-  const stage =
-    readFileSync(path.join(root, "Dockerfile"), "utf8")
-      .split(/^FROM /m)
-      .at(-1) ?? "";
-  const of = (instruction: string) => new RegExp(`^${instruction} (.+)$`, "m").exec(stage)?.[1] ?? "";
-  return {
-    Env: [of("ENV")],
-    User: of("USER"),
-    WorkingDir: of("WORKDIR"),
-    Entrypoint: JSON.parse(of("ENTRYPOINT")),
-    Cmd: JSON.parse(of("CMD")),
-  };
-}
 
 describeReal("containerd", "the image for clusters", () => {
   let folder: string;
@@ -50,20 +31,11 @@ describeReal("containerd", "the image for clusters", () => {
   const program = path.join(binaries?.binDir ?? "", "ctr");
 
   beforeAll(async () => {
-    builtProgram();
     folder = mkdtempSync(path.join(tmpdir(), "sluice-image-"));
-    const rootfs = path.join(folder, "rootfs");
-    execFileSync(process.execPath, [path.join(root, "scripts/image-rootfs.mjs"), rootfs]);
-    layer = execFileSync(
-      "tar",
-      ["--create", "--sort=name", "--mtime=@0", "--numeric-owner", "--directory", rootfs, "."],
-      { maxBuffer: 2 ** 30 },
-    );
+    layer = sluiceLayer();
     if (binaries === undefined) throw new Error("there is no containerd");
     containerd = await startContainerd(binaries);
-    const archive = path.join(folder, "image.tar");
-    writeFileSync(archive, ociArchive(layer, { [IMAGE]: configOfDockerfile() }));
-    await promisify(execFile)(program, ctr("images", "import", archive));
+    await importImages(binaries, containerd.socket, sluiceArchive(layer, IMAGE));
   }, 240_000);
   afterAll(async () => {
     await containerd?.stop();
@@ -109,7 +81,7 @@ describeReal("containerd", "the image for clusters", () => {
       "--mount",
       `type=bind,src=${src},dst=${dst},options=rbind:${options}`,
     ];
-    const entry = (configOfDockerfile() as { Entrypoint: readonly string[] }).Entrypoint;
+    const entry = configOfDockerfile().Entrypoint;
     const child = spawn(
       program,
       ctr(

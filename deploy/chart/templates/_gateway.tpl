@@ -1,4 +1,4 @@
-{{- /* What the gateway needs besides the objects of every component: its configuration, its rights, its certificate. */ -}}
+{{- /* What the gateway needs besides the objects of every component: its configuration and its rights. */ -}}
 
 {{- define "sluice.gateway.base" -}}
 listeners:
@@ -9,14 +9,20 @@ listeners:
   admin: { address: "::", port: 8081 }
 cluster:
   inCluster: true
+  {{- if not .values.kubelet.existingSecret }}
+  # Without credentials for kubelets the API server carries all sessions, as it admits and audits them.
+  admission: always
+  {{- end }}
   forwardAs: {{ ternary "impersonate" "caller" .values.rbac.impersonate }}
 authentication:
-  tokenReview: {{- include "sluice.ownApiServer" . | nindent 4 }}
+  tokenReview: { inCluster: true }
 authorization:
   mode: [Webhook]
-  webhook: {{- include "sluice.ownApiServer" . | nindent 4 }}
-{{- if .values.kubelet.existingSecret }}
+  webhook: { inCluster: true }
 kubelet:
+  # Pods resolve no host names of nodes.
+  preferredAddressTypes: [InternalIP, ExternalIP, Hostname]
+{{- if .values.kubelet.existingSecret }}
   clientCertificateFile: /etc/sluice-kubelet/tls.crt
   clientKeyFile: /etc/sluice-kubelet/tls.key
   {{- if .values.kubelet.insecureSkipTLSVerify }}
@@ -69,62 +75,6 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "sluice.serviceAccountName" . }}
     namespace: {{ .root.Release.Namespace }}
-{{- end }}
-
-{{- define "sluice.gateway.certificate" -}}
-{{- $fullname := include "sluice.componentName" . -}}
-{{- $namespace := .root.Release.Namespace -}}
-{{- $names := concat (list (printf "%s.%s.svc" $fullname $namespace) (printf "%s.%s" $fullname $namespace) $fullname "localhost") .values.tls.names -}}
-{{- if .values.tls.certManager.enabled -}}
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata:
-  name: {{ $fullname }}
-  namespace: {{ $namespace }}
-  labels: {{- include "sluice.labels" . | nindent 4 }}
-spec:
-  secretName: {{ $fullname }}-tls
-  {{- $_ := required "gateway.tls.certManager.issuerRef.name is required" .values.tls.certManager.issuerRef.name }}
-  issuerRef: {{- toYaml .values.tls.certManager.issuerRef | nindent 4 }}
-  usages: [server auth]
-  {{- $addresses := list }}
-  {{- $hosts := list }}
-  {{- range $names }}
-  {{- if regexMatch "^[0-9.]+$|:" . }}{{ $addresses = append $addresses . }}{{ else }}{{ $hosts = append $hosts . }}{{ end }}
-  {{- end }}
-  dnsNames: {{- toYaml $hosts | nindent 4 }}
-  {{- with $addresses }}
-  ipAddresses: {{- toYaml . | nindent 4 }}
-  {{- end }}
-{{- else if .values.tls.generate -}}
-{{- $known := (lookup "v1" "Secret" $namespace (printf "%s-tls" $fullname)) -}}
-apiVersion: v1
-kind: Secret
-type: kubernetes.io/tls
-metadata:
-  name: {{ $fullname }}-tls
-  namespace: {{ $namespace }}
-  labels: {{- include "sluice.labels" . | nindent 4 }}
-data:
-{{- if $known }}
-  {{- range $key, $value := $known.data }}
-  {{ $key }}: {{ $value }}
-  {{- end }}
-{{- else }}
-  {{- $ca := genCA (printf "%s CA" $fullname) 3650 }}
-  {{- $addresses := list "127.0.0.1" }}
-  {{- $hosts := list }}
-  {{- range $names }}
-  {{- if regexMatch "^[0-9.]+$|:" . }}{{ $addresses = append $addresses . }}{{ else }}{{ $hosts = append $hosts . }}{{ end }}
-  {{- end }}
-  {{- $certificate := genSignedCert $fullname $addresses $hosts 3650 $ca }}
-  ca.crt: {{ $ca.Cert | b64enc }}
-  tls.crt: {{ $certificate.Cert | b64enc }}
-  tls.key: {{ $certificate.Key | b64enc }}
-{{- end }}
-{{- else -}}
-{{- fail "gateway.tls needs existingSecret, certManager.enabled or generate: kubectl does not send tokens without TLS" -}}
-{{- end }}
 {{- end }}
 
 {{- define "sluice.admissionRule" -}}

@@ -59,13 +59,6 @@ kind: GatewayConfiguration
 {{ toYaml (omit $merged "apiVersion" "kind") }}
 {{- end }}
 
-{{- /* How the cluster's own API server is asked, with the token of the pod's ServiceAccount. */ -}}
-{{- define "sluice.ownApiServer" -}}
-url: https://kubernetes.default.svc
-certificateAuthorityFile: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt
-tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
-{{- end }}
-
 {{- define "sluice.podSecurityContext" -}}
 runAsNonRoot: true
 runAsUser: 1000

@@ -89,7 +89,7 @@ export class ClusterCredentials {
         await issueCertificate({ commonName }, authority, {
           usage: "server",
           addresses,
-          names: [SERVICE_NAME],
+          names: [SERVICE_NAME, NODE_NAME],
         }),
       );
     }
