@@ -51,6 +51,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     loadProgram: () => import("./rbac.ts"),
   }),
   listed({
+    name: "install",
+    summary: "the manifests that install Sluice on a cluster",
+    group: "Gateway",
+    load: () => import("./commands/install.ts"),
+    loadProgram: () => import("./install.ts"),
+  }),
+  listed({
     name: "explain",
     summary: "how a request would travel, and why",
     group: "Gateway",

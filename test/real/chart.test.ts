@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { builtProgram } from "../support/built-program.ts";
-import { describeReal, programOf } from "../support/real-parts.ts";
+import { describeReal, kubectlSample, programOf } from "../support/real-parts.ts";
 import { issueCertificate } from "../support/test-certificates.ts";
 
 const chart = fileURLToPath(new URL("../../deploy/chart", import.meta.url));
@@ -36,7 +36,7 @@ interface PodSpec {
   }[];
 }
 
-describeReal("helm", "the chart", () => {
+describeReal(["helm", "kubectl"], "the chart", () => {
   const helm = (...arguments_: readonly string[]) => {
     const { status, stdout, stderr } = spawnSync(programOf("helm"), arguments_, { encoding: "utf8" });
     return { status, stdout, stderr };
@@ -54,7 +54,7 @@ describeReal("helm", "the chart", () => {
     expect(status).toBe(0);
   });
 
-  describe.each(cases)("with %s", (values) => {
+  describe.each(cases.filter((name) => name !== "node-values.yaml"))("with %s", (values) => {
     let objects: readonly Rendered[];
     beforeAll(() => {
       objects = render("--values", path.join(chart, "ci", values));
@@ -143,12 +143,55 @@ describeReal("helm", "the chart", () => {
     ["gateway.tls.generate=false", "gateway.tls needs existingSecret, certManager.enabled or generate"],
     ["gateway.tls.certManager.enabled=true", "gateway.tls.certManager.issuerRef.name is required"],
     ["gateway.serviceAccount.create=false", "gateway.serviceAccount.name is required"],
+    ["node.runtimeSockets=/run/cri.sock", "at '/node': additional properties 'runtimeSockets' not allowed"],
+    ["ingress.ingressClass.default=yes", "at '/ingress/ingressClass/default': got string, want boolean"],
     ["monitoring.serviceMonitor.enabled=true", "needs the CRDs of the Prometheus operator"],
     ["monitoring.prometheusRule.enabled=true", "needs the CRDs of the Prometheus operator"],
   ])("refuses %s, and says why", (value, message) => {
     const { status, stderr } = helm("template", "s", chart, "--set", value);
     expect(stderr).toContain(message);
     expect(status).not.toBe(0);
+  });
+
+  it.each(["gateway", "bastion", "ingress", "node"])("is what sluice install prints for %s", (role) => {
+    const options: Readonly<Record<string, readonly string[]>> = {
+      gateway: ["--set", "gateway.tls.existingSecret=sluice-gateway-tls"],
+      bastion: ["--values", path.join(chart, "ci/bastion-values.yaml")],
+      ingress: ["--set", "gateway.enabled=false,ingress.enabled=true"],
+      node: ["--set", "gateway.enabled=false,node.enabled=true,node.tls.existingSecret=sluice-node-tls"],
+    };
+    const args = ["--namespace", "door", "--skip-tests", "--set", "image.repository=r/s,image.tag=t"];
+    const { stdout: rendered } = helm("template", "sluice", chart, ...args, ...(options[role] ?? []));
+    const install = ["install", "--dry-run", "--role", role, "--namespace", "door", "--image", "r/s:t"];
+    const { stdout: printed, stderr } = spawnSync(process.execPath, [builtProgram(), ...install], {
+      encoding: "utf8",
+    });
+    expect(stderr).toBe("");
+    const [namespace, ...objects] = parseAllDocuments(printed).map((document) => document.toJSON());
+    expect(namespace).toMatchObject({ kind: "Namespace", metadata: { name: "door" } });
+    const ofHelm = /^ *(helm\.sh\/chart|app\.kubernetes\.io\/managed-by): .*\n/gm;
+    const expected = parseAllDocuments(rendered.replace(ofHelm, "")).map((document) => document.toJSON());
+    // A sum of the configuration, which names the namespace of a Lease.
+    const sums = /"checksum\/config":"\w+"/g;
+    expect(JSON.parse(JSON.stringify(objects).replace(sums, '"a":1'))).toEqual(
+      JSON.parse(JSON.stringify(expected).replace(sums, '"a":1')),
+    );
+  });
+
+  it("is what kustomize builds", () => {
+    const script = fileURLToPath(new URL("../../scripts/build-kustomize.mjs", import.meta.url));
+    const env = { ...process.env, HELM: programOf("helm") };
+    const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8", env });
+    expect(stderr).toBe("");
+    expect(status).toBe(0);
+    for (const role of ["gateway", "bastion", "ingress", "node"]) {
+      const folder = path.join(chart, "../kustomize", role);
+      const kubectl = kubectlSample().at(-1)?.path ?? "kubectl";
+      const built = spawnSync(kubectl, ["kustomize", folder], { encoding: "utf8" });
+      expect(built.stderr).toBe("");
+      const kinds = parseAllDocuments(built.stdout).map((document) => (document.toJSON() as Rendered).kind);
+      expect(kinds).toContain(role === "node" ? "DaemonSet" : "Deployment");
+    }
   });
 
   it("hands the alerts to the Prometheus operator unchanged", () => {

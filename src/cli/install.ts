@@ -1,0 +1,34 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { SLUICE_VERSION } from "../config/version.ts";
+import type { Invocation } from "./command.ts";
+import type { installFlags } from "./commands/install.ts";
+import { UsageError } from "./usage-error.ts";
+
+const fromSource = new URL("../../deploy/kustomize/", import.meta.url);
+const fromDist = new URL("../../../deploy/kustomize/", import.meta.url);
+
+/** What a namespace may be called. */
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const IMAGE = /^[\w][\w.:/@-]*$/;
+
+/** Prints the manifests that deploy/kustomize has for a role, in another namespace and with another image. */
+export async function run({ values }: Invocation<typeof installFlags>): Promise<number> {
+  const { role, namespace, image = `sluice:${SLUICE_VERSION}` } = values;
+  if (!values["dry-run"])
+    throw new UsageError("only --dry-run is there: pipe what it prints into kubectl apply -f -");
+  if (!DNS_LABEL.test(namespace)) throw new UsageError(`${JSON.stringify(namespace)} is not a namespace`);
+  if (!IMAGE.test(image)) throw new UsageError(`${JSON.stringify(image)} is not an image`);
+  const folder = existsSync(fromSource) ? fromSource : fromDist;
+  const manifests = await readFile(new URL(`${role}/manifests.yaml`, folder), "utf8");
+  process.stdout.write(
+    manifests
+      .replace(/^(kind: Namespace\nmetadata:\n {2}name: )sluice$/m, `$1${namespace}`)
+      .replace(/\b(namespace|resourceNamespace): sluice(?=$| ?\})/gm, `$1: ${namespace}`)
+      // Names of ClusterRoles begin with the namespace, those of the Service end with it.
+      .replace(/\bname: sluice-(?=sluice-)/g, `name: ${namespace}-`)
+      .replace(/^( +- sluice-\w+)\.sluice(?=$|\.svc$)/gm, `$1.${namespace}`)
+      .replace(/^( +image: ).*$/gm, `$1${image}`),
+  );
+  return 0;
+}
