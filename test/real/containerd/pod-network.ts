@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import path from "node:path";
@@ -36,10 +36,18 @@ export async function addPodNetwork(folder: string): Promise<PodNetwork> {
   return { bridge, gateway, serviceAddress, serviceRange: `10.96.${number}.0/24` };
 }
 
-/** The pods' ends have gone with their network namespaces. */
+/** With the ends of pods whose network namespace something still holds. */
 export async function removePodNetwork(folder: string): Promise<void> {
   const bridge = bridgeOf(folder);
-  if (existsSync(`/sys/class/net/${bridge}`)) await ip("link", "del", bridge);
+  const names = readdirSync("/sys/class/net").filter(
+    (name) => name === bridge || name.startsWith(`${bridge}-`),
+  );
+  for (const name of names) {
+    await ip("link", "del", name).catch((error: unknown) => {
+      // The other end may have gone meanwhile, and taken this one with it.
+      if (existsSync(`/sys/class/net/${name}`)) throw error;
+    });
+  }
 }
 
 async function ip(...args: string[]): Promise<void> {
