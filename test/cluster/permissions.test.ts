@@ -23,7 +23,7 @@ describeReal("cluster", "a gateway whose account has too few permissions", () =>
     const kubeconfig = write("kubeconfig", kubeconfigText(cluster.url, cluster.credentials, credentials));
     const configuration = {
       ...gatewayConfiguration(cluster, "gateway"),
-      cluster: { kubeconfig, forwardAs: "impersonate" },
+      cluster: { kubeconfig, forwardAs: "impersonate", admission: "none" },
       authorization: { mode: ["AlwaysAllow"] },
     };
     const gateway = await serveGateway(write("gateway.json", JSON.stringify(configuration)));
