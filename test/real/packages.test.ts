@@ -83,8 +83,8 @@ describeInstalled(`sluice as npm installs it${because}`, () => {
       expect(installed.megabytesOnDisk()).toBeLessThan(45);
       const there = (name: string) => existsSync(path.join(installed.folder, "node_modules", name));
       expect(Object.keys(optionalDependencies).filter((name) => !there(name))).toEqual([]);
-      // What only `sluice load` needs is for its users.
-      expect(Object.keys(peerDependencies).filter(there)).toEqual([]);
+      // What only `sluice load` and tracing need is for its users; the API of OpenTelemetry comes with prom-client.
+      expect(Object.keys(peerDependencies).filter(there)).toEqual(["@opentelemetry/api"]);
     } finally {
       installed.remove();
     }
