@@ -19,6 +19,8 @@ export interface ReplicasOptions {
   readonly configuration?: object;
   readonly timeouts?: object;
   readonly users?: readonly string[];
+  /** They find each other by EndpointSlices of `default/sluice-peers`, none of them ready, in place of a list. */
+  readonly bySlices?: boolean;
 }
 
 /** One replica: its files, and the wire by which the others reach its peers listener. */
@@ -46,6 +48,7 @@ export class ReplicaFiles {
     configuration = {},
     timeouts = {},
     users = [],
+    bySlices = false,
   }: ReplicasOptions = {}): Promise<ReplicaFiles> {
     const node = await runWebNode();
     const authority = await issueCertificate({ commonName: "peers' authority" });
@@ -53,6 +56,7 @@ export class ReplicaFiles {
     // Port 1: nothing listens there before a replica does.
     const wires = await Promise.all(Array.from({ length: count }, () => startFaultProxy(1, ENDLESS)));
     const addresses = wires.map(({ port }) => `127.0.0.1:${port}`);
+    const found = bySlices ? { service: { name: "sluice-peers" } } : { addresses };
     const replicas = wires.map((wire, index) => {
       const files = new GatewayFiles();
       files.write("session.key", `${SESSION_KEY}\n`);
@@ -64,9 +68,10 @@ export class ReplicaFiles {
         nodes: [{ name: node.name, port: node.port }],
         pods: [{ name: "web", nodeName: node.name, container: "main", uid: "web" }],
         users,
+        manifests: bySlices ? wires.map(({ port }) => peerSlice(port)) : [],
         timeouts: { shutdownGracePeriod: "0s", ...timeouts },
         listeners: {
-          peers: { port: 0, tls, sessionKeyFile: "session.key", addresses, ...peers?.(index) },
+          peers: { port: 0, tls, sessionKeyFile: "session.key", ...found, ...peers?.(index) },
         },
         configuration,
       });
@@ -98,6 +103,24 @@ export class ReplicaFiles {
       await wire.close();
     }
   }
+}
+
+/** One for each replica: on one machine they have one address, and different ports. */
+function peerSlice(port: number): object {
+  return {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: {
+      name: `sluice-peers-${port}`,
+      namespace: "default",
+      labels: { "kubernetes.io/service-name": "sluice-peers" },
+    },
+    addressType: "IPv4",
+    ports: [{ name: "peer", port, protocol: "TCP" }],
+    endpoints: [
+      { addresses: ["127.0.0.1"], conditions: { ready: false, serving: false, terminating: true } },
+    ],
+  };
 }
 
 export function targetAt(url: string, token: string = TESTER_TOKEN): Target {

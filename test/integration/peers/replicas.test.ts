@@ -94,6 +94,14 @@ describe("a session of one of two replicas", () => {
     connection.socket.destroy();
   });
 
+  it("is found by EndpointSlices, although no endpoint is ready", async () => {
+    await start({ bySlices: true });
+    const { agreement, connection } = await openResumable(at(0), ["cat"]);
+    expect((await listed(1)).sessions).toHaveLength(1);
+    (await resumeOnce(at(1), agreement, { attempt: 1 })).socket.destroy();
+    connection.socket.destroy();
+  });
+
   it("is kept while its owner drains, and goes on through the other", async () => {
     await start({ timeouts: { shutdownGracePeriod: "30s" } });
     const { agreement, connection } = await openResumable(at(0), ["cat"]);

@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
+import { portOf, ReplicaFiles, type ReplicasOptions, readJson, targetAt } from "../../support/replicas.ts";
+import { ResumedShell } from "../../support/resumed-shell.ts";
+import { openResumable, refusalOf, resumeOnce } from "../../support/resumption-client.ts";
+import type { ServedGateway } from "../../support/served-gateway.ts";
+
+/** Several processes start for each test, on machines that are busy with other tests. */
+vi.setConfig({ testTimeout: 120_000, expect: { poll: { timeout: 30_000 } } });
+
+const EXPIRED = "410 Expired the session is not held here, or not any more";
+
+let files: ReplicaFiles;
+let served: ServedGateway[] = [];
+let balancer: FaultProxy | undefined;
+afterEach(async () => {
+  for (const { child } of served) child.kill("SIGCONT");
+  await Promise.all(served.splice(0).map((gateway) => gateway.stop()));
+  await balancer?.close();
+  balancer = undefined;
+  await files.stop();
+});
+
+async function start(options: ReplicasOptions = {}): Promise<readonly [ServedGateway, ServedGateway]> {
+  files = await ReplicaFiles.create(options);
+  served = await Promise.all([files.serve(0), files.serve(1)]);
+  return served as [ServedGateway, ServedGateway];
+}
+
+const at = ({ ready }: ServedGateway) => targetAt(ready.apiServerUrl);
+const killed = async ({ child, exited }: ServedGateway): Promise<void> => {
+  child.kill("SIGKILL");
+  await exited;
+};
+
+describe("replicas as processes", () => {
+  it("go on with a shell through the other one while they change places, and lose nothing", async () => {
+    const [one, other] = await start();
+    const ports = [one, other].map(({ ready }) => portOf(ready.apiServerUrl)) as [number, number];
+    balancer = await startFaultProxy(ports[0], { cutAfterBytes: Number.POSITIVE_INFINITY, maxCuts: 0 });
+    const shell = new ResumedShell(`http://127.0.0.1:${balancer.port}`);
+    await shell.type("kept=6; echo ready-$((kept * 7))", "ready-42");
+    for (let turn = 1; turn <= 6; turn++) {
+      balancer.targetPort = ports[turn % 2] as number;
+      balancer.cutAll();
+      await shell.type(`echo turn-${turn}-$((kept * ${turn}))`, `turn-${turn}-${6 * turn}`);
+    }
+    await shell.type("exit 5", "exit 5");
+    expect((await shell.ended).exitCode).toBe(5);
+    expect(shell.notes.filter((note) => note === "session resumed")).toHaveLength(6);
+  });
+
+  it("say 410 when the owner was killed, and to a client whose resumption was under way 410 or 503", async () => {
+    const [owner, other] = await start({ timeouts: { peerDial: "1s" } });
+    const { agreement } = await openResumable(at(owner), ["cat"]);
+    (await resumeOnce(at(other), agreement, { attempt: 1 })).socket.destroy();
+    // It accepts, and reads nothing any more: the resumption is in its hands when it dies.
+    owner.child.kill("SIGSTOP");
+    const underWay = refusalOf(resumeOnce(at(other), agreement, { attempt: 2 }));
+    await killed(owner);
+    expect(await underWay).toMatch(/^(410 Expired|503 ServiceUnavailable)/);
+    // Nothing listens where it was.
+    await files.replicas[0]?.wire.close();
+    expect(await refusalOf(resumeOnce(at(other), agreement, { attempt: 3 }))).toBe(EXPIRED);
+    served = [other];
+  });
+
+  it("say 503 while the owner stands still, and go on when it moves again", async () => {
+    const [owner, other] = await start({ timeouts: { peerDial: "500ms", peerList: "300ms" } });
+    const { agreement } = await openResumable(at(owner), ["cat"]);
+    owner.child.kill("SIGSTOP");
+    expect(await refusalOf(resumeOnce(at(other), agreement, { attempt: 1 }))).toContain("503");
+    expect(await readJson(`${other.adminUrl}/sessions`)).toMatchObject({
+      sessions: [],
+      partial: [{ problem: "no answer within 300 ms" }],
+    });
+    owner.child.kill("SIGCONT");
+    await expect
+      .poll(() => refusalOf(resumeOnce(at(other), agreement, { attempt: Date.now() })))
+      .toBe("resumed");
+  });
+
+  it("hand a session to the worker that owns it, whichever worker of whichever replica is asked", async () => {
+    const [one, other] = await start({ configuration: { workers: 2 } });
+    const held = await Promise.all([1, 2, 3, 4].map(() => openResumable(at(one), ["cat"])));
+    for (const [index, { agreement }] of held.entries()) {
+      (await resumeOnce(at(other), agreement, { attempt: 1 })).socket.destroy();
+      expect(await refusalOf(resumeOnce(at(one), agreement, { attempt: 2 }))).toBe("resumed");
+      const { sessions } = (await readJson(`${other.adminUrl}/sessions`)) as { sessions: object[] };
+      expect([index, sessions.length]).toEqual([index, 4]);
+    }
+    const { sessions } = (await readJson(`${one.adminUrl}/sessions`)) as { sessions: { worker: number }[] };
+    expect(new Set(sessions.map(({ worker }) => worker))).toEqual(new Set([0, 1]));
+  });
+});
