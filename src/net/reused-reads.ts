@@ -2,8 +2,8 @@ import type { OnReadOpts, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { poisonFreed } from "./freed-memory.ts";
 
-/** A read from TCP brings up to that; one from TLS a record of at most 16 KiB, and of bulk a whole memory of them is gathered. */
-const BULK_BYTES = 64 * 1024;
+/** A read from TCP brings up to 64 KiB; one from TLS a record of 16 KiB: two are gathered, and the header that Go sends before. */
+const BULK_BYTES = { tcp: 64 * 1024, tls: 36 * 1024 } as const;
 /** What an idle session holds for each socket: a prompt's worth. */
 const QUIET_BYTES = 1024;
 /** A chunk that fills its memory makes the next one this much larger; one that fills less than this part of it is small. */
@@ -19,7 +19,7 @@ type Memory = ReturnType<typeof Buffer.allocUnsafeSlow>;
  * Memories of TLS bulk kept for the next socket: 4 MiB. Dropped ones would be garbage that is collected late. For plain sockets
  * reuse cost more than new memory.
  */
-const MAX_SPARE_MEMORIES = 64;
+const MAX_SPARE_MEMORIES = 112;
 const spareMemories: Memory[] = [];
 /** So many memories of one socket are remembered to be used again; a queue that never empties would remember more and more. */
 const MAX_KEPT_MEMORIES = 8;
@@ -29,7 +29,9 @@ const MAX_KEPT_MEMORIES = 8;
  * frees one says nothing of those that came before it.
  */
 class ReadBuffer {
+  /** Other sockets get its bulk memories when they are free. */
   readonly #isShared: boolean;
+  readonly #bulkBytes: number;
   #memory = Buffer.allocUnsafeSlow(QUIET_BYTES);
   /** What lies before it is held. */
   #heldEnd = 0;
@@ -44,9 +46,9 @@ class ReadBuffer {
   readonly #kept: Memory[] = [];
   #smallChunks = 0;
 
-  /** `isShared`: other sockets get its bulk memories when they are free. */
-  constructor(isShared: boolean) {
-    this.#isShared = isShared;
+  constructor(transport: keyof typeof BULK_BYTES) {
+    this.#isShared = transport === "tls";
+    this.#bulkBytes = BULK_BYTES[transport];
   }
 
   get isEmpty(): boolean {
@@ -106,9 +108,9 @@ class ReadBuffer {
     // What is held shares its memory with what comes next, so that small chunks in a queue do not hold large buffers.
     if (this.#start > 0 && byteLength - this.#start >= MIN_READ_BYTES && !this.#isFilled)
       return this.#memory.subarray(this.#start);
-    const isKept = this.#isShared && byteLength === BULK_BYTES && this.#start > 0;
+    const isKept = this.#isShared && byteLength === this.#bulkBytes && this.#start > 0;
     if (isKept && this.#kept.length < MAX_KEPT_MEMORIES) this.#kept.push(this.#memory);
-    const spare = this.#isShared && size === BULK_BYTES ? spareMemories.pop() : undefined;
+    const spare = this.#isShared && size === this.#bulkBytes ? spareMemories.pop() : undefined;
     this.#memory = spare ?? Buffer.allocUnsafeSlow(size);
     this.#heldEnd = this.#start = 0;
     return this.#memory;
@@ -118,7 +120,7 @@ class ReadBuffer {
     const size = this.#memory.byteLength;
     if (this.#lastBytes > size / GROWTH) {
       this.#smallChunks = 0;
-      return this.#isFilled ? Math.min(size * GROWTH, BULK_BYTES) : size;
+      return this.#isFilled ? Math.min(size * GROWTH, this.#bulkBytes) : size;
     }
     this.#smallChunks += 1;
     return this.#smallChunks >= QUIET_CHUNKS ? QUIET_BYTES : size;
@@ -137,9 +139,9 @@ export class ReusedReads {
   #socket: Socket | undefined;
   #isScheduled = false;
 
-  constructor(transport: "tcp" | "tls") {
+  constructor(transport: keyof typeof BULK_BYTES) {
     this.#gathers = transport === "tls";
-    this.#buffer = new ReadBuffer(this.#gathers);
+    this.#buffer = new ReadBuffer(transport);
   }
 
   /** For `net.connect` and `tls.connect`, which then emit no 'data' themselves. */

@@ -81,7 +81,7 @@ export const command = defineCommand({
     },
     {
       title: "The streaming server of this node's containerd, as root",
-      line: "sluice conformance --pod default/web/main --runtime-endpoint unix:///run/containerd/containerd.sock",
+      line: "sluice conformance --pod default/web --runtime-endpoint unix:///run/containerd/containerd.sock",
     },
     {
       title: "In CI: a page and JUnit's XML, and failure only at what is worse than before",

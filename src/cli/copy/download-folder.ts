@@ -19,6 +19,8 @@ import { isInterruption, withRetries } from "./retry.ts";
 
 /** What may wait for the disk. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
+/** What is unpacked at once. */
+const PIECE_BYTES = 64 * 1024;
 /** PAX headers and long names of a single entry: tar-stream keeps them whole, whatever length they state. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** A file of up to so much is written at once: to go through threads for it, three times, costs several times the writing. */
@@ -189,9 +191,13 @@ class Unpacking {
 
   async *#bounded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
-      this.#headerBytes += chunk.byteLength;
-      if (this.#headerBytes > MAX_HEADER_BYTES) throw new Error("a header is longer than 1 MiB");
-      yield chunk;
+      // What waited for the disk comes as one chunk: the bytes of entries count as soon as a piece of it is unpacked.
+      for (let start = 0; start < chunk.byteLength; start += PIECE_BYTES) {
+        const piece = chunk.subarray(start, start + PIECE_BYTES);
+        this.#headerBytes += piece.byteLength;
+        if (this.#headerBytes > MAX_HEADER_BYTES) throw new Error("a header is longer than 1 MiB");
+        yield piece;
+      }
     }
   }
 
