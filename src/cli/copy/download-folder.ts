@@ -125,7 +125,10 @@ class Unpacking {
       bytes.end();
       await unpacked;
     } catch (error) {
+      // An entry that came later would count as one of the next attempt.
       bytes.destroy();
+      archive.destroy();
+      await unpacked.catch(() => {});
       // The archive itself: a header that is too long, wrong or cut off.
       if (problem !== undefined && !isOwn(problem)) {
         throw new CopyError("remote", `the container's archive cannot be read: ${problem.message}`, {
