@@ -28,7 +28,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
   let cluster: ClusterAddresses;
   let image: Buffer;
   let port: number;
-  const helm = programOf("helm");
+  const helm = (): string => programOf("helm");
   /** What a person types, in order, with the seconds that each took. */
   const typed: Typed[] = [];
   let isInstalled = false;
@@ -46,7 +46,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
   const type = async (command: string, work?: () => Promise<unknown>): Promise<string> => {
     const startMs = performance.now();
     const [program, ...args] = command.split(" ");
-    const output = work ? await work() : await run(program === "helm" ? helm : kubectlProgram(), args);
+    const output = work ? await work() : await run(program === "helm" ? helm() : kubectlProgram(), args);
     typed.push({ command, seconds: (performance.now() - startMs) / 1_000 });
     return String(output);
   };
@@ -58,7 +58,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     cluster = inject("cluster") as ClusterAddresses;
     image = sluiceArchive(sluiceLayer(), `${IMAGE}:0.1.0`);
     [port = 0] = await freePorts(1);
-    await run(helm, ["package", chart, "--destination", folder]);
+    await run(helm(), ["package", chart, "--destination", folder]);
   }, 300_000);
   afterAll(async () => {
     if (process.env.SLUICE_WRITE_DOCS === "1" && isInstalled) writeFileSync(document, pageOf(cluster, typed));
@@ -138,7 +138,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     const args = ["template", role, chart, "--namespace", role, "--values", path.join(chart, "ci", values)];
     // The cluster has no cert-manager, and no namespaces but those of the tests.
     const unlike = "gateway.tls.certManager.enabled=false,ingress.rbac.secretNamespaces={ingress}";
-    const manifests = await run(helm, [...args, "--set", unlike]);
+    const manifests = await run(helm(), [...args, "--set", unlike]);
     writeFileSync(file, manifests);
     await kubectl("create", "namespace", role);
     await kubectl(
@@ -187,7 +187,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     };
     const set = Object.entries(values).map(([name, value]) => `${name}=${value}`);
     const ci = path.join(chart, "ci/node-values.yaml");
-    await run(helm, [
+    await run(helm(), [
       ...["install", "node", "sluice-0.1.0.tgz", "--namespace", "sluice-node", "--values", ci],
       ...["--set", set.join(","), "--wait", "--timeout", "120s"],
     ]);

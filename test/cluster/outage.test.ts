@@ -58,7 +58,7 @@ describeReal("cluster", "sessions while the API server is away", () => {
     );
     const configuration = {
       ...gatewayConfiguration(cluster, "gateway"),
-      cluster: { kubeconfig: write("own", own), forwardAs: "impersonate", maxStateAge: "15s" },
+      cluster: { kubeconfig: write("own", own), forwardAs: "impersonate", maxStateAge: "40s" },
     };
     gateway = await serveGateway(write("gateway.json", JSON.stringify(configuration)));
     const alice = certificateOf("alice", cluster.credentials);
@@ -89,7 +89,7 @@ describeReal("cluster", "sessions while the API server is away", () => {
       return stdout === "hello\n" && stderr === "";
     });
 
-  it("are opened by what is known, with a warning, until that is too old", async () => {
+  it("are opened by what is known, with a warning, until that is too old", { timeout: 180_000 }, async () => {
     // kubectl keeps what discovery said, and the kubelet what the API server decided about us.
     await works();
     const { port } = way.address() as AddressInfo;
@@ -101,9 +101,9 @@ describeReal("cluster", "sessions while the API server is away", () => {
       /^Warning: the API server is away: this is what Sluice knew of the pod at 20\S+Z/,
     );
     expect((await sluiceExec()).stdout).toBe("hello\n");
-    const tooOld = /last heard at 20\S+Z, longer ago than the 15s of cluster\.maxStateAge/;
+    const tooOld = /last heard at 20\S+Z, longer ago than the 40s of cluster\.maxStateAge/;
     await eventually("it is too old", async () => tooOld.test((await kubectlExec()).stderr), {
-      timeoutMs: 40_000,
+      timeoutMs: 70_000,
     });
     expect((await sluiceExec()).stderr).toMatch(tooOld);
     way.listen(port, ADDRESSES.controlPlane);
