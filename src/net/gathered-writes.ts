@@ -2,11 +2,11 @@ import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { poisonFreed } from "./freed-memory.ts";
 
-/** Four TLS records: what one read of an encrypted connection mostly brings. */
-const GATHER_BYTES = 64 * 1024;
+/** Three TLS records: what one read of an encrypted connection mostly brings. */
+const GATHER_BYTES = 48 * 1024;
 /** A prompt's worth leaves at once; of more, everything that one turn of the event loop brings leaves together. */
 const PROMPT_BYTES = 4 * 1024;
-/** Memories kept for the next bulk session: 8 MiB. Dropped ones would be garbage that is collected late. */
+/** Memories kept for the next bulk session: 6 MiB. Dropped ones would be garbage that is collected late. */
 const MAX_SPARE_MEMORIES = 128;
 
 const spareMemories: Buffer[] = [];
