@@ -85,7 +85,7 @@ function build(program, package_, module_, timeoutMs) {
     cwd: module_,
     env: { ...process.env, CGO_ENABLED: "0" },
     stdio: "inherit",
-    timeout: Math.max(1, timeoutMs),
+    timeout: Math.max(1, Math.ceil(timeoutMs)),
   });
   const seconds = ((performance.now() - beginMs) / 1_000).toFixed(1);
   if (status !== 0) {
