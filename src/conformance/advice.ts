@@ -1,6 +1,6 @@
 import type { CaseGroup } from "./conformance-case.ts";
 
-/** What mends a hop. The settings of nginx and HAProxy can be pasted: their prose is in comments, and `# in PLACE` names a block. */
+/** What mends a hop. The settings of nginx, HAProxy and Envoy can be pasted: their prose is in comments, and `# in PLACE` names the block. */
 export interface Advice {
   readonly title: string;
   /** In a few words for all products. */
@@ -20,9 +20,11 @@ proxy_http_version 1.1;
 proxy_set_header Upgrade $http_upgrade;
 proxy_set_header Connection $connection_upgrade;
 proxy_set_header Host $http_host;`,
-    HAProxy: `# mode http passes upgrades; offer no HTTP/2 to SPDY clients
+    HAProxy: `# in frontend
+# mode http passes upgrades; offer no HTTP/2 to SPDY clients
 bind :443 ssl crt tls.pem alpn http/1.1`,
-    Envoy: `upgrade_configs:
+    Envoy: `# in http_connection_manager
+upgrade_configs:
 - upgrade_type: websocket
 - upgrade_type: SPDY/3.1`,
     Traefik: "Upgrades pass without settings; remove headers middlewares that set Connection or Upgrade.",
@@ -37,11 +39,11 @@ const timeouts: Advice = {
   title: "Raise the time-outs of silent connections",
   text: "A shell may be silent for hours. Time-outs have to be longer than the server's own (4 h), or PINGs have to count as traffic.",
   settings: {
-    nginx: "proxy_read_timeout 4h5m;\nproxy_send_timeout 4h5m;",
-    HAProxy: "timeout tunnel 245m",
-    Envoy: `# HttpConnectionManager
+    nginx: "# in location / { }\nproxy_read_timeout 4h5m;\nproxy_send_timeout 4h5m;",
+    HAProxy: "# in defaults\ntimeout tunnel 245m",
+    Envoy: `# in http_connection_manager
 stream_idle_timeout: 14700s
-# route
+# in route
 timeout: 0s
 idle_timeout: 14700s`,
     Traefik: `entryPoints:
@@ -57,9 +59,9 @@ const buffering: Advice = {
   title: "Pass bytes on as they come",
   text: "Interactive sessions need each message at once, both ways.",
   settings: {
-    nginx: "proxy_buffering off;\nproxy_request_buffering off;",
-    HAProxy: "no option http-buffer-request",
-    Envoy: "Remove the buffer filter from the routes of the API.",
+    nginx: "# in location / { }\nproxy_buffering off;\nproxy_request_buffering off;",
+    HAProxy: "# in defaults\nno option http-buffer-request",
+    Envoy: "# remove the buffer filter from the routes of the API",
     Traefik: "Remove the buffering middleware from the router of the API.",
     "cloud load balancers": "Switch response buffering and inspection of bodies off for these paths.",
   },
@@ -69,9 +71,9 @@ const heads: Advice = {
   title: "Allow long request heads",
   text: "The command is in the URL, and a token in a header.",
   settings: {
-    nginx: "large_client_header_buffers 4 64k;",
+    nginx: "# in server { }\nlarge_client_header_buffers 4 64k;",
     HAProxy: "# in global\ntune.bufsize 65536",
-    Envoy: "max_request_headers_kb: 96",
+    Envoy: "# in http_connection_manager\nmax_request_headers_kb: 96",
     Traefik: "entryPoints:\n  websecure:\n    http:\n      maxHeaderBytes: 1048576",
     "cloud load balancers":
       "AWS ALB takes 16 KiB for the request line, Google 64 KiB, both fixed: use files instead of long commands.",
@@ -82,9 +84,9 @@ const errors: Advice = {
   title: "Pass errors on",
   text: "kubectl shows the message of the server's Status, and decides by the status code; a page of the hop hides both.",
   settings: {
-    nginx: "proxy_intercept_errors off;",
-    HAProxy: "# and no http-error or errorfile for the API\nretries 0",
-    Envoy: "Remove local_reply_config mappers that match upstream responses.",
+    nginx: "# in location / { }\nproxy_intercept_errors off;",
+    HAProxy: "# in defaults\n# and no http-error or errorfile for the API\nretries 0",
+    Envoy: "# remove the mappers of local_reply_config that match the server's answers",
     Traefik: "Remove the errors middleware from the router of the API.",
     "cloud load balancers": "Switch custom error responses off for these paths.",
   },
@@ -94,14 +96,15 @@ const ends: Advice = {
   title: "Let connections end in order",
   text: "Bytes that were not sent yet are lost when a socket is closed while its peer still sends. Kubernetes up to 1.37 does so itself (#142376); a hop that drains its connections, such as Sluice in front of the node, mends it. No time-out or setting of a hop makes up for a server that loses the end.",
   settings: {
-    nginx: `# read what the client still sends, so that the end is not reset away
+    nginx: `# in server { }
+# read what the client still sends, so that the end is not reset away
 lingering_close always;
 lingering_time 10m;
 lingering_timeout 60s;
 proxy_next_upstream off;`,
     HAProxy:
       "# no setting reads on at the end (2.6 was tried): clients that read slowly and still send lose it",
-    Envoy: "delayed_close_timeout: 10s\n# and half-close on the way: enable_half_close of the TCP proxy",
+    Envoy: "# in http_connection_manager\ndelayed_close_timeout: 10s",
     Traefik: "transport:\n  lifeCycle: { graceTimeOut: 300s }",
     "cloud load balancers": "Connection draining of at least the length of a session.",
   },
@@ -112,8 +115,8 @@ const limits: Advice = {
   text: "Each session is one connection on both sides for as long as it lasts, and one that stalls must hold up no other.",
   settings: {
     nginx: "# in events { }\nworker_connections 4096;\n# and no limit_conn on these paths",
-    HAProxy: "maxconn 4096\n# and no maxconn on the server line",
-    Envoy: "circuit_breakers:\n  thresholds: [{ max_connections: 10000, max_requests: 10000 }]",
+    HAProxy: "# in defaults\nmaxconn 4096\n# and no maxconn on the server line",
+    Envoy: "# in cluster\ncircuit_breakers:\n  thresholds: [{ max_connections: 10000, max_requests: 10000 }]",
     Traefik: "Remove the inFlightReq middleware from the router of the API.",
     "cloud load balancers":
       "Check the connections that each target may have, and stickiness that sends all of them to one.",
@@ -127,7 +130,7 @@ const contents: Advice = {
     nginx: "# upgraded connections are not touched: look for a module, or for a hop behind it",
     HAProxy: "# and no filter (compression, spoe) in the proxies of the API",
     Envoy:
-      "Remove filters that read bodies (compressor, ext_proc, wasm, ext_authz with bodies) from these routes.",
+      "# remove filters that read bodies (compressor, ext_proc, wasm, ext_authz with bodies) from these routes",
     Traefik: "Remove compress and plugins from the router of the API.",
     "cloud load balancers":
       "Web application firewalls: exclude these paths from the inspection of bodies and WebSockets.",
@@ -139,9 +142,8 @@ const http2: Advice = {
   text: "An upgrade needs HTTP/1.1. Where HTTP/2 is offered with extended CONNECT (RFC 8441), WebSockets have to work over it.",
   settings: {
     nginx: "# listen 443 ssl;  without http2",
-    HAProxy: "bind :443 ssl crt tls.pem alpn http/1.1",
-    Envoy:
-      "http2_protocol_options: { allow_connect: true }  # with upgrade_configs for websocket; or codec_type: HTTP1",
+    HAProxy: "# in frontend\nbind :443 ssl crt tls.pem alpn http/1.1",
+    Envoy: "# in http_connection_manager\nhttp2_protocol_options: { allow_connect: true }",
     Traefik: "tls:\n  options:\n    default: { alpnProtocols: [http/1.1] }",
     "cloud load balancers": "Switch HTTP/2 off on the listener.",
   },
@@ -175,6 +177,19 @@ const BY_NAME: Readonly<Record<string, Advice>> = {
   "exec/interactive": buffering,
   "port-forward/interactive": buffering,
 };
+
+/** Each advice once, with the ids of the failed cases that it is for. */
+export function adviceByCase(
+  cases: readonly { readonly id: string; readonly group: CaseGroup; readonly verdict: string }[],
+): ReadonlyMap<Advice, readonly string[]> {
+  const all = new Map<Advice, string[]>();
+  for (const one of cases) {
+    if (one.verdict !== "failed") continue;
+    const advice = adviceFor(one);
+    all.set(advice, [...(all.get(advice) ?? []), one.id]);
+  }
+  return all;
+}
 
 /** How hops are mended on which that case fails. */
 export function adviceFor({ id, group }: { readonly id: string; readonly group: CaseGroup }): Advice {

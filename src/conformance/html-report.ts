@@ -1,5 +1,5 @@
 import { escapeHtml, htmlPage } from "../load/index.ts";
-import { type Advice, adviceFor } from "./advice.ts";
+import { adviceByCase } from "./advice.ts";
 import { type BaselineComparison, comparisonText } from "./baseline.ts";
 import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
 
@@ -30,14 +30,8 @@ function failureSection({ id, severity, requirement, why, source, note }: CaseRe
 `;
 }
 
-/** Each advice once, with the cases that it is for. */
 function adviceSections(failures: readonly CaseReport[]): string {
-  const cases = new Map<Advice, string[]>();
-  for (const one of failures) {
-    const advice = adviceFor(one);
-    cases.set(advice, [...(cases.get(advice) ?? []), one.id]);
-  }
-  const sections = Array.from(cases, ([{ title, text, settings }, ids]) => {
+  const sections = Array.from(adviceByCase(failures), ([{ title, text, settings }, ids]) => {
     const rows = Object.entries(settings).map(
       ([product, lines]) => `<dt>${escapeHtml(product)}</dt><dd><pre>${escapeHtml(lines)}</pre></dd>`,
     );

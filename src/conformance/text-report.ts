@@ -1,3 +1,4 @@
+import { adviceByCase } from "./advice.ts";
 import type { CaseReport, ConformanceReport } from "./conformance-report.ts";
 
 const MARKS = { passed: "ok", failed: "FAILED", skipped: "skipped" } as const;
@@ -9,7 +10,9 @@ export function caseLine({ id, verdict, note, durationMs, severity }: CaseReport
   return `${id}  ${mark}${verdict === "skipped" ? "" : `, ${durationMs} ms`}${detail}`;
 }
 
-/** The table of groups, what failed with its reason, and the sum. */
+const MENDING = "How to mend a hop; --html FILE has the settings of nginx, HAProxy, Envoy and others";
+
+/** The table of groups, what failed with its reason, how it is mended, and the sum. */
 export function textReport(report: ConformanceReport): string {
   const groups = [...new Set(report.cases.map(({ group }) => group))];
   const rows = groups.map((group) => {
@@ -23,9 +26,15 @@ export function textReport(report: ConformanceReport): string {
     ({ id, severity, requirement, note, source }) =>
       `${id} (${severity})\n  ${requirement}\n  observed: ${note ?? "nothing"}\n  source: ${source}\n`,
   );
+  const advices = Array.from(
+    adviceByCase(report.cases),
+    ([{ title, text }, ids]) =>
+      `  ${title} (${ids.length === 1 ? ids[0] : `${ids.length} cases`})\n    ${text}\n`,
+  );
+  const mending = advices.length === 0 ? "" : `${MENDING}\n${advices.join("")}\n`;
   const { passed, failed: failures, skipped } = report.counts;
   return `${table([["group", "passed", "failed", "skipped"], ...rows])}
-${details.length === 0 ? "" : `${details.join("\n")}\n`}${report.endpoint}: ${passed} passed, ${failures} failed, ${skipped} skipped in ${(report.durationMs / 1_000).toFixed(1)} s
+${details.length === 0 ? "" : `${details.join("\n")}\n`}${mending}${report.endpoint}: ${passed} passed, ${failures} failed, ${skipped} skipped in ${(report.durationMs / 1_000).toFixed(1)} s
 `;
 }
 

@@ -46,6 +46,13 @@ describe("the table", () => {
     expect(text).toContain("exec/c (should)\n  exec/c works.\n  observed: late\n  source: RFC 6455\n");
     expect(text).toContain("https://hop: 1 passed, 2 failed, 1 skipped in 1.5 s\n");
   });
+
+  it("names each advice once, and where its settings are", () => {
+    const text = textReport(mixed);
+    expect(text).toContain("How to mend a hop; --html FILE has the settings");
+    expect(text.match(/Leave the stream alone \(2 cases\)\n {4}What is inside/g)).toHaveLength(1);
+    expect(textReport(reportOf([one("exec/a")]))).not.toContain("How to mend");
+  });
 });
 
 describe("JUnit's XML", () => {
@@ -129,6 +136,20 @@ describe("a baseline", () => {
       '{"version":2,"cases":[]}',
     ])
       expect(() => parseReport(text)).toThrow("is no report of sluice conformance --json");
+  });
+});
+
+describe("the settings of nginx, HAProxy and Envoy", () => {
+  it.each([
+    "nginx",
+    "HAProxy",
+    "Envoy",
+  ])("can be pasted into %s: each has a place, or is a comment", (product) => {
+    for (const { settings } of new Set(ALL_CASES.map(adviceFor))) {
+      const lines = (settings[product] ?? "").split("\n");
+      const isPasted = lines.some((line) => !line.startsWith("#"));
+      if (isPasted) expect(lines[0]).toMatch(/^# in /);
+    }
   });
 });
 
