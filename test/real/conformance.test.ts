@@ -17,15 +17,16 @@ import {
 import { runFakeNode } from "../../src/fake-node/index.ts";
 import {
   HOP_IDLE_SCALE,
+  startAdvisedEnvoy,
   startAdvisedHaproxy,
   startAdvisedNginx,
   startKubectlProxy,
 } from "../support/conformance/configured-hops.ts";
-import { runEchoPod } from "../support/conformance/echo-pod.ts";
+import { runEchoPod, serveEcho } from "../support/conformance/echo-pod.ts";
 import { publish } from "../support/conformance/published-table.ts";
 import { quickSettings, TestedDemo, troubles } from "../support/conformance/tested-demo.ts";
 import { KubernetesPeers } from "../support/kubernetes-peers.ts";
-import { describeReal, isFullRun, kubectls } from "../support/real-parts.ts";
+import { describeReal, isFullRun, kubectls, programOf } from "../support/real-parts.ts";
 import { describeEachContainerd } from "./containerd/each-containerd.ts";
 
 const RUN_MS = 400_000;
@@ -119,6 +120,19 @@ describe("conformance of real hops and servers", () => {
     });
   });
 
+  describeOnFullRuns("envoy", "Envoy", () => {
+    it("refuses upgrades by default, and is mended by what the reports advise", {
+      timeout: 4 * RUN_MS,
+    }, async () => {
+      const program = programOf("envoy");
+      const reports = await mend("Envoy", (port, advices) => startAdvisedEnvoy(program, port, advices));
+      expect(failuresOf(reports[0] as ConformanceReport)).toContain("negotiation/websocket-v5");
+      expect(troubles(reports.at(-1) as ConformanceReport)).toEqual([
+        "http2/extended-connect skipped: the endpoint does not offer HTTP/2",
+      ]);
+    });
+  });
+
   describeOnFullRuns("kubectl", "kubectl proxy", () => {
     it("refuses exec and attach by default", { timeout: RUN_MS }, async () => {
       const hop = await startKubectlProxy(kubectls().at(-1)?.path ?? "kubectl", demo.kubeconfig, []);
@@ -188,6 +202,7 @@ describe("conformance of real hops and servers", () => {
         const containerd = running();
         if (containerd === undefined) return;
         await runEchoPod(containerd);
+        const stopEcho = await serveEcho(containerd.cri);
         const flags = ["--pod", "default/echo/main", "--runtime-endpoint", `unix://${containerd.socket}`];
         const { endpoint, close } = await openEndpoint(valuesOf(flags));
         try {
@@ -196,6 +211,7 @@ describe("conformance of real hops and servers", () => {
           expect(failuresOf(report)).not.toContain("exec/exit-codes/spdy");
         } finally {
           close?.();
+          await stopEcho();
         }
       });
     });

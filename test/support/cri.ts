@@ -52,6 +52,13 @@ export interface Sandbox {
   config: Uint8Array;
 }
 
+/** containerd's description of a sandbox, as far as tests read it. */
+interface SandboxInfo {
+  readonly runtimeSpec?: {
+    readonly linux: { readonly namespaces: readonly { type: string; path?: string }[] };
+  };
+}
+
 /**
  * The calls of CRI v1 that tests need, over the runtime's unix socket: gRPC is an HTTP/2 POST with a five-byte prefix, and
  * the messages are small enough to encode by field number (numbers from k8s.io/cri-api, pkg/apis/runtime/v1/api.proto).
@@ -123,6 +130,21 @@ export class CriClient {
   /** As {@link execUrl}; only the legacy WebSocket form names its ports beforehand. */
   async portForwardUrl(sandboxId: string, ports: readonly number[] = []): Promise<string> {
     return (await this.#call("PortForward", { 1: sandboxId, 2: ports })).text(1);
+  }
+
+  /** Where the network namespace of the pod's sandbox is mounted. */
+  async networkOf({ namespace, pod }: { namespace: string; pod: string }): Promise<string> {
+    const filter = encodeMessage({
+      3: labels({ "io.kubernetes.pod.name": pod, "io.kubernetes.pod.namespace": namespace }),
+    });
+    const [sandbox] = (await this.#call("ListPodSandbox", { 1: filter })).messages(1);
+    if (sandbox === undefined) throw new Error(`no sandbox of ${namespace}/${pod}`);
+    const status = await this.#call("PodSandboxStatus", { 1: sandbox.text(1), 2: true });
+    const info = status.messages(2).find((entry) => entry.text(1) === "info");
+    const { runtimeSpec } = JSON.parse(info?.text(2) ?? "{}") as SandboxInfo;
+    const network = runtimeSpec?.linux.namespaces.find(({ type }) => type === "network");
+    if (network?.path === undefined) throw new Error(`${namespace}/${pod} has no network of its own`);
+    return network.path;
   }
 
   async removePods(): Promise<void> {

@@ -24,6 +24,7 @@ export type RealPart =
   | "go"
   | "nginx"
   | "haproxy"
+  | "envoy"
   | "tinyproxy"
   | "promtool"
   | "helm";
@@ -36,6 +37,7 @@ export const realParts: readonly RealPart[] = [
   "go",
   "nginx",
   "haproxy",
+  "envoy",
   "tinyproxy",
   "promtool",
   "helm",
@@ -111,6 +113,7 @@ const PROGRAMS: Readonly<
   nginx: [["nginx"], ["-v"], /nginx\/(\d+\.\d+\.\d+)/],
   tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
+  envoy: [["envoy"], ["--version"], /\/(\d+\.\d+\.\d+)\//],
   helm: [["helm"], ["version", "--short"], /v(\d+\.\d+(?:\.\d+)?)/],
   promtool: [["promtool"], ["--version"], /version (\d+\.\d+\.\d+)/],
 };

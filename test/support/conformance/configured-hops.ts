@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { parse } from "yaml";
 import type { Advice } from "../../../src/conformance/index.ts";
 import { type Layer7Proxy, startProxy } from "../layer7-proxies.ts";
 
@@ -10,12 +11,18 @@ export const HOP_IDLE_SCALE = 0.05;
 const NGINX_TIMEOUT_MS = 60_000 * HOP_IDLE_SCALE;
 const HAPROXY_TIMEOUT_MS = 50_000 * HOP_IDLE_SCALE;
 
-/** Settings of an advice by the place that its comments name; the others belong to the server. */
+const ENVOY_IDLE_TIMEOUT_S = 300 * HOP_IDLE_SCALE;
+const ENVOY_TYPES = "type.googleapis.com/envoy.extensions";
+
+/** Settings of an advice by the place that its comments name. */
 function settingsBy(place: RegExp, product: string, advices: readonly Advice[]): string {
+  return blocksBy(place, product, advices).join("\n");
+}
+
+function blocksBy(place: RegExp, product: string, advices: readonly Advice[]): string[] {
   return advices
     .flatMap(({ settings }) => (settings[product] ?? "").split(/(?=^# in )/m))
-    .filter((block) => place.test(block))
-    .join("\n");
+    .filter((block) => place.test(block));
 }
 
 /** nginx as it is when only proxy_pass is written, and with what a report advises. */
@@ -37,7 +44,7 @@ proxy_read_timeout ${NGINX_TIMEOUT_MS}ms; proxy_send_timeout ${NGINX_TIMEOUT_MS}
 ${settingsBy(/^# in http/, "nginx", advices)}
 server {
 listen 127.0.0.1:${port} ssl; ssl_certificate ${folder}/tls.crt; ssl_certificate_key ${folder}/tls.key;
-${settingsBy(/^(?!# in )/, "nginx", advices)}
+${settingsBy(/^# in server/, "nginx", advices)}
 location / {
 proxy_pass https://127.0.0.1:${upstreamPort};
 ${settingsBy(/^# in location/, "nginx", advices)}
@@ -54,7 +61,7 @@ ${settingsBy(/^# in location/, "nginx", advices)}
 export function startAdvisedHaproxy(upstreamPort: number, advices: readonly Advice[]): Promise<Layer7Proxy> {
   return startProxy((folder, port) => {
     const file = path.join(folder, "haproxy.cfg");
-    const settings = settingsBy(/^(?!# in )/, "HAProxy", advices).replace(/^bind .*$/m, "");
+    const frontend = settingsBy(/^# in frontend/, "HAProxy", advices) || "bind :443 ssl crt tls.pem";
     writeFileSync(
       file,
       `global
@@ -65,15 +72,94 @@ defaults
   timeout connect 5000
   timeout client ${HAPROXY_TIMEOUT_MS}
   timeout server ${HAPROXY_TIMEOUT_MS}
-${settings}
+${settingsBy(/^# in defaults/, "HAProxy", advices)}
 frontend streams
-  bind 127.0.0.1:${port} ssl crt ${folder}/tls.pem
+${frontend.replace("bind :443", `bind 127.0.0.1:${port}`).replace("tls.pem", `${folder}/tls.pem`)}
   default_backend server
 backend server
   server one 127.0.0.1:${upstreamPort} ssl verify none
 `,
     );
     return ["haproxy", "-db", "-f", file];
+  });
+}
+
+/** Places of Envoy's advice in the configuration below. */
+const ENVOY_PLACES = ["http_connection_manager", "route", "cluster"] as const;
+
+/** Envoy with what its documentation's first configuration has, and with what a report advises. The time-out of silence is the default, divided. */
+export function startAdvisedEnvoy(
+  program: string,
+  upstreamPort: number,
+  advices: readonly Advice[],
+): Promise<Layer7Proxy> {
+  const [manager, route, cluster] = ENVOY_PLACES.map(
+    (place): Record<string, unknown> =>
+      Object.assign(
+        {},
+        ...blocksBy(new RegExp(`^# in ${place}$`, "m"), "Envoy", advices).map((text) => parse(text)),
+      ),
+  );
+  return startProxy((folder, port) => {
+    const file = path.join(folder, "envoy.json");
+    const tls = (name: string, fields: object): object => ({
+      name: "envoy.transport_sockets.tls",
+      typed_config: { "@type": `${ENVOY_TYPES}.transport_sockets.tls.v3.${name}`, ...fields },
+    });
+    const pair = {
+      certificate_chain: { filename: `${folder}/tls.crt` },
+      private_key: { filename: `${folder}/tls.key` },
+    };
+    const server = { socket_address: { address: "127.0.0.1", port_value: upstreamPort } };
+    const filter = {
+      "@type": `${ENVOY_TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+      stat_prefix: "streams",
+      stream_idle_timeout: `${ENVOY_IDLE_TIMEOUT_S}s`,
+      http_filters: [
+        {
+          name: "envoy.filters.http.router",
+          typed_config: { "@type": `${ENVOY_TYPES}.filters.http.router.v3.Router` },
+        },
+      ],
+      route_config: {
+        virtual_hosts: [
+          {
+            name: "all",
+            domains: ["*"],
+            routes: [
+              {
+                match: { prefix: "/" },
+                route: { cluster: "server", ...route },
+              },
+            ],
+          },
+        ],
+      },
+      ...manager,
+    };
+    const listener = {
+      address: { socket_address: { address: "127.0.0.1", port_value: port } },
+      filter_chains: [
+        {
+          filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: filter }],
+          transport_socket: tls("DownstreamTlsContext", { common_tls_context: { tls_certificates: [pair] } }),
+        },
+      ],
+    };
+    const upstream = {
+      name: "server",
+      load_assignment: {
+        cluster_name: "server",
+        endpoints: [{ lb_endpoints: [{ endpoint: { address: server } }] }],
+      },
+      transport_socket: tls("UpstreamTlsContext", {}),
+      ...cluster,
+    };
+    writeFileSync(
+      file,
+      JSON.stringify({ static_resources: { listeners: [listener], clusters: [upstream] } }),
+    );
+    return [program, "-c", file, "--concurrency", "1", "--log-level", "warning", "--disable-hot-restart"];
   });
 }
 

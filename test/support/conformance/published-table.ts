@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { CaseReport, ConformanceReport } from "../../../src/conformance/index.ts";
 import { HOP_IDLE_SCALE } from "./configured-hops.ts";
+import type { KnownFailure } from "./known-failures.ts";
 
 const document = path.resolve(import.meta.dirname, "../../../docs/evidence/conformance.md");
 const MAX_NOTE = 200;
@@ -17,12 +18,12 @@ settings that \`--html\` shows for what failed before. docs/evidence/conformance
 const TABLE_HEAD = "| server or hop | passed | failed | skipped | date |\n|---|---|---|---|---|\n";
 
 /** With SLUICE_WRITE_DOCS=1 puts a report into docs/evidence/conformance.md, in place of the last one of that name. */
-export function publish(name: string, report: ConformanceReport): void {
+export function publish(name: string, report: ConformanceReport, known: readonly KnownFailure[] = []): void {
   if (process.env.SLUICE_WRITE_DOCS !== "1") return;
   const { rows, sections } = parse(readFileSync(document, "utf8"));
   const { passed, failed, skipped } = report.counts;
   rows.set(name, `| ${name} | ${passed} | ${failed} | ${skipped} | ${report.startedAt.slice(0, 10)} |\n`);
-  sections.set(name, sectionOf(name, report));
+  sections.set(name, sectionOf(name, report, known));
   const ordered = [...rows.keys()].map((key) => sections.get(key) ?? "");
   writeFileSync(document, `${HEAD}${TABLE_HEAD}${[...rows.values()].join("")}${ordered.join("")}`);
 }
@@ -36,10 +37,18 @@ function parse(text: string): { rows: Map<string, string>; sections: Map<string,
   };
 }
 
-function sectionOf(name: string, { cases }: ConformanceReport): string {
-  const failed = cases.filter(({ verdict }) => verdict === "failed").map(lineOf);
+function sectionOf(name: string, { cases }: ConformanceReport, known: readonly KnownFailure[]): string {
+  const failed = cases.filter(({ verdict }) => verdict === "failed");
   if (failed.length === 0) return "";
-  return `\n## ${name}\n\n| case | severity | observed |\n|---|---|---|\n${failed.join("")}`;
+  const lines = failed.map(lineOf).join("");
+  const explained = known
+    .filter((one) => failed.some(({ id }) => one.cases.test(id)))
+    .map(({ text, ...one }) => {
+      const ids = failed.filter(({ id }) => one.cases.test(id)).map(({ id }) => `\`${id}\``);
+      return `- Known: ${text} (${ids.join(", ")}).\n`;
+    });
+  const list = explained.length === 0 ? "" : `\n${explained.join("")}`;
+  return `\n## ${name}\n\n| case | severity | observed |\n|---|---|---|\n${lines}${list}`;
 }
 
 function lineOf({ id, severity, note = "" }: CaseReport): string {

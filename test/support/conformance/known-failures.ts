@@ -1,0 +1,24 @@
+import type { ConformanceReport } from "../../../src/conformance/index.ts";
+
+/** A defect of a peer, found by a case and explained from the peer's source. A row in docs/evidence/conformance.md has its text. */
+export interface KnownFailure {
+  readonly cases: RegExp;
+  readonly text: string;
+}
+
+/** Of Kubernetes' streaming servers: kubelet, API server and containerd have the same library. */
+export const TRUNCATION: KnownFailure = {
+  cases: /^slow-reader\//,
+  text: "kubernetes #142376: the server closes its socket while the client still sends, and the reset discards what was not read",
+};
+export const ATTACH_WITHOUT_INPUT: KnownFailure = {
+  cases: /^attach\/stays-open\/websocket-v4$/,
+  text: "cri-streaming gives containerd an input that is at its end where none was asked for (wsstream `websocketChannel.Read`), and containerd ends an attach when its input ends",
+};
+
+/** Ids of failed cases that nothing explains. */
+export function unexplained({ cases }: ConformanceReport, known: readonly KnownFailure[] = []): string[] {
+  return cases
+    .filter(({ id, verdict }) => verdict === "failed" && !known.some((one) => one.cases.test(id)))
+    .map(({ id, note }) => `${id}: ${note}`);
+}
