@@ -5,9 +5,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const chart = fileURLToPath(new URL("../deploy/chart", import.meta.url));
-/** Certificates are given, for a rendering must be the same each time. */
+/** Certificates and keys are given, for a rendering must be the same each time. */
 const ROLES = {
-  gateway: ["--set", "gateway.tls.existingSecret=sluice-gateway-tls"],
+  gateway: [
+    "--set",
+    "gateway.tls.existingSecret=sluice-gateway-tls,gateway.peers.existingSecret=sluice-gateway-peers",
+  ],
   bastion: ["--values", `${chart}/ci/bastion-values.yaml`],
   ingress: ["--set", "gateway.enabled=false,ingress.enabled=true"],
   node: ["--set", "gateway.enabled=false,node.enabled=true,node.tls.existingSecret=sluice-node-tls"],

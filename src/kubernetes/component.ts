@@ -22,12 +22,11 @@ import { ConnectAdmission } from "./connect-admission.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { FeaturePublisher } from "./feature-publisher.ts";
 import { loadInCluster, loadKubeconfig } from "./kubeconfig.ts";
-import { LiveCluster } from "./live-cluster.ts";
+import { LiveCluster, type LiveClusterOptions } from "./live-cluster.ts";
 import { PermissionCheck } from "./permission-check.ts";
 import { publishPodStatus } from "./publish-pod-status.ts";
 import { requiredRules } from "./required-rules.ts";
 
-const PEER_KINDS: readonly ObjectKind[] = ["EndpointSlice"];
 const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingress", "IngressClass"];
 
 export interface BuiltCluster extends Component {
@@ -164,7 +163,7 @@ async function buildLive(
   const live = new LiveCluster({
     client,
     store,
-    kinds: kindsFor(configuration),
+    ...kindsFor(configuration),
     maxStateAgeMs: settings.maxStateAgeMs,
     metrics: metrics.cluster,
     logger,
@@ -230,15 +229,17 @@ function isPublished(feature: string, gates: FeatureGates): boolean {
 }
 
 /** Kinds without a reader are not watched. */
-function kindsFor({ authorization, listeners }: GatewayConfiguration): ObjectKind[] {
+function kindsFor({
+  authorization,
+  listeners,
+}: GatewayConfiguration): Pick<LiveClusterOptions, "kinds" | "namespaces"> {
   const usesRbac =
     authorization.modes.includes("RBAC") || listeners.kubelet?.authorization?.modes.includes("RBAC") === true;
-  return [
-    ...SESSION_KINDS,
-    ...(usesRbac ? RBAC_KINDS : []),
-    ...(listeners.ingress === undefined ? [] : INGRESS_KINDS),
-    ...(listeners.ingress === undefined && listeners.peers?.service !== undefined ? PEER_KINDS : []),
-  ];
+  const kinds: readonly ObjectKind[] = [...SESSION_KINDS, ...(usesRbac ? RBAC_KINDS : [])];
+  if (listeners.ingress !== undefined) return { kinds: [...kinds, ...INGRESS_KINDS] };
+  const service = listeners.peers?.service;
+  if (service === undefined) return { kinds };
+  return { kinds: [...kinds, "EndpointSlice"], namespaces: { EndpointSlice: service.namespace } };
 }
 
 /** Old state serves: a gateway that stood aside while the API is away would take all replicas with it. */

@@ -21,6 +21,8 @@ export interface LiveClusterOptions {
   readonly store: ClusterStore;
   /** Kinds that are listed and watched whole; Secrets are followed by name where Ingresses are among them. */
   readonly kinds: readonly ObjectKind[];
+  /** Kinds of which one namespace is enough. */
+  readonly namespaces?: Readonly<Partial<Record<ObjectKind, string>>> | undefined;
   /** Past it what is known no longer counts. */
   readonly maxStateAgeMs: number;
   readonly metrics: ClusterMetrics;
@@ -138,8 +140,8 @@ export class LiveCluster {
   }
 
   #reflectorOf(kind: ObjectKind): Reflector {
-    const { store } = this.#options;
-    return this.#newReflector(kind, collectionPath(kind), {
+    const { store, namespaces } = this.#options;
+    return this.#newReflector(kind, collectionPath(kind, namespaces?.[kind]), {
       replace: (objects) => store.replaceKind(kind, objects),
       upsert: (object) => store.upsert(object),
       remove: (namespace, name) => {

@@ -58,10 +58,12 @@ export class PermissionCheck {
     const missing: string[] = [];
     const newest = Math.max(...this.#options.rules.map(({ sinceMinor = 0 }) => sinceMinor));
     if (newest > 0) missing.push(...(await this.#olderThan(newest)));
-    for (const { apiGroup, resources, verbs, neededBy, isChecked } of this.#options.rules) {
+    for (const rule of this.#options.rules) {
+      const { apiGroup, resources, verbs, neededBy, isChecked, namespace } = rule;
       for (const resource of isChecked ? resources : []) {
         const refused: string[] = [];
-        for (const verb of verbs) if (!(await this.#mayDo(verb, apiGroup, resource))) refused.push(verb);
+        for (const verb of verbs)
+          if (!(await this.#mayDo(verb, apiGroup, resource, namespace))) refused.push(verb);
         const name = apiGroup === "" ? resource : `${resource}.${apiGroup}`;
         if (refused.length > 0) missing.push(`${refused.join(", ")} ${name} (${neededBy})`);
       }
@@ -84,13 +86,13 @@ export class PermissionCheck {
     ];
   }
 
-  async #mayDo(verb: string, group: string, name: string): Promise<boolean> {
+  async #mayDo(verb: string, group: string, name: string, namespace?: string): Promise<boolean> {
     const cut = name.indexOf("/");
     const [resource, subresource] = cut === -1 ? [name, ""] : [name.slice(0, cut), name.slice(cut + 1)];
     const json = {
       apiVersion: "authorization.k8s.io/v1",
       kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes: { verb, group, resource, subresource } },
+      spec: { resourceAttributes: { verb, group, resource, subresource, namespace } },
     };
     const body = { contentType: "application/json", json };
     const review = await this.#options.client.json({

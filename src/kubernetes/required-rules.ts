@@ -12,6 +12,8 @@ export interface RequiredRule {
   readonly neededBy: string;
   /** False: other credentials may be meant, or Roles may do. Then their absence shows only when they are used. */
   readonly isChecked: boolean;
+  /** Where it is needed; absent: in all namespaces, or of what has none. */
+  readonly namespace?: string;
   /** The first Kubernetes 1.x whose API server knows these verbs. */
   readonly sinceMinor?: number;
 }
@@ -50,7 +52,17 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
       : []),
     ...(ingress === undefined ? [] : ingressRules(ingress.leaderElection.leaderElect)),
     ...(ingress === undefined && peers?.service !== undefined
-      ? [rule("discovery.k8s.io", ["endpointslices"], ["list", "watch"], "listeners.peers.service")]
+      ? [
+          {
+            ...rule(
+              "discovery.k8s.io",
+              ["endpointslices"],
+              ["list", "watch"],
+              "listeners.peers.service; a Role in its namespace suffices",
+            ),
+            namespace: peers.service.namespace,
+          },
+        ]
       : []),
     ...(ingress !== undefined || probesPods
       ? [rule("", ["events"], ["create", "get", "patch"], "listeners.ingress, podProbes")]

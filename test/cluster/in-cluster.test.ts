@@ -124,6 +124,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
       "get secrets",
       "create pods --subresource=exec",
       "get nodes --subresource=proxy",
+      "list endpointslices.discovery.k8s.io",
     ];
     const answers = asked.map((right) => kubectl(...can, ...right.split(" "), "-A").catch(() => "no"));
     expect((await Promise.all(answers)).map((answer) => answer.trim())).toEqual(asked.map(() => "no"));
@@ -137,7 +138,8 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     const isNode = role === "node";
     const args = ["template", role, chart, "--namespace", role, "--values", path.join(chart, "ci", values)];
     // The cluster has no cert-manager, and no namespaces but those of the tests.
-    const unlike = "gateway.tls.certManager.enabled=false,ingress.rbac.secretNamespaces={ingress}";
+    const unlike =
+      "gateway.tls.certManager.enabled=false,gateway.peers.certManager.enabled=false,ingress.rbac.secretNamespaces={ingress}";
     const manifests = await run(helm(), [...args, "--set", unlike]);
     writeFileSync(file, manifests);
     await kubectl("create", "namespace", role);

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { builtProgram } from "../support/built-program.ts";
 import { describeReal, kubectlSample, programOf } from "../support/real-parts.ts";
 import { issueCertificate } from "../support/test-certificates.ts";
@@ -54,10 +55,10 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     expect(status).toBe(0);
   });
 
-  describe.each(cases.filter((name) => name !== "node-values.yaml"))("with %s", (values) => {
+  describe.each([undefined, ...cases].filter((name) => name !== "node-values.yaml"))("with %s", (values) => {
     let objects: readonly Rendered[];
     beforeAll(() => {
-      objects = render("--values", path.join(chart, "ci", values));
+      objects = render(...(values === undefined ? [] : ["--values", path.join(chart, "ci", values)]));
     });
 
     it("gives pods that meet the restricted standard, and time for their sessions", () => {
@@ -105,6 +106,7 @@ describeReal(["helm", "kubectl"], "the chart", () => {
           "tls.crt": cert,
           "tls.key": key,
           "ca.crt": cert,
+          "session.key": "k".repeat(44),
           token: "t",
         })) {
           writeFileSync(path.join(folder, name), text);
@@ -142,6 +144,7 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     ["ingress.config.limits.maxRequestHeaders=many", "at '/ingress/config/limits/maxRequestHeaders'"],
     ["gateway.tls.generate=false", "gateway.tls needs existingSecret, certManager.enabled or generate"],
     ["gateway.tls.certManager.enabled=true", "gateway.tls.certManager.issuerRef.name is required"],
+    ["gateway.peers.certManager.enabled=true", "gateway.peers.certManager.issuerRef.name is required"],
     ["gateway.serviceAccount.create=false", "gateway.serviceAccount.name is required"],
     ["node.runtimeSockets=/run/cri.sock", "at '/node': additional properties 'runtimeSockets' not allowed"],
     ["ingress.ingressClass.default=yes", "at '/ingress/ingressClass/default': got string, want boolean"],
@@ -155,7 +158,10 @@ describeReal(["helm", "kubectl"], "the chart", () => {
 
   it.each(["gateway", "bastion", "ingress", "node"])("is what sluice install prints for %s", (role) => {
     const options: Readonly<Record<string, readonly string[]>> = {
-      gateway: ["--set", "gateway.tls.existingSecret=sluice-gateway-tls"],
+      gateway: [
+        "--set",
+        "gateway.tls.existingSecret=sluice-gateway-tls,gateway.peers.existingSecret=sluice-gateway-peers",
+      ],
       bastion: ["--values", path.join(chart, "ci/bastion-values.yaml")],
       ingress: ["--set", "gateway.enabled=false,ingress.enabled=true"],
       node: ["--set", "gateway.enabled=false,node.enabled=true,node.tls.existingSecret=sluice-node-tls"],
@@ -191,6 +197,39 @@ describeReal(["helm", "kubectl"], "the chart", () => {
       expect(built.stderr).toBe("");
       const kinds = parseAllDocuments(built.stdout).map((document) => (document.toJSON() as Rendered).kind);
       expect(kinds).toContain(role === "node" ? "DaemonSet" : "Deployment");
+    }
+  });
+
+  it("lets several replicas know each other, and one alone nobody", () => {
+    const objects = render("--set", "networkPolicy.enabled=true");
+    const named = (kind: string, name: string) =>
+      objects.find((object) => object.kind === kind && object.metadata.name === name);
+    const selector = named("Deployment", "s-sluice-gateway")?.spec?.selector.matchLabels;
+    expect(named("Service", "s-sluice-gateway-peers")?.spec).toEqual({
+      type: "ClusterIP",
+      clusterIP: "None",
+      publishNotReadyAddresses: true,
+      selector,
+      ports: [{ name: "peer", port: 8444, targetPort: "peer", appProtocol: "https" }],
+    });
+    const configuration = parse(named("ConfigMap", "s-sluice-gateway")?.data?.["config.yaml"] ?? "");
+    expect(configuration.listeners.peers).toMatchObject({
+      port: 8444,
+      service: { name: "s-sluice-gateway-peers", namespace: "sluice" },
+    });
+    expect(named("Role", "s-sluice-gateway-peers")).toMatchObject({
+      rules: [{ apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list", "watch"] }],
+    });
+    const { "tls.crt": leaf = "", "session.key": key = "" } =
+      named("Secret", "s-sluice-gateway-peers")?.data ?? {};
+    expect(new X509Certificate(Buffer.from(leaf, "base64")).subjectAltName).toBe("DNS:sluice-peer");
+    expect(Buffer.from(key, "base64")).toHaveLength(44);
+    // Their port is open to the replicas alone.
+    expect(JSON.stringify(named("NetworkPolicy", "s-sluice-gateway"))).toContain(
+      JSON.stringify({ from: [{ podSelector: { matchLabels: selector } }], ports: [{ port: "peer" }] }),
+    );
+    for (const alone of ["gateway.replicaCount=1", "gateway.peers.enabled=false"]) {
+      expect(JSON.stringify(render("--set", `networkPolicy.enabled=true,${alone}`))).not.toMatch(/peer/);
     }
   });
 

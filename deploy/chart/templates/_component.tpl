@@ -1,5 +1,5 @@
 {{- /* The objects of one component. Called with (dict "root" $ "name" "gateway" "values" .Values.gateway "base" <its configuration> "ports" (list of
-dicts with name, port, servicePort, appProtocol) "volumes" "volumeMounts" "metric" <what autoscaling goes by>). */ -}}
+dicts with name, port, servicePort, appProtocol) "volumes" "volumeMounts" "metrics" <what autoscaling goes by> "peerPort" <of replicas to each other>). */ -}}
 
 {{- define "sluice.component" -}}
 {{- $root := .root -}}
@@ -89,6 +89,9 @@ spec:
             - { name: {{ .name }}, containerPort: {{ .port }} }
             {{- end }}
             - { name: admin, containerPort: 8081 }
+            {{- with .peerPort }}
+            - { name: peer, containerPort: {{ . }} }
+            {{- end }}
           startupProbe:
             httpGet: { path: /livez, port: admin }
             periodSeconds: 2
@@ -226,6 +229,13 @@ spec:
         - namespaceSelector: {{- toYaml $root.Values.networkPolicy.metricsNamespaceSelector | nindent 12 }}
       ports:
         - { port: admin }
+    {{- if .peerPort }}
+    - from:
+        - podSelector:
+            matchLabels: {{- include "sluice.selectorLabels" . | nindent 14 }}
+      ports:
+        - { port: peer }
+    {{- end }}
 {{- end }}
 {{- if $root.Values.monitoring.serviceMonitor.enabled }}
 {{- if not ($root.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor") }}

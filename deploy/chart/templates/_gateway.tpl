@@ -7,6 +7,9 @@ listeners:
     port: 6443
     tls: { certFile: /etc/sluice-tls/tls.crt, keyFile: /etc/sluice-tls/tls.key }
   admin: { address: "::", port: 8081 }
+  {{- if include "sluice.peers.areOn" . }}
+  peers: {{- include "sluice.peers.listener" . | nindent 4 }}
+  {{- end }}
 cluster:
   inCluster: true
   {{- if not .values.kubelet.existingSecret }}

@@ -29,6 +29,27 @@ describe("the live cluster", () => {
     await eventually("the role", () => store.listRbacObjects().length === 1);
   });
 
+  it("follows a kind in one namespace alone", async () => {
+    const slice = (namespace: string) => ({
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: { name: "peers", namespace },
+      addressType: "IPv4",
+      endpoints: [],
+    });
+    const { server, store, synced } = await startLive({
+      kinds: ["EndpointSlice"],
+      namespaces: { EndpointSlice: "kube-system" },
+      prepare: (api) => api.apply(slice("default")),
+    });
+    await synced();
+    server.apply(slice("kube-system"));
+    await eventually("the slice", () => store.list("EndpointSlice").length === 1);
+    expect(store.list("EndpointSlice")[0]?.metadata.namespace).toBe("kube-system");
+    const asked = new Set(server.requests.map(({ path }) => path));
+    expect([...asked]).toEqual(["/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices"]);
+  });
+
   it("lists by pages", async () => {
     const { server, store, synced } = await startLive({
       prepare: (api) => {

@@ -29,6 +29,7 @@ export const ALL_KINDS: readonly ObjectKind[] = [
 /** A test API server and a store that follows it with short waits; both end with the test. */
 export async function startLive({
   kinds = ["Pod", "Node"],
+  namespaces,
   token = "",
   prepare = () => {},
   tuning = {},
@@ -36,6 +37,7 @@ export async function startLive({
   ...serverOptions
 }: TestApiServerOptions & {
   kinds?: readonly ObjectKind[];
+  namespaces?: LiveClusterOptions["namespaces"];
   token?: string;
   prepare?: (server: TestApiServer) => void;
   tuning?: LiveClusterOptions["reflector"];
@@ -56,6 +58,7 @@ export async function startLive({
     client,
     store,
     kinds,
+    namespaces,
     metrics: metrics.cluster,
     logger: { info: log, warn: log },
     reflector: { backoff: () => new Backoff({ firstMs: 10, maxMs: 100 }), ...tuning },

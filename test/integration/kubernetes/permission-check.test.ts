@@ -34,6 +34,33 @@ it("names an API server that is too old for the verbs of a rule", async () => {
   ]);
 });
 
+it("asks for a permission in the one namespace where it is needed", async () => {
+  const asked: unknown[] = [];
+  const check = new PermissionCheck({
+    client: {
+      json: async ({ body }) => {
+        asked.push(
+          (body as { json: { spec: { resourceAttributes: unknown } } }).json.spec.resourceAttributes,
+        );
+        return { status: { allowed: false } };
+      },
+    },
+    rules: [{ ...rule("discovery.k8s.io", "endpointslices", ["list"]), namespace: "sluice" }],
+    logger: { info: () => {}, warn: () => {} },
+  });
+  onTestFinished(() => check.stop());
+  await eventually("it is known", () => check.missing.length > 0);
+  expect(asked).toEqual([
+    {
+      verb: "list",
+      group: "discovery.k8s.io",
+      resource: "endpointslices",
+      subresource: "",
+      namespace: "sluice",
+    },
+  ]);
+});
+
 it("names what is missing, once, and asks again until nothing is", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-permissions-"));
   const granted = new Set(["get pods/", "impersonate users/"]);
