@@ -29,7 +29,7 @@ import { observeFaults } from "./uncaught-exceptions.ts";
 
 export interface RunningGateway {
   /** Where the listeners are, with the ports that the system chose. */
-  readonly apiServerUrl: string;
+  readonly apiServerUrl: string | undefined;
   readonly adminUrl: string;
   readonly ingress: { readonly httpUrl: string; readonly httpsUrl: string } | undefined;
   /** Absent where this is no node. */
@@ -138,11 +138,14 @@ export async function startGateway(
       });
       return startListener(server, (each) => runtime.listen(each, "peers", peersSettings));
     });
-  const apiListener = app.add("apiServer listener", () =>
-    startListener(api.started.listener.server, (server) =>
-      runtime.listen(server, "apiServer", listeners.apiServer),
-    ),
-  );
+  const { apiServer: apiSettings } = listeners;
+  const apiListener =
+    apiSettings &&
+    app.add("apiServer listener", () =>
+      startListener(api.started.listener.server, (server) =>
+        runtime.listen(server, "apiServer", apiSettings),
+      ),
+    );
   const adminListener = app.add("admin listener", () =>
     startListener(
       createAdminServer({
@@ -200,10 +203,10 @@ export async function startGateway(
   const ownEndpoints = (): ReservedEndpoint[] => {
     const { apiEndpoint } = cluster.started;
     const at = [
-      listeners.apiServer,
+      apiSettings,
       listeners.admin,
       peersSettings,
-      apiListener.ifStarted?.at,
+      apiListener?.ifStarted?.at,
       adminListener.ifStarted?.at,
     ];
     const ours = at.flatMap((where) =>
@@ -222,9 +225,9 @@ export async function startGateway(
 
   await app.start();
 
-  const { tls } = listeners.apiServer;
   const urls: ListenerUrls = {
-    apiServerUrl: urlOf(tls === undefined ? "http" : "https", apiListener.started.at),
+    apiServerUrl:
+      apiListener && urlOf(apiSettings?.tls === undefined ? "http" : "https", apiListener.started.at),
     adminUrl: urlOf("http", adminListener.started.at),
     kubeletUrl:
       kubeletListener &&

@@ -59,21 +59,22 @@ async function runIn(
     const configuration = await loadConfiguration(folder.configuration);
     const gateway = await startGateway(configuration);
     try {
-      await folder.writeAccess(gateway.apiServerUrl, gateway.adminUrl, files);
+      const { apiServerUrl = "", adminUrl } = gateway;
+      await folder.writeAccess(apiServerUrl, adminUrl, files);
       process.stdout.write(`ready ${folder.kubeconfig}\n`);
-      const { hostname, port: gatewayPort } = new URL(gateway.apiServerUrl);
+      const { hostname, port: gatewayPort } = new URL(apiServerUrl);
       const endpoint = {
         host: hostname.replace(/^\[|\]$/g, ""),
         port: Number(gatewayPort),
         tls: new UpstreamTls({ ca: serverCertificate.certPem }),
       };
-      const results = await runSelfCheck({ endpoint, token }, gateway.adminUrl, {
+      const results = await runSelfCheck({ endpoint, token }, adminUrl, {
         hasWebSocketOnlyNode: isOnce,
       });
       process.stdout.write(`\n${formatResults(results)}\n`);
       const hasFailed = results.some(({ problem }) => problem !== undefined);
       if (isOnce) return hasFailed ? 1 : 0;
-      process.stdout.write(instructions(folder, gateway.adminUrl));
+      process.stdout.write(instructions(folder, adminUrl));
       await stopped;
       const count = gateway.sessions().length;
       const seconds = configuration.timeouts.shutdownGracePeriodMs / 1_000;

@@ -1,14 +1,28 @@
 import type { Authentication } from "../config/authentication.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import { servesApi } from "../config/listeners.ts";
 
-/** The warning about a gateway without any authentication method; undefined where one is configured. */
-export function authenticationWarning(authentication: Authentication): string | undefined {
-  const { anonymous, clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview } = authentication;
-  const ways = [clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview];
-  if (ways.some((way) => way !== undefined)) return undefined;
-  return anonymous.enabled
-    ? "no authentication is configured: every request is system:anonymous"
-    : "no authentication is configured: every request is answered with 401";
+/** The warning about listeners without any authentication method; undefined where each has one. */
+export function authenticationWarning({
+  authentication,
+  listeners,
+}: Pick<GatewayConfiguration, "authentication" | "listeners">): string | undefined {
+  const { kubelet } = listeners;
+  if (servesApi(listeners) && isOpen(authentication))
+    return `no authentication is configured: ${answerOf(authentication)}`;
+  const ofNode = kubelet && (kubelet.authentication ?? authentication);
+  return ofNode && isOpen(ofNode)
+    ? `no authentication is configured for listeners.kubelet: ${answerOf(ofNode)}`
+    : undefined;
+}
+
+function isOpen({ clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview }: Authentication): boolean {
+  const methods = [clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview];
+  return methods.every((method) => method === undefined);
+}
+
+function answerOf({ anonymous }: Authentication): string {
+  return anonymous.enabled ? "every request is system:anonymous" : "every request is answered with 401";
 }
 
 /** Listeners by name, for people: where the system chose a port and the log's level hides it. */
@@ -17,7 +31,7 @@ export function listeningLines(
   urls: Readonly<Record<string, string | undefined>>,
 ): string {
   const { admin, apiServer, ingress, kubelet } = listeners;
-  const ports = [admin.port, apiServer.port, kubelet?.port, ingress?.httpPort, ingress?.httpsPort];
+  const ports = [admin.port, apiServer?.port, kubelet?.port, ingress?.httpPort, ingress?.httpsPort];
   if (!ports.includes(0) || logging.level === "debug" || logging.level === "info") return "";
   return Object.entries(urls)
     .filter(([, url]) => url !== undefined)

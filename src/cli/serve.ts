@@ -33,7 +33,7 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   await checkNamedFiles(configuration.namedFiles);
   const count = workerCount(configuration.workers);
   const logger = createLogger(configuration.logging);
-  const warning = authenticationWarning(configuration.authentication);
+  const warning = authenticationWarning(configuration);
   if (warning !== undefined) logger.warn({}, warning);
   const forWorkers = { configurationText: text, configurationFile: config, flags };
   // Until it serves there is nothing to read again, and no reason to die of it.

@@ -13,7 +13,7 @@ import { flagProblem } from "./given-flags.ts";
 import { tableSchema } from "./json-schema.ts";
 import { kubelet } from "./kubelet.ts";
 import { limits } from "./limits.ts";
-import { listeners } from "./listeners.ts";
+import { DEFAULT_LISTENERS, listeners } from "./listeners.ts";
 import type { NamedFile } from "./named-file.ts";
 import { policy } from "./policy.ts";
 import { type FlagValues, flagsOf, readFlags } from "./read-flags.ts";
@@ -34,7 +34,13 @@ export const CONFIGURATION_KIND = "GatewayConfiguration";
 export const gatewayConfiguration = table({
   apiVersion: constant(API_VERSION),
   kind: constant(CONFIGURATION_KIND),
-  listeners: section("Where the gateway listens.", listeners),
+  listeners: section(
+    "Where the gateway listens. One of apiServer, kubelet and ingress is needed.",
+    listeners,
+    {
+      default: DEFAULT_LISTENERS,
+    },
+  ),
   cluster: section("Where the objects of the cluster come from: manifests or a live API.", cluster),
   authentication: section(
     "Authenticators in the order in which they are asked. Without any, no caller is known.",

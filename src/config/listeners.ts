@@ -30,7 +30,10 @@ const admin = table({
 });
 
 const fields = table({
-  apiServer: section("The Kubernetes API, where kubectl connects.", apiServer),
+  apiServer: optionalSection(
+    "The Kubernetes API, where kubectl connects. Absent: it has no port.",
+    apiServer,
+  ),
   kubelet: optionalSection(
     "A kubelet's API in front of a container runtime. Absent: this is no node.",
     kubeletListener,
@@ -46,14 +49,31 @@ const fields = table({
   ),
 });
 
-export const listeners = checked(fields, checkPorts);
+export const listeners = checked(checked(fields, checkTraffic), checkPorts);
 
 export type Listeners = ValueOf<typeof fields>;
+
+/** What a file without `listeners` gives. */
+export const DEFAULT_LISTENERS = { apiServer: {} };
+
+/** True where requests reach the API server's leg: at its own port, or behind the front door. */
+export function servesApi({ apiServer, ingress }: Listeners): boolean {
+  return apiServer !== undefined || ingress?.streamingGateways.some(({ upstream }) => !upstream) === true;
+}
+
+/** Without a listener for traffic the process would be of no use to any client. */
+function checkTraffic({ apiServer, kubelet, ingress }: Listeners, section: Section): void {
+  if ([apiServer, kubelet, ingress].some((listener) => listener !== undefined)) return;
+  section.problem(
+    "apiServer",
+    "is required where neither kubelet nor ingress is given: traffic needs a listener",
+  );
+}
 
 /** Two listeners cannot have one port, but on different addresses. */
 function checkPorts({ apiServer, admin, kubelet, ingress, peers }: Listeners, section: Section): void {
   const places = [
-    { listener: "apiServer", field: "port", ...apiServer },
+    ...(apiServer === undefined ? [] : [{ listener: "apiServer", field: "port", ...apiServer }]),
     { listener: "admin", field: "port", ...admin },
     ...(kubelet === undefined ? [] : [{ listener: "kubelet", field: "port", ...kubelet }]),
     ...(peers === undefined ? [] : [{ listener: "peers", field: "port", ...peers }]),

@@ -2,13 +2,18 @@ import type { Field, JsonSchema, Table } from "./field.ts";
 import { declare, type FieldOptions } from "./fields.ts";
 import { hasRequired, itemSchema, tableSchema } from "./json-schema.ts";
 
-/** A section that is always there: an absent one has all defaults. */
-export function section<Value>(sentence: string, fields: Table<Value>): Field<Value, "*"> {
+/** A section that is always there: an absent one has all defaults, and what is in `options.default`. */
+export function section<Value>(
+  sentence: string,
+  fields: Table<Value>,
+  options: { readonly default?: object } = {},
+): Field<Value, "*"> {
   const field: Field<Value, "*"> = declare(sentence, {
+    ...options,
     type: "section",
     schema: tableSchema(fields),
     table: fields,
-    read: (parent, name) => fields.read(parent.section(name)),
+    read: (parent, name) => fields.read(parent.section(name, options.default)),
   });
   return { ...field, isRequired: hasRequired(fields) };
 }

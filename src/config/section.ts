@@ -57,9 +57,10 @@ export class Section {
     return this.#context.flags?.firstWithin(this.#pathOf(name));
   }
 
-  /** An absent section reads as an empty one: all defaults. */
-  section(name: string): Section {
-    return new Section(this.#context, [...this.#path, name], this.#take(name));
+  /** A section that neither the file nor a flag begins reads as the given one, or as an empty one: all defaults. */
+  section(name: string, ifAbsent?: object): Section {
+    const value = this.#take(name) ?? (this.flagWithin(name) === undefined ? ifAbsent : undefined);
+    return new Section(this.#context, [...this.#path, name], value);
   }
 
   /** A list of maps, each read like a section. */

@@ -9,6 +9,7 @@ import { parseManifests } from "../cluster/manifests.ts";
 import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { type FeatureGates, isFeatureGateName } from "../config/feature-gates.ts";
+import { servesApi } from "../config/listeners.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import type { Component, Health } from "../observability/component.ts";
 import { reportFault } from "../observability/faults.ts";
@@ -171,7 +172,7 @@ async function buildLive(
   follow(live);
   live.start();
   const admission =
-    settings.admission === "apiServer"
+    settings.admission === "apiServer" && servesApi(configuration.listeners)
       ? new ConnectAdmission({
           client,
           cluster: store,

@@ -1,6 +1,7 @@
 import { ADMISSION_RESOURCES } from "../api/admission/connect-rules.ts";
 import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import { servesApi } from "../config/listeners.ts";
 
 /** What the gateway's account must be allowed to do, with the part of the configuration that needs it. */
 export interface RequiredRule {
@@ -30,14 +31,15 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
   const { live } = cluster;
   if (live === undefined) return [];
   const modes = [...authorization.modes, ...(listeners.kubelet?.authorization?.modes ?? [])];
-  const impersonates = live.forwardAs === "impersonate" && upstreamAPIServer === undefined;
+  const isGateway = servesApi(listeners);
+  const impersonates = isGateway && live.forwardAs === "impersonate" && upstreamAPIServer === undefined;
   const asksTokens =
     authentication.tokenReview !== undefined || listeners.kubelet?.authentication?.tokenReview !== undefined;
   const { ingress, peers } = listeners;
   const probesPods = podProbes.nodeNames.length > 0;
   return [
     rule("", ["pods", "nodes", "namespaces"], ["get", "list", "watch"], "every gateway"),
-    ...(live.admission === "apiServer"
+    ...(isGateway && live.admission === "apiServer"
       ? [rule("admissionregistration.k8s.io", ADMISSION, ["list", "watch"], "cluster.admission: apiServer")]
       : []),
     ...(modes.includes("RBAC")

@@ -58,7 +58,6 @@ export function nodeConfiguration(cluster: ClusterAddresses, address: string = A
           url: `https://${ADDRESSES.kubelet}:${cluster.kubeletPort}`,
         },
       },
-      apiServer: { address: ADDRESSES.controlPlane, port: 0 },
       admin: { address: ADDRESSES.controlPlane, port: 0 },
     },
   };

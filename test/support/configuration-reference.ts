@@ -79,7 +79,10 @@ function rowOf(name: string, field: Field, path: string): string {
 
 /** In YAML's flow style. */
 function textOf(value: unknown): string {
-  return Array.isArray(value) ? `[${value.join(", ")}]` : String(value);
+  if (Array.isArray(value)) return `[${value.join(", ")}]`;
+  if (typeof value !== "object" || value === null) return String(value);
+  const members = Object.entries(value).map(([name, member]) => `${name}: ${textOf(member)}`);
+  return `{${members.join(", ")}}`;
 }
 
 /** As GitHub makes it of a heading. */

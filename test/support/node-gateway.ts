@@ -66,7 +66,7 @@ export async function startNodeGateway(options: NodeGatewayOptions): Promise<Nod
       ? undefined
       : await startTestGateway({
           scheme: "http",
-          listeners: { kubelet: listener },
+          listeners: { apiServer: null, kubelet: listener },
           timeouts,
           ...(options.node && { configuration: options.node }),
         });

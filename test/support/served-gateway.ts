@@ -76,7 +76,7 @@ export async function serveGateway(
     return {
       child,
       ready,
-      authority: new URL(ready.apiServerUrl).host,
+      authority: ready.apiServerUrl ? new URL(ready.apiServerUrl).host : "",
       adminUrl: ready.adminUrl,
       log,
       logLines,

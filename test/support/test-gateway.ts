@@ -18,6 +18,7 @@ export interface TestGateway {
   readonly running: RunningGateway;
   readonly files: GatewayFiles;
   readonly fakeNodes: readonly FakeNode[];
+  /** Empty where the API has no port. */
   readonly apiServerUrl: string;
   /** `127.0.0.1:port` of the API listener. */
   readonly authority: string;
@@ -54,6 +55,7 @@ export async function startTestGateway(
     files.configure({ ...options, ...inFrontOf(options, fakeNodes), tls });
     const load = () => loadConfiguration(files.configurationFile);
     const running = await startConfigured(files, logLines, options.logLevel);
+    const { apiServerUrl = "" } = running;
     let stopped: Promise<void> | undefined;
     const shutDown = () => {
       stopped ??= running.shutDown();
@@ -63,14 +65,14 @@ export async function startTestGateway(
       running,
       files,
       fakeNodes,
-      apiServerUrl: running.apiServerUrl,
-      authority: new URL(running.apiServerUrl).host,
+      apiServerUrl,
+      authority: apiServerUrl && new URL(apiServerUrl).host,
       adminUrl: running.adminUrl,
       ingressUrl: running.ingress?.httpsUrl,
       token: TESTER_TOKEN,
-      kubeconfig: files.writeKubeconfig(running.apiServerUrl),
+      kubeconfig: files.writeKubeconfig(apiServerUrl),
       logLines,
-      kubeconfigFor: (token) => files.writeKubeconfig(running.apiServerUrl, token),
+      kubeconfigFor: (token) => files.writeKubeconfig(apiServerUrl, token),
       readMetrics: () => readMetricsOf(running.adminUrl),
       reload: async () => running.reload(await load()),
       shutDown,

@@ -46,7 +46,15 @@ metadata:
 rules:
   # Where a session goes.
   - { apiGroups: [""], resources: [pods, nodes, namespaces], verbs: [get, list, watch] }
-  {{- include "sluice.admissionRule" . | nindent 2 }}
+  # Which sessions admission of the cluster judges (cluster.admission).
+  - apiGroups: [admissionregistration.k8s.io]
+    resources:
+      {{- range list "validating" "mutating" }}
+      - {{ . }}webhookconfigurations
+      - {{ . }}admissionpolicies
+      - {{ . }}admissionpolicybindings
+      {{- end }}
+    verbs: [list, watch]
   # authentication.tokenReview and authorization.webhook.
   - { apiGroups: [authentication.k8s.io], resources: [tokenreviews], verbs: [create] }
   - { apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create] }
@@ -78,16 +86,4 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "sluice.serviceAccountName" . }}
     namespace: {{ .root.Release.Namespace }}
-{{- end }}
-
-{{- define "sluice.admissionRule" -}}
-# Which sessions admission of the cluster judges (cluster.admission).
-- apiGroups: [admissionregistration.k8s.io]
-  resources:
-    {{- range list "validating" "mutating" }}
-    - {{ . }}webhookconfigurations
-    - {{ . }}admissionpolicies
-    - {{ . }}admissionpolicybindings
-    {{- end }}
-  verbs: [list, watch]
 {{- end }}

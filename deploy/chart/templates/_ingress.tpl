@@ -1,7 +1,5 @@
 {{- define "sluice.ingress.base" -}}
 listeners:
-  # Nobody connects here: this component serves Ingress alone.
-  apiServer: { port: 0 }
   admin: { address: "::", port: 8081 }
   ingress:
     address: "::"
@@ -28,7 +26,6 @@ metadata:
   labels: {{- $labels | nindent 4 }}
 rules:
   - { apiGroups: [""], resources: [pods, nodes, namespaces], verbs: [get, list, watch] }
-  {{- include "sluice.admissionRule" . | nindent 2 }}
   # Routes, and where they lead.
   - { apiGroups: [""], resources: [services], verbs: [list, watch] }
   - { apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list, watch] }

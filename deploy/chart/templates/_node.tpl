@@ -10,8 +10,7 @@ listeners:
       url: {{ .values.kubelet.url }}
       certificateAuthorityFile: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt
       tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
-  # Only the node itself reaches these.
-  apiServer: { port: 0 }
+  # Only the node itself reaches it.
   admin: { port: {{ .values.adminPort }} }
 authentication:
   # API servers come with a certificate of the cluster's authority, metrics-server and Prometheus with a token.

@@ -216,12 +216,10 @@ function listenerUrls(
     const at = acceptors.addressOf(name);
     return at && urlOf(scheme, at);
   };
-  const apiServerUrl = urlAt("apiServer", apiServer.tls === undefined ? "http" : "https");
-  if (apiServerUrl === undefined) throw new Error("no worker listens for the API");
   const httpUrl = urlAt("ingress.http", "http");
   const httpsUrl = urlAt("ingress.https", "https");
   return {
-    apiServerUrl,
+    apiServerUrl: urlAt("apiServer", apiServer?.tls === undefined ? "http" : "https"),
     adminUrl: urlOf("http", adminAt),
     kubeletUrl: urlAt("kubelet", kubelet?.tls === undefined ? "http" : "https"),
     peersUrl: peers && urlAt("peers", "https"),

@@ -35,7 +35,8 @@ export interface Runtime {
 
 /** Where the listeners are: fields of the line "the gateway is ready", whether one process serves or several. */
 export interface ListenerUrls {
-  readonly apiServerUrl: string;
+  /** Absent where only the front door or a node leg has ports. */
+  readonly apiServerUrl?: string | undefined;
   readonly adminUrl: string;
   /** Absent where this is no node. */
   readonly kubeletUrl?: string | undefined;

@@ -35,7 +35,7 @@ export async function buildApiServerLeg(
   gateway: ServingContext,
   { authorities, apiServer, judgeConnect, ticketKeys, operations }: ApiServerLegParts,
 ): Promise<ApiServerLeg> {
-  const { tls: files, http2 } = configuration.listeners.apiServer;
+  const { tls: files, http2 = true } = configuration.listeners.apiServer ?? {};
   const tls = files && (await readServingTls(files, authorities, ticketKeys));
   const configured = await upstreamApiServerOf(configuration);
   const upstream = configured ?? apiServer;

@@ -12,7 +12,7 @@ const EVERYTHING = {
   cluster: { inCluster: true, forwardAs: "impersonate", publishDeclaredFeatures: { nodes: ["a"] } },
   authentication: { tokenReview: { url: "https://a" } },
   authorization: { mode: ["RBAC", "Webhook"], webhook: { url: "https://a" } },
-  listeners: { ingress: {} },
+  listeners: { apiServer: {}, ingress: {} },
   podProbes: { nodeNames: ["a"] },
 };
 
@@ -52,6 +52,16 @@ describe("sluice rbac", () => {
     expect(out.match(/^ {4}resources: .*$/gm)).toEqual(["    resources: [pods, nodes, namespaces]"]);
     expect(out).toContain("kind: User\n    apiGroup: rbac.authorization.k8s.io\n    name: sluice-gateway\n");
     expect(out.match(/^ {2}name: gw$/gm)).toHaveLength(3);
+  });
+
+  it("serving Ingress alone needs no rights of sessions, unless sessions come through it", async () => {
+    const cluster = { inCluster: true, forwardAs: "impersonate" };
+    const ofSessions = /impersonate|admissionregistration/;
+    expect(await rbac({ cluster, listeners: { ingress: {} } })).toBe(0);
+    expect(out).not.toMatch(ofSessions);
+    const own = { ingress: { streamingGateways: [{ name: "own" }] } };
+    expect(await rbac({ cluster, listeners: own })).toBe(0);
+    expect(out).toMatch(ofSessions);
   });
 
   it("prints the verbs of constrained impersonation where those are chosen", async () => {

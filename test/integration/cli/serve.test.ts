@@ -6,6 +6,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { type CertificatePair, GatewayFiles, selfSignedPair } from "../../support/gateway-files.ts";
 import { collect } from "../../support/kubectl.ts";
+import { serveGateway } from "../../support/served-gateway.ts";
 import { Sluice } from "../../support/sluice.ts";
 
 let tls: CertificatePair;
@@ -45,6 +46,36 @@ describe("sluice serve", () => {
     expect(stdout).toMatch(/^apiServer https?:\/\/127\.0\.0\.1:[1-9]\d*$/m);
     expect(stdout).toMatch(/^admin http:\/\/127\.0\.0\.1:[1-9]\d*$/m);
     expect(stderr).toBe("");
+  });
+
+  it.each([
+    ["kubelet", 1],
+    ["kubelet", 2],
+    ["ingress", 1],
+    ["ingress", 2],
+  ] as const)("serves %s alone, with %i workers: starts, reloads and stops", async (name, workers) => {
+    const listener = {
+      kubelet: { port: 0, runtime: { endpoint: "unix:///nowhere.sock", nodeName: "worker-1" } },
+      ingress: { httpPort: 0, httpsPort: 0 },
+    }[name];
+    files.configure({ listeners: { apiServer: null, [name]: listener }, configuration: { workers } });
+    const gateway = await serveGateway(files.configurationFile);
+    try {
+      const ofTraffic = { kubelet: "kubeletUrl", ingress: "ingress" }[name];
+      const listening = Object.keys(gateway.ready).filter((field) => /Url$|^ingress$/.test(field));
+      expect(listening.sort()).toEqual(["adminUrl", ofTraffic].sort());
+      expect((await fetch(`${gateway.adminUrl}/readyz`)).status).toBe(200);
+      gateway.child.kill("SIGHUP");
+      await eventually("it has read its configuration again", () =>
+        gateway.logLines().some(({ msg }) => msg === "the configuration was read again"),
+      );
+      gateway.child.kill("SIGTERM");
+      expect(await gateway.exited).toEqual([0, null]);
+      const serious = gateway.logLines().filter(({ level }) => level === "warn" || level === "error");
+      expect(serious).toEqual([]);
+    } finally {
+      await gateway.stop();
+    }
   });
 
   it("leaves that to the log where the log says it", async () => {

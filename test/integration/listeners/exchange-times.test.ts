@@ -57,7 +57,7 @@ async function doorTo(
   return door;
 }
 
-const apiPort = (door: FrontDoor): number => Number(new URL(door.gateway.apiServerUrl).port);
+const apiPort = (door: FrontDoor): number => Number(new URL(door.gateway.apiServerUrl ?? "").port);
 
 async function send(port: number, head: string): Promise<{ socket: Socket; ended: Promise<string> }> {
   const socket = await openClient(port);

@@ -19,6 +19,13 @@ it.each([
     ["policy.rules"],
     [],
   ],
+  ["", "listeners: {apiServer: {port: 6443}}", [], []],
+  [
+    "listeners: {kubelet: {runtime: {nodeName: a}}}",
+    "listeners: {kubelet: {runtime: {nodeName: a}}, apiServer: {}}",
+    [],
+    ["listeners.apiServer"],
+  ],
   [
     "",
     "listeners: {ingress: {}, apiServer: {port: 1}}",

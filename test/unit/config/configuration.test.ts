@@ -10,6 +10,8 @@ import { placedFields } from "../../../src/config/field.ts";
 import type { LogLevel } from "../../../src/observability/logger.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 
+const NO_TRAFFIC =
+  "f.yaml:4:1: listeners.apiServer: is required where neither kubelet nor ingress is given: traffic needs a listener";
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 
 const WITH_A_LIVE_API = new Set(["forwardAs", "impersonation", "nameRequester", "admission", "maxStateAge"]);
@@ -180,7 +182,7 @@ logging: {level: debug}
       // Optional sections and lists stay absent.
       if (around === undefined) continue;
       const name = path.at(-1) ?? "";
-      if (field.type === "section") around[name] = {};
+      if (field.type === "section") around[name] = structuredClone(field.default ?? {});
       // Some defaults cannot be written: the empty string, what is read with another field only.
       else if (field.default !== undefined && field.default !== "" && !WITH_A_LIVE_API.has(name)) {
         around[name] = field.default;
@@ -229,11 +231,17 @@ describe("a wrong configuration", () => {
         'f.yaml:2:1: kind: must be "GatewayConfiguration", got "Pod"',
       ],
     },
+    ...["{}", "{admin: {port: 0}}", "{apiServer: null}"].map((listeners) => ({
+      name: `no listener for traffic: ${listeners}`,
+      text: `${HEADER}\nlisteners: ${listeners}\n`,
+      problems: [NO_TRAFFIC.replace("4:1", listeners === "{apiServer: null}" ? "4:13" : "4:1")],
+    })),
     {
       name: "unknown fields, with what was meant",
       text: `${HEADER}listener: {}\nlisteners:\n  apiserver: {}\nkubelet:\n  tls: true\ntimeouts:\n  idleMs: 5s\n`,
       problems: [
         'f.yaml:3:1: listener: unknown field; did you mean "listeners"?',
+        NO_TRAFFIC,
         'f.yaml:5:3: listeners.apiserver: unknown field; did you mean "apiServer"?',
         "f.yaml:7:3: kubelet.tls: unknown field; valid: scheme, port, preferredAddressTypes, certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile, allowedAddresses, allowAPIServerEndpoints, streaming, circuitBreaker, egressProxy, verifyNodeName",
         'f.yaml:9:3: timeouts.idleMs: unknown field; did you mean "idle"?',
@@ -244,6 +252,7 @@ describe("a wrong configuration", () => {
       text: `${HEADER}listeners: 1\ncluster:\n  manifests: a.yaml\nkubelet:\n  insecureSkipTLSVerify: "yes"\n  port: [1]\nlogging:\n  level: true\nauthentication:\n  tokenAuthFile: 7\nauthorization:\n  mode:\n  - 3\n`,
       problems: [
         "f.yaml:3:1: listeners: must be a map, got the number 1",
+        NO_TRAFFIC.replace("4:1", "3:1"),
         'f.yaml:5:3: cluster.manifests: must be a list of strings, got the string "a.yaml"',
         'f.yaml:7:3: kubelet.insecureSkipTLSVerify: must be true or false, got the string "yes"',
         'f.yaml:8:3: kubelet.port: must be a whole number such as 1000 or "10k", got a list',
@@ -264,7 +273,7 @@ describe("a wrong configuration", () => {
     },
     {
       name: "numbers and durations",
-      text: `${HEADER}limits:\n  maxRequestHeaderBytes: 64KB\n  maxConcurrentSessions: 0\n  maxRequestHeaders: 1.5\n  spdy:\n    maxHeaders: lots\ntimeouts:\n  idle: 30\n  dial: 5 s\n  webSocketPing: 2m\n  handshake: 1d\nlisteners:\n  admin:\n    port: 65536\n`,
+      text: `${HEADER}limits:\n  maxRequestHeaderBytes: 64KB\n  maxConcurrentSessions: 0\n  maxRequestHeaders: 1.5\n  spdy:\n    maxHeaders: lots\ntimeouts:\n  idle: 30\n  dial: 5 s\n  webSocketPing: 2m\n  handshake: 1d\nlisteners:\n  apiServer: {}\n  admin:\n    port: 65536\n`,
       problems: [
         'f.yaml:4:3: limits.maxRequestHeaderBytes: must be a number of bytes such as 65536 or "64Ki": "64KB" is not a quantity',
         "f.yaml:5:3: limits.maxConcurrentSessions: must be between 1 and 1000000, got the number 0",
@@ -274,7 +283,7 @@ describe("a wrong configuration", () => {
         'f.yaml:11:3: timeouts.dial: must be a duration such as "30s" or "4h0m0s": time: unknown unit " s" in duration "5 s"',
         'f.yaml:12:3: timeouts.webSocketPing: must be between 1s and 30s, got the string "2m"',
         'f.yaml:13:3: timeouts.handshake: must be a duration such as "30s" or "4h0m0s": time: unknown unit "d" in duration "1d"',
-        "f.yaml:16:5: listeners.admin.port: must be between 0 and 65535, got the number 65536",
+        "f.yaml:17:5: listeners.admin.port: must be between 0 and 65535, got the number 65536",
       ],
     },
     {

@@ -1,17 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { authenticationWarning } from "../../../src/cli/serve-notices.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 
+const HEADER = { apiVersion: "sluice.dev/v1alpha1", kind: "GatewayConfiguration" };
+
 const parse = (kubelet: object) =>
-  parseConfiguration(
-    JSON.stringify({
-      apiVersion: "sluice.dev/v1alpha1",
-      kind: "GatewayConfiguration",
-      listeners: { kubelet },
-    }),
-    "/etc/sluice/node.json",
-  ).listeners.kubelet;
+  parseConfiguration(JSON.stringify({ ...HEADER, listeners: { kubelet } }), "/etc/sluice/node.json").listeners
+    .kubelet;
 
 const problemsOf = (kubelet: object): string[] => {
   try {
@@ -27,8 +24,8 @@ const runtime = { nodeName: "worker-1" };
 
 describe("listeners.kubelet", () => {
   it("is absent unless it is given: most gateways are no nodes", () => {
-    const text = '{"apiVersion": "sluice.dev/v1alpha1", "kind": "GatewayConfiguration"}';
-    expect(parseConfiguration(text, "gateway.json").listeners.kubelet).toBeUndefined();
+    const { apiServer, kubelet } = parseConfiguration(JSON.stringify(HEADER), "gateway.json").listeners;
+    expect({ port: apiServer?.port, kubelet }).toEqual({ port: 6_443, kubelet: undefined });
   });
 
   it("needs a node's name; everything else has a default", () => {
@@ -125,9 +122,22 @@ describe("listeners.kubelet", () => {
     expect(problemsOf(kubelet)).toEqual([expect.stringContaining(problem)]);
   });
 
-  it("is shown by the example of a node", () => {
+  it("stands alone: the API has no port unless it is configured", () => {
+    const text = JSON.stringify({ ...HEADER, listeners: { kubelet: { runtime } } });
+    expect(parseConfiguration(text, "node.json").listeners.apiServer).toBeUndefined();
+    const both = parseConfiguration(text, "node.json", { "secure-port": "7443" });
+    expect(both.listeners.apiServer).toMatchObject({ address: "127.0.0.1", port: 7_443 });
+  });
+
+  it("is shown by the example of a node, with no other port for traffic and no warning", () => {
     const file = "deploy/examples/node.yaml";
-    const { kubelet } = parseConfiguration(readFileSync(file, "utf8"), file).listeners;
+    const configuration = parseConfiguration(readFileSync(file, "utf8"), file);
+    const { kubelet, apiServer, ingress } = configuration.listeners;
+    expect([apiServer, ingress, authenticationWarning(configuration)]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
     expect(kubelet).toMatchObject({
       port: 10_250,
       requireCreateForUpgrades: true,

@@ -37,7 +37,8 @@ describe("header lines of a request", () => {
     ["API listener", 1_500, 431],
   ])("%s: with %i more lines it is %i, and none is lost", async (listener, lines, status) => {
     const door = await start();
-    const port = listener === "front door" ? door.httpPort : Number(new URL(door.gateway.apiServerUrl).port);
+    const port =
+      listener === "front door" ? door.httpPort : Number(new URL(door.gateway.apiServerUrl ?? "").port);
     const last = ["Content-Length: 4", "Authorization: Bearer x", "Host: b"].slice(0, lines > 250 ? 3 : 0);
     const head = ["POST / HTTP/1.1", "Host: a", "Connection: close", ...filler(lines), ...last];
     const answer = await raw(port, head, last.length > 0 ? "body" : "");

@@ -36,7 +36,7 @@ async function start(limits: object = {}) {
     upstream.closeAllConnections();
   });
   const portOf = (listener: string): number =>
-    listener === "front door" ? door.httpPort : Number(new URL(door.gateway.apiServerUrl).port);
+    listener === "front door" ? door.httpPort : Number(new URL(door.gateway.apiServerUrl ?? "").port);
   return { held, door, portOf };
 }
 
