@@ -20,6 +20,13 @@ export function countFrom(min: number): (text: string) => number {
   };
 }
 
+/** Which of several: `I/N`, from 0. */
+export function loadPart(text: string): { readonly index: number; readonly of: number } {
+  const [, index, of] = /^(\d{1,5})\/(\d{1,5})$/.exec(text) ?? [];
+  if (of !== undefined && Number(index) < Number(of)) return { index: Number(index), of: Number(of) };
+  throw new RangeError("must be I/N, I from 0 and below N");
+}
+
 export function ratePerSecond(text: string): number {
   const value = Number(text);
   if (text !== "" && Number.isFinite(value) && value >= 0) return value;

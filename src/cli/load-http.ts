@@ -1,4 +1,11 @@
-import { duration, type HttpLoadPlan, type HttpLoadReport, size } from "../load/index.ts";
+import {
+  duration,
+  type HttpLoadPlan,
+  type HttpLoadReport,
+  type JudgedThreshold,
+  size,
+  thresholdLines,
+} from "../load/index.ts";
 import type { LoadValues } from "./commands/load.ts";
 import { openTarget, type TargetSpec, tlsConnectOptions } from "./load-target.ts";
 import { UsageError } from "./usage-error.ts";
@@ -17,6 +24,8 @@ export async function httpPlanOf(
     throw new UsageError(`--sessions ${values.sessions}: http takes at most ${MAX_CONNECTIONS}`);
   }
   if (values.html !== undefined) throw new UsageError("--html is for sessions");
+  // autocannon's latencies cannot be added up.
+  if (values.part !== undefined) throw new UsageError("--part is for sessions");
   const target = await openTarget(spec);
   return {
     url: target.url.origin + target.pathOf(path),
@@ -29,16 +38,8 @@ export async function httpPlanOf(
   };
 }
 
-export function httpSummary({
-  seconds,
-  requests,
-  perSecond,
-  bytes,
-  byStatus,
-  errors,
-  timeouts,
-  latency,
-}: HttpLoadReport): string {
+export function httpSummary(report: HttpLoadReport, thresholds: readonly JudgedThreshold[]): string {
+  const { seconds, requests, perSecond, bytes, byStatus, errors, timeouts, latency } = report;
   const statuses = Object.entries(byStatus).map(([status, times]) => `${status}: ${times}`);
   const { p50Us, p90Us, p99Us, p999Us, maxUs } = latency;
   // autocannon counts whole milliseconds.
@@ -48,5 +49,5 @@ requests   ${requests} (${perSecond.toFixed(0)}/s), ${size(bytes)}
 answers    ${statuses.join(", ") || "none"}
 errors     ${errors}, of them time-outs ${timeouts}
 latency    p50 ${time(p50Us)}  p90 ${time(p90Us)}  p99 ${time(p99Us)}  p99.9 ${time(p999Us)}  max ${time(maxUs)}
-`;
+${thresholdLines(thresholds).join("\n")}`;
 }

@@ -4,6 +4,7 @@ import {
   canEndInput,
   type LoadDirection,
   type LoadKind,
+  type LoadPart,
   type LoadPlan,
   type LoadProtocol,
   PROTOCOLS_OF,
@@ -24,8 +25,8 @@ export function planOf(
   if (kind !== "exec" && kind !== "attach" && kind !== "port-forward") {
     throw new UsageError(
       kind === undefined
-        ? "exec, attach, port-forward or http is required"
-        : `${JSON.stringify(kind)}: must be exec, attach, port-forward or http`,
+        ? "exec, attach, port-forward, http or merge is required"
+        : `${JSON.stringify(kind)}: must be exec, attach, port-forward, http or merge`,
     );
   }
   const streamingUrl = values["streaming-url"];
@@ -96,8 +97,22 @@ function verificationOf(
   return direction === "upload" ? "digest" : "sequence";
 }
 
-export function processesOf({ processes }: LoadValues, { sessions }: Pick<LoadPlan, "sessions">): number {
+/** Parts have one process unless they all are given the same number. */
+export function processesOf(
+  { processes, part }: LoadValues,
+  { sessions }: Pick<LoadPlan, "sessions">,
+): number {
+  if (part !== undefined) return processes ?? 1;
   return processes ?? Math.min(sessions, Math.max(1, Math.floor(availableParallelism() / 2)));
+}
+
+/** A share without a session would wait for the end of the run, and have nothing to report. Throws UsageError. */
+export function partOf(values: LoadValues, { sessions, count }: LoadPlan, processes: number): LoadPart {
+  const part = values.part ?? { index: 0, of: 1 };
+  const shares = part.of * processes;
+  if (part.of === 1 || (sessions >= shares && (count === 0 || count >= shares))) return part;
+  const few = sessions < shares ? "sessions" : "count";
+  throw new UsageError(`--${few} must be ${shares} or more for ${part.of} parts of ${processes} processes`);
 }
 
 function portOf(text: string): number {

@@ -1,22 +1,24 @@
 import { fork } from "node:child_process";
-import { writeFile } from "node:fs/promises";
 import {
-  htmlReport,
+  HTTP_METRICS,
+  judge,
   readPlots,
   runHttpLoad,
   runInProcesses,
+  SESSION_METRICS,
   serveGenerator,
-  summaryText,
 } from "../load/index.ts";
 import type { Invocation } from "./command.ts";
 import type { LoadValues, loadFlags } from "./commands/load.ts";
 import { httpPlanOf, httpSummary } from "./load-http.ts";
-import { planOf, processesOf } from "./load-plan.ts";
+import { runMerge } from "./load-merge.ts";
+import { partOf, planOf, processesOf } from "./load-plan.ts";
+import { exitCodeOf, publish, thresholdsOf, writeReport } from "./load-result.ts";
 import { openTarget, targetSpecOf } from "./load-target.ts";
 import { openLoadView } from "./load-view.ts";
 import { terminationSignal } from "./termination-signal.ts";
 
-/** Loads a streaming server. Exit code 1 when a session failed, or none finished. */
+/** Loads a streaming server, or adds up the reports of those that did. */
 export async function run({ values, operands, command = [] }: Invocation<typeof loadFlags>): Promise<number> {
   if (values.generator) {
     await serveGenerator(openTarget);
@@ -24,7 +26,9 @@ export async function run({ values, operands, command = [] }: Invocation<typeof 
     process.disconnect?.();
     return 0;
   }
-  return operands[0] === "http" ? runHttp(values, operands.slice(1)) : runSessions(values, operands, command);
+  if (operands[0] === "http") return runHttp(values, operands.slice(1));
+  if (operands[0] === "merge") return runMerge(values, operands.slice(1));
+  return runSessions(values, operands, command);
 }
 
 async function runSessions(
@@ -33,6 +37,9 @@ async function runSessions(
   command: readonly string[],
 ): Promise<number> {
   const plan = planOf(values, operands, command);
+  const processes = processesOf(values, plan);
+  const part = partOf(values, plan, processes);
+  const thresholds = thresholdsOf(values, SESSION_METRICS);
   const target = await targetSpecOf(values);
   // A wrong kubeconfig is reported once, before processes start; a missing package before the load.
   await openTarget(target);
@@ -40,18 +47,15 @@ async function runSessions(
   const view = openLoadView(plan);
   const report = await runInProcesses({
     plan,
-    processes: processesOf(values, plan),
+    processes,
+    part,
     target,
     start: startGenerator,
     interrupted: terminationSignal(),
     onProgress: (collector) => view.update(collector),
   });
   view.stop();
-  const isJsonShown = values.json === "-" || values.html === "-";
-  (isJsonShown ? process.stderr : process.stdout).write(summaryText(report));
-  await writeReport(values.json, () => `${JSON.stringify(report, null, 1)}\n`);
-  await writeReport(values.html, () => htmlReport(report));
-  return report.sessions.failed === 0 && report.sessions.finished > 0 ? 0 : 1;
+  return publish(report, thresholds, values);
 }
 
 function startGenerator() {
@@ -64,15 +68,11 @@ function startGenerator() {
 
 async function runHttp(values: LoadValues, operands: readonly string[]): Promise<number> {
   const plan = await httpPlanOf(values, operands, await targetSpecOf(values));
+  const thresholds = thresholdsOf(values, HTTP_METRICS);
   const report = await runHttpLoad(plan, terminationSignal());
-  (values.json === "-" ? process.stderr : process.stdout).write(httpSummary(report));
-  await writeReport(values.json, () => `${JSON.stringify(report, null, 1)}\n`);
-  return report.errors + report.timeouts === 0 && report.requests > 0 ? 0 : 1;
-}
-
-async function writeReport(file: unknown, text: () => string | Promise<string>): Promise<void> {
-  if (typeof file !== "string") return;
-  const written = await text();
-  if (file === "-") process.stdout.write(written);
-  else await writeFile(file, written);
+  const judged = judge(report, thresholds);
+  (values.json === "-" ? process.stderr : process.stdout).write(httpSummary(report, judged));
+  await writeReport(values.json, () => JSON.stringify({ ...report, thresholds: judged }));
+  const { requests, errors, timeouts } = report;
+  return exitCodeOf({ finished: requests, failed: errors + timeouts }, thresholds, judged);
 }

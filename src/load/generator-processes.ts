@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import type { LoadPlan, LoadShare } from "./load-plan.ts";
-import { LoadCollector, type LoadReport } from "./load-report.ts";
+import type { LoadPart, LoadPlan, LoadShare } from "./load-plan.ts";
+import { LoadCollector, type LoadReport, partsOf } from "./load-report.ts";
 import type { Interval } from "./recorder.ts";
 
 /** From the last process being ready to the start of the run, in milliseconds. */
@@ -20,6 +20,8 @@ export type FromGenerator =
 export interface RunOptions<T> {
   readonly plan: LoadPlan;
   readonly processes: number;
+  /** The other parts are of other programs, with as many processes each. */
+  readonly part: LoadPart;
   readonly target: T;
   /** Starts one generator process, with a channel for messages. */
   readonly start: () => ChildProcess;
@@ -30,12 +32,12 @@ export interface RunOptions<T> {
 
 /** Runs the plan in processes of their own, so that they and not this one are measured, and adds up what they report. */
 export async function runInProcesses<T>(options: RunOptions<T>): Promise<LoadReport> {
-  const { plan, processes, target, start, interrupted, onProgress } = options;
+  const { plan, processes, part, target, start, interrupted, onProgress } = options;
   let wasInterrupted = false;
   const children = Array.from({ length: processes }, start);
   await Promise.all(children.map(readyOrDead));
   const startAtMs = Date.now() + LEAD_MS;
-  const collector = new LoadCollector(plan, processes, startAtMs);
+  const collector = new LoadCollector(plan, processes, startAtMs, partsOf(part));
   void interrupted.then(() => {
     wasInterrupted = true;
     for (const child of children) tell(child, { type: "stop" });
@@ -47,7 +49,8 @@ export async function runInProcesses<T>(options: RunOptions<T>): Promise<LoadRep
         collector.add(message.interval);
         onProgress?.(collector);
       });
-      tell(child, { type: "run", plan, share: { index, processes, startAtMs }, target });
+      const share = { index: part.index * processes + index, processes: part.of * processes, startAtMs };
+      tell(child, { type: "run", plan, share, target });
       return exitOf(child).then((how) => {
         if (how !== undefined) collector.addDeath(index, how);
       });

@@ -56,9 +56,13 @@ function dataOf({ perSecond }: LoadReport): unknown {
   return perSecond.map(({ latencies, ...second }) => ({
     ...second,
     latencies: Object.fromEntries(
-      Object.entries(latencies).map(([name, counts]) => [
+      Object.entries(latencies).map(([name, latency]) => [
         name,
-        counts.map(([bucket, count]) => [upperUs(bucket - 1) / 1_000, upperUs(bucket) / 1_000, count]),
+        latency.counts.map(([bucket, count]) => [
+          upperUs(bucket - 1) / 1_000,
+          upperUs(bucket) / 1_000,
+          count,
+        ]),
       ]),
     ),
   }));

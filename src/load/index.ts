@@ -11,11 +11,23 @@ export {
   canEndInput,
   type LoadDirection,
   type LoadKind,
+  type LoadPart,
   type LoadPlan,
   type LoadProtocol,
   PROTOCOLS_OF,
   type Verification,
 } from "./load-plan.ts";
-export { LoadCollector, type LoadReport } from "./load-report.ts";
+export { type JudgedThreshold, LoadCollector, type LoadReport } from "./load-report.ts";
+export { mergeReports, missingParts, type NamedReport } from "./merge-reports.ts";
+export { readReports } from "./read-reports.ts";
 export { SeededStream } from "./seeded-stream.ts";
-export { duration, size, summaryText } from "./summary-text.ts";
+export { duration, size, summaryText, thresholdLines } from "./summary-text.ts";
+export {
+  HTTP_METRICS,
+  judge,
+  judgesFailures,
+  type Metrics,
+  parseThreshold,
+  SESSION_METRICS,
+  type Threshold,
+} from "./thresholds.ts";

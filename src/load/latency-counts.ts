@@ -1,9 +1,11 @@
-/** 32 buckets for each power of two: a value is known to 3 per cent. */
-const SUB_BUCKETS = 32;
-const SUB_BITS = 5;
+/** HdrHistogram's buckets for two significant digits: 128 for each power of two, so a value is known to 1 per cent. */
+const SUB_BUCKETS = 128;
+const SUB_BITS = 7;
 const LINEAR = 2 * SUB_BUCKETS;
 /** Everything above 71 minutes counts as that. */
 const MAX_US = 0xffff_ffff;
+/** Buckets have numbers below this one. */
+export const LATENCY_BUCKETS: number = LINEAR + (32 - SUB_BITS - 1) * SUB_BUCKETS;
 
 /** Bucket and how often, for buckets that are not empty: what travels between processes and into reports. */
 export type SparseCounts = (readonly [bucket: number, count: number])[];

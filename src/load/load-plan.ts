@@ -44,6 +44,12 @@ export interface LoadPlan {
   readonly seed: number;
 }
 
+/** Which part of a load that several programs do is done here. */
+export interface LoadPart {
+  readonly index: number;
+  readonly of: number;
+}
+
 /** Which part of the plan one of several processes does. */
 export interface LoadShare {
   readonly index: number;

@@ -1,10 +1,21 @@
-import type { LatencyCounts, SparseCounts } from "./latency-counts.ts";
-import type { LoadPlan } from "./load-plan.ts";
-import { type CountedError, type Interval, LATENCIES, type LatencyName, newLatencies } from "./recorder.ts";
+import { SLUICE_VERSION } from "../config/version.ts";
+import type { LatencyCounts } from "./latency-counts.ts";
+import type { LoadPart, LoadPlan } from "./load-plan.ts";
+import {
+  type CountedError,
+  type Interval,
+  LATENCIES,
+  type LatencyName,
+  type LoadSecond,
+  newLatencies,
+} from "./recorder.ts";
 
 /** A process that used more of its core than this, or was later than that, in a second, was too busy to measure well. */
 const BUSY_CPU_SHARE = 0.85;
 const BUSY_LAG_MS = 50;
+
+/** Of the report's layout. `sluice load merge` reads no other. */
+export const REPORT_FORMAT = 1;
 
 export interface LatencySummary {
   readonly count: number;
@@ -15,20 +26,33 @@ export interface LatencySummary {
   readonly maxUs: number;
 }
 
-export interface ReportedSecond {
-  readonly second: number;
-  readonly active: number;
-  readonly started: number;
-  readonly failed: number;
-  readonly sentBytes: number;
-  readonly receivedBytes: number;
-  readonly latencies: Readonly<Record<LatencyName, SparseCounts>>;
+/** `us`: microseconds. `share`: from 0 to 1. `bytes`: of payload, per second. */
+export type Unit = "us" | "share" | "number" | "bytes";
+
+/** One `--threshold` and what it was judged by. */
+export interface JudgedThreshold {
+  /** As it was given. */
+  readonly text: string;
+  readonly unit: Unit;
+  /** Null: nothing was measured, which meets no threshold. */
+  readonly value: number | null;
+  readonly isMet: boolean;
 }
 
-/** What `--json` writes. */
+/** What `--json` writes and `sluice load merge` reads. */
 export interface LoadReport {
-  /** The plan without its path: it may name pods and commands. */
+  readonly kind: "LoadReport";
+  readonly format: typeof REPORT_FORMAT;
+  /** Of the program that ran the load. */
+  readonly version: string;
+  /** The plan of all parts without its path: it may name pods and commands. */
   readonly plan: Omit<LoadPlan, "path">;
+  /** `present` are the indexes, from 0, of the parts that the figures are of. */
+  readonly parts: {
+    readonly of: number;
+    readonly present: readonly number[];
+    readonly startSpreadMs: number;
+  };
   readonly startedAt: string;
   readonly seconds: number;
   readonly wasInterrupted: boolean;
@@ -37,8 +61,11 @@ export interface LoadReport {
   readonly messages: { readonly sent: number; readonly received: number };
   readonly latencies: Readonly<Record<LatencyName, LatencySummary>>;
   readonly errors: readonly CountedError[];
+  readonly thresholds: readonly JudgedThreshold[];
   readonly generator: {
     readonly processes: number;
+    /** Of them, those that ended before they had reported everything. */
+    readonly deaths: number;
     /** The largest share of one core that one process used in a second, and how late its event loop was. */
     readonly maxCpuShare: number;
     readonly maxLagMs: number;
@@ -46,62 +73,67 @@ export interface LoadReport {
     readonly busySeconds: number;
     readonly wasBottleneck: boolean;
   };
-  readonly perSecond: readonly ReportedSecond[];
+  readonly perSecond: readonly LoadSecond[];
 }
 
-/** Adds up what the processes report. */
+/** Adds up what processes report: each interval, or the seconds, errors and deaths of a whole report. */
 export class LoadCollector {
-  readonly #plan: LoadPlan;
+  readonly #plan: Omit<LoadPlan, "path">;
   readonly #processes: number;
   readonly #startAtMs: number;
+  readonly #parts: LoadReport["parts"];
   readonly #latencies = newLatencies();
   readonly #errors = new Map<string, CountedError>();
-  readonly #seconds: { total: SecondTotal; latencies: Record<LatencyName, LatencyCounts> }[] = [];
-  readonly #busy = new Set<number>();
-  #untilMs = 0;
-  #maxCpuShare = 0;
-  #maxLagMs = 0;
+  readonly #seconds: Second[] = [];
   #deaths = 0;
 
-  constructor(plan: LoadPlan, processes: number, startAtMs: number) {
+  constructor(
+    plan: Omit<LoadPlan, "path">,
+    processes: number,
+    startAtMs: number,
+    parts: LoadReport["parts"] = partsOf({ index: 0, of: 1 }),
+  ) {
     this.#plan = plan;
     this.#processes = processes;
     this.#startAtMs = startAtMs;
+    this.#parts = parts;
   }
 
-  add(interval: Interval): void {
-    while (this.#seconds.length <= interval.second) {
-      this.#seconds.push({ total: { ...NO_TOTAL }, latencies: newLatencies() });
+  add({ errors, ...second }: Interval): void {
+    this.addSecond(second);
+    for (const error of errors) this.addError(error);
+  }
+
+  addSecond(added: LoadSecond): void {
+    while (this.#seconds.length <= added.second) {
+      this.#seconds.push({ total: { ...NO_TOTAL }, largest: { ...NO_LARGEST }, latencies: newLatencies() });
     }
-    const second = this.#seconds[interval.second];
+    const second = this.#seconds[added.second];
     if (second === undefined) return;
-    for (const key of TOTALS) second.total[key] += interval[key];
+    for (const key of TOTALS) second.total[key] += added[key];
+    for (const key of LARGEST) second.largest[key] = Math.max(second.largest[key], added[key]);
     for (const name of LATENCIES) {
-      const { counts, maxUs } = interval.latencies[name];
+      const { counts, maxUs } = added.latencies[name];
       second.latencies[name].add(counts, maxUs);
       this.#latencies[name].add(counts, maxUs);
     }
-    for (const error of interval.errors) {
-      const key = `${error.leg} ${error.kind}`;
-      const count = (this.#errors.get(key)?.count ?? 0) + error.count;
-      this.#errors.set(key, { ...error, count });
-    }
-    this.#untilMs = Math.max(this.#untilMs, interval.untilMs);
-    this.#maxCpuShare = Math.max(this.#maxCpuShare, interval.cpuShare);
-    this.#maxLagMs = Math.max(this.#maxLagMs, interval.lagMs);
-    if (interval.cpuShare > BUSY_CPU_SHARE || interval.lagMs > BUSY_LAG_MS) this.#busy.add(interval.second);
+  }
+
+  addError(error: CountedError): void {
+    const key = `${error.leg} ${error.kind}`;
+    const count = (this.#errors.get(key)?.count ?? 0) + error.count;
+    this.#errors.set(key, { ...error, count });
   }
 
   /** A process ended before it had reported everything: its figures are missing. */
   addDeath(index: number, how: string): void {
     const message = `generator process ${index} died (${how}); what it did last is not in the figures`;
-    this.#errors.set(`generator died ${index}`, {
-      leg: "generator",
-      kind: "process-died",
-      message,
-      count: 1,
-    });
-    this.#deaths += 1;
+    this.addError({ leg: "generator", kind: "process-died", message, count: 1 });
+    this.addDeaths(1);
+  }
+
+  addDeaths(count: number): void {
+    this.#deaths += count;
   }
 
   /** The newest second that is there. */
@@ -117,33 +149,41 @@ export class LoadCollector {
   report(wasInterrupted: boolean): LoadReport {
     const sum = (key: (typeof TOTALS)[number]) =>
       this.#seconds.reduce((all, { total }) => all + total[key], 0);
-    const { path: _, ...plan } = this.#plan;
-    const seconds = Math.round(this.#untilMs / 100) / 10;
+    const max = (key: (typeof LARGEST)[number]) =>
+      this.#seconds.reduce((all, { largest }) => Math.max(all, largest[key]), 0);
+    const { path: _, ...plan } = this.#plan as LoadPlan;
+    const busySeconds = this.#seconds.filter(isBusy).length;
     return {
+      kind: "LoadReport",
+      format: REPORT_FORMAT,
+      version: SLUICE_VERSION,
       plan,
+      parts: this.#parts,
       startedAt: new Date(this.#startAtMs).toISOString(),
-      seconds,
+      seconds: Math.round(max("untilMs") / 100) / 10,
       wasInterrupted,
       sessions: { started: sum("started"), finished: sum("finished"), failed: sum("failed") + this.#deaths },
       bytes: { sent: sum("sentBytes"), received: sum("receivedBytes") },
       messages: { sent: sum("sentMessages"), received: sum("receivedMessages") },
       latencies: mapLatencies((name) => summaryOf(this.#latencies[name])),
       errors: [...this.#errors.values()].sort((a, b) => b.count - a.count),
+      thresholds: [],
       generator: {
         processes: this.#processes,
-        maxCpuShare: this.#maxCpuShare,
-        maxLagMs: this.#maxLagMs,
-        busySeconds: this.#busy.size,
-        wasBottleneck: this.#busy.size > this.#seconds.length / 10,
+        deaths: this.#deaths,
+        maxCpuShare: max("cpuShare"),
+        maxLagMs: max("lagMs"),
+        busySeconds,
+        wasBottleneck: busySeconds > this.#seconds.length / 10,
       },
-      perSecond: this.#seconds.map(({ total, latencies }, second) => ({
+      perSecond: this.#seconds.map(({ total, largest, latencies }, second) => ({
         second,
-        active: total.active,
-        started: total.started,
-        failed: total.failed,
-        sentBytes: total.sentBytes,
-        receivedBytes: total.receivedBytes,
-        latencies: mapLatencies((name) => latencies[name].toSparse()),
+        ...total,
+        ...largest,
+        latencies: mapLatencies((name) => ({
+          counts: latencies[name].toSparse(),
+          maxUs: latencies[name].maxUs,
+        })),
       })),
     };
   }
@@ -167,8 +207,25 @@ const TOTALS = [
   "sentMessages",
   "receivedMessages",
 ] as const;
-type SecondTotal = Record<(typeof TOTALS)[number], number>;
-const NO_TOTAL = Object.fromEntries(TOTALS.map((key) => [key, 0])) as SecondTotal;
+/** Of several processes the largest counts, not the sum. */
+const LARGEST = ["untilMs", "cpuShare", "lagMs"] as const;
+const NO_TOTAL = Object.fromEntries(TOTALS.map((key) => [key, 0])) as Second["total"];
+const NO_LARGEST = Object.fromEntries(LARGEST.map((key) => [key, 0])) as Second["largest"];
+
+interface Second {
+  readonly total: Record<(typeof TOTALS)[number], number>;
+  readonly largest: Record<(typeof LARGEST)[number], number>;
+  readonly latencies: Record<LatencyName, LatencyCounts>;
+}
+
+function isBusy({ largest: { cpuShare, lagMs } }: Second): boolean {
+  return cpuShare > BUSY_CPU_SHARE || lagMs > BUSY_LAG_MS;
+}
+
+/** A run of one part has no other to start with. */
+export function partsOf({ index, of }: LoadPart): LoadReport["parts"] {
+  return { of, present: [index], startSpreadMs: 0 };
+}
 
 function mapLatencies<T>(of: (name: LatencyName) => T): Record<LatencyName, T> {
   return { firstByte: of("firstByte"), message: of("message"), session: of("session") };

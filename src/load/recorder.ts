@@ -14,8 +14,8 @@ export interface CountedError extends ClassifiedError {
   readonly count: number;
 }
 
-/** What one process did in one second. Plain data. */
-export interface Interval {
+/** What was done in one second, of one process or of all. Plain data. */
+export interface LoadSecond {
   /** Seconds since the start of the run. */
   readonly second: number;
   /** When it ended, in milliseconds since the start of the run. */
@@ -30,11 +30,15 @@ export interface Interval {
   readonly sentMessages: number;
   readonly receivedMessages: number;
   readonly latencies: Readonly<Record<LatencyName, IntervalLatency>>;
-  readonly errors: readonly CountedError[];
-  /** Share of one core that this process used. */
+  /** Share of one core that the process used; of several, the largest. */
   readonly cpuShare: number;
   /** How long its event loop was late at worst, in milliseconds. */
   readonly lagMs: number;
+}
+
+/** What one process did in one second. */
+export interface Interval extends LoadSecond {
+  readonly errors: readonly CountedError[];
 }
 
 const noCounts = () => ({

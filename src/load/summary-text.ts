@@ -1,4 +1,5 @@
-import type { LoadReport } from "./load-report.ts";
+import type { JudgedThreshold, LoadReport } from "./load-report.ts";
+import { missingParts } from "./merge-reports.ts";
 import type { LatencyName } from "./recorder.ts";
 
 const MIB = 1024 * 1024;
@@ -16,6 +17,7 @@ export function summaryText(report: LoadReport): string {
   const rate = (total: number) => (seconds === 0 ? 0 : total / seconds);
   const lines = [
     `${report.wasInterrupted ? "interrupted after" : "ran"} ${seconds} s`,
+    ...partLines(report),
     `sessions   ${sessions.started} started, ${sessions.finished} finished, ${sessions.failed} failed`,
     `sent       ${size(bytes.sent)} (${size(rate(bytes.sent))}/s), ${messages.sent} messages (${rate(messages.sent).toFixed(0)}/s)`,
     `received   ${size(bytes.received)} (${size(rate(bytes.received))}/s), ${messages.received} messages back`,
@@ -28,10 +30,41 @@ export function summaryText(report: LoadReport): string {
         `${String(count).padStart(8)}  ${leg.padEnd(10)}${kind.padEnd(26)}  ${message.split("\n", 1)[0]}`,
     ),
     "",
+    ...thresholdLines(report.thresholds),
     generatorText(generator),
   ];
   return `${lines.join("\n")}\n`;
 }
+
+function partLines(report: LoadReport): string[] {
+  const { of, present, startSpreadMs } = report.parts;
+  if (of === 1) return [];
+  if (present.length === 1) return [`part       ${present[0]} of ${of}`];
+  const missing = missingParts(report);
+  const gap = missing.length === 0 ? "" : `, ${missing.join(", ")} MISSING`;
+  return [`parts      ${present.length} of ${of}${gap}, started within ${duration(startSpreadMs * 1_000)}`];
+}
+
+/** A table, and the empty line behind it. */
+export function thresholdLines(thresholds: readonly JudgedThreshold[]): string[] {
+  if (thresholds.length === 0) return [];
+  const width = Math.max(...thresholds.map(({ text }) => text.length));
+  return [
+    "thresholds",
+    ...thresholds.map((judged) => {
+      const value = judged.value === null ? "nothing was measured" : FORMATS[judged.unit](judged.value);
+      return `  ${judged.isMet ? "met   " : "FAILED"}  ${judged.text.padEnd(width)}  ${value}`;
+    }),
+    "",
+  ];
+}
+
+const FORMATS: Readonly<Record<JudgedThreshold["unit"], (value: number) => string>> = {
+  us: duration,
+  share: (value) => `${(value * 100).toFixed(2)} %`,
+  number: (value) => String(Number(value.toFixed(2))),
+  bytes: (value) => `${size(value)}/s`,
+};
 
 /** A table, and the empty line behind it. Without a figure there is none. */
 function latencyLines(latencies: LoadReport["latencies"]): string[] {

@@ -5,23 +5,13 @@ import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import { afterAll, expect, it } from "vitest";
 import { SessionError } from "../../src/client/index.ts";
-import { htmlReport, LoadCollector, type LoadPlan } from "../../src/load/index.ts";
+import { htmlReport, LoadCollector } from "../../src/load/index.ts";
 import { Recorder } from "../../src/load/recorder.ts";
+import { loadPlan } from "../support/load-plan.ts";
 import { describeReal } from "../support/real-parts.ts";
 import { findProgram } from "../support/real-parts-finder.ts";
 
-const plan: LoadPlan = {
-  ...{
-    kind: "exec",
-    protocol: "ws-v5",
-    direction: "echo",
-    verification: "echo",
-    path: "/secret-path",
-    port: 0,
-  },
-  ...{ sessions: 2, arrivalsPerSecond: 0, count: 0, rampMs: 0, durationMs: 3_000 },
-  ...{ messages: 0, messageBytes: 100, messagesPerSecond: 0, timeoutMs: 1_000, seed: 1 },
-};
+const plan = loadPlan({ path: "/secret-path" });
 
 describeReal("chromium", "the page of a load report", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-report-"));

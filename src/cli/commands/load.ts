@@ -1,6 +1,6 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand, type ValuesOf } from "../command.ts";
-import { durationFrom, quantityBetween, ratePerSecond } from "../flag-readers.ts";
+import { durationFrom, loadPart, quantityBetween, ratePerSecond } from "../flag-readers.ts";
 import { TARGET_GROUP, targetFlags } from "./target-flags.ts";
 
 const MAX_PROCESSES = 64;
@@ -131,9 +131,21 @@ export const loadFlags = {
     parse: quantityBetween(1, MAX_PROCESSES),
     group: traffic,
   },
+  part: {
+    value: "I/N",
+    help: "this program's part of a load that N do side by side, I from 0; merge adds up their reports",
+    parse: loadPart,
+    group: traffic,
+  },
+  threshold: {
+    value: "METRIC<VALUE",
+    help: "what must hold, such as message_latency:p99<50ms or error_rate<1%; else the exit code is 99",
+    isRepeatable: true,
+    group: report,
+  },
   json: {
     value: "FILE",
-    help: "write a report as JSON; - is standard output",
+    help: "write a report as JSON, which merge reads; - is standard output",
     completes: "file",
     group: report,
   },
@@ -153,18 +165,24 @@ export const command = defineCommand({
     "(exec | attach) POD [flags] [-- COMMAND...]",
     "port-forward POD PORT [flags]",
     "http PATH [flags]",
+    "merge FILE... [flags]",
   ],
   description:
-    "Opens sessions at any streaming server, or sends plain HTTP requests, and reports rates, latencies and what failed; every byte is verified where it can be. docs/load.md explains the modes.",
+    "Opens sessions at any streaming server, or sends plain HTTP requests, and reports rates, latencies and what failed; every byte is verified where it can be. merge adds up the reports of parts that ran side by side. docs/load.md explains the modes.",
   operands: [
     {
       name: "MODE",
-      help: "exec, attach, port-forward or http",
-      choices: ["exec", "attach", "port-forward", "http"],
+      help: "exec, attach, port-forward, http or merge",
+      choices: ["exec", "attach", "port-forward", "http", "merge"],
     },
     { name: "POD", help: "the pod that every session goes to", completes: "pod" },
     { name: "PORT", help: "the pod's port, where something echoes" },
     { name: "PATH", help: "the path of every request" },
+    {
+      name: "FILE",
+      help: "a report of --json, or a log that holds some; - is standard input",
+      completes: "file",
+    },
   ],
   flags: loadFlags,
   takesCommand: true,
@@ -182,6 +200,19 @@ export const command = defineCommand({
       title: "Plain requests through an Ingress",
       line: "sluice load http / --server http://127.0.0.1:8080 --sessions 64",
     },
+    {
+      title: "Fail a pipeline where latency or failures grow",
+      line: "sluice load exec web --threshold 'message_latency:p99<50ms' --threshold 'error_rate<0.1%'",
+    },
+    {
+      title: "One of two machines' parts",
+      line: "sluice load exec web --sessions 2000 --seed 1 --part 0/2 --json 0.json",
+    },
+    {
+      title: "The table of both",
+      line: "sluice load merge 0.json 1.json --threshold 'first_byte_latency:p99<1s'",
+    },
   ],
-  exitCodes: "0; 1 where a session failed or none finished; 2 for usage or configuration.",
+  exitCodes:
+    "0; 99 where a threshold is not met; 1 where a session failed and no threshold is of failures, none finished, or merge lacks a part; 2 for usage, configuration or a file that cannot be merged.",
 });

@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadFlags } from "../../../src/cli/commands/load.ts";
 import { planOf } from "../../../src/cli/load-plan.ts";
+import { exitCodeOf } from "../../../src/cli/load-result.ts";
 import { parseFlags } from "../../../src/cli/parse-flags.ts";
 import { builtProgram } from "../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
@@ -57,8 +58,29 @@ describe("the flags of sluice load", () => {
     [["exec", "web"], { verify: "digest" }, "--verify digest: must be echo or none"],
     [["exec", "web"], { speaks: "kubelet" }, "-c CONTAINER is required"],
     [["port-forward", "web"], {}, "PORT is missing"],
+    [["exec", "web"], { part: "2/2" }, "--part 2/2: must be I/N, I from 0 and below N"],
   ])("refuse %j %j", (operands, values, message) => {
     expect(() => plan(operands, values)).toThrow(message);
+  });
+});
+
+describe("the exit code of sluice load", () => {
+  const [met, failed] = [true, false].map((isMet) => ({ text: "", unit: "us" as const, value: 1, isMet }));
+  it.each([
+    ["every session finished", { finished: 2, failed: 0 }, [], [met], 0],
+    ["a session failed", { finished: 2, failed: 1 }, ["message_latency"], [met], 1],
+    ["a session failed, which a threshold accepts", { finished: 2, failed: 1 }, ["error_rate"], [met], 0],
+    ["none finished", { finished: 0, failed: 1 }, ["failed"], [met], 1],
+    ["a threshold is not met", { finished: 2, failed: 1 }, ["failed", "error_rate"], [met, failed], 99],
+  ])("where %s", (_, sessions, metrics, judged, code) => {
+    const thresholds = metrics.map((metric) => ({ metric }));
+    expect(
+      exitCodeOf(
+        sessions,
+        thresholds,
+        judged.filter((each) => each !== undefined),
+      ),
+    ).toBe(code);
   });
 });
 
@@ -107,6 +129,75 @@ describe("sluice load against the demo", () => {
     else expect(sent).toBe(2_000_000);
     if (direction === "echo") expect(received).toBe(2_000_000);
     expect(JSON.stringify(report)).not.toContain("/api/v1");
+  });
+
+  it("adds up parts of several programs, and judges them by thresholds", async () => {
+    const files = [0, 1, 2].map((index) => path.join(folder, `part-${index}.json`));
+    const flags = [
+      "--messages",
+      "20",
+      "--message-size",
+      "100",
+      "--sessions",
+      "3",
+      "--count",
+      "9",
+      "--seed",
+      "5",
+    ];
+    const parts = await Promise.all(
+      files.map((file, index) =>
+        load(["exec", "web", ...flags, "--duration", "60s", "--part", `${index}/3`, "--json", file]),
+      ),
+    );
+    expect(parts.map(({ code }) => code)).toEqual([0, 0, 0]);
+    expect(parts[1]?.stdout).toContain("part       1 of 3\nsessions   3 started, 3 finished, 0 failed");
+    const json = path.join(folder, "merged.json");
+    const held = ["--threshold", "message_latency:p99<1m", "--threshold", "error_rate<1%"];
+    const merged = await load(["merge", ...files, "--json", json, ...held]);
+    expect({ code: merged.code, stderr: merged.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(merged.stdout).toMatch(
+      /parts {6}3 of 3, started within .*\nsessions {3}9 started, 9 finished, 0 failed/,
+    );
+    expect(merged.stdout).toMatch(
+      /message {14}180 .*\n[\s\S]*thresholds\n {2}met {5}message_latency:p99<1m {2}\d/,
+    );
+    expect(JSON.parse(readFileSync(json, "utf8"))).toMatchObject({
+      sessions: { started: 9 },
+      latencies: { message: { count: 180 } },
+      thresholds: [{ text: "message_latency:p99<1m", isMet: true }, { isMet: true }],
+    });
+    const crossed = await load(["merge", ...files, "--threshold", "message_latency:p50<1us"]);
+    expect({ code: crossed.code, stdout: crossed.stdout }).toEqual({
+      code: 99,
+      stdout: expect.stringMatching(/ {2}FAILED {2}message_latency:p50<1us {2}\d/),
+    });
+    const incomplete = await load(["merge", ...files.slice(1), ...held]);
+    expect({ code: incomplete.code, stdout: incomplete.stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringMatching(/parts {6}2 of 3, 0 MISSING, started within/),
+    });
+    const twice = await load(["merge", ...files, files[1] ?? ""]);
+    expect({ code: twice.code, stderr: twice.stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`${files[1]}: part 1 of 3 is in ${files[1]}, too`),
+    });
+    const none = await load(["merge", path.join(folder, "part-9.json")]);
+    expect({ code: none.code, stderr: none.stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining("part-9.json: ENOENT"),
+    });
+  });
+
+  it("refuses a file above the bound before it is read", async () => {
+    const file = path.join(folder, "large.json");
+    writeFileSync(file, "");
+    truncateSync(file, 256 * 1024 * 1024 + 1);
+    const { code, stderr } = await load(["merge", file]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`${file}: it has more than 256 MiB`),
+    });
   });
 
   it("counts what is refused, writes a page that holds everything, and exits 1", async () => {
@@ -159,6 +250,11 @@ describe("sluice load against the demo", () => {
   it("loads plain HTTP", async () => {
     const { code, stdout } = await load(["http", "/version", "--duration", "1s", "--sessions", "2"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/answers {4}200: [1-9]/) });
+    const slow = await load(["http", "/version", "--duration", "1s", "--threshold", "request_rate<1"]);
+    expect(slow).toMatchObject({
+      code: 99,
+      stdout: expect.stringMatching(/ {2}FAILED {2}request_rate<1 {2}\d/),
+    });
   });
 
   async function load(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {

@@ -5,6 +5,7 @@ import type { WebSocket } from "ws";
 import { Target } from "../../../src/client/index.ts";
 import { Generator, LoadCollector, type LoadPlan, type LoadReport } from "../../../src/load/index.ts";
 import { startWebSocketServer } from "../../support/client/websocket-server.ts";
+import { loadPlan } from "../../support/load-plan.ts";
 
 const STDIN = 0;
 const STDOUT = 1;
@@ -12,11 +13,7 @@ const STATUS = 3;
 const CLOSE = 255;
 const SUCCESS = '{"metadata":{},"status":"Success"}';
 
-const plan: LoadPlan = {
-  ...{ kind: "exec", protocol: "ws-v5", direction: "echo", verification: "echo", path: "/exec", port: 0 },
-  ...{ sessions: 2, arrivalsPerSecond: 0, count: 4, rampMs: 0, durationMs: 20_000 },
-  ...{ messages: 20, messageBytes: 1_000, messagesPerSecond: 0, timeoutMs: 10_000, seed: 1 },
-};
+const plan = loadPlan();
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,0 +1,87 @@
+import { LATENCY_BUCKETS } from "./latency-counts.ts";
+import { type LoadReport, REPORT_FORMAT } from "./load-report.ts";
+import { LATENCIES } from "./recorder.ts";
+
+/** How a report begins within a line, such as one of a pod's log. */
+const START = '{"kind":"LoadReport"';
+
+/** The reports in a text: one as `--json` writes it, or a log with one in some of its lines. Throws RangeError. */
+export function readReports(text: string): LoadReport[] {
+  const found = text.split("\n").flatMap((line) => {
+    const start = line.indexOf(START);
+    return start === -1 ? [] : [line.slice(start)];
+  });
+  if (found.length === 0) throw new RangeError("there is no report of sluice load in it");
+  return found.map(readReport);
+}
+
+function readReport(text: string): LoadReport {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new RangeError("its report is not whole");
+  }
+  const { format } = value as { format?: unknown };
+  if (format !== REPORT_FORMAT) {
+    throw new RangeError(`its report has format ${String(format)}, this program reads ${REPORT_FORMAT}`);
+  }
+  const wrong = wrongField(value as LoadReport);
+  if (wrong !== undefined) throw new RangeError(`${wrong} of its report is wrong`);
+  return value as LoadReport;
+}
+
+const NUMBERS = [
+  ...["untilMs", "started", "finished", "failed", "active", "cpuShare", "lagMs"],
+  ...["sentBytes", "receivedBytes", "sentMessages", "receivedMessages"],
+] as const;
+
+/** The first field that cannot be added up. */
+function wrongField(report: Partial<LoadReport>): string | undefined {
+  const { version, plan, parts, startedAt, errors, generator, perSecond } = report;
+  if (typeof version !== "string") return "version";
+  if (!isObject(plan) || !isCount(plan.durationMs) || !isCount(plan.timeoutMs)) return "plan";
+  if (!isObject(parts) || !isCount(parts.of) || !isCount(parts.startSpreadMs)) return "parts";
+  const isPart = (part: unknown): boolean => isCount(part) && Number.isInteger(part) && part < parts.of;
+  if (!isListOf(parts.present, isPart) || parts.present.length === 0) return "parts.present";
+  if (typeof startedAt !== "string" || !Number.isFinite(Date.parse(startedAt))) return "startedAt";
+  if (!isObject(generator) || !isCount(generator.processes) || !isCount(generator.deaths)) return "generator";
+  if (!isListOf(errors, isError)) return "errors";
+  if (!isListOf(perSecond, isSecond)) return "perSecond";
+  return undefined;
+}
+
+function isSecond(value: unknown, index: number): boolean {
+  if (!isObject(value) || value.second !== index || !isObject(value.latencies)) return false;
+  const { latencies } = value;
+  return (
+    NUMBERS.every((name) => isCount(value[name])) && LATENCIES.every((name) => isLatency(latencies[name]))
+  );
+}
+
+function isLatency(value: unknown): boolean {
+  return isObject(value) && isCount(value.maxUs) && isListOf(value.counts, isBucket);
+}
+
+function isBucket(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length !== 2) return false;
+  const [bucket, count] = value as unknown[];
+  return isCount(bucket) && Number.isInteger(bucket) && bucket < LATENCY_BUCKETS && isCount(count);
+}
+
+function isError(value: unknown): boolean {
+  if (!isObject(value) || !isCount(value.count)) return false;
+  return [value.leg, value.kind, value.message].every((text) => typeof text === "string");
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isListOf(value: unknown, is: (value: unknown, index: number) => boolean): value is unknown[] {
+  return Array.isArray(value) && value.every(is);
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}
