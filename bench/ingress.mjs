@@ -1,4 +1,4 @@
-// `node bench/ingress.mjs [--repeat 5 --seconds 3 --only throughput,reload,lookup]`: the front door beside nginx, HAProxy, http-proxy and httpxy;
+// `node bench/ingress.mjs [--repeat 5 --seconds 3 --only throughput,reload,lookup --workload HTTP/2 --against MAIN_JS]`: the front door beside others;
 // requests while 10,000 Ingresses are compiled again and again; the cost of a lookup among 10 to 100,000 hosts. Writes docs/evidence/ingress-performance.md.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,8 +6,10 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import autocannon from "autocannon";
+import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
+import { frontDoors, http2Only, plainOnly } from "./front-doors.mjs";
 import { machine } from "./machine.mjs";
-import { accepting, freePort, lineOf, processTree, startNginx, startProgram, stop } from "./processes.mjs";
+import { accepting, freePort, lineOf, processTree, startProgram, stop } from "./processes.mjs";
 import { median } from "./results.mjs";
 import { withSpread } from "./text.mjs";
 
@@ -17,108 +19,19 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "3" },
     only: { type: "string", default: "throughput,reload,lookup" },
     write: { type: "boolean", default: false },
+    workload: { type: "string", default: "" },
+    against: { type: "string" },
   },
 });
 const [repeat, seconds] = [Number(values.repeat), Number(values.seconds)];
 const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
-const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
 const sections = [];
 
 const upstreamPort = await freePort();
 const upstream = startProgram(process.execPath, [peer("web-server.mjs"), String(upstreamPort)]);
 await accepting(upstreamPort, upstream);
-
-const starts = {
-  sluice: async (port) => {
-    const manifests = path.join(folder, "cluster.json");
-    const items = [
-      {
-        apiVersion: "networking.k8s.io/v1",
-        kind: "IngressClass",
-        metadata: { name: "sluice" },
-        spec: { controller: "sluice.dev/ingress-controller" },
-      },
-      {
-        apiVersion: "v1",
-        kind: "Service",
-        metadata: { name: "app", namespace: "default" },
-        spec: { ports: [{ port: 80 }] },
-      },
-      {
-        apiVersion: "discovery.k8s.io/v1",
-        kind: "EndpointSlice",
-        metadata: { name: "app-1", namespace: "default", labels: { "kubernetes.io/service-name": "app" } },
-        addressType: "IPv4",
-        endpoints: [{ addresses: ["127.0.0.1"] }],
-        ports: [{ port: upstreamPort }],
-      },
-      {
-        apiVersion: "networking.k8s.io/v1",
-        kind: "Ingress",
-        metadata: { name: "all", namespace: "default" },
-        spec: {
-          ingressClassName: "sluice",
-          defaultBackend: { service: { name: "app", port: { number: 80 } } },
-        },
-      },
-    ];
-    writeFileSync(manifests, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
-    const file = path.join(folder, "gateway.json");
-    writeFileSync(
-      file,
-      JSON.stringify({
-        apiVersion: "sluice.dev/v1alpha1",
-        kind: "GatewayConfiguration",
-        listeners: {
-          apiServer: { port: 0 },
-          admin: { port: 0 },
-          ingress: { httpPort: port, httpsPort: 0, allowedEndpointAddresses: ["127.0.0.0/8"] },
-        },
-        cluster: { manifests: [manifests] },
-        logging: { level: "error" },
-      }),
-    );
-    return startProgram(process.execPath, [
-      "--no-incremental-marking",
-      "--max-semi-space-size=8",
-      program,
-      "serve",
-      "--config",
-      file,
-    ]);
-  },
-  "http-proxy": async (port) => startReverseProxy("http-proxy", port),
-  httpxy: async (port) => startReverseProxy("httpxy", port),
-  nginx: async (port) => {
-    const file = path.join(folder, "nginx.conf");
-    writeFileSync(
-      file,
-      `worker_processes 1; pid ${folder}/nginx.pid; error_log stderr crit; events { worker_connections 1024; }
-http { access_log off; client_body_temp_path ${folder}/b; proxy_temp_path ${folder}/p; fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
-  upstream app { server 127.0.0.1:${upstreamPort}; keepalive 64; }
-  server { listen 127.0.0.1:${port}; location / { proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
-    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_buffering off; } } }
-`,
-    );
-    return startNginx(file, folder);
-  },
-  haproxy: async (port) => {
-    const file = path.join(folder, "haproxy.cfg");
-    writeFileSync(
-      file,
-      `global\n  nbthread 1\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 1m\n  timeout server 1m\n  option forwardfor\n  http-reuse always\nfrontend f\n  bind 127.0.0.1:${port}\n  default_backend b\nbackend b\n  server s 127.0.0.1:${upstreamPort}\n`,
-    );
-    return startProgram("haproxy", ["-db", "-f", file]);
-  },
-};
-
-const startReverseProxy = (library, port) =>
-  startProgram(process.execPath, [
-    peer("http-reverse-proxy.mjs"),
-    JSON.stringify({ upstreamPort, port, library }),
-  ]);
 
 /** User and system time of a process and its children, in seconds. */
 const cpuSeconds = (pid) =>
@@ -128,61 +41,106 @@ const cpuSeconds = (pid) =>
     return sum + (Number(fields[11]) + Number(fields[12])) / 100;
   }, 0);
 
-const load = (port, url, connections, duration = seconds, headers = {}) =>
-  autocannon({ url: `http://127.0.0.1:${port}${url}`, connections, duration, headers });
+/** Requests that were answered and the bytes of their bodies; throws for any answer that is no 200, but for odd ones of others. */
+async function http1Load({ url, connections, mayReset }) {
+  const result = await autocannon({ url, connections, duration: seconds, servername: "localhost" });
+  const wrong = result.non2xx + result.errors;
+  if (wrong > (mayReset ? result.requests.total / 1000 : 0))
+    throw new Error(`${url}: ${result.non2xx} answers were no 2xx, ${result.errors} errors`);
+  return { answered: result.requests.total, bytes: result.throughput.total };
+}
+
+async function http2Load({ url, connections, streams }) {
+  const { origin, pathname } = new URL(url);
+  const options = { url: origin, path: pathname, connections, streams, seconds };
+  const client = startProgram(process.execPath, [peer("http2-client.mjs"), JSON.stringify(options)]);
+  return JSON.parse(await lineOf(client, /^(\{.*\})$/m));
+}
+
+/** What is asked for: `/small` is 12 bytes, `/large` a MiB. */
+const WORKLOADS = [
+  { title: "HTTP/1.1, small, 32 connections", path: "/small", connections: 32 },
+  { title: "HTTP/1.1, 1 MiB, 8 connections", path: "/large", connections: 8 },
+  { title: "HTTP/1.1 over TLS, small, 64 connections", isTls: true, path: "/small", connections: 64 },
+  {
+    ...{ title: "HTTP/2, small, 8 connections of 8 streams", isTls: true, streams: 8 },
+    ...{ path: "/small", connections: 8 },
+  },
+  {
+    ...{ title: "HTTP/2, 1 MiB, 2 connections of 4 streams", isTls: true, streams: 4 },
+    ...{ path: "/large", connections: 2 },
+  },
+].filter(({ title }) => title.includes(values.workload));
+
+const takesPart = (name, { isTls = false, streams }) =>
+  isTls ? !plainOnly.has(name) && (streams !== undefined || !http2Only.has(name)) : !http2Only.has(name);
 
 async function throughput() {
+  const { certPem, keyPem } = await createSelfSignedCertificate(["127.0.0.1"], "sluice-bench");
+  const files = { certFile: path.join(folder, "cert.pem"), keyFile: path.join(folder, "key.pem") };
+  writeFileSync(files.certFile, certPem);
+  writeFileSync(files.keyFile, keyPem);
   const running = [];
-  for (const [name, start] of Object.entries(starts)) {
-    const port = await freePort();
+  for (const [name, start] of Object.entries(frontDoors(values.against))) {
+    if (!WORKLOADS.some((workload) => takesPart(name, workload))) continue;
+    const own = mkdtempSync(path.join(folder, "front-door-"));
+    const [port, tlsPort] = [await freePort(), await freePort()];
     try {
-      const child = await start(port);
-      await accepting(port, child);
-      running.push({ name, port, child, small: [], smallCpu: [], large: [], largeCpu: [] });
+      const child = await start({ folder: own, upstreamPort, port, tlsPort, ...files, certPem, keyPem });
+      await accepting(http2Only.has(name) ? tlsPort : port, child);
+      running.push({ name, port, tlsPort, child, rates: new Map(), costs: new Map() });
     } catch (error) {
       console.log(`${name} is left out: ${error.message}`);
     }
   }
   for (let round = -1; round < repeat; round++) {
-    for (const contender of running) {
-      process.stderr.write(`\r\x1b[Kthroughput, round ${round + 1} of ${repeat}: ${contender.name}`);
-      for (const [kind, url, connections] of [
-        ["small", "/small", 32],
-        ["large", "/large", 8],
-      ]) {
-        const before = cpuSeconds(contender.child.pid);
-        const result = await load(contender.port, url, connections);
-        const cpu = cpuSeconds(contender.child.pid) - before;
-        // Ours must answer everything; others' odd reset is theirs, as long as it changes no figure.
-        const wrong = result.non2xx + result.errors;
-        if (wrong > (contender.name === "sluice" ? 0 : result.requests.total / 1000))
-          throw new Error(`${contender.name}: ${result.non2xx} answers were no 2xx, ${result.errors} errors`);
-        if (round < 0) continue;
-        const total = result.requests.total;
-        contender[kind].push(
-          kind === "small" ? total / seconds : result.throughput.total / 2 ** 20 / seconds,
-        );
-        contender[`${kind}Cpu`].push(
-          kind === "small" ? total / cpu : cpu / (result.throughput.total / 2 ** 30),
-        );
-      }
+    for (const workload of WORKLOADS) {
+      for (const contender of running.filter(({ name }) => takesPart(name, workload)))
+        await measure(contender, workload, round);
     }
   }
   process.stderr.write("\r\x1b[K");
   await Promise.all(running.map(({ child }) => stop(child)));
-  const sluice = running.find(({ name }) => name === "sluice");
-  const rows = running.map(
-    ({ name, small, smallCpu, large, largeCpu }) =>
-      `| ${name} | ${withSpread(small, 0)} | ${withSpread(smallCpu, 0)} | ${(median(sluice.smallCpu) / median(smallCpu)).toFixed(2)}x | ${withSpread(large, 0)} | ${withSpread(largeCpu, 2)} | ${(median(sluice.largeCpu) / median(largeCpu)).toFixed(2)}x |`,
-  );
   sections.push(`## Beside other proxies
 
-32 connections that ask for 12 bytes, 8 that ask for a MiB, each for ${seconds} s; one process (nginx and HAProxy: one worker or thread), kept connections to one backend. The
-client (autocannon) and the backend share the two cores, so requests per CPU-second of the proxy is the figure that holds. "Sluice" columns: Sluice's figure over that row's.
+Each workload for ${seconds} s; one process (nginx and HAProxy: one worker or thread), kept connections to one backend over HTTP/1.1. The client and the backend share
+the cores, so CPU-seconds of the proxy are the figure that holds. "Sluice": its CPU over that row's. Without a proxy's work: \`node:http2, which answers\` answers by itself.`);
+  for (const workload of WORKLOADS) sections.push(tableOf(workload, running));
+}
 
-| | requests/s | requests per CPU-second | Sluice | MiB/s | CPU s/GiB | Sluice |
-|---|---|---|---|---|---|---|
-${rows.join("\n")}`);
+async function measure({ name, port, tlsPort, child, rates, costs }, workload, round) {
+  const { title, isTls, path: asked, connections, streams } = workload;
+  process.stderr.write(`\r\x1b[Kround ${round + 1} of ${repeat}: ${title}: ${name}`);
+  const url = `${isTls ? `https://127.0.0.1:${tlsPort}` : `http://127.0.0.1:${port}`}${asked}`;
+  const before = cpuSeconds(child.pid);
+  const load = streams === undefined ? http1Load : http2Load;
+  const { answered, bytes } = await load({ url, connections, streams, mayReset: !name.startsWith("sluice") });
+  const cpu = cpuSeconds(child.pid) - before;
+  if (round < 0) return;
+  const isSmall = asked === "/small";
+  (rates.get(title) ?? rates.set(title, []).get(title)).push(
+    isSmall ? answered / seconds : bytes / 2 ** 20 / seconds,
+  );
+  (costs.get(title) ?? costs.set(title, []).get(title)).push(
+    isSmall ? (cpu / answered) * 10_000 : cpu / (bytes / 2 ** 30),
+  );
+}
+
+function tableOf({ title, path: asked }, running) {
+  const isSmall = asked === "/small";
+  const ours = median(running.find(({ name }) => name === "sluice").costs.get(title));
+  const rows = running
+    .filter(({ costs }) => costs.has(title))
+    .map(({ name, rates, costs }) => {
+      const cost = costs.get(title);
+      const ratio = (ours / median(cost)).toFixed(2);
+      return `| ${name} | ${withSpread(rates.get(title), 0)} | ${withSpread(cost, 2)} | ${ratio}x |`;
+    });
+  return `### ${title}
+
+| | ${isSmall ? "requests/s" : "MiB/s"} | ${isSmall ? "CPU s per 10,000" : "CPU s/GiB"} | Sluice |
+|---|---|---|---|
+${rows.join("\n")}`;
 }
 
 async function reload() {

@@ -1,0 +1,140 @@
+// The front door and others that do its work: how each is started before one backend, on a port without TLS and one with it.
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { startNginx, startProgram } from "./processes.mjs";
+
+const peer = (name) => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
+const program = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
+const NODE_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
+
+const manifestsFor = (upstreamPort) => [
+  {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "IngressClass",
+    metadata: { name: "sluice" },
+    spec: { controller: "sluice.dev/ingress-controller" },
+  },
+  {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "app", namespace: "default" },
+    spec: { ports: [{ port: 80 }] },
+  },
+  {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: "app-1", namespace: "default", labels: { "kubernetes.io/service-name": "app" } },
+    addressType: "IPv4",
+    endpoints: [{ addresses: ["127.0.0.1"] }],
+    ports: [{ port: upstreamPort }],
+  },
+  {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "Ingress",
+    metadata: { name: "all", namespace: "default" },
+    spec: {
+      ingressClassName: "sluice",
+      defaultBackend: { service: { name: "app", port: { number: 80 } } },
+    },
+  },
+];
+
+const sluice =
+  (main) =>
+  ({ folder, upstreamPort, port, tlsPort, certFile, keyFile }) => {
+    const manifests = path.join(folder, "cluster.json");
+    writeFileSync(
+      manifests,
+      JSON.stringify({ apiVersion: "v1", kind: "List", items: manifestsFor(upstreamPort) }),
+    );
+    const ingress = { httpPort: port, httpsPort: tlsPort, allowedEndpointAddresses: ["127.0.0.0/8"] };
+    const configuration = {
+      apiVersion: "sluice.dev/v1alpha1",
+      kind: "GatewayConfiguration",
+      listeners: {
+        apiServer: { port: 0 },
+        admin: { port: 0 },
+        ingress: { ...ingress, defaultCertificate: { certFile, keyFile } },
+      },
+      cluster: { manifests: [manifests] },
+      logging: { level: "error" },
+    };
+    const file = path.join(folder, "gateway.json");
+    writeFileSync(file, JSON.stringify(configuration));
+    return startProgram(process.execPath, [...NODE_FLAGS, main, "serve", "--config", file]);
+  };
+
+const nginx =
+  (buffering) =>
+  ({ folder, upstreamPort, port, tlsPort, certFile, keyFile }) => {
+    const file = path.join(folder, "nginx.conf");
+    writeFileSync(
+      file,
+      `worker_processes 1; pid ${folder}/nginx.pid; error_log stderr crit; events { worker_connections 1024; }
+http { access_log off; client_body_temp_path ${folder}/b; proxy_temp_path ${folder}/p; fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
+  keepalive_requests 10000000; upstream app { server 127.0.0.1:${upstreamPort}; keepalive 64; keepalive_requests 10000000; }
+  server { listen 127.0.0.1:${port}; listen 127.0.0.1:${tlsPort} ssl http2; ssl_certificate ${certFile}; ssl_certificate_key ${keyFile};
+    location / { proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_buffering ${buffering}; } } }
+`,
+    );
+    return startNginx(file, folder);
+  };
+
+const haproxy = ({ folder, upstreamPort, port, tlsPort, certPem, keyPem }) => {
+  const [file, pem] = [path.join(folder, "haproxy.cfg"), path.join(folder, "both.pem")];
+  writeFileSync(pem, `${certPem.trim()}\n${keyPem}`);
+  writeFileSync(
+    file,
+    `global
+  nbthread 1
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+  option forwardfor
+  http-reuse always
+frontend f
+  bind 127.0.0.1:${port}
+  bind 127.0.0.1:${tlsPort} ssl crt ${pem} alpn h2,http/1.1
+  default_backend b
+backend b
+  server s 127.0.0.1:${upstreamPort}
+`,
+  );
+  return startProgram("haproxy", ["-db", "-f", file]);
+};
+
+const library =
+  (name) =>
+  ({ upstreamPort, port }) =>
+    startProgram(process.execPath, [
+      peer("http-reverse-proxy.mjs"),
+      JSON.stringify({ upstreamPort, port, library: name }),
+    ]);
+
+const http2Server =
+  (role) =>
+  ({ upstreamPort, tlsPort, certFile, keyFile }) =>
+    startProgram(process.execPath, [
+      peer("http2-server.mjs"),
+      JSON.stringify({ port: tlsPort, upstreamPort, certFile, keyFile, role }),
+    ]);
+
+/** By name. `against` is the main.js of another build of Sluice. */
+export const frontDoors = (against) => ({
+  sluice: sluice(program),
+  ...(against && { "sluice, the other build": sluice(against) }),
+  "http-proxy": library("http-proxy"),
+  httpxy: library("httpxy"),
+  "node:http2, which answers": http2Server("answers"),
+  "node:http2 and node:http": http2Server("forwards"),
+  nginx: nginx("on"),
+  "nginx, proxy_buffering off": nginx("off"),
+  haproxy,
+});
+/** Those that serve one of the two ports alone. */
+export const plainOnly = new Set(["http-proxy", "httpxy"]);
+export const http2Only = new Set(["node:http2, which answers", "node:http2 and node:http"]);

@@ -1,0 +1,29 @@
+// What node:http2 costs by itself: answers /small and /large (`answers`), or asks the backend through node:http and pipes (`forwards`).
+import { readFileSync } from "node:fs";
+import { Agent, request as requestUpstream } from "node:http";
+import { createSecureServer } from "node:http2";
+
+const { port, upstreamPort, certFile, keyFile, role } = JSON.parse(process.argv[2]);
+const [small, large] = [Buffer.from("hello world\n"), Buffer.alloc(1024 * 1024, "x")];
+const agent = new Agent({ keepAlive: true, maxFreeSockets: 64, noDelay: true });
+const roles = {
+  answers: (stream, headers) => {
+    const body = headers[":path"] === "/large" ? large : small;
+    stream.respond({ ":status": 200, "content-type": "text/plain", "content-length": body.length });
+    stream.end(body);
+  },
+  forwards: (stream, { ":path": path, ":method": method }) => {
+    const request = requestUpstream({ port: upstreamPort, host: "127.0.0.1", path, method, agent });
+    request.on("response", (response) => {
+      const { "content-type": type, "content-length": length } = response.headers;
+      stream.respond({ ":status": response.statusCode, "content-type": type, "content-length": length });
+      response.pipe(stream);
+    });
+    request.end();
+  },
+};
+const server = createSecureServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) });
+// Clients leave in the middle of what they asked for.
+server.on("session", (session) => session.on("error", () => {}));
+server.on("stream", (stream) => stream.on("error", () => {}));
+server.on("stream", roles[role]).listen(port, "127.0.0.1");
