@@ -3,22 +3,29 @@
 // `--runs 20` tells how often one run would have raised a false alarm. Needs no Go; see README.md.
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
 import { contenders } from "./contenders.mjs";
 import { processTree } from "./processes.mjs";
 
 const TICKS_PER_SECOND = 100;
 const ATTEMPTS = 3;
 /** Ratios of CPU per GiB to the pipe's: one and a half to two times what a quiet machine measures. */
-const BUDGETS = [
+const PLANS = [
   { name: "translate download", via: "ws", test: "download", most: 1.5 },
   { name: "translate upload", via: "ws", test: "upload", most: 1.8 },
   { name: "pass-through download", via: "spdy", test: "download", most: 1.5 },
   { name: "pass-through upload", via: "spdy", test: "upload", most: 1.5 },
+];
+/** With TLS both spend most of their time in OpenSSL and the kernel. */
+const MOST_WITH_TLS = 1.4;
+const BUDGETS = [
+  ...PLANS,
+  ...PLANS.map((plan) => ({ ...plan, name: `${plan.name}, TLS`, isTls: true, most: MOST_WITH_TLS })),
 ];
 
 const { values } = parseArgs({
@@ -41,11 +48,13 @@ const forked = (file, args = []) => {
   child.once("exit", (code) => process.exit(code || 1));
   return child;
 };
-const upstream = forked("peers/upstream.mjs");
-const [upstreamPort] = await once(upstream, "message");
-const options = { node: process.execPath, folder, upstreamPort };
-const pipe = await contenders.pipe.start(options);
-const sluice = await contenders.sluice.start(options);
+const tls = await createSelfSignedCertificate(["127.0.0.1"], "sluice-budget");
+tls.certFile = path.join(folder, "cert.pem");
+tls.keyFile = path.join(folder, "key.pem");
+writeFileSync(tls.certFile, tls.certPem);
+writeFileSync(tls.keyFile, tls.keyPem);
+const plain = await contestants();
+const encrypted = await contestants(tls);
 const client = forked("client.mjs");
 
 const startedAt = Date.now();
@@ -59,11 +68,21 @@ for (const [index, { name, most }] of BUDGETS.entries()) {
   const [least, greatest] = [Math.min(...ratios[index]), Math.max(...ratios[index])];
   const margin = `the nearest attempt was ${((1 - greatest / most) * 100).toFixed(0)} % below the budget`;
   console.log(
-    `${name.padEnd(22)}${least.toFixed(2)}x to ${greatest.toFixed(2)}x of the pipe's CPU per GiB, budget ${most}x; ${margin}`,
+    `${name.padEnd(28)}${least.toFixed(2)}x to ${greatest.toFixed(2)}x of the pipe's CPU per GiB, budget ${most}x; ${margin}`,
   );
 }
 console.log(`${alarms} of ${values.runs} runs above a budget in ${ATTEMPTS} attempts; ${seconds} s`);
 process.exit(alarms === 0 ? 0 : 1);
+
+/** Pipe and gateway before a node of their own, all with TLS or all without. */
+async function contestants(encryption) {
+  const args = encryption === undefined ? [] : ["-tls", `${tls.certFile},${tls.keyFile}`];
+  const upstream = forked("peers/upstream.mjs", args);
+  const [upstreamPort] = await once(upstream, "message");
+  const own = mkdtempSync(path.join(folder, "gateway-"));
+  const options = { node: process.execPath, folder: own, upstreamPort, tls: encryption };
+  return { pipe: await contenders.pipe.start(options), sluice: await contenders.sluice.start(options) };
+}
 
 /** A ratio above its budget is measured again, as a machine may hiccup; a regression stays. */
 async function isWithinBudgets() {
@@ -83,11 +102,12 @@ async function isWithinBudgets() {
 }
 
 /** The two take turns; CPU is summed over the rounds, as the kernel counts it in hundredths of a second. */
-async function measuredRatio({ via, test }) {
+async function measuredRatio({ via, test, isTls = false }) {
+  const { pipe, sluice } = isTls ? encrypted : plain;
   const spent = { pipe: 0, sluice: 0 };
   for (let round = 0; round <= rounds; round++) {
-    const ofPipe = await carry(pipe, "spdy", test);
-    const ofSluice = await carry(sluice, via, test);
+    const ofPipe = await carry(pipe, { via: "spdy", test, isTls });
+    const ofSluice = await carry(sluice, { via, test, isTls });
     // The first warms caches and the compiler.
     if (round === 0) continue;
     spent.pipe += ofPipe;
@@ -96,9 +116,9 @@ async function measuredRatio({ via, test }) {
   return spent.sluice / spent.pipe;
 }
 
-async function carry({ child, port }, via, test) {
+async function carry({ child, port }, what) {
   const before = cpuSeconds(child.pid);
-  client.send({ via, test, port, sessions, bytes });
+  client.send({ ...what, port, sessions, bytes });
   await once(client, "message");
   return cpuSeconds(child.pid) - before;
 }

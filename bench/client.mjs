@@ -2,6 +2,7 @@
 // beside checking that every byte and the status came. One JSON line per message on stdin asks for one run.
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { SpdySession } from "../dist/protocols/spdy/index.js";
 import {
   applyMask,
@@ -22,10 +23,10 @@ const STDIN_MESSAGE = (() => {
 })();
 const SPDY_CHUNK = Buffer.alloc(CHUNK_BYTES, "z");
 
-process.on("message", async ({ via, test, port, sessions, bytes }) => {
+process.on("message", async ({ via, test, port, isTls, sessions, bytes }) => {
   const run = via === "ws" ? webSocketSession : spdySession;
   const startedAt = process.hrtime.bigint();
-  await Promise.all(Array.from({ length: sessions }, () => run(port, test, bytes / sessions)));
+  await Promise.all(Array.from({ length: sessions }, () => run({ port, isTls }, test, bytes / sessions)));
   process.send({ seconds: Number(process.hrtime.bigint() - startedAt) / 1e9 });
 });
 process.on("disconnect", () => process.exit());
@@ -35,9 +36,10 @@ const pathOf = (test, bytes) =>
   `/api/v1/namespaces/default/pods/pod/exec?container=c&stdout=true&stdin=${test === "upload"}&command=${commandOf(test, bytes)}`;
 
 /** Connects, sends the request, and resolves with the socket once the 101's head is read. */
-function upgrade(port, lines) {
+function upgrade({ port, isTls }, lines) {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    const address = { port, host: "127.0.0.1", noDelay: true };
+    const socket = isTls ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
     let head = Buffer.alloc(0);
     socket.on("error", reject);
     socket.on("data", function onData(chunk) {
@@ -54,8 +56,8 @@ function upgrade(port, lines) {
   });
 }
 
-async function webSocketSession(port, test, bytes) {
-  const { socket, rest } = await upgrade(port, [
+async function webSocketSession(server, test, bytes) {
+  const { socket, rest } = await upgrade(server, [
     `GET ${pathOf(test, bytes)} HTTP/1.1`,
     "Upgrade: websocket",
     "Sec-WebSocket-Version: 13",
@@ -90,8 +92,8 @@ async function webSocketSession(port, test, bytes) {
   check(test, bytes, counted, said, status);
 }
 
-async function spdySession(port, test, bytes) {
-  const { socket, rest } = await upgrade(port, [
+async function spdySession(server, test, bytes) {
+  const { socket, rest } = await upgrade(server, [
     `POST ${pathOf(test, bytes)} HTTP/1.1`,
     "Upgrade: SPDY/3.1",
     "X-Stream-Protocol-Version: v4.channel.k8s.io",

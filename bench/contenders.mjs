@@ -15,6 +15,7 @@ const speaksProtocols = {
   tunnel: "pf-ws",
   "pass-through": "spdy",
   "WebSocket pass-through": "ws4",
+  "WebSocket v5 pass-through": "ws",
   bridge: "spdy",
   "bridged port-forward": "pf-spdy",
 };
@@ -23,11 +24,16 @@ const carriesBytes = {
   tunnel: "pf-spdy",
   "pass-through": "spdy",
   "WebSocket pass-through": "ws4",
+  "WebSocket v5 pass-through": "ws",
   bridge: "spdy",
   "bridged port-forward": "pf-spdy",
 };
 /** Paths on which Sluice meets a node that takes WebSocket v5 and the tunnel, and others the one that speaks SPDY. */
-export const isBridged = (plan) => plan.startsWith("bridge");
+const isBridged = (plan) => plan.startsWith("bridge");
+/** The path on which everybody meets that node: that of kubelets from Kubernetes 1.36 on. */
+const meetsWebSocketNode = (plan) => plan === "WebSocket v5 pass-through";
+export const nodeOf = (plan) =>
+  isBridged(plan) ? "WebSocket for Sluice" : meetsWebSocketNode(plan) ? "WebSocket" : "SPDY";
 
 const node = (script) => async (options) => {
   const port = await freePort();
@@ -116,11 +122,13 @@ stream {
   return { child, port };
 };
 
-const kubernetes = async ({ kubernetesPeers, upstreamPort, tls }) => {
+const kubernetes = async ({ kubernetesPeers, upstreamPort, webSocketPort, tls }) => {
   const port = await freePort();
   const scheme = tls ? "https" : "http";
   const args = ["-listen", `127.0.0.1:${port}`, "-upstream", `${scheme}://127.0.0.1:${upstreamPort}`];
-  const child = startProgram(kubernetesPeers.proxy[0], tls ? [...args, "-tls"] : args);
+  if (tls) args.push("-tls");
+  if (webSocketPort !== undefined) args.push("-pass-through");
+  const child = startProgram(kubernetesPeers.proxy[0], args);
   await accepting(port, child);
   return { child, port };
 };
@@ -134,7 +142,12 @@ export const contenders = {
   direct: { title: "no proxy", via: carriesBytes, start: undefined },
   pipe: { title: "plain Node pipe", via: carriesBytes, start: node({ file: "pipe.mjs" }), isOfNode: true },
   sluice: { title: "Sluice", via: speaksProtocols, start: sluice([]), isOfNode: true },
-  "sluice-2": { title: "Sluice, two workers", via: speaksProtocols, start: sluice(["--workers", "2"]) },
+  "sluice-2": {
+    title: "Sluice, two workers",
+    via: speaksProtocols,
+    start: sluice(["--workers", "2"]),
+    isOfNode: true,
+  },
   "sluice-other": {
     title: "Sluice, the other build",
     via: speaksProtocols,

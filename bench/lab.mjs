@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createSelfSignedCertificate } from "../dist/src/fake-node/index.js";
-import { contenders, isBridged } from "./contenders.mjs";
+import { contenders, nodeOf } from "./contenders.mjs";
 import { buildKubernetesPeers, hasGo, nodePeers } from "./peer-programs.mjs";
 import { lineOf, processTree, startProgram, stop } from "./processes.mjs";
 
@@ -66,9 +66,8 @@ export class Lab {
   }
 
   async #target(name, plan, encryption, given) {
-    const key = `${name} ${encryption} ${isBridged(plan)}`;
-    const contender =
-      given ?? this.#started.get(key) ?? (await this.#start(name, encryption, isBridged(plan)));
+    const key = `${name} ${encryption} ${nodeOf(plan)}`;
+    const contender = given ?? this.#started.get(key) ?? (await this.#start(name, encryption, nodeOf(plan)));
     if (given === undefined) this.#started.set(key, contender);
     const scheme = IS_TLS[encryption] ? "https" : "http";
     const pids = () => (contender.child === undefined ? "" : processTree(contender.child.pid).join(","));
@@ -79,8 +78,9 @@ export class Lab {
     };
   }
 
-  async #start(name, encryption, isBridge = false) {
-    const upstreamPort = await this.#upstream(encryption);
+  async #start(name, encryption, node = "SPDY") {
+    const webSocketPort = node === "SPDY" ? undefined : await this.#webSocketNode(encryption);
+    const upstreamPort = node === "WebSocket" ? webSocketPort : await this.#upstream(encryption);
     const { start } = contenders[baseOf(name)];
     if (start === undefined) return { port: upstreamPort };
     this.#count += 1;
@@ -89,7 +89,7 @@ export class Lab {
     return start({
       folder,
       upstreamPort,
-      webSocketPort: isBridge ? await this.#webSocketNode(encryption) : undefined,
+      webSocketPort,
       node: name.endsWith("@node") ? this.#otherNode : process.execPath,
       tls: IS_TLS[encryption] ? this.#tls : undefined,
       kubernetesPeers: this.#peers,

@@ -2,7 +2,7 @@
 // [--against MAIN_JS [--against-flags NODE_FLAGS]]`: measures the cells of suite.mjs,
 // keeps them in results/bench.json and writes the tables and charts of docs/evidence/performance.md from there. See README.md.
 import { parseArgs } from "node:util";
-import { competeWith, contenders, isBridged } from "./contenders.mjs";
+import { competeWith, contenders, nodeOf } from "./contenders.mjs";
 import { writeDocument } from "./document.mjs";
 import { baseOf, Lab } from "./lab.mjs";
 import { machine, nodeVersion } from "./machine.mjs";
@@ -54,7 +54,7 @@ const inCell = (names) =>
 const cells = suite(size, { repeat: Number(values.repeat) })
   .filter(({ id }) => pattern.test(id))
   // Only Kubernetes' own node speaks WebSocket here.
-  .filter(({ plan }) => hasGo() || (plan !== "WebSocket pass-through" && !isBridged(plan)))
+  .filter(({ plan }) => hasGo() || (plan !== "WebSocket pass-through" && nodeOf(plan) === "SPDY"))
   .map((cell) => ({ ...cell, contenders: inCell(cell.contenders).filter(takesPart(cell.plan)) }));
 if (values.list) {
   for (const { id, contenders: names } of cells) console.log(`${id}  (${names.join(", ")})`);

@@ -14,6 +14,8 @@ const SET_UPS_TO_WARM_UP = 2_000;
 const three = ["pipe", "sluice", "kubernetes"];
 const everybody = ["direct", ...three, "haproxy", "nginx", "naive"];
 const onOtherNode = ["pipe@node", "sluice@node"];
+/** Two processes, as Kubernetes' handlers are two threads here. */
+const twoWorkers = ["sluice-2", "sluice-2@node"];
 
 /** `size`: "quick" to see that everything runs, "default" (about 45 minutes), "full" for every combination. */
 export function suite(size, { repeat }) {
@@ -34,12 +36,16 @@ export function suite(size, { repeat }) {
     const bytes = isSmall ? 8 * MIB : sessions === 64 ? 2 * perEncryption : perEncryption;
     const isFewSessions = sessions <= 8 && direction !== "both";
     const isWithEverybody = isFull || (isFewSessions && !isSmall && plan === "translate");
-    const others = encryption === "TLS" ? [...three, ...onOtherNode] : isWithEverybody ? everybody : three;
+    const isOfTwoNodes = encryption === "TLS" || (plan === "translate" && sessions === 1 && !isSmall);
+    const few = isWithEverybody && encryption === "plain" ? everybody : three;
+    const others = isOfTwoNodes ? [...few, ...onOtherNode] : few;
+    const isForTwo =
+      !isSmall && (sessions === 64 ? plan === "translate" : encryption === "TLS" && sessions === 8);
     add(
       `bulk/${plan}/${encryption}/${direction}/${sessions} ${sessions === 1 ? "session" : "sessions"}/${isSmall ? "64 B" : "32 KiB"}`,
       {
         ...{ kind: "bulk", plan, encryption, direction, sessions, writeBytes },
-        contenders: sessions === 64 && plan === "translate" && !isSmall ? [...others, "sluice-2"] : others,
+        contenders: isForTwo ? [...others, ...(encryption === "TLS" ? twoWorkers : ["sluice-2"])] : others,
         bytes: scaled(bytes, isSmall ? 8 : 16),
       },
     );
@@ -77,6 +83,20 @@ export function suite(size, { repeat }) {
           bytes: scaled(256 * MIB, 16),
         },
       );
+    }
+  }
+  // What kubectl sends to kubelets from Kubernetes 1.36 on, which take it as it comes.
+  for (const encryption of ENCRYPTIONS) {
+    for (const direction of ["download", "upload"]) {
+      for (const sessions of [1, 8]) {
+        const [plan, writeBytes] = ["WebSocket v5 pass-through", 32 * KIB];
+        const name = `${sessions} ${sessions === 1 ? "session" : "sessions"}`;
+        add(`bulk/${plan}/${encryption}/${direction}/${name}/32 KiB`, {
+          ...{ kind: "bulk", plan, encryption, direction, sessions, writeBytes },
+          contenders: encryption === "TLS" ? [...three, ...onOtherNode] : three,
+          bytes: scaled(encryption === "TLS" ? 128 * MIB : 256 * MIB, 16),
+        });
+      }
     }
   }
 
@@ -131,9 +151,12 @@ export function suite(size, { repeat }) {
   }
   for (const plan of PLANS) {
     for (const encryption of ENCRYPTIONS) {
-      if (plan === "pass-through" && encryption === "TLS" && !isFull) continue;
       const contenders =
-        encryption === "TLS" ? [...three, ...onOtherNode] : plan === "translate" ? everybody : three;
+        encryption === "TLS"
+          ? [...three, ...onOtherNode, ...twoWorkers]
+          : plan === "translate"
+            ? everybody
+            : three;
       add(`set-ups/${plan}/${encryption}`, {
         kind: "setup",
         plan,
@@ -155,7 +178,7 @@ export function suite(size, { repeat }) {
   for (const encryption of ENCRYPTIONS) {
     add(`idle memory/translate/${encryption}/1,000 sessions`, {
       ...{ kind: "idle", plan: "translate", encryption, sessions: scaled(1000, 20) },
-      contenders: encryption === "plain" ? [...three, "naive"] : [...three, "sluice@node"],
+      contenders: encryption === "plain" ? [...three, "naive"] : [...three, ...onOtherNode],
       isUncounted: false,
       hold,
     });

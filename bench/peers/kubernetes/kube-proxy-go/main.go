@@ -40,6 +40,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:18081", "address")
 	upstream := flag.String("upstream", "http://127.0.0.1:18080", "kubelet-like upstream")
 	useTLS := flag.Bool("tls", false, "serve TLS with a throw-away certificate")
+	passThrough := flag.Bool("pass-through", false, "carry WebSocket as it comes, as before kubelets that declare ExtendWebSocketsToKubelet")
 	pprofAddr := flag.String("pprof", "", "pprof address, off when empty")
 	flag.Parse()
 
@@ -83,6 +84,10 @@ func main() {
 			params.Add("command", c)
 		}
 		loc := &url.URL{Scheme: up.Scheme, Host: up.Host, Path: "/exec/default/pod/c", RawQuery: params.Encode()}
+		if *passThrough {
+			upgradeAware(loc, w).ServeHTTP(w, req)
+			return
+		}
 		st := translator.NewStreamTranslatorHandler(loc, transport, 0, opts)
 		h := translator.NewTranslatingHandler(upgradeAware(loc, w), st, wsstream.IsWebSocketRequestWithStreamCloseProtocol)
 		h.ServeHTTP(w, req)
