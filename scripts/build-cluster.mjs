@@ -1,5 +1,5 @@
 // Builds the programs of a Kubernetes cluster from the modules of test/cluster/kubernetes into a cache, for `npm run test:cluster`. Cold it takes 15
-// minutes on two cores, Kubernetes' own tests and an older API server 6 each; a program that is there in the wanted version is kept. SLUICE_CLUSTER_DIR names another cache.
+// minutes on two cores, Kubernetes' own tests and an older API server 6 each, metrics-server one; a program that is there in the wanted version is kept. SLUICE_CLUSTER_DIR names another cache.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { homedir } from "node:os";
@@ -36,12 +36,17 @@ const GROUPS = [
     module_: folderOf("oldest"),
     programs: { "kube-apiserver-oldest": "k8s.io/kubernetes/cmd/kube-apiserver" },
   },
+  // For test/cluster/metrics-server.
+  {
+    module_: folderOf("metrics-server"),
+    programs: { "metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server" },
+  },
 ];
 
 /** The module that a package belongs to, and its version in a go.mod. */
 function moduleOf(package_, module_) {
   const goMod = readFileSync(path.join(module_, "go.mod"), "utf8");
-  const name = package_.startsWith("k8s.io/kubernetes/") ? "k8s.io/kubernetes" : package_;
+  const name = package_.replace(/^(k8s\.io\/kubernetes|sigs\.k8s\.io\/metrics-server)\/.*/, "$1");
   const version = new RegExp(`^\\s*${name.replaceAll(".", "\\.")} (v\\S+)`, "m").exec(goMod)?.[1];
   if (version === undefined) throw new Error(`go.mod does not require ${name}`);
   return { name, version };
@@ -73,13 +78,7 @@ function build(program, package_, module_, timeoutMs) {
   }
   const beginMs = performance.now();
   const partial = `${file}.partial`;
-  const flags = [
-    "-trimpath",
-    "-p",
-    "2",
-    "-ldflags",
-    linkerFlags(moduleOf("k8s.io/kubernetes/", module_).version),
-  ];
+  const flags = ["-trimpath", "-p", "2", "-ldflags", linkerFlags(version)];
   const command = program.endsWith(".test") ? ["test", "-c"] : ["build"];
   const { status, error } = spawnSync("go", [...command, ...flags, "-o", partial, package_], {
     cwd: module_,

@@ -82,6 +82,12 @@ export function findE2ePrograms(): { e2e: string; agnhost: string } | undefined 
     : undefined;
 }
 
+/** Which `scripts/build-cluster.mjs` builds where it can. */
+export function findMetricsServer(): string | undefined {
+  const file = path.join(clusterProgramFolder(), "metrics-server");
+  return isExecutable(file) ? file : undefined;
+}
+
 function clusterProgramFolder(): string {
   return path.join(process.env.SLUICE_CLUSTER_DIR ?? path.join(homedir(), ".cache/sluice/cluster"), "bin");
 }

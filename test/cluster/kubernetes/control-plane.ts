@@ -150,6 +150,13 @@ function apiServerFlags(
     "kubelet-client-certificate": credentials.file("apiserver-kubelet-client.crt"),
     "kubelet-client-key": credentials.file("apiserver-kubelet-client.key"),
     "kubelet-certificate-authority": credentials.file("ca.crt"),
+    "requestheader-client-ca-file": credentials.file("ca.crt"),
+    "requestheader-allowed-names": subjectOf("front-proxy-client"),
+    "requestheader-username-headers": "X-Remote-User",
+    "requestheader-group-headers": "X-Remote-Group",
+    "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+    "proxy-client-cert-file": credentials.file("front-proxy-client.crt"),
+    "proxy-client-key-file": credentials.file("front-proxy-client.key"),
   };
 }
 

@@ -37,6 +37,8 @@ const SUBJECTS = {
   admin: { commonName: "kubernetes-admin", organizations: ["system:masters"] },
   alice: { commonName: "alice", organizations: ["devs"] },
   "controller-manager": { commonName: "system:kube-controller-manager" },
+  /** The API server's to the servers of aggregated APIs. */
+  "front-proxy-client": { commonName: "front-proxy-client" },
   scheduler: { commonName: "system:kube-scheduler" },
   kubelet: { commonName: `system:node:${NODE_NAME}`, organizations: ["system:nodes"] },
   sluice: { commonName: "sluice-gateway" },

@@ -12,7 +12,7 @@ const GO = `#!/bin/sh
 for package; do :; done
 while [ "$1" != -o ]; do shift; done
 case $package in *"$BROKEN") exit 1;; esac
-module=$(echo "$package" | sed -E 's,^(k8s.io/kubernetes)/.*,\\1,')
+module=$(echo "$package" | sed -E 's,^(k8s.io/kubernetes|sigs.k8s.io/metrics-server)/.*,\\1,')
 awk -v m="$module" '$1 == m { printf "\\tmod\\t%s\\t%s\\t\\n", m, $2 }' go.mod >"$2"
 `;
 
