@@ -102,8 +102,10 @@ lingering_close always;
 lingering_time 10m;
 lingering_timeout 60s;
 proxy_next_upstream off;`,
-    HAProxy:
-      "# no setting reads on at the end (2.6 was tried): clients that read slowly and still send lose it",
+    HAProxy: `# in defaults
+# mode http closes the client's connection too soon (2.6); mode tcp carries the bytes of an address that serves
+# the API alone, without routing and X-Forwarded-For
+mode tcp`,
     Envoy: "# in http_connection_manager\ndelayed_close_timeout: 10s",
     Traefik: "transport:\n  lifeCycle: { graceTimeOut: 300s }",
     "cloud load balancers": "Connection draining of at least the length of a session.",

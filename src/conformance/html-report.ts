@@ -41,7 +41,9 @@ function adviceSections(failures: readonly CaseReport[]): string {
 <dl>${rows.join("")}</dl></section>
 `;
   });
-  return sections.length === 0 ? "" : `<h2>How to mend it</h2>\n${sections.join("")}`;
+  return sections.length === 0
+    ? ""
+    : `<h2>How to mend it</h2>\n<p>Run again after a change: what was skipped because of a failure is tried then.</p>\n${sections.join("")}`;
 }
 
 function row({ id, severity, verdict, durationMs, note, requirement }: CaseReport): string {

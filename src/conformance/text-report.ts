@@ -10,6 +10,7 @@ export function caseLine({ id, verdict, note, durationMs, severity }: CaseReport
   return `${id}  ${mark}${verdict === "skipped" ? "" : `, ${durationMs} ms`}${detail}`;
 }
 
+const MAX_NOTE = 300;
 const MENDING = "How to mend a hop; --html FILE has the settings of nginx, HAProxy, Envoy and others";
 
 /** The table of groups, what failed with its reason, how it is mended, and the sum. */
@@ -22,20 +23,31 @@ export function textReport(report: ConformanceReport): string {
     return [group, count("passed"), count("failed"), count("skipped")];
   });
   const failed = report.cases.filter(({ verdict }) => verdict === "failed");
+  const untried = new Map<string, number>();
+  for (const { verdict, note = "" } of report.cases)
+    if (verdict === "skipped") untried.set(note, (untried.get(note) ?? 0) + 1);
+  const reasons = Array.from(untried, ([note, count]) => `  ${count}: ${oneLine(note)}\n`);
   const details = failed.map(
     ({ id, severity, requirement, note, source }) =>
-      `${id} (${severity})\n  ${requirement}\n  observed: ${note ?? "nothing"}\n  source: ${source}\n`,
+      `${id} (${severity})\n  ${requirement}\n  observed: ${oneLine(note ?? "nothing")}\n  source: ${source}\n`,
   );
   const advices = Array.from(
     adviceByCase(report.cases),
     ([{ title, text }, ids]) =>
       `  ${title} (${ids.length === 1 ? ids[0] : `${ids.length} cases`})\n    ${text}\n`,
   );
+  const skipped = reasons.length === 0 ? "" : `Cases that were skipped, by reason\n${reasons.join("")}\n`;
   const mending = advices.length === 0 ? "" : `${MENDING}\n${advices.join("")}\n`;
-  const { passed, failed: failures, skipped } = report.counts;
+  const { passed, failed: failures } = report.counts;
   return `${table([["group", "passed", "failed", "skipped"], ...rows])}
-${details.length === 0 ? "" : `${details.join("\n")}\n`}${mending}${report.endpoint}: ${passed} passed, ${failures} failed, ${skipped} skipped in ${(report.durationMs / 1_000).toFixed(1)} s
+${details.length === 0 ? "" : `${details.join("\n")}\n`}${mending}${skipped}${report.endpoint}: ${passed} passed, ${failures} failed, ${report.counts.skipped} skipped in ${(report.durationMs / 1_000).toFixed(1)} s
 `;
+}
+
+/** Peers answer with pages of HTML. */
+function oneLine(note: string): string {
+  const line = note.replaceAll(/\s+/g, " ").trim();
+  return line.length > MAX_NOTE ? `${line.slice(0, MAX_NOTE)}…` : line;
 }
 
 function table(rows: readonly (readonly string[])[]): string {

@@ -47,6 +47,19 @@ describe("the table", () => {
     expect(text).toContain("https://hop: 1 passed, 2 failed, 1 skipped in 1.5 s\n");
   });
 
+  it("has a line for each observation, whatever a hop answered, and for each reason of skipped cases", () => {
+    const page = `414: <html>\n<head></head>\n${"x".repeat(1_000)}`;
+    const text = textReport(
+      reportOf([
+        one("exec/a", { verdict: "failed", note: page }),
+        one("exec/b", { verdict: "skipped", note: "no cat" }),
+        one("exec/c", { verdict: "skipped", note: "no cat" }),
+      ]),
+    );
+    expect(text).toMatch(/^ {2}observed: 414: <html> <head><\/head> x{200,300}…$/m);
+    expect(text).toContain("Cases that were skipped, by reason\n  2: no cat\n");
+  });
+
   it("names each advice once, and where its settings are", () => {
     const text = textReport(mixed);
     expect(text).toContain("How to mend a hop; --html FILE has the settings");
