@@ -16,6 +16,11 @@ export const ATTACH_WITHOUT_INPUT: KnownFailure = {
   text: "cri-streaming gives containerd an input that is at its end where none was asked for (wsstream `websocketChannel.Read`), and containerd ends an attach when its input ends",
 };
 
+export const UNREAD_INPUT: KnownFailure = {
+  cases: /^closing\/unread-input\//,
+  text: "containerd (1.6.20, 1.7.24 and 2.1.9) waits for its copy of the input into a fifo that nothing reads once the command has ended (`ExecIO.Attach`): more unread input than the pipes hold, 64 KiB twice, and no status comes",
+};
+
 /** Ids of failed cases that nothing explains. */
 export function unexplained({ cases }: ConformanceReport, known: readonly KnownFailure[] = []): string[] {
   return cases

@@ -9,10 +9,12 @@ const MAX_NOTE = 200;
 
 const HEAD = `# Conformance of servers and hops
 
-Written by \`SLUICE_FULL=1 SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance.test.ts\`: a run replaces the rows and sections of what it
-tried, and a row without a date is of a run with 142 cases, before port-forward had idle cases. Transfers are 2 to 6 MiB; silences of 60, 120 and
+Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance.test.ts\`, and by the same with \`--config test/cluster/vitest.config.ts
+test/cluster/conformance.test.ts\` for a whole cluster: a run replaces the rows and sections of what it tried. Rows without a date are of a run
+with 142 cases, before port-forward had idle cases. Transfers are 2 to 6 MiB; silences of 60, 120 and
 300 s, and the default time-outs of the hops, are divided by ${1 / HOP_IDLE_SCALE}. Hops stand in front of Sluice's demo. A hop with advice has the
-settings that \`--html\` shows for what failed before. docs/evidence/conformance-defects.md has the injected defects.
+settings that \`--html\` shows for what failed before, each pasted where it says. Traefik was not at hand: its advice is untried, and so is that for
+cloud load balancers. docs/evidence/conformance-defects.md has the injected defects.
 
 `;
 const TABLE_HEAD = "| server or hop | passed | failed | skipped | date |\n|---|---|---|---|---|\n";
