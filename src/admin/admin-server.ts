@@ -4,6 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { createHttp1Server, type Http1Bounds } from "../http/http1-server.ts";
 import type { Logger } from "../observability/logger.ts";
+import { OPEN_METRICS_TYPE, TEXT_METRICS_TYPE } from "../observability/open-metrics.ts";
 import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
 
@@ -45,12 +46,18 @@ export interface AdminNode {
   readonly learned?: { readonly circuit: { readonly state: string; readonly reason: string } };
 }
 
+export interface ExposedMetrics {
+  /** In Prometheus' text format. */
+  expose(): Promise<string>;
+  exposeOpenMetrics(): Promise<string>;
+}
+
 export interface AdminServerOptions {
   /** Fail only where a restart would help. Absent: answering at all is the proof of life. */
   readonly livenessChecks?: HealthChecks;
   /** Fail while new sessions should go elsewhere: at start, and while draining. */
   readonly readinessChecks: HealthChecks;
-  readonly metrics: { readonly contentType: string; expose(): Promise<string> };
+  readonly metrics: ExposedMetrics;
   readonly listSessions: () => readonly AdminSession[] | Promise<readonly AdminSession[]>;
   /** Those of all replicas; absent: there is no other. */
   readonly listAllSessions?: () => Promise<SessionLists>;
@@ -122,7 +129,10 @@ async function answer(
       send(response, 200, "text/html; charset=utf-8", INDEX_PAGE);
       break;
     case "/metrics":
-      send(response, 200, options.metrics.contentType, await options.metrics.expose());
+      response.setHeader("Vary", "Accept");
+      if (takesOpenMetrics(request)) {
+        send(response, 200, OPEN_METRICS_TYPE, await options.metrics.exposeOpenMetrics());
+      } else send(response, 200, TEXT_METRICS_TYPE, await options.metrics.expose());
       break;
     case "/debug/sessions":
       send(response, 200, "application/json", `${JSON.stringify(await options.listSessions())}\n`);
@@ -149,6 +159,13 @@ async function answer(
     default:
       answerOther(request, response, options);
   }
+}
+
+/** Prometheus lists it first where it takes it at all, so weights need no look but for 0. */
+function takesOpenMetrics({ headers }: IncomingMessage): boolean {
+  return (headers.accept ?? "")
+    .split(",")
+    .some((range) => /^\s*application\/openmetrics-text\b/.test(range) && !/;\s*q=0(\.0*)?\s*$/.test(range));
 }
 
 function answerOther(

@@ -179,7 +179,7 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.#context.requests.end(this.#exchange.downstream);
     const { names } = this.#chosen.route;
     const seconds = (performance.now() - this.#startedMs) / 1000;
-    this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, names, seconds);
+    this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, names, seconds, this.#trace);
     this.#trace?.end(this.#code);
     if (this.#context.accessLog === undefined) return;
     const facts = factsOf(this.#exchange, this.#chosen.route, this.#startedMs, this.#trace);

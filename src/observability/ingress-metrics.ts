@@ -1,5 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
+import type { HistogramExemplars } from "./exemplars.ts";
 import { RouteMetrics, type RouteNames } from "./route-metrics.ts";
+import type { RequestTrace } from "./trace.ts";
 
 /** What is counted of Ingress traffic. No label holds a host, a path or a name that a client chooses. */
 export class IngressMetrics {
@@ -66,10 +68,15 @@ export class IngressMetrics {
     code: number,
     route: RouteNames | undefined,
     seconds: number | undefined,
+    trace?: RequestTrace,
   ): void {
     const counts = this.#uncounted[protocol];
     counts.set(code, (counts.get(code) ?? 0) + 1);
-    this.#routeMetrics.requestEnded(route, code, seconds);
+    this.#routeMetrics.requestEnded(route, code, seconds, trace);
+  }
+
+  get exemplars(): readonly HistogramExemplars[] {
+    return [this.#routeMetrics.exemplars];
   }
 
   accessLogged(result: "stored" | "lost", count: number): void {

@@ -1,9 +1,16 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from "prom-client";
+import type { Exemplar } from "./exemplars.ts";
 import { countFaults } from "./fault-counter.ts";
 import type { FaultPlace } from "./faults.ts";
+import { openMetricsOf } from "./open-metrics.ts";
 import { ReloadMetrics } from "./operations-metrics.ts";
 
-type Snapshot = readonly object[];
+/** One metric of a process, as data. */
+export interface MetricSnapshot {
+  readonly type?: unknown;
+  readonly exemplars?: readonly Exemplar[];
+}
+type Snapshot = readonly MetricSnapshot[];
 /** What goes on when the process that counted it is gone. */
 const LASTING = ["counter", "histogram"];
 
@@ -46,10 +53,6 @@ export class MergedMetrics {
     for (const cause of ["crash", "shutdown"]) this.#ended.inc({ cause }, 0);
   }
 
-  get contentType(): string {
-    return this.#own.contentType;
-  }
-
   workersReady(count: number): void {
     this.#ready.set(count);
   }
@@ -71,7 +74,7 @@ export class MergedMetrics {
   /** The process is gone: what it had counted is kept, what it was is not. */
   gone(source: object, cause: "crash" | "shutdown"): void {
     this.#ended.inc({ cause });
-    const last = this.#last.get(source)?.filter((metric) => LASTING.includes(String(typeOf(metric))));
+    const last = this.#last.get(source)?.filter(({ type }) => LASTING.includes(String(type)));
     this.#last.delete(source);
     if (last === undefined) return;
     this.#adding = this.#adding.then(async () => {
@@ -85,10 +88,15 @@ export class MergedMetrics {
     const all = merged([...this.#last.values(), this.#gone, await this.#shared.getMetricsAsJSON()]);
     return `${await all.metrics()}\n${await this.#own.metrics()}`;
   }
-}
 
-function typeOf(metric: object): unknown {
-  return (metric as { readonly type?: unknown }).type;
+  /** The same as OpenMetrics, with exemplars of the processes that are there. */
+  async exposeOpenMetrics(): Promise<string> {
+    const snapshots = [...this.#last.values()].flat();
+    return openMetricsOf(
+      await this.expose(),
+      snapshots.flatMap(({ exemplars = [] }) => exemplars),
+    );
+  }
 }
 
 function merged(parts: readonly Snapshot[]): Registry {

@@ -2,17 +2,21 @@ import { type Counter, collectDefaultMetrics, Gauge, Registry } from "prom-clien
 import { CLAIMED_KUBERNETES_VERSION, SLUICE_VERSION } from "../config/version.ts";
 import { AccessMetrics } from "./access-metrics.ts";
 import { ClusterMetrics } from "./cluster-metrics.ts";
+import type { HistogramExemplars } from "./exemplars.ts";
 import { countFaults } from "./fault-counter.ts";
 import type { FaultPlace } from "./faults.ts";
 import { IngressMetrics } from "./ingress-metrics.ts";
 import { KubeletMetrics } from "./kubelet-metrics.ts";
 import { KubernetesMetrics } from "./kubernetes-metrics.ts";
+import type { MetricSnapshot } from "./merged-metrics.ts";
 import { NodeMetrics } from "./node-metrics.ts";
+import { openMetricsOf } from "./open-metrics.ts";
 import { OperationsMetrics, ReloadMetrics } from "./operations-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
 import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
+import type { RequestTrace } from "./trace.ts";
 import { TraceMetrics } from "./trace-metrics.ts";
 
 export interface MetricsOptions {
@@ -39,6 +43,7 @@ export type ListenerMetrics = Pick<
 export class Metrics {
   readonly #registry = new Registry();
   readonly #streaming: StreamingMetrics;
+  #kubelet: KubeletMetrics | undefined;
   readonly #internalErrors: Counter<"where">;
   /** Authentication and audit. */
   readonly access = new AccessMetrics(this.#registry);
@@ -80,7 +85,8 @@ export class Metrics {
 
   /** Registers those of the kubelet listener, which not every gateway has. To be called once. */
   addKubelet(): KubeletMetrics {
-    return new KubeletMetrics(this.#registry, this);
+    this.#kubelet = new KubeletMetrics(this.#registry, this);
+    return this.#kubelet;
   }
 
   /** Lets the gauge of sessions and the count of bytes show those that still run. Called at every scrape. */
@@ -94,8 +100,13 @@ export class Metrics {
   }
 
   /** Both upgrades are done. `handshakeSeconds`: from the request's head to the client's 101. */
-  streamingStarted(subresource: SubresourceLabel, plan: MeasuredPlan, handshakeSeconds: number): void {
-    this.#streaming.streamingStarted(subresource, plan, handshakeSeconds);
+  streamingStarted(
+    subresource: SubresourceLabel,
+    plan: MeasuredPlan,
+    handshakeSeconds: number,
+    trace?: RequestTrace,
+  ): void {
+    this.#streaming.streamingStarted(subresource, plan, handshakeSeconds, trace);
   }
 
   /** No session came to be. Without a plan: refused before it was known where the request would go. */
@@ -114,13 +125,9 @@ export class Metrics {
     plan: MeasuredPlan,
     report: MeasuredReport,
     durationSeconds: number,
+    trace?: RequestTrace,
   ): void {
-    this.#streaming.streamingEnded(subresource, plan, report, durationSeconds);
-  }
-
-  /** What `/metrics` answers with. */
-  get contentType(): string {
-    return this.#registry.contentType;
+    this.#streaming.streamingEnded(subresource, plan, report, durationSeconds, trace);
   }
 
   /** Everything in Prometheus' text format. */
@@ -128,8 +135,25 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
+  /** The same as OpenMetrics, with an exemplar for each bucket that a recorded trace fell into. */
+  async exposeOpenMetrics(): Promise<string> {
+    return openMetricsOf(
+      await this.expose(),
+      this.#exemplars.flatMap((each) => each.list()),
+    );
+  }
+
   /** The same as data, to be merged with that of other processes (merged-metrics.ts). */
-  snapshot(): Promise<readonly object[]> {
-    return this.#registry.getMetricsAsJSON();
+  async snapshot(): Promise<readonly MetricSnapshot[]> {
+    const exemplars = new Map(this.#exemplars.map((each) => [each.metric, each.list()]));
+    const metrics = await this.#registry.getMetricsAsJSON();
+    return metrics.map((metric) => {
+      const own = exemplars.get(metric.name);
+      return own === undefined ? metric : { ...metric, exemplars: own };
+    });
+  }
+
+  get #exemplars(): readonly HistogramExemplars[] {
+    return [this.#streaming, this.ingress, this.#kubelet].flatMap((each) => each?.exemplars ?? []);
   }
 }

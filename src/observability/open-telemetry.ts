@@ -128,6 +128,10 @@ class OtelRequestTrace implements RequestTrace {
     return this.#span.spanContext().traceId;
   }
 
+  get isRecorded(): boolean {
+    return (this.#span.spanContext().traceFlags & this.#api.TraceFlags.SAMPLED) !== 0;
+  }
+
   #parentOf({ traceparent, tracestate }: TracedRequest): Context {
     const { ROOT_CONTEXT, trace, createTraceState, isSpanContextValid } = this.#api;
     const remote: SpanContext | undefined = remoteContext(traceparent, tracestate, createTraceState);

@@ -1,4 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { HistogramExemplars } from "./exemplars.ts";
+import type { RequestTrace } from "./trace.ts";
 
 /** The labels of a path's backend: an Ingress of this namespace, and the Service that it names. */
 export interface RouteNames {
@@ -7,6 +9,7 @@ export interface RouteNames {
   readonly service: string;
 }
 
+const BUCKETS_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30];
 const LABELS = ["namespace", "ingress", "service"] as const;
 /** No name in Kubernetes has an underscore. */
 const UNMATCHED: RouteNames = { namespace: "_none", ingress: "_none", service: "_none" };
@@ -24,6 +27,7 @@ interface Series {
  * worker and replica; the rest share one.
  */
 export class RouteMetrics {
+  readonly exemplars = new HistogramExemplars("sluice_ingress_request_duration_seconds", BUCKETS_SECONDS);
   readonly #requests: Counter<(typeof LABELS)[number] | "code">;
   readonly #durations: Histogram<(typeof LABELS)[number]>;
   readonly #unlisted: Gauge;
@@ -47,7 +51,7 @@ export class RouteMetrics {
       name: "sluice_ingress_request_duration_seconds",
       help: "From a request's head to the end of its response, by Ingress and Service.",
       labelNames: LABELS,
-      buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30],
+      buckets: BUCKETS_SECONDS,
       registers,
     });
     this.#unlisted = new Gauge({
@@ -74,11 +78,18 @@ export class RouteMetrics {
   }
 
   /** `seconds` undefined: an upgrade, whose duration is no request's. */
-  requestEnded(names: RouteNames | undefined, code: number, seconds: number | undefined): void {
+  requestEnded(
+    names: RouteNames | undefined,
+    code: number,
+    seconds: number | undefined,
+    trace?: RequestTrace,
+  ): void {
     const series = names === undefined ? this.#unmatched : this.#find(names);
     const digit = Math.floor(code / 100);
     series.uncounted[digit] = (series.uncounted[digit] ?? 0) + 1;
-    if (seconds !== undefined) series.durations.observe(seconds);
+    if (seconds === undefined) return;
+    series.durations.observe(seconds);
+    if (trace !== undefined) this.exemplars.observe({ ...series.names }, seconds, trace);
   }
 
   #find(names: RouteNames): Series {
@@ -108,6 +119,7 @@ export class RouteMetrics {
   #remove(names: RouteNames): void {
     for (const code of ["none", "1xx", "2xx", "3xx", "4xx", "5xx"]) this.#requests.remove({ ...names, code });
     this.#durations.remove({ ...names });
+    this.exemplars.remove({ ...names });
   }
 }
 

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { HistogramExemplars } from "./exemplars.ts";
 import {
   codeLabel,
   type MeasuredPlan,
@@ -10,6 +11,7 @@ import {
   SUBRESOURCES,
   type SubresourceLabel,
 } from "./streaming-labels.ts";
+import type { RequestTrace } from "./trace.ts";
 
 const HANDSHAKE_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
@@ -30,6 +32,12 @@ interface PayloadBytes {
   upstream: number;
 }
 
+/** What exemplars are of. */
+interface StreamingExemplars {
+  readonly handshakes: HistogramExemplars;
+  readonly sessions: HistogramExemplars;
+}
+
 /** The counters by which Kubernetes knows the sessions of one leg. */
 export interface KubernetesCounters {
   routed(subresource: SubresourceLabel, plan: MeasuredPlan, isWebSocket: boolean): void;
@@ -44,6 +52,7 @@ export interface KubernetesCounters {
 export class StreamingMetrics {
   readonly #kubernetes: KubernetesCounters;
   readonly #children: ReadonlyMap<string, StreamingChildren>;
+  readonly #exemplars: StreamingExemplars;
   readonly #requests: Counter<"subresource" | "plan" | "code">;
   readonly #endedBytes = new Map<SubresourceLabel, PayloadBytes>();
   #runningSessions: () => Iterable<MeasuredSession> = () => [];
@@ -52,6 +61,10 @@ export class StreamingMetrics {
   constructor(registry: Registry, prefix: string, kubernetes: KubernetesCounters) {
     const registers = [registry];
     this.#kubernetes = kubernetes;
+    this.#exemplars = {
+      handshakes: new HistogramExemplars(`${prefix}_handshake_duration_seconds`, HANDSHAKE_BUCKETS_SECONDS),
+      sessions: new HistogramExemplars(`${prefix}_session_duration_seconds`, SESSION_BUCKETS_SECONDS),
+    };
     this.#requests = new Counter({
       name: `${prefix}_requests_total`,
       help: "Streaming requests by the code that the client was answered with; 101 is a session that started. plan is none for requests refused before one was made.",
@@ -77,11 +90,17 @@ export class StreamingMetrics {
   }
 
   /** Both upgrades are done. `handshakeSeconds`: from the request's head to the client's 101. */
-  streamingStarted(subresource: SubresourceLabel, plan: MeasuredPlan, handshakeSeconds: number): void {
+  streamingStarted(
+    subresource: SubresourceLabel,
+    plan: MeasuredPlan,
+    handshakeSeconds: number,
+    trace?: RequestTrace,
+  ): void {
     if (isKnownToKubernetes(plan)) this.#kubernetes.started(subresource, plan);
     const children = this.#of(subresource, plan.kind);
     children?.started.inc();
     children?.handshakeSeconds.observe(handshakeSeconds);
+    this.#exemplars.handshakes.observe({ subresource, plan: plan.kind }, handshakeSeconds, trace);
   }
 
   /** No session came to be. Without a plan: refused before it was known where the request would go. */
@@ -101,16 +120,22 @@ export class StreamingMetrics {
     plan: MeasuredPlan,
     report: MeasuredReport,
     durationSeconds: number,
+    trace?: RequestTrace,
   ): void {
     if (isKnownToKubernetes(plan)) this.#kubernetes.ended(subresource, plan, report.code);
     const children = this.#of(subresource, plan.kind);
     children?.sessionSeconds.observe(durationSeconds);
+    this.#exemplars.sessions.observe({ subresource, plan: plan.kind }, durationSeconds, trace);
     children?.ended.get(endKey(report))?.inc();
     const bytes = this.#endedBytes.get(subresource);
     if (bytes !== undefined) {
       bytes.downstream += report.downstreamBytes;
       bytes.upstream += report.upstreamBytes;
     }
+  }
+
+  get exemplars(): readonly HistogramExemplars[] {
+    return Object.values(this.#exemplars);
   }
 
   #of(subresource: SubresourceLabel, kind: PlanKindLabel): StreamingChildren | undefined {

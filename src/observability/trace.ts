@@ -14,6 +14,8 @@ export interface RequestTrace {
   /** `traceparent` and `tracestate` for upstreams. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly traceId: string;
+  /** Whether it was sampled: a collector gets it. */
+  readonly isRecorded: boolean;
   /** What it turned out to be: `exec`. No part of it is a client's choice. */
   rename(name: string): void;
   set(attributes: TraceAttributes): void;

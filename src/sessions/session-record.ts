@@ -99,9 +99,9 @@ export class SessionRecord implements SessionOwner {
     const { clock, timeouts, metrics, logger } = this.#gateway;
     const { subresource, plan } = this.#info;
     this.#isSettled = true;
-    metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000);
-    this.#auditStart(answered);
     const { trace } = this.#admission;
+    metrics.streamingStarted(subresource, plan, (clock.now() - this.#startedMs) / 1_000, trace);
+    this.#auditStart(answered);
     this.#span = trace?.begin("session");
     trace?.end(answered);
     logger.info({ session: this.#logFields() }, "session started");
@@ -125,7 +125,8 @@ export class SessionRecord implements SessionOwner {
       "sluice.bytes.upstream": upstreamBytes,
     });
     this.#span?.end(report.code >= 500 ? cause : undefined);
-    metrics.streamingEnded(this.#info.subresource, this.#info.plan, report, durationSeconds);
+    const { subresource, plan } = this.#info;
+    metrics.streamingEnded(subresource, plan, report, durationSeconds, this.#admission.trace);
     const { message: reason, ...end } = report;
     logger.info({ session: this.#logFields(), ...end, reason, durationSeconds }, "session ended");
   }

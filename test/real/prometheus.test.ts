@@ -79,10 +79,12 @@ describeReal("promtool", "Prometheus", () => {
     expect(ours).toEqual([]);
   });
 
-  it("returns data for the panels from a real Prometheus that scrapes a gateway", async () => {
+  it("returns data for the panels, and traces as exemplars, from a real Prometheus that scrapes a gateway", async () => {
     const program = path.join(path.dirname(programOf("promtool")), "prometheus");
     if (!existsSync(program)) return;
-    const door = await FrontDoor.start([]);
+    // Port 1: no collector is there, and none is needed.
+    const tracing = { endpoint: "http://127.0.0.1:1/v1/traces", samplePercent: 100, timeout: "100ms" };
+    const door = await FrontDoor.start([], {}, { tracing });
     const scratch = mkdtempSync(path.join(tmpdir(), "sluice-prometheus-"));
     const pod = await door.addPod("app");
     door.write([...serviceObjects("app", [pod]), ingressObject("shop", { defaultBackend: backend("app") })]);
@@ -102,6 +104,7 @@ describeReal("promtool", "Prometheus", () => {
         `--config.file=${file}`,
         `--storage.tsdb.path=${scratch}/data`,
         `--web.listen-address=127.0.0.1:${port}`,
+        "--enable-feature=exemplar-storage",
       ],
       { stdio: "ignore" },
     );
@@ -123,6 +126,9 @@ describeReal("promtool", "Prometheus", () => {
         },
         { timeoutMs: 60_000, intervalMs: 250 },
       );
+      const query = "query=sluice_ingress_request_duration_seconds_bucket&start=0&end=9999999999";
+      const exemplars = await fetch(`http://127.0.0.1:${port}/api/v1/query_exemplars?${query}`);
+      expect(await exemplars.text()).toMatch(/"status":"success".*"trace_id":"[0-9a-f]{32}"/);
       const empty: string[] = [];
       for (const { title, expr } of queries()) {
         const { status, data } = await ask(expr);

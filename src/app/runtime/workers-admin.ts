@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, request as send
 import { type AdminServerOptions, type AdminSession, createAdminServer } from "../../admin/admin-server.ts";
 import type { DescribedNode } from "../../nodes/describe-nodes.ts";
 import { mergeNodes } from "../../nodes/merge-nodes.ts";
-import type { MergedMetrics } from "../../observability/merged-metrics.ts";
+import type { MergedMetrics, MetricSnapshot } from "../../observability/merged-metrics.ts";
 import type { Worker, WorkerPool } from "./worker-pool.ts";
 
 export interface WorkersAdminParts extends Pick<AdminServerOptions, "limits" | "logger"> {
@@ -24,16 +24,19 @@ export function buildWorkersAdmin({
   adminSocketOf,
   logger,
 }: WorkersAdminParts): Server {
+  const collect = async (): Promise<void> => {
+    const seen = async (worker: Worker) =>
+      metrics.seen(
+        worker,
+        (await soon(worker.link.request("metrics", undefined))) as readonly MetricSnapshot[],
+      );
+    // Of one that does not answer, what it said last counts.
+    await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
+  };
   return createAdminServer({
     metrics: {
-      contentType: metrics.contentType,
-      expose: async () => {
-        const seen = async (worker: Worker) =>
-          metrics.seen(worker, (await soon(worker.link.request("metrics", undefined))) as readonly object[]);
-        // Of one that does not answer, what it said last counts.
-        await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
-        return metrics.expose();
-      },
+      expose: () => collect().then(() => metrics.expose()),
+      exposeOpenMetrics: () => collect().then(() => metrics.exposeOpenMetrics()),
     },
     limits,
     allowedHosts,

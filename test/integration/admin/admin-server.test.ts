@@ -205,7 +205,8 @@ describe("the admin listener", () => {
 
   it("answers 500 and says nothing when a part of it fails, and logs why", async () => {
     const lines: string[] = [];
-    const failing = { contentType: "text/plain", expose: () => Promise.reject(new Error("broken metrics")) };
+    const fail = () => Promise.reject(new Error("broken metrics"));
+    const failing = { expose: fail, exposeOpenMetrics: fail };
     const logger = createLogger({ level: "info", destination: { write: (line) => lines.push(line) } });
     const answer = await ask(await listen({ metrics: failing, logger }), "GET", "/metrics");
     expect([answer.status, answer.body]).toEqual([500, "internal server error\n"]);

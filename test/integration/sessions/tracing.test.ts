@@ -92,6 +92,26 @@ describe("a traced session", () => {
       { headers: { Authorization: `Bearer ${gateway.token}`, traceparent: PARENT, tracestate: "vendor=1" } },
     );
     await once(socket, "close");
+    const prometheus =
+      "application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    const scrape = async (accept: string): Promise<string> => {
+      const response = await fetch(new URL("/metrics", gateway.adminUrl), { headers: { accept } });
+      return `${response.headers.get("content-type")}\n${await response.text()}`;
+    };
+    await eventually("exemplars of the handshake and the session", async () => {
+      const text = await scrape(prometheus);
+      return ["handshake", "session"].every((name) =>
+        new RegExp(`^sluice_streaming_${name}_duration.* # \\{trace_id="${TRACE}"\\} `, "m").test(text),
+      );
+    });
+    expect(await scrape(prometheus)).toMatch(
+      /^application\/openmetrics-text; version=1\.0\.0; [\s\S]*\n# EOF\n$/,
+    );
+    for (const accept of ["*/*", "text/plain", "application/openmetrics-text;q=0, text/plain"]) {
+      const text = await scrape(accept);
+      expect(text).toMatch(/^text\/plain; version=0\.0\.4; /);
+      expect(text).not.toMatch(/trace_id|# EOF/);
+    }
     await gateway.shutDown();
     const spans = collector.of(TRACE);
     expect(spans.map(({ name }) => name).toSorted()).toEqual(

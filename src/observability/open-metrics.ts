@@ -1,0 +1,50 @@
+import { bucketName, type Exemplar } from "./exemplars.ts";
+
+export const TEXT_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+export const OPEN_METRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/**
+ * Prometheus' text format as OpenMetrics, with exemplars: prom-client has either in a registry, and loses
+ * exemplars where workers are merged. Of two exemplars of a bucket the later counts.
+ */
+export function openMetricsOf(text: string, exemplars: readonly Exemplar[]): string {
+  const types = new Map(
+    Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = "", type = ""]) => [name, type]),
+  );
+  const ofBucket = new Map<string, Exemplar>();
+  for (const exemplar of exemplars) {
+    const other = ofBucket.get(exemplar.bucket);
+    if (other === undefined || other.atSeconds <= exemplar.atSeconds) ofBucket.set(exemplar.bucket, exemplar);
+  }
+  const metrics = new Set(Array.from(ofBucket.keys(), (bucket) => bucket.slice(0, bucket.indexOf("{"))));
+  const lines = text.split("\n").flatMap((line) => {
+    if (line === "") return [];
+    if (line.startsWith("# ")) return [headOf(line, types)];
+    const [, sample = "", labels = ""] = /^(\w+)\{(.*)\} /.exec(line) ?? [];
+    return [
+      metrics.has(sample) ? withExemplar(line, ofBucket.get(bucketName(sample, labelsIn(labels)))) : line,
+    ];
+  });
+  return `${lines.join("\n")}\n# EOF\n`;
+}
+
+/** A counter is named without its `_total`; one whose samples have none is no counter there. */
+function headOf(line: string, types: ReadonlyMap<string, string>): string {
+  const [, keyword = "", name = "", rest = ""] = /^# (\w+) (\S+) ?(.*)$/.exec(line) ?? [];
+  if (types.get(name) !== "counter") return line;
+  const family = name.replace(/_total$/, "");
+  return `# ${keyword} ${family} ${keyword === "TYPE" && family === name ? "unknown" : rest}`;
+}
+
+function withExemplar(line: string, exemplar: Exemplar | undefined): string {
+  if (exemplar === undefined) return line;
+  const { traceId, value, atSeconds } = exemplar;
+  return `${line} # {trace_id="${traceId}"} ${value} ${atSeconds.toFixed(3)}`;
+}
+
+/** Their values are ours or names of Kubernetes: none has a quote. */
+function labelsIn(text: string): Record<string, string> {
+  return Object.fromEntries(
+    Array.from(text.matchAll(/(\w+)="([^"]*)"/g), ([, name = "", value = ""]) => [name, value]),
+  );
+}
