@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { ACCEPT_GUID, type ClientHandshake, checkClientHandshake } from "../../protocols/websocket/index.ts";
 import { flatHeaders, type HeaderLine } from "./header-list.ts";
 import type { SwitchedUpgrade } from "./upgrade-request.ts";
@@ -37,7 +37,5 @@ export function checkWebSocketAnswer(
 
 /** The value of Sec-WebSocket-Accept that answers a key (RFC 6455 section 4.2.2). */
 export function acceptValueOf(key: string): string {
-  return createHash("sha1")
-    .update(key + ACCEPT_GUID)
-    .digest("base64");
+  return hash("sha1", key + ACCEPT_GUID, "base64");
 }

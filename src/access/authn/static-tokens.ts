@@ -1,4 +1,3 @@
-import { createHmac, randomBytes } from "node:crypto";
 import { ConfigurationError, type ConfigurationProblem } from "../../config/configuration-error.ts";
 import {
   type Attempt,
@@ -11,6 +10,7 @@ import {
 } from "./authenticator.ts";
 import { bearerTokenOf, subprotocolTokenOf } from "./bearer.ts";
 import { CsvError, type CsvRecord, parseCsv } from "./csv.ts";
+import { TokenDigests } from "./token-digests.ts";
 
 /** One line of a token file. */
 export interface TokenRecord {
@@ -18,16 +18,13 @@ export interface TokenRecord {
   readonly user: UserInfo;
 }
 
-/**
- * Users by the tokens of a kube-apiserver `--token-auth-file`. Keeps and compares keyed digests only: a look-up takes the same time
- * for any token, and memory dumps hold none.
- */
+/** Users by the tokens of a kube-apiserver `--token-auth-file`, of which it keeps and compares digests only. */
 export class StaticTokens implements Authenticator, TokenAuthenticator {
-  readonly #digestKey = randomBytes(32);
+  readonly #digests = new TokenDigests();
   readonly #userOfDigest = new Map<string, UserInfo>();
 
   constructor(records: readonly TokenRecord[]) {
-    for (const { token, user } of records) this.#userOfDigest.set(this.#digestOf(token), user);
+    for (const { token, user } of records) this.#userOfDigest.set(this.#digests.of(token), user);
   }
 
   async authenticate(request: CredentialsRequest): Promise<UserInfo | undefined> {
@@ -41,11 +38,7 @@ export class StaticTokens implements Authenticator, TokenAuthenticator {
   }
 
   #userOf(token: string | undefined): UserInfo | undefined {
-    return token === undefined ? undefined : this.#userOfDigest.get(this.#digestOf(token));
-  }
-
-  #digestOf(token: string): string {
-    return createHmac("sha256", this.#digestKey).update(token).digest("base64");
+    return token === undefined ? undefined : this.#userOfDigest.get(this.#digests.of(token));
   }
 }
 

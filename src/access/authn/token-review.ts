@@ -1,4 +1,3 @@
-import { createHmac, randomBytes } from "node:crypto";
 import { tooManyRequests } from "../../api/status.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import {
@@ -8,6 +7,7 @@ import {
   type TokenAuthenticator,
   type UserInfo,
 } from "./authenticator.ts";
+import { TokenDigests } from "./token-digests.ts";
 
 /** How reviews travel, bounded in time; rejects when there is no answer. The composition root gives the one that speaks HTTP. */
 export type AskTokenReview = (
@@ -41,7 +41,7 @@ export interface TokenReviewOptions {
 export class TokenReviews implements TokenAuthenticator {
   readonly #ask: AskTokenReview;
   readonly #options: TokenReviewOptions;
-  readonly #digestKey = randomBytes(32);
+  readonly #digests = new TokenDigests();
   readonly #cache: DecisionCache<Attempt>;
   readonly #inFlight = new Map<string, Promise<Attempt>>();
   readonly #waiting: (() => void)[] = [];
@@ -55,7 +55,7 @@ export class TokenReviews implements TokenAuthenticator {
 
   /** Rejects with StatusError 429 where too many wait: a token that was not looked at is not wrong. */
   attemptToken(token: string): Promise<Attempt> {
-    const digest = createHmac("sha256", this.#digestKey).update(token).digest("base64");
+    const digest = this.#digests.of(token);
     const cached = this.#cache.get(digest);
     if (cached !== undefined) return Promise.resolve(cached);
     const asked = this.#inFlight.get(digest);
