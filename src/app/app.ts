@@ -80,7 +80,8 @@ export async function startGateway(
   const audit = app.add("audit", () =>
     buildAudit(configuration.audit, metrics, logger, runtime.openAuditLog),
   );
-  const policy = app.add("policy", () => buildPolicy(configuration.policy, runtime.quotasOf));
+  const quotas = app.add("quotas", () => runtime.buildQuotas(configuration, metrics, logger));
+  const policy = app.add("policy", () => buildPolicy(configuration.policy, quotas.started.quotas));
   const { peers: peersSettings } = listeners;
   const peers =
     peersSettings &&

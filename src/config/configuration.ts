@@ -16,6 +16,7 @@ import { limits } from "./limits.ts";
 import { DEFAULT_LISTENERS, listeners } from "./listeners.ts";
 import type { NamedFile } from "./named-file.ts";
 import { policy } from "./policy.ts";
+import { quotaStore } from "./quota-store.ts";
 import { type FlagValues, flagsOf, readFlags } from "./read-flags.ts";
 import { resumption } from "./resumption.ts";
 import { Section } from "./section.ts";
@@ -49,6 +50,10 @@ export const gatewayConfiguration = table({
   authorization: section("What callers may do.", authorization),
   policy: reloaded(
     section("Rules about sessions, applied after authorization and before a node is dialled.", policy),
+  ),
+  quotaStore: optionalSection(
+    "Valkey or Redis, where the sessions of all replicas count for `policy.limits`. Absent: each replica counts its own.",
+    quotaStore,
   ),
   audit: section("Events of requests and their outcome. Without log and webhook none are recorded.", audit),
   edge: section("What is believed of connections before their requests are authenticated.", edge),

@@ -4,6 +4,7 @@ import { countFaults } from "./fault-counter.ts";
 import type { FaultPlace } from "./faults.ts";
 import { openMetricsOf } from "./open-metrics.ts";
 import { ReloadMetrics } from "./operations-metrics.ts";
+import { QuotaMetrics } from "./quota-metrics.ts";
 
 /** One metric of a process, as data. */
 export interface MetricSnapshot {
@@ -51,6 +52,11 @@ export class MergedMetrics {
       registers,
     });
     for (const cause of ["crash", "shutdown"]) this.#ended.inc({ cause }, 0);
+  }
+
+  /** The primary counts for all. To be called once. */
+  addQuotas(isUp: () => boolean): QuotaMetrics {
+    return new QuotaMetrics(this.#own, isUp);
   }
 
   workersReady(count: number): void {

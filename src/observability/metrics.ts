@@ -13,6 +13,7 @@ import { NodeMetrics } from "./node-metrics.ts";
 import { openMetricsOf } from "./open-metrics.ts";
 import { OperationsMetrics, ReloadMetrics } from "./operations-metrics.ts";
 import { ProbeMetrics } from "./probe-metrics.ts";
+import { QuotaMetrics } from "./quota-metrics.ts";
 import { ResumptionMetrics } from "./resumption-metrics.ts";
 import type { MeasuredPlan, MeasuredReport, MeasuredSession, SubresourceLabel } from "./streaming-labels.ts";
 import { StreamingMetrics } from "./streaming-metrics.ts";
@@ -81,6 +82,11 @@ export class Metrics {
   /** Registers those of the process that reads the configuration. To be called once. */
   addReloads(): ReloadMetrics {
     return new ReloadMetrics(this.#registry);
+  }
+
+  /** Registers those of the quota store, where this process counts with it. To be called once. */
+  addQuotas(isUp: () => boolean): QuotaMetrics {
+    return new QuotaMetrics(this.#registry, isUp);
   }
 
   /** Registers those of the kubelet listener, which not every gateway has. To be called once. */

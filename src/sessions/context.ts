@@ -3,11 +3,12 @@ import type { AuditLog } from "../access/audit/audit-log.ts";
 import type { Authenticator } from "../access/authn/authenticator.ts";
 import type { Impersonation } from "../access/authn/impersonation.ts";
 import type { Authorizer } from "../access/authz/authorizer.ts";
+import type { Quotas } from "../access/policy/component.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
 import type { Limits } from "../config/limits.ts";
-import type { PolicyRule, SessionPolicy } from "../config/policy.ts";
+import type { PolicyRule } from "../config/policy.ts";
 import type { Timeouts } from "../config/timeouts.ts";
 import type { Bandwidth } from "../net/bandwidth.ts";
 import type { DialOptions, UpstreamEndpoint } from "../net/dial.ts";
@@ -77,14 +78,6 @@ export interface GatewayPolicy {
   /** Replaced when the configuration is read again; a session keeps what it was let in by. */
   rules: readonly PolicyRule[];
   readonly quotas: Quotas;
-}
-
-/** Places of sessions, counted in this process or with those of others. */
-export interface Quotas {
-  /** Takes a place or throws StatusError 429. The result gives it back. */
-  take(user: string, namespace: string): (() => void) | Promise<() => void>;
-  /** Absent where they are counted for several processes, elsewhere. */
-  replaceLimits?(limits: SessionPolicy["limits"]): void;
 }
 
 export interface KubeletOptions {

@@ -296,6 +296,7 @@ const packageHome: Readonly<Record<string, string>> = {
   "@grpc/proto-loader": "src/cri",
   "cli-progress": "src/cli",
   "tar-stream": "src/cli",
+  iovalkey: "src/access",
   uplot: "src/load",
   autocannon: "src/load",
   "@opentelemetry/api": "src/observability",

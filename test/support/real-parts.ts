@@ -26,6 +26,7 @@ export type RealPart =
   | "haproxy"
   | "envoy"
   | "tinyproxy"
+  | "redis"
   | "promtool"
   | "helm";
 
@@ -39,6 +40,7 @@ export const realParts: readonly RealPart[] = [
   "haproxy",
   "envoy",
   "tinyproxy",
+  "redis",
   "promtool",
   "helm",
 ];
@@ -114,6 +116,8 @@ const PROGRAMS: Readonly<
   tinyproxy: [["tinyproxy"], ["-v"], /tinyproxy (\d+\.\d+\.\d+)/],
   haproxy: [["haproxy"], ["-v"], /version (\d+\.\d+\.\d+)/],
   envoy: [["envoy"], ["--version"], /\/(\d+\.\d+\.\d+)\//],
+  // Debian's redis-tools has the server under this name; it goes by the name it is called by.
+  redis: [["redis-server", "valkey-server", "redis-check-rdb"], ["--version"], /(\d+\.\d+\.\d+)/],
   helm: [["helm"], ["version", "--short"], /v(\d+\.\d+(?:\.\d+)?)/],
   promtool: [["promtool"], ["--version"], /version (\d+\.\d+\.\d+)/],
 };

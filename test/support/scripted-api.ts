@@ -4,9 +4,9 @@ import type { ObjectKind } from "../../src/api/objects.ts";
 import { ClusterStore, type ClusterStoreOptions } from "../../src/cluster/cluster-store.ts";
 import type { ApiClient, ApiRequest } from "../../src/kubernetes/api-client.ts";
 import { ApiError } from "../../src/kubernetes/api-error.ts";
-import type { Backoff } from "../../src/kubernetes/backoff.ts";
 import { LiveCluster } from "../../src/kubernetes/live-cluster.ts";
 import { collectionPath } from "../../src/kubernetes/live-resources.ts";
+import type { Backoff } from "../../src/net/backoff.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 
 type Watch = PassThrough & { complete: boolean };

@@ -1,27 +1,76 @@
+import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { PolicyRule, SessionPolicy } from "../../config/policy.ts";
-import type { Component } from "../../observability/component.ts";
+import type { Component, Health } from "../../observability/component.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { QuotaMetrics } from "../../observability/quota-metrics.ts";
+import { QuotaLeases } from "./quota-leases.ts";
+import { SessionQuotas } from "./session-quotas.ts";
+import { SharedQuotas } from "./shared-quotas.ts";
+import { valkeyConnector } from "./valkey-connection.ts";
 
-interface Counts {
+/** Places of sessions, counted in this process or with those of others. */
+export interface Quotas {
+  /** Takes a place, or fails with StatusError 429, or 503 where none can be counted. The result gives it back. */
+  take(user: string, namespace: string): (() => void) | Promise<() => void>;
+  /** Absent where they are counted for several processes, elsewhere. */
   replaceLimits?(limits: SessionPolicy["limits"]): void;
 }
 
-export interface BuiltPolicy<Quotas extends Counts> extends Component {
+export interface BuiltPolicy extends Component {
   /** Its rules are replaced when the configuration is read again. */
   readonly inForce: { rules: readonly PolicyRule[]; readonly quotas: Quotas };
 }
 
 /** The rules for sessions and the counts of them. */
-export function buildPolicy<Quotas extends Counts>(
-  { rules, limits }: SessionPolicy,
-  quotasOf: (limits: SessionPolicy["limits"]) => Quotas,
-): BuiltPolicy<Quotas> {
-  const inForce = { rules, quotas: quotasOf(limits) };
+export function buildPolicy({ rules }: SessionPolicy, quotas: Quotas): BuiltPolicy {
+  const inForce = { rules, quotas };
   return {
     inForce,
     reload: async ({ policy }) => {
       inForce.rules = policy.rules;
-      inForce.quotas.replaceLimits?.(policy.limits);
+      quotas.replaceLimits?.(policy.limits);
     },
     stop: () => {},
   };
 }
+
+export interface BuiltQuotas extends Component {
+  readonly quotas: Quotas;
+}
+
+/** Sessions counted by this process, or with all replicas in the quota store. Throws NotInstalledError. */
+export async function buildQuotas(
+  { policy, quotaStore }: Pick<GatewayConfiguration, "policy" | "quotaStore">,
+  allMetrics: { addQuotas(isUp: () => boolean): QuotaMetrics },
+  logger: Logger,
+): Promise<BuiltQuotas> {
+  if (quotaStore === undefined) return { quotas: new SessionQuotas(policy.limits), stop: () => {} };
+  const { onFailure, keyPrefix, leaseMs } = quotaStore;
+  const leases: QuotaLeases = new QuotaLeases({
+    connect: await valkeyConnector(quotaStore),
+    keyPrefix,
+    leaseMs,
+    bounds: () => quotas.limits,
+    onChange: (problem) => {
+      if (problem === undefined) logger.info({}, "the quota store is back: sessions of all replicas count");
+      else logger.warn({ problem, onFailure }, AWAY[onFailure]);
+    },
+    onCall: (seconds) => metrics.called(seconds),
+  });
+  const metrics = allMetrics.addQuotas(() => leases.problem === undefined);
+  const quotas = new SharedQuotas(policy.limits, leases, {
+    onFailure,
+    onDecision: (decision) => metrics.decided(decision),
+  });
+  // So that its first sessions count for all; it starts without the store, too.
+  await leases.connect();
+  // Not a failure: a replica that stood aside while the store is away would take all others with it.
+  const health = (): Health =>
+    leases.problem === undefined ? undefined : { note: `${AWAY[onFailure]}: ${leases.problem}` };
+  return { quotas, health, stop: () => leases.stop() };
+}
+
+const AWAY = {
+  allow: "the quota store is away: this replica counts its own sessions",
+  deny: "the quota store is away: new sessions are refused",
+} as const;

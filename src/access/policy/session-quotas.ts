@@ -1,4 +1,4 @@
-import { tooManyRequests } from "../../api/status.ts";
+import { type StatusError, tooManyRequests } from "../../api/status.ts";
 import type { SessionPolicy } from "../../config/policy.ts";
 
 const RETRY_AFTER_SECONDS = 10;
@@ -21,18 +21,14 @@ export class SessionQuotas {
   /** Takes a place in both counts, or throws StatusError 429 and takes none. The result gives them back, once. */
   take(user: string, namespace: string): () => void {
     const { maxSessionsPerUser = Infinity, maxSessionsPerNamespace = Infinity } = this.#limits;
-    if ((this.#ofUser.get(user) ?? 0) >= maxSessionsPerUser) {
-      throw tooManyRequests(
-        `user ${JSON.stringify(user)} has ${maxSessionsPerUser} streaming sessions already, which is the limit`,
-        RETRY_AFTER_SECONDS,
-      );
-    }
-    if ((this.#ofNamespace.get(namespace) ?? 0) >= maxSessionsPerNamespace) {
-      throw tooManyRequests(
-        `namespace ${JSON.stringify(namespace)} has ${maxSessionsPerNamespace} streaming sessions already, which is the limit`,
-        RETRY_AFTER_SECONDS,
-      );
-    }
+    if ((this.#ofUser.get(user) ?? 0) >= maxSessionsPerUser) throw userIsFull(user, this.#limits);
+    if ((this.#ofNamespace.get(namespace) ?? 0) >= maxSessionsPerNamespace)
+      throw namespaceIsFull(namespace, this.#limits);
+    return this.count(user, namespace);
+  }
+
+  /** The same whatever the limits are. */
+  count(user: string, namespace: string): () => void {
     add(this.#ofUser, user, 1);
     add(this.#ofNamespace, namespace, 1);
     let isHeld = true;
@@ -48,6 +44,24 @@ export class SessionQuotas {
   get size(): number {
     return this.#ofUser.size + this.#ofNamespace.size;
   }
+}
+
+export function userIsFull(user: string, { maxSessionsPerUser }: SessionPolicy["limits"]): StatusError {
+  return isFull(`user ${JSON.stringify(user)}`, maxSessionsPerUser);
+}
+
+export function namespaceIsFull(
+  namespace: string,
+  { maxSessionsPerNamespace }: SessionPolicy["limits"],
+): StatusError {
+  return isFull(`namespace ${JSON.stringify(namespace)}`, maxSessionsPerNamespace);
+}
+
+function isFull(subject: string, limit: number | undefined): StatusError {
+  return tooManyRequests(
+    `${subject} has ${limit} streaming sessions already, which is the limit`,
+    RETRY_AFTER_SECONDS,
+  );
 }
 
 function add(counts: Map<string, number>, key: string, difference: number): void {

@@ -22,8 +22,8 @@ export interface WorkerReport {
   readonly sessions: number;
 }
 
-/** A place of a session among those of all workers, or why there is none: a 429. */
-export type PlaceAnswer = { readonly place: number } | { readonly refusal: string };
+/** A place of a session among those of all workers, or why there is none. */
+export type PlaceAnswer = { readonly place: number } | { readonly refusal: string; readonly code: 429 | 503 };
 
 /** What the primary answers to its workers. */
 export type PrimaryCalls = {

@@ -12,7 +12,7 @@ export type Handlers<Local extends Calls> = {
 };
 
 /** A handler without an answer may return anything. */
-type Answered<Answer> = Answer extends undefined ? unknown : Answer | Promise<Answer>;
+type Answered<Answer> = [Answer] extends [undefined] ? unknown : Answer | Promise<Answer>;
 
 /** A child process, or the process itself towards its parent. */
 export interface MessagePort {

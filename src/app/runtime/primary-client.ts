@@ -1,6 +1,6 @@
 import type { Server, Socket } from "node:net";
 import type { AdminSession } from "../../admin/admin-server.ts";
-import { tooManyRequests } from "../../api/status.ts";
+import { serviceUnavailable, tooManyRequests } from "../../api/status.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
 import { type KeptKind, type LastGoodFiles, lastGoodFiles } from "./kept-files.ts";
@@ -33,10 +33,14 @@ export class PrimaryClient {
     return this.#link.request("listen", { name, ...where });
   }
 
-  /** Throws StatusError 429, as a count of this process would. */
+  /** Throws StatusError 429 or 503, as a count of this process would. */
   async takePlace(user: string, namespace: string): Promise<() => void> {
     const answer = await this.#link.request("takePlace", { user, namespace });
-    if ("refusal" in answer) throw tooManyRequests(answer.refusal, RETRY_AFTER_SECONDS);
+    if ("refusal" in answer) {
+      throw answer.code === 429
+        ? tooManyRequests(answer.refusal, RETRY_AFTER_SECONDS)
+        : serviceUnavailable(answer.refusal);
+    }
     let isHeld = true;
     this.#sessions += 1;
     this.#reportSoon();

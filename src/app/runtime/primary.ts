@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { openAuditLog } from "../../access/audit/component.ts";
+import { buildQuotas } from "../../access/policy/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
 import { startListener } from "../../listeners/component.ts";
@@ -55,10 +56,12 @@ export async function startWorkers(
   logger: Logger = createLogger(configuration.logging),
   app: Supervisor = new Supervisor(logger, { maxStopMs: MAX_STOP_MS + KILL_AFTER_MS }),
 ): Promise<RunningWorkers> {
-  const { limits, policy, audit, timeouts, listeners } = configuration;
+  const { limits, audit, timeouts, listeners } = configuration;
   const metrics = new MergedMetrics();
   const edge = new EdgeRules(configuration.edge);
-  const places = new SessionLimiter(limits.maxConcurrentSessions, policy.limits);
+  const places = new SessionLimiter(limits.maxConcurrentSessions, {
+    take: (user, namespace) => quotas.started.quotas.take(user, namespace),
+  });
   const kept: Readonly<Record<KeptKind, KeptFiles>> = { manifests: new KeptFiles(), named: new KeptFiles() };
   const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
   const replicaId = newReplicaId();
@@ -144,6 +147,7 @@ export async function startWorkers(
   });
 
   app.add("faults", () => ({ stop: observeFaults(logger, metrics) }));
+  const quotas = app.add("quotas", () => buildQuotas(configuration, metrics, logger));
   const folder = app.add("socket folder", createSocketFolder);
   const { log } = audit;
   const auditLog = log && app.add("audit log", () => openAuditLog(log));
@@ -158,7 +162,7 @@ export async function startWorkers(
         pool,
         metrics,
         limits,
-        lifeChecks: app.lifeChecks,
+        lifeChecks: { ...app.healthChecks, ...app.lifeChecks },
         adminSocketOf: (worker) => adminSocketOf(folder.started, worker),
         logger,
       }),
@@ -190,7 +194,7 @@ export async function startWorkers(
       listening: urlsByListener(urls),
       reloads: metrics.reloads,
       reload: async ({ policy: { limits: sessionLimits } }, text) => {
-        places.replaceLimits(sessionLimits);
+        quotas.started.quotas.replaceLimits?.(sessionLimits);
         reloadedText = text;
         await Promise.all(pool.workers.filter(({ isTaking }) => isTaking).map(reloadWorker));
       },

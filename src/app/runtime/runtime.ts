@@ -1,13 +1,11 @@
 import { type AuditDelivery, openAuditLog } from "../../access/audit/component.ts";
-import { SessionQuotas } from "../../access/policy/session-quotas.ts";
+import { buildQuotas } from "../../access/policy/component.ts";
 import type { AdminSession } from "../../admin/admin-server.ts";
 import type { LastGoodManifests } from "../../cluster/manifest-source.ts";
 import type { AuditLogFile } from "../../config/audit.ts";
-import type { SessionPolicy } from "../../config/policy.ts";
 import { type Listen, listenAt } from "../../net/listen.ts";
 import type { LogFields, Logger } from "../../observability/logger.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
-import type { Quotas } from "../../sessions/context.ts";
 import type { Siblings } from "../../sessions/resumption/component.ts";
 
 /** What differs between a gateway that is one process and one that is several. Each component is given only its part of it. */
@@ -15,7 +13,7 @@ export interface Runtime {
   /** False in a worker, which gets its configuration from the primary. */
   readonly readsConfiguration: boolean;
   readonly listen: Listen;
-  quotasOf(limits: SessionPolicy["limits"]): Quotas;
+  readonly buildQuotas: typeof buildQuotas;
   openAuditLog(log: AuditLogFile): AuditDelivery;
   /** Logs lifecycle events. */
   announce(logger: Logger, fields: LogFields, message: string): void;
@@ -67,7 +65,7 @@ export function urlsByListener({
 export const singleProcess: Runtime = {
   readsConfiguration: true,
   listen: (server, _name, where) => listenAt(server, where),
-  quotasOf: (limits) => new SessionQuotas(limits),
+  buildQuotas,
   openAuditLog,
   announce: (logger, fields, message) => logger.info(fields, message),
 };

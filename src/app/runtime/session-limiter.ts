@@ -1,50 +1,51 @@
-import { SessionQuotas } from "../../access/policy/session-quotas.ts";
+import type { Quotas } from "../../access/policy/component.ts";
 import { StatusError } from "../../api/status.ts";
-import type { SessionPolicy } from "../../config/policy.ts";
 import type { PlaceAnswer } from "./calls.ts";
 
 interface Place {
   readonly worker: object;
-  readonly giveBack: () => void;
+  /** Undefined until it is counted. */
+  giveBack: (() => void) | undefined;
 }
 
 /** The places of all workers' sessions, so that bounds hold for the gateway and not for each of its processes. */
 export class SessionLimiter {
   readonly #maxSessions: number;
-  readonly #quotas: SessionQuotas;
+  readonly #quotas: Quotas;
   readonly #places = new Map<number, Place>();
   #lastPlace = 0;
 
-  constructor(maxSessions: number, limits: SessionPolicy["limits"]) {
+  constructor(maxSessions: number, quotas: Quotas) {
     this.#maxSessions = maxSessions;
-    this.#quotas = new SessionQuotas(limits);
-  }
-
-  replaceLimits(limits: SessionPolicy["limits"]): void {
-    this.#quotas.replaceLimits(limits);
+    this.#quotas = quotas;
   }
 
   get taken(): number {
     return this.#places.size;
   }
 
-  acquire(worker: object, user: string, namespace: string): PlaceAnswer {
+  async acquire(worker: object, user: string, namespace: string): Promise<PlaceAnswer> {
     if (this.#places.size >= this.#maxSessions) {
-      return { refusal: "too many streaming sessions, please try again later" };
+      return { refusal: "too many streaming sessions, please try again later", code: 429 };
     }
+    this.#lastPlace += 1;
+    const place = this.#lastPlace;
+    const taken: Place = { worker, giveBack: undefined };
+    this.#places.set(place, taken);
     try {
-      const giveBack = this.#quotas.take(user, namespace);
-      this.#lastPlace += 1;
-      this.#places.set(this.#lastPlace, { worker, giveBack });
-      return { place: this.#lastPlace };
+      taken.giveBack = await this.#quotas.take(user, namespace);
+      // Its worker may have gone meanwhile.
+      if (!this.#places.has(place)) taken.giveBack();
+      return { place };
     } catch (error) {
+      this.#places.delete(place);
       if (!(error instanceof StatusError)) throw error;
-      return { refusal: error.status.message ?? error.message };
+      return { refusal: error.status.message ?? error.message, code: error.code === 503 ? 503 : 429 };
     }
   }
 
   release(place: number): void {
-    this.#places.get(place)?.giveBack();
+    this.#places.get(place)?.giveBack?.();
     this.#places.delete(place);
   }
 

@@ -45,7 +45,10 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
       const isOwn = name === "admin";
       return isOwn ? listenAtPath(server, rest.adminSocket) : primary.listen(server, name, where);
     },
-    quotasOf: () => ({ take: (user, namespace) => primary.takePlace(user, namespace) }),
+    buildQuotas: async () => ({
+      quotas: { take: (user, namespace) => primary.takePlace(user, namespace) },
+      stop: () => {},
+    }),
     openAuditLog: () => ({ deliver: (lines) => primary.writeAudit(lines), stop: () => {} }),
     announce: (logger, fields, message) => logger.debug(fields, message),
     siblings: { processes: rest.workers, socketFolder: path.dirname(rest.adminSocket) },

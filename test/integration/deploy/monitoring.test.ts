@@ -86,6 +86,7 @@ function unknownNames(expression: string, known: ReadonlySet<string>): readonly 
 async function scrapedNames(): Promise<readonly string[]> {
   const metrics = new Metrics();
   metrics.addKubelet();
+  metrics.addQuotas(() => true);
   metrics.addReloads();
   const text = `${await metrics.expose()}\n${await new MergedMetrics().expose()}`;
   return [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = "", type]) =>

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
-import { Backoff } from "../../../src/kubernetes/backoff.ts";
 import { ConnectAdmission } from "../../../src/kubernetes/connect-admission.ts";
+import { Backoff } from "../../../src/net/backoff.ts";
 import type { TestApiServerOptions } from "../../support/api-server/test-api-server.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startLive } from "./live.ts";

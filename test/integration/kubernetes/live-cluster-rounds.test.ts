@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { Backoff } from "../../../src/kubernetes/backoff.ts";
+import { Backoff } from "../../../src/net/backoff.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pod, startLive } from "./live.ts";
 

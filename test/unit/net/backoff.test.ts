@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Backoff } from "../../../src/kubernetes/backoff.ts";
+import { Backoff } from "../../../src/net/backoff.ts";
 
 it("waits longer each time, up to a bound, spread, and no shorter than asked", () => {
   let chance = 0.5;

@@ -1,0 +1,222 @@
+import { randomBytes } from "node:crypto";
+import { Backoff } from "../../net/backoff.ts";
+import {
+  type QuotaAnswer,
+  type QuotaBounds,
+  type QuotaChange,
+  quotaCall,
+  readQuotaAnswers,
+} from "./quota-script.ts";
+import type { ConnectQuotaStore, QuotaConnection } from "./valkey-connection.ts";
+
+/** Changes of one call, which the store executes as one step of below a millisecond. */
+export const MAX_CHANGES_OF_CALL = 100;
+/** Renewals within one lease: two of them may fail. */
+const RENEWALS = 3;
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+const MAX_PROBLEM_CHARACTERS = 200;
+
+export interface QuotaLeasesOptions {
+  readonly connect: ConnectQuotaStore;
+  readonly keyPrefix: string;
+  readonly leaseMs: number;
+  readonly bounds: () => QuotaBounds;
+  /** The store serves again, or is away from now on; the problem quotes no key and no password. */
+  readonly onChange: (problem: string | undefined) => void;
+  readonly onCall?: (seconds: number) => void;
+}
+
+/** A session's lease. */
+export interface QuotaLease {
+  readonly member: string;
+  readonly user: string;
+  readonly namespace: string;
+}
+
+/** The quota store is away: no lease was taken, as far as this replica can tell. */
+export class QuotaStoreAwayError extends Error {}
+
+interface Waiting {
+  readonly resolve: (answer: QuotaAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * This replica's leases in the quota store, in one call at a time: what comes meanwhile goes with the next.
+ * While the store is away nothing waits; when it is back, held leases are written first.
+ */
+export class QuotaLeases {
+  readonly #options: QuotaLeasesOptions;
+  readonly #backoff = new Backoff({ firstMs: FIRST_RETRY_MS, maxMs: MAX_RETRY_MS });
+  readonly #held = new Map<string, QuotaLease>();
+  /** Takes and drops, in their order. At most one of each for a session. */
+  #queue: { readonly change: QuotaChange; readonly waiting?: Waiting }[] = [];
+  #renewals: Iterator<QuotaLease> | undefined;
+  #connection: QuotaConnection | undefined;
+  #calling: Promise<void> | undefined;
+  #problem: string | undefined = "not yet connected";
+  #reported: string | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  readonly #renew: NodeJS.Timeout;
+  #isStopped = false;
+  readonly #replica = randomBytes(9).toString("base64url");
+  #last = 0;
+
+  constructor(options: QuotaLeasesOptions) {
+    this.#options = options;
+    this.#renew = setInterval(() => void this.#startRenewal(), options.leaseMs / RENEWALS).unref();
+  }
+
+  /** Why the store is away; undefined while it serves. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Changes that wait for the store. */
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  newLease(user: string, namespace: string): QuotaLease {
+    this.#last += 1;
+    return { member: `${this.#replica}.${this.#last.toString(36)}`, user, namespace };
+  }
+
+  /** Rejects with QuotaStoreAwayError. */
+  async take(lease: QuotaLease): Promise<QuotaAnswer> {
+    if (this.#problem !== undefined) throw new QuotaStoreAwayError(this.#problem);
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ change: { action: "take", ...lease }, waiting: { resolve, reject } });
+      void this.#call();
+    });
+  }
+
+  /** Renewed from now on, until it is released; written to the store by that, whatever the count is. */
+  hold(lease: QuotaLease): void {
+    this.#held.set(lease.member, lease);
+  }
+
+  /** While the store is away the lease runs out by itself. */
+  release(lease: QuotaLease): void {
+    if (!this.#held.delete(lease.member) || this.#problem !== undefined) return;
+    this.#queue.push({ change: { action: "drop", ...lease } });
+    void this.#call();
+  }
+
+  /** Resolves after the first attempt, whatever came of it; it goes on trying. */
+  async connect(): Promise<void> {
+    this.#retry = undefined;
+    let opened: QuotaConnection | undefined;
+    try {
+      opened = await this.#options.connect(() => {
+        if (opened !== undefined && this.#connection === opened) this.#lost("the connection was closed");
+      });
+    } catch (error) {
+      this.#lost(textOf(error));
+      return;
+    }
+    if (this.#isStopped) {
+      opened.close();
+      return;
+    }
+    this.#connection = opened;
+    await this.#startRenewal();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearInterval(this.#renew);
+    clearTimeout(this.#retry);
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#fail("the gateway is shutting down");
+  }
+
+  #startRenewal(): Promise<void> {
+    this.#renewals ??= this.#held.values();
+    return this.#call();
+  }
+
+  async #call(): Promise<void> {
+    if (this.#hasWork) this.#calling ??= this.#callAll();
+    await this.#calling;
+  }
+
+  get #hasWork(): boolean {
+    return this.#connection !== undefined && (this.#queue.length > 0 || this.#renewals !== undefined);
+  }
+
+  async #callAll(): Promise<void> {
+    try {
+      while (this.#connection !== undefined && this.#hasWork) await this.#callOnce(this.#connection);
+    } finally {
+      this.#calling = undefined;
+    }
+  }
+
+  async #callOnce(connection: QuotaConnection): Promise<void> {
+    const { keyPrefix, leaseMs, bounds, onCall } = this.#options;
+    const queued = this.#queue.splice(0, MAX_CHANGES_OF_CALL);
+    const renewed = this.#nextRenewals(MAX_CHANGES_OF_CALL - queued.length);
+    const changes = [...queued.map(({ change }) => change), ...renewed];
+    const { keys, values } = quotaCall(changes, keyPrefix, leaseMs, bounds());
+    const startedMs = performance.now();
+    try {
+      const answers = readQuotaAnswers(await connection.run(keys, values), changes.length);
+      for (const [index, { waiting }] of queued.entries()) waiting?.resolve(answers[index] as QuotaAnswer);
+      if (this.#renewals === undefined) this.#serves();
+    } catch (error) {
+      const problem = textOf(error);
+      for (const { waiting } of queued) waiting?.reject(new QuotaStoreAwayError(problem));
+      if (this.#connection === connection) this.#lost(problem);
+    }
+    onCall?.((performance.now() - startedMs) / 1_000);
+  }
+
+  /** None, at the end of a renewal: the call shows then that the store answers. */
+  #nextRenewals(count: number): QuotaChange[] {
+    const changes: QuotaChange[] = [];
+    while (changes.length < count && this.#renewals !== undefined) {
+      const { done, value } = this.#renewals.next();
+      if (done === true) this.#renewals = undefined;
+      else changes.push({ action: "keep", ...value });
+    }
+    return changes;
+  }
+
+  #serves(): void {
+    this.#backoff.reset();
+    this.#problem = undefined;
+    this.#report();
+  }
+
+  #lost(problem: string): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+    if (this.#isStopped) return;
+    this.#fail(problem);
+    this.#report();
+    this.#retry ??= setTimeout(() => void this.connect(), this.#backoff.next()).unref();
+  }
+
+  #fail(problem: string): void {
+    this.#problem = problem;
+    this.#renewals = undefined;
+    for (const { waiting } of this.#queue.splice(0)) waiting?.reject(new QuotaStoreAwayError(problem));
+  }
+
+  /** Attempts that fail one after the other are one change. */
+  #report(): void {
+    const isAway = this.#problem !== undefined;
+    if (isAway === (this.#reported !== undefined)) return;
+    this.#reported = this.#problem;
+    this.#options.onChange(this.#problem);
+  }
+}
+
+/** Without the arguments that an unknown command's error quotes. */
+function textOf(error: unknown): string {
+  const [text = ""] = error instanceof Error ? error.message.split(", with args") : [];
+  return text.slice(0, MAX_PROBLEM_CHARACTERS);
+}

@@ -1,0 +1,86 @@
+import { serviceUnavailable } from "../../api/status.ts";
+import type { SessionPolicy } from "../../config/policy.ts";
+import { type QuotaLease, type QuotaLeases, QuotaStoreAwayError } from "./quota-leases.ts";
+import type { QuotaAnswer } from "./quota-script.ts";
+import { namespaceIsFull, SessionQuotas, userIsFull } from "./session-quotas.ts";
+
+/** What was decided about a session; the last two while the store was away. */
+export type QuotaDecision = "granted" | "refused" | "allowed" | "denied";
+
+export interface SharedQuotasOptions {
+  readonly onFailure: "allow" | "deny";
+  readonly onDecision: (decision: QuotaDecision) => void;
+}
+
+/** Counts the sessions of all replicas, in the quota store; those of this replica while that is away. */
+export class SharedQuotas {
+  #limits: SessionPolicy["limits"];
+  readonly #own: SessionQuotas;
+  readonly #leases: QuotaLeases;
+  readonly #options: SharedQuotasOptions;
+
+  constructor(limits: SessionPolicy["limits"], leases: QuotaLeases, options: SharedQuotasOptions) {
+    this.#limits = limits;
+    this.#own = new SessionQuotas(limits);
+    this.#leases = leases;
+    this.#options = options;
+  }
+
+  get limits(): SessionPolicy["limits"] {
+    return this.#limits;
+  }
+
+  /** Sessions that are past a bound that shrank go on. */
+  replaceLimits(limits: SessionPolicy["limits"]): void {
+    this.#limits = limits;
+    this.#own.replaceLimits(limits);
+  }
+
+  /** Rejects with StatusError 429, or with 503 while the store is away and that is to deny. The result gives the place back, once. */
+  async take(user: string, namespace: string): Promise<() => void> {
+    const lease = this.#leases.newLease(user, namespace);
+    const giveBack = await this.#place(lease);
+    // One that the store has not granted counts for the others with the next renewal.
+    this.#leases.hold(lease);
+    return () => {
+      giveBack();
+      this.#leases.release(lease);
+    };
+  }
+
+  async #place(lease: QuotaLease): Promise<() => void> {
+    const { user, namespace } = lease;
+    const { onDecision } = this.#options;
+    const answer = this.#isBounded ? await this.#ask(lease) : "granted";
+    if (answer === undefined) return this.#withoutStore(user, namespace);
+    onDecision(answer === "granted" ? "granted" : "refused");
+    if (answer === "user") throw userIsFull(user, this.#limits);
+    if (answer === "namespace") throw namespaceIsFull(namespace, this.#limits);
+    return this.#own.count(user, namespace);
+  }
+
+  get #isBounded(): boolean {
+    return (this.#limits.maxSessionsPerUser ?? this.#limits.maxSessionsPerNamespace) !== undefined;
+  }
+
+  /** Undefined: the store is away. */
+  async #ask(lease: QuotaLease): Promise<QuotaAnswer | undefined> {
+    try {
+      return await this.#leases.take(lease);
+    } catch (error) {
+      if (error instanceof QuotaStoreAwayError) return undefined;
+      throw error;
+    }
+  }
+
+  #withoutStore(user: string, namespace: string): () => void {
+    const { onFailure, onDecision } = this.#options;
+    if (onFailure === "deny") {
+      onDecision("denied");
+      throw serviceUnavailable("sessions cannot be counted now, please try again later");
+    }
+    const giveBack = this.#own.take(user, namespace);
+    onDecision("allowed");
+    return giveBack;
+  }
+}

@@ -1,0 +1,90 @@
+import type { Redis } from "iovalkey";
+import { readNamedFile } from "../../config/named-file-text.ts";
+import { notInstalled } from "../../config/optional-package.ts";
+import type { QuotaStoreSettings } from "../../config/quota-store.ts";
+import { readUpstreamTls } from "../../net/endpoint-of-url.ts";
+import { QUOTA_SCRIPT, QUOTA_SCRIPT_SHA1 } from "./quota-script.ts";
+
+/** One connection to the quota store, which never comes back by itself. */
+export interface QuotaConnection {
+  /** Runs the script of quota-script.ts. Rejects when the store does not answer in time, or with its error. */
+  run(keys: readonly string[], values: readonly string[]): Promise<unknown>;
+  close(): void;
+}
+
+/** Connects; `onClosed` is called once, when the connection is gone. Rejects when it cannot. */
+export type ConnectQuotaStore = (onClosed: () => void) => Promise<QuotaConnection>;
+
+const DEFAULT_PORT = 6379;
+/** Name lookup, TCP and TLS; the start of a replica waits no longer for the store. */
+const CONNECT_MS = 1_000;
+
+/** Valkey or Redis by the client library, which is loaded here. Throws NotInstalledError. */
+export async function valkeyConnector(settings: QuotaStoreSettings): Promise<ConnectQuotaStore> {
+  const { Redis } = await import("iovalkey").catch(notInstalled("iovalkey", "quotaStore"));
+  const { protocol, hostname, port, pathname } = new URL(settings.url);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const where = { host, port: port === "" ? DEFAULT_PORT : Number(port), db: Number(pathname.slice(1)) };
+  return async (onClosed) => {
+    // Read for each connection: passwords and certificates are rotated.
+    const { username, passwordFile } = settings;
+    const password = passwordFile && (await readNamedFile(passwordFile)).trim();
+    const tls =
+      protocol === "rediss:"
+        ? { ...(await readUpstreamTls(settings)).connectOptions(host, where.port), ALPNProtocols: [] }
+        : undefined;
+    const client = new Redis({
+      ...where,
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      ...(tls && { tls }),
+      connectionName: "sluice",
+      connectTimeout: CONNECT_MS,
+      // This library's own queues and attempts are off: what a lost store means is decided above.
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      enableReadyCheck: false,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      retryStrategy: () => null,
+    });
+    let problem: Error | undefined;
+    // Without a listener an error would end the process.
+    client.on("error", (error: Error) => {
+      problem = error;
+    });
+    client.once("end", onClosed);
+    try {
+      await client.connect();
+    } catch (error) {
+      client.disconnect();
+      throw problem ?? error;
+    }
+    return connectionOver(client, settings.commandTimeoutMs);
+  };
+}
+
+function connectionOver(client: Redis, timeoutMs: number): QuotaConnection {
+  return {
+    run: async (keys, values) => {
+      const parameters = [keys.length, ...keys, ...values] as const;
+      try {
+        return await within(timeoutMs, client.evalsha(QUOTA_SCRIPT_SHA1, ...parameters));
+      } catch (error) {
+        if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+        return within(timeoutMs, client.eval(QUOTA_SCRIPT, ...parameters));
+      }
+    },
+    close: () => client.disconnect(),
+  };
+}
+
+function within<T>(timeoutMs: number, response: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      // A process that stood still reads first what came meanwhile; the library's own timer does not.
+      setImmediate(() => reject(new Error(`no response within ${timeoutMs} ms`)));
+    }, timeoutMs);
+    response.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

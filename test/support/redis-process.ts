@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { eventually } from "./eventually.ts";
+import { collect } from "./kubectl.ts";
+import { programOf } from "./real-parts.ts";
+import type { TestCertificate } from "./test-certificates.ts";
+
+export interface RedisOptions {
+  readonly password?: string;
+  /** It speaks TLS alone, with this certificate. */
+  readonly tls?: TestCertificate;
+}
+
+/** A real Redis on loopback, in memory alone. For use inside `describeReal("redis", ...)`. */
+export class RedisProcess {
+  readonly url: string;
+  readonly port: number;
+  readonly #folder = mkdtempSync(path.join(tmpdir(), "sluice-redis-"));
+  readonly #arguments: readonly string[];
+  #child: ChildProcess | undefined;
+
+  private constructor(port: number, { password, tls }: RedisOptions) {
+    this.port = port;
+    this.url = `${tls === undefined ? "redis" : "rediss"}://127.0.0.1:${port}`;
+    this.#arguments = [
+      ...["--bind", "127.0.0.1", "--save", "", "--dir", this.#folder],
+      ...(password === undefined ? [] : ["--requirepass", password]),
+      ...(tls === undefined ? ["--port", String(port)] : ["--port", "0", "--tls-port", String(port)]),
+      ...(tls === undefined ? [] : ["--tls-cert-file", this.#write("tls.crt", tls.cert)]),
+      ...(tls === undefined ? [] : ["--tls-key-file", this.#write("tls.key", tls.key)]),
+      ...(tls === undefined ? [] : ["--tls-auth-clients", "no"]),
+    ];
+  }
+
+  static async start(options: RedisOptions = {}): Promise<RedisProcess> {
+    const redis = new RedisProcess(await freePort(), options);
+    await redis.start();
+    return redis;
+  }
+
+  #write(name: string, text: string): string {
+    const file = path.join(this.#folder, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  }
+
+  /** Empty, on the port it had before. */
+  async start(): Promise<void> {
+    const child = spawn(programOf("redis"), [...this.#arguments], {
+      argv0: "redis-server",
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.#child = child;
+    const log = collect(child.stdout);
+    await eventually("Redis accepts connections", () => {
+      if (child.exitCode !== null) throw new Error(`Redis ended: ${log().slice(-1_000)}`);
+      return log().includes("Ready to accept connections");
+    });
+  }
+
+  /** It stands still and keeps its connections, until SIGCONT. */
+  signal(name: "SIGSTOP" | "SIGCONT"): void {
+    this.#child?.kill(name);
+  }
+
+  /** Killed: its connections are reset. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+
+  /** By Redis' own command line client. */
+  cli(...command: readonly string[]): string {
+    const ran = spawnSync("redis-cli", ["-p", String(this.port), ...command], {
+      encoding: "utf8",
+      timeout: 10_000,
+    });
+    return ran.stdout.trim();
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Redis binds no port of the system's choice. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
