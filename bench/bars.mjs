@@ -132,6 +132,8 @@ bar(
   ratio("set-ups/translate/plain", "perSecond", "sluice", "kubernetes"),
   atLeast(1.15),
 );
+const traced = ratio("set-ups/translate/plain/traced", "perSecond", "sluice-traced", "sluice");
+bar("set-ups per second, exec, 10 % traced", "of those without traces", traced, atLeast(0.97));
 for (const plan of ["translate", "pass-through"]) {
   const cell = `set-ups/${plan}/TLS`;
   const workload = `set-ups, ${plan}, TLS, Node 24`;

@@ -1,5 +1,7 @@
 // Who takes part, how each is started, and what the load client speaks to it on each path.
+import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { hasGo } from "./peer-programs.mjs";
@@ -54,11 +56,26 @@ export const competeWith = (main, nodeFlags) => {
   other = { main, nodeFlags: nodeFlags?.split(" ").filter(Boolean) };
 };
 
+/** Takes what an OTLP exporter sends, and reads none of it: what a collector does with spans is its own cost. */
+let collector;
+const collectorUrl = async () => {
+  if (collector === undefined) {
+    collector = createServer((request, response) => {
+      request.resume();
+      request.on("end", () => response.writeHead(200, { "Content-Type": "application/json" }).end("{}"));
+    }).listen(0, "127.0.0.1");
+    await once(collector, "listening");
+    collector.unref();
+  }
+  return `http://127.0.0.1:${collector.address().port}/v1/traces`;
+};
+
 const sluice =
-  (flags, build = () => undefined) =>
+  (flags, { build = () => undefined, samplePercent } = {}) =>
   async ({ node, folder, upstreamPort, webSocketPort, tls }) => {
     const [port, adminPort] = [await freePort(), await freePort()];
-    const file = writeGatewayFiles(folder, { upstreamPort, webSocketPort, port, adminPort, tls });
+    const tracing = samplePercent && { endpoint: await collectorUrl(), samplePercent };
+    const file = writeGatewayFiles(folder, { upstreamPort, webSocketPort, port, adminPort, tls, tracing });
     const child = startProgram(node, [
       ...(build()?.nodeFlags ?? NODE_FLAGS),
       build()?.main ?? program,
@@ -148,10 +165,20 @@ export const contenders = {
     start: sluice(["--workers", "2"]),
     isOfNode: true,
   },
+  "sluice-traced": {
+    title: "Sluice, 10 % traced",
+    via: speaksProtocols,
+    start: sluice([], { samplePercent: 10 }),
+  },
+  "sluice-traced-all": {
+    title: "Sluice, all traced",
+    via: speaksProtocols,
+    start: sluice([], { samplePercent: 100 }),
+  },
   "sluice-other": {
     title: "Sluice, the other build",
     via: speaksProtocols,
-    start: sluice([], () => other),
+    start: sluice([], { build: () => other }),
     missing: () => (other === undefined ? "no --against PATH was given" : undefined),
   },
   kubernetes: {

@@ -26,7 +26,7 @@ const { values } = parseArgs({
     "against-flags": { type: "string" },
   },
 });
-const MUST_BE_RIGHT = new Set(["pipe", "sluice", "kubernetes"]);
+const MUST_BE_RIGHT = new Set(["pipe", "sluice", "sluice-traced", "sluice-traced-all", "kubernetes"]);
 const size = values.quick ? "quick" : values.full ? "full" : "default";
 const otherNode =
   values.node === undefined ? undefined : { path: values.node, version: nodeVersion(values.node) };

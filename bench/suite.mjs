@@ -167,6 +167,13 @@ export function suite(size, { repeat }) {
       });
     }
   }
+  // A bar of 3 per cent needs samples of seconds.
+  add("set-ups/translate/plain/traced", {
+    ...{ kind: "setup", plan: "translate", encryption: "plain" },
+    contenders: ["sluice", "sluice-traced", "sluice-traced-all"],
+    count: scaled(4_000, 100),
+    warmUpCount: scaled(SET_UPS_TO_WARM_UP, 100),
+  });
   add("requests/tunnel/plain", {
     kind: "requests",
     plan: "tunnel",

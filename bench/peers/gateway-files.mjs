@@ -4,9 +4,10 @@ import path from "node:path";
 
 /**
  * Writes it into `folder` and returns its path. With `tls`, both legs are encrypted. With `webSocketPort`, the node is there and takes
- * nothing but WebSocket.
+ * nothing but WebSocket. `tracing` is that section of the configuration.
  */
-export function writeGatewayFiles(folder, { upstreamPort, webSocketPort, port, adminPort, tls }) {
+export function writeGatewayFiles(folder, options) {
+  const { upstreamPort, webSocketPort, port, adminPort, tls, tracing } = options;
   const file = (name) => path.join(folder, name);
   writeFileSync(file("tokens.csv"), "bench-token,bench,1\n");
   writeFileSync(
@@ -40,7 +41,7 @@ kubelet: { ${nodeLeg}, allowedAddresses: [127.0.0.0/8], streaming: { mode: ${web
 # One load client is all clients here.
 limits: { maxConcurrentSessions: 20000, maxConnectionsPerAddress: 30000 }
 logging: { level: error }
-`,
+${tracing ? `tracing: ${JSON.stringify(tracing)}\n` : ""}`,
   );
   return file("gateway.yaml");
 }
