@@ -4,7 +4,7 @@ import type { FakeNode } from "../../src/fake-node/index.ts";
 import { runWebNode } from "./fake-nodes.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";
-import { type ServedGateway, serveGateway } from "./served-gateway.ts";
+import { type ServedGateway, type ServeOptions, serveGateway } from "./served-gateway.ts";
 import { issueCertificate, type TestCertificate } from "./test-certificates.ts";
 import { startConfigured } from "./test-gateway.ts";
 
@@ -89,9 +89,9 @@ export class ReplicaFiles {
   }
 
   /** The same as a process of its own. */
-  async serve(index: number): Promise<ServedGateway> {
+  async serve(index: number, options?: ServeOptions): Promise<ServedGateway> {
     const { files, wire } = this.replicas[index] as Replica;
-    const served = await serveGateway(files.configurationFile);
+    const served = await serveGateway(files.configurationFile, options);
     wire.targetPort = portOf(served.ready.peersUrl);
     return served;
   }

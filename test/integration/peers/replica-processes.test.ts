@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { SessionLists } from "../../../src/admin/admin-server.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
 import { portOf, ReplicaFiles, type ReplicasOptions, readJson, targetAt } from "../../support/replicas.ts";
 import { ResumedShell } from "../../support/resumed-shell.ts";
@@ -27,6 +28,17 @@ async function start(options: ReplicasOptions = {}): Promise<readonly [ServedGat
   return served as [ServedGateway, ServedGateway];
 }
 
+/** Date of a process, off by so much; its monotonic clock and the one of OpenSSL stay right. */
+function clockOff(minutes: number): string[] {
+  const code = `const RealDate = Date;
+const shift = ${minutes * 60_000};
+globalThis.Date = class extends RealDate {
+  constructor(...args) { if (args.length === 0) super(RealDate.now() + shift); else super(...args); }
+  static now() { return RealDate.now() + shift; }
+};`;
+  return ["--import", `data:text/javascript,${encodeURIComponent(code)}`];
+}
+
 const at = ({ ready }: ServedGateway) => targetAt(ready.apiServerUrl);
 const killed = async ({ child, exited }: ServedGateway): Promise<void> => {
   child.kill("SIGKILL");
@@ -48,6 +60,39 @@ describe("replicas as processes", () => {
     await shell.type("exit 5", "exit 5");
     expect((await shell.ended).exitCode).toBe(5);
     expect(shell.notes.filter((note) => note === "session resumed")).toHaveLength(6);
+  });
+
+  it("go on with a shell, and list it, while their clocks are 10 minutes apart", async () => {
+    files = await ReplicaFiles.create({ count: 3 });
+    served = await Promise.all(
+      [0, 10, -10].map((minutes, index) => files.serve(index, { nodeArguments: clockOff(minutes) })),
+    );
+    const ports = served.map(({ ready }) => portOf(ready.apiServerUrl));
+    balancer = await startFaultProxy(ports[1] as number, {
+      cutAfterBytes: Number.POSITIVE_INFINITY,
+      maxCuts: 0,
+    });
+    const shell = new ResumedShell(`http://127.0.0.1:${balancer.port}`);
+    await shell.type("kept=6; echo ready-$((kept * 7))", "ready-42");
+    // Owned by the one that is ahead; each of the others relays.
+    for (const turn of [2, 0, 1]) {
+      balancer.targetPort = ports[turn] as number;
+      balancer.cutAll();
+      await shell.type(`echo turn-${turn}-$((kept * ${turn}))`, `turn-${turn}-${6 * turn}`);
+    }
+    const starts: string[] = [];
+    for (const { adminUrl } of served) {
+      const { sessions, partial } = (await readJson(`${adminUrl}/sessions`)) as SessionLists;
+      expect({ sessions: sessions.length, partial }).toEqual({ sessions: 1, partial: [] });
+      starts.push(String(sessions[0]?.startedAt));
+    }
+    // By the clock of its owner, which is off as this test wants it.
+    expect(new Set(starts).size).toBe(1);
+    expect((Date.parse(starts[0] ?? "") - Date.now()) / 60_000).toBeGreaterThan(8);
+    await shell.type("exit 5", "exit 5");
+    expect((await shell.ended).exitCode).toBe(5);
+    const log = served.map((gateway) => gateway.log()).join("");
+    expect(log).not.toMatch(/"level":"(warn|error)"/);
   });
 
   it("say 410 when the owner was killed, and to a client whose resumption was under way 410 or 503", async () => {
