@@ -49,7 +49,7 @@ interface Followed {
   readonly path: string;
   readonly objects: Map<string, unknown>;
   readonly reflector: Reflector<NamedObject>;
-  /** The account may not read it. */
+  /** The account may not read it now. */
   isForbidden: boolean;
 }
 
@@ -117,7 +117,12 @@ export class ConnectAdmission {
 
   #forbidden(): string[] {
     if (this.#discovery === "forbidden") return ["which of them are served"];
-    return [...this.#followed].filter(([, { isForbidden }]) => isForbidden).map(([resource]) => resource);
+    // An API server that has just started refuses until it knows its own roles: what was read counts meanwhile.
+    const isPast = ({ isSynced, staleMs }: Reflector<NamedObject>): boolean =>
+      !isSynced || staleMs > this.#options.maxStateAgeMs;
+    return [...this.#followed]
+      .filter(([, { isForbidden, reflector }]) => isForbidden && isPast(reflector))
+      .map(([resource]) => resource);
   }
 
   #objects(): AdmissionObjects {

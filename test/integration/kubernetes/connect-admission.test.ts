@@ -102,6 +102,39 @@ it("takes every session for judged while it may not read what judges them, and s
   expect(lines.some((line) => line.startsWith("admission of the cluster is known again"))).toBe(true);
 });
 
+/** It has read a policy about exec, and its API server then starts anew and knows no roles. */
+async function startRefused(maxStateAgeMs: number) {
+  const granted = { all: true };
+  const started = await start({ enforces: true, allows: () => granted.all, maxStateAgeMs });
+  const { server, becomes, metric } = started;
+  server.apply(policy);
+  server.apply(binding());
+  await becomes("admission-judges-it");
+  await server.stop();
+  granted.all = false;
+  await server.listen();
+  const refusals = /sluice_cluster_watch_ends_total\{kind="ValidatingAdmissionPolicy",how="refused"\} (\d+)/;
+  await eventually("it is refused", async () => Number(await metric(refusals)) > 0);
+  return { ...started, granted };
+}
+
+it("counts what it has read while a restarted API server refuses it", async () => {
+  const { admission, lines } = await startRefused(60_000);
+  const asked = { namespace: "default", pod: "web" };
+  expect(admission.judge({ ...asked, subresource: "exec" })?.reason).toBe("admission-judges-it");
+  expect(admission.judge({ ...asked, subresource: "attach" })).toBeUndefined();
+  expect(admission.problem).toBeUndefined();
+  expect(lines.join("\n")).not.toContain("admission of the cluster is not known");
+});
+
+it("and no longer than remembered state counts: rights that were taken away look the same", async () => {
+  const { admission, becomes, granted } = await startRefused(50);
+  await eventually("it may not read", () => admission.problem?.includes("may not read") === true);
+  await becomes("admission-unknown");
+  granted.all = true;
+  await becomes("admission-judges-it");
+});
+
 it("does not trust rules that are older than remembered state may be", async () => {
   const { server, becomes } = await start({ maxStateAgeMs: 50 });
   await becomes(undefined);
