@@ -4,6 +4,7 @@ import { files, strings } from "./list-fields.ts";
 import { duration } from "./number-fields.ts";
 import type { Section } from "./section.ts";
 import { optionalSection } from "./section-fields.ts";
+import { impersonationFields } from "./upstream-api-server.ts";
 
 const KUBECONFIG_FLAG = "kubeconfig";
 
@@ -36,15 +37,7 @@ const fields = table({
     ["caller", "impersonate"],
     { default: "caller" },
   ),
-  impersonation: choice(
-    "The rights by which the gateway impersonates. `legacy`: the verb `impersonate`. `constrained`: those of Kubernetes 1.36 (KEP-5284), which end at some verbs and resources and never reach `system:masters`; service accounts are named without uid and extra. `sluice rbac` prints either.",
-    ["legacy", "constrained"],
-    { default: "legacy" },
-  ),
-  nameRequester: boolean(
-    "Where a caller impersonates in turn (`kubectl --as`), the API server gets the caller's name as the user's extra `sluice.dev/requested-by`, for its audit log.",
-    { default: true },
-  ),
+  ...impersonationFields,
   admission: choice(
     "Which sessions the API server carries, so that its admission is asked: those for which a webhook or a policy has a rule, all, or none.",
     ["apiServer", "always", "none"],

@@ -1,9 +1,22 @@
 import { checked, table } from "./field.ts";
-import { string } from "./fields.ts";
+import { boolean, choice, string } from "./fields.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
 /** Options of a field with a URL of scheme, host and port alone. */
 export const ORIGIN_URL = { check: checkOrigin, to: (value: string) => new URL(value).origin } as const;
+
+/** How callers are named to an API server that knows the gateway by credentials of its own. */
+export const impersonationFields = {
+  impersonation: choice(
+    "The rights by which the gateway impersonates. `legacy`: the verb `impersonate`. `constrained`: those of Kubernetes 1.36 (KEP-5284), which end at some verbs and resources and never reach `system:masters`; service accounts are named without uid and extra. `sluice rbac` prints either.",
+    ["legacy", "constrained"],
+    { default: "legacy" },
+  ),
+  nameRequester: boolean(
+    "Where a caller impersonates in turn (`kubectl --as`), the API server gets the caller's name as the user's extra `sluice.dev/requested-by`, for its audit log.",
+    { default: true },
+  ),
+} as const;
 
 /** The API server that gets every request but those that stream. */
 export const upstreamApiServer = checked(
@@ -13,8 +26,15 @@ export const upstreamApiServer = checked(
       required: 'is required, such as "https://kubernetes.default.svc:443"',
     }),
     ...upstreamTrustFields(),
+    ...impersonationFields,
   }),
-  checkUpstreamTrust,
+  (values, section) => {
+    checkUpstreamTrust(values, section);
+    for (const name of Object.keys(impersonationFields)) {
+      if (values.clientCertificateFile === undefined && section.has(name))
+        section.problem(name, "is read with clientCertificateFile only");
+    }
+  },
 );
 
 function checkOrigin(value: string): string | undefined {

@@ -37,8 +37,14 @@ export async function upstreamApiServerOf({
   if (upstreamAPIServer === undefined) return undefined;
   const endpoint = await endpointOfUrl(upstreamAPIServer.url, upstreamAPIServer);
   const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs });
-  const impersonates = upstreamAPIServer.clientCertificateFile !== undefined;
-  return { upstream, impersonates, close: () => upstream.close() };
+  const { clientCertificateFile, impersonation, nameRequester } = upstreamAPIServer;
+  return {
+    upstream,
+    impersonates: clientCertificateFile !== undefined,
+    isConstrained: impersonation === "constrained",
+    namesRequester: nameRequester,
+    close: () => upstream.close(),
+  };
 }
 
 /** The live API of a kubeconfig as the server that other requests go to. */

@@ -25,21 +25,45 @@ export const REQUESTED_BY_KEY = "sluice.dev/requested-by";
 /** Kubernetes matches no `userextras/*`. These are the keys that API servers give to certificates and tokens of ServiceAccounts. */
 const EXTRA_KEYS = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
 
-/** The rules of a gateway that uses a live API, in the order of deploy/examples/rbac.yaml; none where manifests hold the cluster. */
+/** The rules of a configuration's account, in the order of deploy/examples/rbac.yaml; none where no API server is asked. */
 export function requiredRules(configuration: GatewayConfiguration): RequiredRule[] {
-  const { cluster, authentication, authorization, listeners, podProbes, upstreamAPIServer } = configuration;
-  const { live } = cluster;
-  if (live === undefined) return [];
-  const modes = [...authorization.modes, ...(listeners.kubelet?.authorization?.modes ?? [])];
-  const isGateway = servesApi(listeners);
-  const impersonates = isGateway && live.forwardAs === "impersonate" && upstreamAPIServer === undefined;
-  const asksTokens =
-    authentication.tokenReview !== undefined || listeners.kubelet?.authentication?.tokenReview !== undefined;
+  const { live } = configuration.cluster;
+  return [
+    ...(live === undefined ? [] : clusterRules(live, configuration)),
+    ...reviewRules(configuration),
+    ...forwardingRules(configuration),
+    ...(live?.publishDeclaredFeatures === undefined
+      ? []
+      : [rule("", ["nodes/status"], ["patch"], "cluster.publishDeclaredFeatures")]),
+    ...(configuration.listeners.kubelet?.upstream === undefined
+      ? []
+      : [
+          rule(
+            "",
+            KUBELET_PAGES,
+            ["get"],
+            "listeners.kubelet.upstream; not nodes/proxy, which is exec",
+            false,
+          ),
+        ]),
+  ];
+}
+
+/** What a kubelet is asked for others: all that metrics-server, Prometheus and `kubectl get --raw` read of it. */
+const KUBELET_PAGES = ["metrics", "stats", "log", "configz", "healthz", "pods", "statusz"].map(
+  (page) => `nodes/${page}`,
+);
+
+function clusterRules(
+  live: LiveApi,
+  { authorization, listeners, podProbes }: GatewayConfiguration,
+): RequiredRule[] {
+  const modes = modesOf({ authorization, listeners });
   const { ingress, peers } = listeners;
   const probesPods = podProbes.nodeNames.length > 0;
   return [
     rule("", ["pods", "nodes", "namespaces"], ["get", "list", "watch"], "every gateway"),
-    ...(isGateway && live.admission === "apiServer"
+    ...(servesApi(listeners) && live.admission === "apiServer"
       ? [rule("admissionregistration.k8s.io", ADMISSION, ["list", "watch"], "cluster.admission: apiServer")]
       : []),
     ...(modes.includes("RBAC")
@@ -70,10 +94,25 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
       ? [rule("", ["events"], ["create", "get", "patch"], "listeners.ingress, podProbes")]
       : []),
     ...(probesPods ? [rule("", ["pods/status"], ["patch"], "podProbes")] : []),
+  ];
+}
+
+function modesOf({
+  authorization,
+  listeners,
+}: Pick<GatewayConfiguration, "authorization" | "listeners">): readonly string[] {
+  return [...authorization.modes, ...(listeners.kubelet?.authorization?.modes ?? [])];
+}
+
+/** Reviews of tokens and of accesses, which other credentials may ask for. */
+function reviewRules({ authentication, authorization, listeners }: GatewayConfiguration): RequiredRule[] {
+  const asksTokens =
+    authentication.tokenReview !== undefined || listeners.kubelet?.authentication?.tokenReview !== undefined;
+  return [
     ...(asksTokens
       ? [rule(AUTHENTICATION_GROUP, ["tokenreviews"], ["create"], "authentication.tokenReview", false)]
       : []),
-    ...(modes.includes("Webhook")
+    ...(modesOf({ authorization, listeners }).includes("Webhook")
       ? [
           rule(
             "authorization.k8s.io",
@@ -84,11 +123,29 @@ export function requiredRules(configuration: GatewayConfiguration): RequiredRule
           ),
         ]
       : []),
-    ...(impersonates ? impersonationRules(live) : []),
-    ...(live.publishDeclaredFeatures === undefined
-      ? []
-      : [rule("", ["nodes/status"], ["patch"], "cluster.publishDeclaredFeatures")]),
   ];
+}
+
+/** In the name of callers, at the server that other requests go to. */
+function forwardingRules({
+  cluster: { live },
+  listeners,
+  upstreamAPIServer,
+}: GatewayConfiguration): RequiredRule[] {
+  if (!servesApi(listeners)) return [];
+  if (upstreamAPIServer === undefined)
+    return live?.forwardAs === "impersonate"
+      ? impersonationRules(live, "cluster", "cluster.forwardAs: impersonate")
+      : [];
+  const { clientCertificateFile } = upstreamAPIServer;
+  if (clientCertificateFile === undefined) return [];
+  const rules = impersonationRules(
+    upstreamAPIServer,
+    "upstreamAPIServer",
+    "upstreamAPIServer.clientCertificateFile",
+  );
+  // That server is another one than the live API, or the certificate another account.
+  return rules.map(({ sinceMinor: _, ...rest }) => ({ ...rest, isChecked: false }));
 }
 
 const ADMISSION = Object.keys(ADMISSION_RESOURCES);
@@ -136,20 +193,23 @@ function ingressRules(electsLeader: boolean): RequiredRule[] {
 const RESOURCE_VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 const METHODS = ["get", "head", "options", "post", "put", "patch", "delete"];
 
-function impersonationRules({ impersonation, nameRequester }: LiveApi): RequiredRule[] {
+function impersonationRules(
+  { impersonation, nameRequester }: Pick<LiveApi, "impersonation" | "nameRequester">,
+  section: string,
+  neededBy: string,
+): RequiredRule[] {
   const extras = EXTRA_KEYS.map((key) => `userextras/authentication.kubernetes.io/${key}`);
   const requester = nameRequester ? [`userextras/${REQUESTED_BY_KEY}`] : [];
   if (impersonation === "legacy") {
-    const neededBy = "cluster.forwardAs: impersonate";
     return [
       rule("", ["users", "groups", "serviceaccounts"], ["impersonate"], neededBy),
       rule(AUTHENTICATION_GROUP, ["uids", ...extras], ["impersonate"], neededBy),
       ...(nameRequester
-        ? [rule(AUTHENTICATION_GROUP, requester, ["impersonate"], "cluster.nameRequester")]
+        ? [rule(AUTHENTICATION_GROUP, requester, ["impersonate"], `${section}.nameRequester`)]
         : []),
     ];
   }
-  const why = (what: string): string => `cluster.impersonation: constrained; ${what}`;
+  const why = (what: string): string => `${section}.impersonation: constrained; ${what}`;
   const since = { sinceMinor: 36 };
   const modes = ["user-info", "serviceaccount"];
   const on = (verbs: readonly string[]): string[] =>
@@ -166,7 +226,7 @@ function impersonationRules({ impersonation, nameRequester }: LiveApi): Required
       ...since,
     },
     ...(nameRequester
-      ? [{ ...rule(AUTHENTICATION_GROUP, requester, asUser, "cluster.nameRequester"), ...since }]
+      ? [{ ...rule(AUTHENTICATION_GROUP, requester, asUser, `${section}.nameRequester`), ...since }]
       : []),
     {
       ...rule(

@@ -6,6 +6,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { parseConfiguration } from "../../src/config/configuration.ts";
+import { requiredRules } from "../../src/kubernetes/required-rules.ts";
 import { builtProgram } from "../support/built-program.ts";
 import { describeReal, kubectlSample, programOf } from "../support/real-parts.ts";
 import { issueCertificate } from "../support/test-certificates.ts";
@@ -21,10 +23,24 @@ interface Rendered {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
   readonly data?: Readonly<Record<string, string>>;
+  readonly rules?: readonly PolicyRule[];
   readonly spec?: {
     readonly selector: { readonly matchLabels: object };
     readonly template: { readonly spec: PodSpec };
   };
+}
+
+interface PolicyRule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Each verb with what it is held on: `get /pods`. */
+function grantsOf({ apiGroups = [], resources = [], nonResourceURLs = [], verbs }: PolicyRule): string[] {
+  const objects = apiGroups.flatMap((group) => resources.map((resource) => `${group}/${resource}`));
+  return verbs.flatMap((verb) => [...objects, ...nonResourceURLs].map((object) => `${verb} ${object}`));
 }
 
 interface PodSpec {
@@ -238,6 +254,31 @@ describeReal(["helm", "kubectl"], "the chart", () => {
       ({ kind }) => kind === "PrometheusRule",
     );
     expect(JSON.stringify(rule)).toContain("{{ $labels.subresource }}");
+  });
+
+  it.each(["legacy", "constrained"])("gives the gateway the rights of %s impersonation", (impersonation) => {
+    const set = ["--set", `gateway.config.cluster.impersonation=${impersonation}`];
+    const objects = render(
+      ...set,
+      "--set",
+      "gateway.kubelet.existingSecret=kubelets,gateway.peers.enabled=false",
+    );
+    const text = objects.find(({ data }) => data?.["config.yaml"])?.data?.["config.yaml"] ?? "";
+    const role = objects.find(({ kind }) => kind === "ClusterRole");
+    const held = new Set(role?.rules?.flatMap(grantsOf));
+    const needed = requiredRules(parseConfiguration(text, "config.yaml")).flatMap(
+      ({ apiGroup, nonResourceURLs, ...rest }) =>
+        grantsOf(
+          nonResourceURLs ? { ...rest, resources: [], nonResourceURLs } : { ...rest, apiGroups: [apiGroup] },
+        ),
+    );
+    expect(needed.length).toBeGreaterThan(20);
+    const isHeld = (grant: string) => held.has(grant) || held.has(grant.replace(/ \S*$/, " */*"));
+    expect(needed.filter((grant) => !isHeld(grant))).toEqual([]);
+    expect([...held].some((grant) => /^impersonate:user-info /.test(grant))).toBe(
+      impersonation === "constrained",
+    );
+    expect([...held].some((grant) => /^impersonate /.test(grant))).toBe(impersonation === "legacy");
   });
 
   it("scales by sessions, and leaves the number of replicas to the autoscaler then", () => {

@@ -58,18 +58,37 @@ rules:
   # authentication.tokenReview and authorization.webhook.
   - { apiGroups: [authentication.k8s.io], resources: [tokenreviews], verbs: [create] }
   - { apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create] }
-  {{- if .values.rbac.impersonate }}
+  {{- if and .values.rbac.impersonate (eq (dig "cluster" "impersonation" "legacy" .values.config) "constrained") }}
+  # cluster.impersonation: constrained. Any user but nodes and members of system:masters; service accounts by name alone.
+  - apiGroups: [authentication.k8s.io]
+    resources:
+      - users
+      - groups
+      - uids
+      {{- include "sluice.userExtras" . | nindent 6 }}
+    verbs: ["impersonate:user-info"]
+  - { apiGroups: [authentication.k8s.io], resources: [serviceaccounts], verbs: ["impersonate:serviceaccount"] }
+  # What callers may do through the gateway. Another ClusterRole may narrow it: gateway.rbac.create=false.
+  - apiGroups: ["*"]
+    resources: ["*"]
+    verbs:
+      {{- range $verb := list "get" "list" "watch" "create" "update" "patch" "delete" "deletecollection" }}
+      - impersonate-on:user-info:{{ $verb }}
+      - impersonate-on:serviceaccount:{{ $verb }}
+      {{- end }}
+  - nonResourceURLs: ["*"]
+    verbs:
+      {{- range $method := list "get" "head" "options" "post" "put" "patch" "delete" }}
+      - impersonate-on:user-info:{{ $method }}
+      - impersonate-on:serviceaccount:{{ $method }}
+      {{- end }}
+  {{- else if .values.rbac.impersonate }}
   # cluster.forwardAs: impersonate.
   - { apiGroups: [""], resources: [users, groups, serviceaccounts], verbs: [impersonate] }
   - { apiGroups: [authentication.k8s.io], resources: [uids], verbs: [impersonate] }
-  # The extras that tokens of ServiceAccounts carry: no wildcard of a part of a name exists.
   - apiGroups: [authentication.k8s.io]
     resources:
-      {{- range list "credential-id" "pod-name" "pod-uid" "node-name" "node-uid" }}
-      - userextras/authentication.kubernetes.io/{{ . }}
-      {{- end }}
-      # cluster.nameRequester.
-      - userextras/sluice.dev/requested-by
+      {{- include "sluice.userExtras" . | nindent 6 }}
     verbs: [impersonate]
   {{- end }}
 ---
@@ -86,4 +105,13 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "sluice.serviceAccountName" . }}
     namespace: {{ .root.Release.Namespace }}
+{{- end }}
+
+{{- define "sluice.userExtras" -}}
+# The extras that tokens of ServiceAccounts carry: no wildcard of a part of a name exists.
+{{- range list "credential-id" "pod-name" "pod-uid" "node-name" "node-uid" }}
+- userextras/authentication.kubernetes.io/{{ . }}
+{{- end }}
+# cluster.nameRequester.
+- userextras/sluice.dev/requested-by
 {{- end }}

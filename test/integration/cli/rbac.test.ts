@@ -4,6 +4,9 @@ import path from "node:path";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { runCommand } from "../../../src/cli/command-line.ts";
+import { parseConfiguration } from "../../../src/config/configuration.ts";
+import { upstreamApiServerOf } from "../../../src/kubernetes/api-server-upstream.ts";
+import { issueCertificate } from "../../support/test-certificates.ts";
 
 const example = path.resolve(import.meta.dirname, "../../../deploy/examples/rbac.yaml");
 
@@ -15,6 +18,16 @@ const EVERYTHING = {
   listeners: { apiServer: {}, ingress: {} },
   podProbes: { nodeNames: ["a"] },
 };
+
+const HEAD = { apiVersion: "sluice.dev/v1alpha1", kind: "GatewayConfiguration" };
+
+/** A client certificate. */
+async function filesIn(folder: string): Promise<object> {
+  const { cert, key } = await issueCertificate({ commonName: "gateway" });
+  writeFileSync(path.join(folder, "c.crt"), cert);
+  writeFileSync(path.join(folder, "c.key"), key);
+  return { clientCertificateFile: "c.crt", clientKeyFile: "c.key" };
+}
 
 describe("sluice rbac", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-rbac-"));
@@ -35,8 +48,7 @@ describe("sluice rbac", () => {
 
   const rbac = (sections: object, ...flags: string[]): Promise<number> => {
     const file = path.join(folder, "sluice.json");
-    const head = { apiVersion: "sluice.dev/v1alpha1", kind: "GatewayConfiguration" };
-    writeFileSync(file, JSON.stringify({ ...head, ...sections }));
+    writeFileSync(file, JSON.stringify({ ...HEAD, ...sections }));
     return runCommand("rbac", ["--config", file, ...flags]);
   };
 
@@ -62,6 +74,47 @@ describe("sluice rbac", () => {
     const own = { ingress: { streamingGateways: [{ name: "own" }] } };
     expect(await rbac({ cluster, listeners: own })).toBe(0);
     expect(out).toMatch(ofSessions);
+  });
+
+  it("a node needs what its kubelet is asked for others, and reviews of its callers", async () => {
+    const kubelet = {
+      runtime: { nodeName: "a" },
+      authentication: { tokenReview: { url: "https://a" } },
+      authorization: { mode: ["Webhook"], webhook: { url: "https://a" } },
+    };
+    const upstream = { url: "https://127.0.0.1:10260", tokenFile: "token" };
+    expect(await rbac({ listeners: { kubelet: { ...kubelet, upstream } } })).toBe(0);
+    expect(out.match(/^ {4}resources: .*$/gm)).toEqual([
+      "    resources: [tokenreviews]",
+      "    resources: [subjectaccessreviews]",
+      "    resources: [nodes/metrics, nodes/stats, nodes/log, nodes/configz, nodes/healthz, nodes/pods, nodes/statusz]",
+    ]);
+    expect(await rbac({ listeners: { kubelet: { runtime: kubelet.runtime } } })).toBe(0);
+    expect(err).toContain("No permissions are needed");
+  });
+
+  it.each([
+    "legacy",
+    "constrained",
+  ])("a certificate for upstreamAPIServer impersonates by %s rights", async (impersonation) => {
+    const files = { clientCertificateFile: "c.crt", clientKeyFile: "c.key" };
+    const upstreamAPIServer = { url: "https://a", ...files, impersonation, nameRequester: false };
+    expect(await rbac({ upstreamAPIServer })).toBe(0);
+    expect(out).toMatch(/# upstreamAPIServer\./);
+    expect(out.includes("[impersonate]")).toBe(impersonation === "legacy");
+    expect(out.includes("[impersonate:user-info]")).toBe(impersonation === "constrained");
+    expect(out).not.toContain("requested-by");
+    const { upstreamAPIServer: section, timeouts } = parseConfiguration(
+      JSON.stringify({ ...HEAD, upstreamAPIServer: { ...upstreamAPIServer, ...(await filesIn(folder)) } }),
+      path.join(folder, "sluice.json"),
+    );
+    const server = await upstreamApiServerOf({ upstreamAPIServer: section, timeouts });
+    server?.close();
+    expect(server).toMatchObject({
+      impersonates: true,
+      isConstrained: impersonation === "constrained",
+      namesRequester: false,
+    });
   });
 
   it("prints the verbs of constrained impersonation where those are chosen", async () => {

@@ -94,6 +94,7 @@ upstreamAPIServer:
   certificateAuthorityFile: ca.crt
   clientCertificateFile: client.crt
   clientKeyFile: client.key
+  impersonation: constrained
 kubelet:
   scheme: http
   port: 10255
@@ -129,6 +130,8 @@ logging: {level: debug}
       insecureSkipTLSVerify: false,
       clientCertificateFile: "/etc/sluice/client.crt",
       clientKeyFile: "/etc/sluice/client.key",
+      impersonation: "constrained",
+      nameRequester: true,
     });
     expect(configuration.kubelet).toMatchObject({
       scheme: "http",
@@ -301,6 +304,11 @@ describe("a wrong configuration", () => {
       problems: [
         'f.yaml:3:21: upstreamAPIServer.url: must be a host and port alone, such as "https://a.test"',
       ],
+    },
+    {
+      name: "rights to impersonate without a certificate to have them by",
+      text: `${HEADER}upstreamAPIServer: {url: "https://a.test", nameRequester: false}\n`,
+      problems: ["f.yaml:3:44: upstreamAPIServer.nameRequester: is read with clientCertificateFile only"],
     },
     {
       name: "an API server that is no URL",
