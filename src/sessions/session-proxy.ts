@@ -73,6 +73,8 @@ export function sessionProxyFor(
             {
               requested: admission.request.streams,
               upstreamVersion,
+              // A node's clients are API servers and kubectl, which know the kubelet's texts.
+              rewritesStatus: admission.plan.reason === "runtime-speaks-spdy",
               webSocketLimits,
               spdyLimits: limits.spdy,
               maxQueuedBytes: limits.stalledPeerBufferBytes,

@@ -24,18 +24,20 @@ export interface Conclusion {
 
 /**
  * Turns the upstream's error stream into the Status that a v4/v5 client expects. A v4 Status passes
- * byte for byte; Kubernetes' translator wraps failures once more, with the same exit code.
+ * byte for byte, or is rewritten as Kubernetes' translator does: failures are wrapped once more.
  */
 export class CommandResult {
   readonly #version: RemoteCommandVersion;
+  readonly #isRewritten: boolean;
   readonly #parts: Uint8Array[] = [];
   #byteLength = 0;
   #isOversized = false;
   #isOrderly = false;
   #looks = 0;
 
-  constructor(version: RemoteCommandVersion) {
+  constructor(version: RemoteCommandVersion, isRewritten = false) {
     this.#version = version;
+    this.#isRewritten = isRewritten;
   }
 
   /** Copies the part: it may wait long for the last output, and must not hold the chunk it came in. */
@@ -77,14 +79,14 @@ export class CommandResult {
         return failedBy(endOf("upstream-lost", unsaid));
       case "exit":
         return completed(
-          this.#isText
+          this.#isText || this.#isRewritten
             ? encodeStatus(exitCodeStatus(outcome.code, `command terminated with exit code ${outcome.code}`))
             : bytes,
         );
       case "failure": {
-        const isStatus = !this.#isText && outcome.status !== undefined;
+        const isKept = !this.#isText && !this.#isRewritten && outcome.status !== undefined;
         // What is no Status is told as one: clients show nothing else well.
-        const status = isStatus ? bytes : encodeStatus(internalErrorStatus(outcome.message));
+        const status = isKept ? bytes : encodeStatus(internalErrorStatus(outcome.message));
         return {
           status,
           end: {

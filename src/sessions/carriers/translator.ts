@@ -28,6 +28,8 @@ export interface TranslatorOptions {
   readonly requested: RequestedStreams;
   /** What the upstream chose; its error stream speaks text up to v3 and Status JSON from v4. */
   readonly upstreamVersion: RemoteCommandVersion;
+  /** The upstream's Status is rewritten as a kubelet's translator does (docs/decisions/0002-status-verbatim.md). */
+  readonly rewritesStatus?: boolean;
   readonly webSocketLimits: WebSocketLimits;
   readonly spdyLimits: SpdyLimits;
   readonly maxQueuedBytes: number;
@@ -61,7 +63,7 @@ export class Translator implements StreamingSession {
     const { clock, timeouts } = life;
     this.#options = options;
     this.#life = life;
-    this.#result = new CommandResult(options.upstreamVersion);
+    this.#result = new CommandResult(options.upstreamVersion, options.rewritesStatus);
     const demux = new ChannelDemux(specOf("v5.channel.k8s.io"), {
       onChannelData: (channel, part) => this.#fromClient(channel, part),
       onChannelClose: (channel) => this.#channelClosed(channel),

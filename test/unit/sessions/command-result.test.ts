@@ -1,4 +1,10 @@
 import { describe, expect, it } from "vitest";
+import {
+  encodeStatus,
+  exitCodeStatus,
+  internalErrorStatus,
+  successStatus,
+} from "../../../protocols/remotecommand/index.ts";
 import { CommandResult, MAX_STATUS_BYTES } from "../../../src/sessions/carriers/command-result.ts";
 
 const status = (message: string): Buffer =>
@@ -18,5 +24,25 @@ describe("a node's status", () => {
     const { status: said, end } = result.conclude();
     expect(end).toMatchObject({ endedBy: "node", cause: "upstream-failed", code: 500 });
     expect(Buffer.from(said).toString()).toContain("the node sent a status that is too large");
+  });
+
+  // k8s.io/apiserver v0.37.2 streamtranslator.go and client-go v4.go, which the kubelet's translator consists of.
+  it.each([
+    [
+      encodeStatus(internalErrorStatus("error executing command in container: no such file")),
+      internalErrorStatus("Internal error occurred: error executing command in container: no such file"),
+    ],
+    [
+      encodeStatus(exitCodeStatus(7, "error executing command [sh -c x], exit code 7")),
+      exitCodeStatus(7, "command terminated with exit code 7"),
+    ],
+    [encodeStatus(successStatus()), successStatus()],
+  ])("of a runtime is rewritten at the node, as a kubelet does", (sent, expected) => {
+    const rewritten = new CommandResult("v4.channel.k8s.io", true);
+    rewritten.receive(sent);
+    expect(JSON.parse(Buffer.from(rewritten.conclude().status).toString())).toEqual(expected);
+    const verbatim = new CommandResult("v4.channel.k8s.io");
+    verbatim.receive(sent);
+    expect(Buffer.from(verbatim.conclude().status)).toEqual(Buffer.from(sent));
   });
 });
