@@ -287,6 +287,11 @@ describeReal(["helm", "kubectl"], "the chart", () => {
       "sluice_streaming_active_sessions",
     );
     expect(objects.find(({ kind }) => kind === "Deployment")?.spec).not.toHaveProperty("replicas");
+    // Another autoscaler's business.
+    const others = "gateway.autoscaling.enabled=true,gateway.autoscaling.horizontalPodAutoscaler=false";
+    const left = render("--set", others);
+    expect(left.some(({ kind }) => kind === "HorizontalPodAutoscaler")).toBe(false);
+    expect(left.find(({ kind }) => kind === "Deployment")?.spec).not.toHaveProperty("replicas");
   });
 });
 

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
+import { parse } from "yaml";
 import { eventually } from "../support/eventually.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../support/front-door.ts";
 import { describeReal, programOf } from "../support/real-parts.ts";
@@ -38,8 +39,8 @@ describeReal("promtool", "Prometheus", () => {
     });
   });
 
-  it("understands the queries of the dashboards", () => {
-    const expressions = queries().map(({ expr }) => expr);
+  it("understands the queries of the dashboards and of the autoscalers", () => {
+    const expressions = [...queries().map(({ expr }) => expr), ...autoscalerQueries()];
     const scratch = mkdtempSync(path.join(tmpdir(), "sluice-dashboards-"));
     try {
       const rules = expressions.map((expr, index) => ({
@@ -160,6 +161,24 @@ function queries(): { readonly title: string; readonly expr: string }[] {
     };
     return panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })));
   });
+}
+
+/** What deploy/autoscaling has Prometheus asked, with the parts that prometheus-adapter sets. */
+function autoscalerQueries(): string[] {
+  const read = (name: string) =>
+    parse(readFileSync(new URL(`../../deploy/autoscaling/${name}`, import.meta.url), "utf8"));
+  const [rule] = read("prometheus-adapter.yaml").rules.custom;
+  const asked = {
+    Series: "sluice_streaming_active_sessions",
+    LabelMatchers: 'namespace="sluice",pod=~"a|b"',
+    GroupBy: "pod",
+  };
+  const ofAdapter = Object.entries(asked).reduce(
+    (query, [name, value]) => query.replace(`<<.${name}>>`, value),
+    rule.metricsQuery,
+  );
+  const [trigger] = read("keda.yaml").spec.triggers;
+  return [rule.seriesQuery, ofAdapter, trigger.metadata.query];
 }
 
 async function freePort(): Promise<number> {

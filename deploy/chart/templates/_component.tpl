@@ -76,8 +76,6 @@ spec:
             - serve
             - --config
             - /etc/sluice/config.yaml
-            - --workers
-            - auto
             {{- range $values.extraArgs }}
             - {{ . | quote }}
             {{- end }}
@@ -188,7 +186,7 @@ spec:
   selector:
     matchLabels: {{- include "sluice.selectorLabels" . | nindent 6 }}
 {{- end }}
-{{- if $values.autoscaling.enabled }}
+{{- if and $values.autoscaling.enabled $values.autoscaling.horizontalPodAutoscaler }}
 ---
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -204,9 +202,9 @@ spec:
   behavior:
     # Sessions stay where they are: scale in slowly, one replica at a time.
     scaleDown:
-      stabilizationWindowSeconds: 3600
+      stabilizationWindowSeconds: {{ $values.autoscaling.scaleDown.stabilizationWindowSeconds }}
       selectPolicy: Min
-      policies: [{ type: Pods, value: 1, periodSeconds: 600 }]
+      policies: [{ type: Pods, value: 1, periodSeconds: {{ $values.autoscaling.scaleDown.periodSeconds }} }]
 {{- end }}
 {{- if $root.Values.networkPolicy.enabled }}
 ---

@@ -10,6 +10,7 @@ listeners:
   {{- if include "sluice.peers.areOn" . }}
   peers: {{- include "sluice.peers.listener" . | nindent 4 }}
   {{- end }}
+workers: auto
 cluster:
   inCluster: true
   {{- if not .values.kubelet.existingSecret }}

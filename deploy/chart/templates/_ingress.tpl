@@ -9,6 +9,7 @@ listeners:
     defaultCertificate: { certFile: /etc/sluice-tls/tls.crt, keyFile: /etc/sluice-tls/tls.key }
     {{- end }}
     leaderElection: { resourceName: {{ include "sluice.componentName" . }}, resourceNamespace: {{ .root.Release.Namespace }} }
+workers: auto
 cluster: { inCluster: true }
 timeouts: { shutdownGracePeriod: {{ .values.shutdownGracePeriodSeconds }}s }
 {{- end }}
@@ -46,7 +47,14 @@ metadata:
 roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ $namespace }}-{{ $name }} }
 subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespace }} }]
 ---
-# Which replica writes statuses and Events.
+# Which replica writes statuses and Events. The Lease is the release's, and goes with it; what it says is the replicas'.
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace }}
+  labels: {{- $labels | nindent 4 }}
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
@@ -54,7 +62,6 @@ metadata:
   namespace: {{ $namespace }}
   labels: {{- $labels | nindent 4 }}
 rules:
-  - { apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create] }
   - { apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ $name }}], verbs: [get, update] }
 ---
 apiVersion: rbac.authorization.k8s.io/v1
