@@ -1,8 +1,9 @@
-# syntax=docker/dockerfile:1
-
 # The image for clusters is the last stage: Node.js, the libraries it loads, and Sluice; no shell, no package manager. `--target demo` has a shell, for
 # the fake nodes of docker-compose.yml.
-FROM node:24-bookworm-slim AS build
+# The index of all architectures: `docker buildx build --platform linux/amd64,linux/arm64`.
+ARG NODE_IMAGE=node:24.18.0-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d
+
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json LICENSE ./
 COPY packages ./packages
@@ -15,7 +16,7 @@ COPY src ./src
 # node_modules/@sluice are links to the workspaces, which the program does not use.
 RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/@sluice
 
-FROM node:24-bookworm-slim AS demo
+FROM ${NODE_IMAGE} AS demo
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app/package.json ./
@@ -41,4 +42,5 @@ USER 1000:1000
 # API and admin listener; the configuration says which addresses they are on.
 EXPOSE 6443 8081
 ENTRYPOINT ["/usr/bin/node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/src/main.js"]
-CMD ["serve", "--config", "/etc/sluice/config.yaml"]
+# One process for each core that the container may use.
+CMD ["serve", "--config", "/etc/sluice/config.yaml", "--workers", "auto"]
