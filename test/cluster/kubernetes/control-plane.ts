@@ -118,6 +118,8 @@ export async function startControlPlane(
         "service-account-private-key-file": credentials.file("service-accounts.key"),
         "root-ca-file": credentials.file("ca.crt"),
         "use-service-account-credentials": "true",
+        // autoscaling.test.ts waits for it.
+        "horizontal-pod-autoscaler-sync-period": "2s",
       }),
     });
   }

@@ -10,6 +10,9 @@ export const NODE_NAME = "worker-1";
 /** Of the API server, for pods. */
 export const SERVICE_NAME = "kubernetes.default.svc";
 
+/** The serving certificate of session-metrics-api.ts. */
+export const METRICS_SERVICE = "session-metrics.default.svc";
+
 /** An address of the machine beyond loopback: API servers proxy to no loopback address. Undefined where it has none. */
 export function machineAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
@@ -78,6 +81,11 @@ export class ClusterCredentials {
     for (const [name, subject] of Object.entries(SUBJECTS)) {
       this.#writePair(name, await issueCertificate(subject, authority, { usage: "client" }));
     }
+    const asMetrics = { usage: "server", names: [METRICS_SERVICE] } as const;
+    this.#writePair(
+      "session-metrics",
+      await issueCertificate({ commonName: METRICS_SERVICE }, authority, asMetrics),
+    );
     const addresses = [
       "127.0.0.1",
       serviceAddress,

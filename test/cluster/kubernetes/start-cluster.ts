@@ -68,7 +68,8 @@ export async function startCluster({
     const controlPlane = await startControlPlane(programs.folder, containerd.folder, options, (daemon) =>
       daemons.push(daemon),
     );
-    stopService = await serveKubernetesService(network, controlPlane.url);
+    const adminKubeconfig = controlPlane.kubeconfig("admin");
+    stopService = await serveKubernetesService(network, controlPlane.url, adminKubeconfig);
     const [kubeletPort = 0] = await freePorts(1);
     const kubeconfig = controlPlane.kubeconfig("kubelet");
     daemons.push(
@@ -82,7 +83,6 @@ export async function startCluster({
         featureGates,
       }),
     );
-    const adminKubeconfig = controlPlane.kubeconfig("admin");
     controlPlane.kubeconfig("sluice");
     const kubectl = path.join(programs.folder, "kubectl");
     await setUp(kubectl, adminKubeconfig);
