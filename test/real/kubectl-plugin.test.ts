@@ -41,6 +41,16 @@ describeReal("kubectl", "kubectl sluice", () => {
     }
   });
 
+  it("prints the manifests of the chart", async () => {
+    const { exitCode, stdout } = await runner.run(["sluice", "install", "--dry-run"], { env });
+    const manifests = new URL("../../deploy/kustomize/gateway/manifests.yaml", import.meta.url);
+    const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+      version: string;
+    };
+    expect(readFileSync(manifests, "utf8")).toContain(`image: sluice:${version}\n`);
+    expect([exitCode, stdout]).toEqual([0, readFileSync(manifests, "utf8")]);
+  });
+
   it.each([
     [["exec", "w"], "web\nweb-ws\n:4\n"],
     [["exec", "web", "-c", ""], "main\n:4\n"],
