@@ -28,6 +28,7 @@ export type RealPart =
   | "tinyproxy"
   | "redis"
   | "promtool"
+  | "docker"
   | "helm";
 
 export const realParts: readonly RealPart[] = [
@@ -42,6 +43,7 @@ export const realParts: readonly RealPart[] = [
   "tinyproxy",
   "redis",
   "promtool",
+  "docker",
   "helm",
 ];
 
@@ -119,6 +121,8 @@ const PROGRAMS: Readonly<
   // Debian's redis-tools has the server under this name; it goes by the name it is called by.
   redis: [["redis-server", "valkey-server", "redis-check-rdb"], ["--version"], /(\d+\.\d+\.\d+)/],
   helm: [["helm"], ["version", "--short"], /v(\d+\.\d+(?:\.\d+)?)/],
+  // The engine's: the client alone starts nothing.
+  docker: [["docker"], ["info", "--format", "engine {{.ServerVersion}}"], /engine (\d+\.\d+\.\d+)/],
   promtool: [["promtool"], ["--version"], /version (\d+\.\d+\.\d+)/],
 };
 
