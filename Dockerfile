@@ -27,7 +27,7 @@ COPY LICENSE ./
 RUN install -d -o node -g node /var/lib/sluice
 USER 1000:1000
 EXPOSE 6443 8081
-ENTRYPOINT ["node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/src/main.js"]
+ENTRYPOINT ["node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/bin/sluice.cjs"]
 CMD ["serve", "--config", "/etc/sluice/config.yaml"]
 
 FROM build AS rootfs
@@ -41,6 +41,6 @@ WORKDIR /app
 USER 1000:1000
 # API and admin listener; the configuration says which addresses they are on.
 EXPOSE 6443 8081
-ENTRYPOINT ["/usr/bin/node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/src/main.js"]
+ENTRYPOINT ["/usr/bin/node", "--no-incremental-marking", "--max-semi-space-size=8", "/app/dist/bin/sluice.cjs"]
 # One process for each core that the container may use.
 CMD ["serve", "--config", "/etc/sluice/config.yaml", "--workers", "auto"]

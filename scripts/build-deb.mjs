@@ -49,13 +49,14 @@ execFileSync(process.execPath, [path.join(project, "scripts/image-rootfs.mjs"), 
 });
 mkdirSync(path.join(root, LIBRARY), { recursive: true });
 cpSync(path.join(image, "app"), path.join(root, LIBRARY), { recursive: true });
+cpSync(path.join(project, "deploy/kustomize"), path.join(root, LIBRARY, "deploy/kustomize"), {
+  recursive: true,
+});
 cpSync(path.join(image, "usr/bin/node"), path.join(root, LIBRARY, "node"));
-for (const extra of ["dist/deb", "dist/man"])
-  rmSync(path.join(root, LIBRARY, extra), { recursive: true, force: true });
 
-const starter = (program) => `#!/bin/sh\nexec ${LIBRARY}/node ${LIBRARY}/dist/src/${program} "$@"\n`;
-write("/usr/bin/sluice", starter("main.js"), 0o755);
-write("/usr/bin/kubectl_complete-sluice", starter("kubectl-complete.js"), 0o755);
+const starter = (program) => `#!/bin/sh\nexec ${LIBRARY}/node ${LIBRARY}/dist/bin/${program} "$@"\n`;
+write("/usr/bin/sluice", starter("sluice.cjs"), 0o755);
+write("/usr/bin/kubectl_complete-sluice", starter("kubectl-complete.cjs"), 0o755);
 symlinkSync("sluice", path.join(root, "/usr/bin/kubectl-sluice"));
 write("/lib/systemd/system/sluice.service", read("deploy/systemd/sluice.service"));
 for (const page of readdirSync(path.join(project, "dist/man"))) {
@@ -67,7 +68,7 @@ for (const [shell, file] of [
   ["fish", "fish/vendor_completions.d/sluice.fish"],
 ]) {
   const script = execFileSync(process.execPath, [
-    path.join(project, "dist/src/main.js"),
+    path.join(project, "dist/bin/sluice.cjs"),
     "completion",
     shell,
   ]);

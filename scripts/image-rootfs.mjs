@@ -59,7 +59,8 @@ chmodSync(at("/usr/bin/node"), 0o755);
 for (const [, library] of output("ldd", node).matchAll(/(?:=> |^\s*)(\/\S+)/gm))
   copy(realpathSync(library), library);
 
-for (const name of ["package.json", "LICENSE", "dist"]) copyProgram(path.join(project, name), `/app/${name}`);
+for (const name of ["package.json", "LICENSE", "dist/bin"])
+  copyProgram(path.join(project, name), `/app/${name}`);
 for (const name of packagesOf(project, [...Object.keys(manifestOf(project).dependencies), ...OPTIONAL])) {
   copyProgram(path.join(project, name), `/app/${name}`);
 }

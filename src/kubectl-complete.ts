@@ -2,4 +2,6 @@
 // kubectl asks a program of this name for candidates behind `kubectl sluice` (kubectl_complete-sluice in $PATH).
 import { runCommandLine } from "./cli/command-line.ts";
 
-process.exitCode = await runCommandLine(["__complete", ...process.argv.slice(2)]);
+void runCommandLine(["__complete", ...process.argv.slice(2)]).then((code) => {
+  process.exitCode = code;
+});

@@ -4,7 +4,6 @@ import { asCredentialsError, CredentialsError } from "./credentials-error.ts";
 import { execInfo, type PluginCredentials, readExecCredential } from "./exec-credential.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
 import { type OidcOptions, oidcProvider } from "./oidc-provider.ts";
-import { runPlugin } from "./run-plugin.ts";
 
 export type AskPlugin = () => Promise<PluginCredentials>;
 
@@ -64,6 +63,7 @@ function execPlugin(
         certificateAuthority === undefined || "pem" in certificateAuthority
           ? certificateAuthority?.pem
           : await readFile(certificateAuthority.file, "utf8");
+      const { runPlugin } = await import("./run-plugin.ts");
       const text = await runPlugin(plugin, {
         info: execInfo(entries, isInteractive, ca),
         isInteractive,

@@ -57,13 +57,11 @@ describe.skipIf(!canBuild)("the Debian package (needs dpkg-deb, strip and root)"
     expect(wrong).toEqual([]);
   });
 
-  it("runs with its own Node.js", () => {
-    const run = execFileSync(at("usr/lib/sluice/node"), [
-      at("usr/lib/sluice/dist/src/main.js"),
-      "exec",
-      "--help",
-    ]);
-    expect(run.toString()).toContain("sluice exec");
+  it("runs with its own Node.js, and has the manifests that it installs", () => {
+    const run = (...args: string[]) =>
+      execFileSync(at("usr/lib/sluice/node"), [at("usr/lib/sluice/dist/bin/sluice.cjs"), ...args]).toString();
+    expect(run("exec", "--help")).toContain("sluice exec");
+    expect(run("install", "--dry-run")).toContain("kind: Deployment");
     expect(readFileSync(at("usr/bin/sluice"), "utf8")).toContain("exec /usr/lib/sluice/node");
   });
 

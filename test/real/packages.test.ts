@@ -10,7 +10,7 @@ const root = path.resolve(import.meta.dirname, "../..");
 const { version, dependencies, optionalDependencies, peerDependencies } = JSON.parse(
   readFileSync(path.join(root, "package.json"), "utf8"),
 );
-const BIN = "node_modules/sluice/dist/src/main.js";
+const BIN = "node_modules/sluice/dist/bin/sluice.cjs";
 
 const obstacle = registryObstacle();
 const describeInstalled = obstacle === undefined ? describe : describe.skip;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { builtProgram } from "./built-program.ts";
+import { sluiceCommand } from "./built-program.ts";
 import { eventually } from "./eventually.ts";
 import { collect } from "./kubectl.ts";
 import { type MetricSamples, readMetricsOf } from "./taken-path.ts";
@@ -46,7 +46,7 @@ export async function startAgentProcess(
     "0",
     ...flags,
   ];
-  const agent = spawn(process.execPath, [builtProgram(), ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const agent = spawn(...sluiceCommand(...args), { stdio: ["ignore", "pipe", "pipe"] });
   const [stdout, stderr] = [collect(agent.stdout), collect(agent.stderr)];
   const closed = once(agent, "close");
   const stop = async (): Promise<void> => {

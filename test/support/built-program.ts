@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 
 const root = path.resolve(import.meta.dirname, "../..");
-const program = path.join(root, "dist/src/main.js");
+const program = path.join(root, "dist/bin/sluice.cjs");
 
 /** The path of `sluice` as users run it, compiled; built again first when a source file is newer. */
 export function builtProgram(): string {
@@ -11,6 +11,18 @@ export function builtProgram(): string {
     execFileSync("npm", ["run", "build"], { cwd: root, stdio: "pipe" });
   }
   return program;
+}
+
+/** The folder with the compiled modules, one for each source file. */
+export function compiledSources(): string {
+  builtProgram();
+  return path.join(root, "dist/src");
+}
+
+/** `sluice ARGS` for `spawn`: by this Node.js, or by the single binary that $SLUICE_BINARY names. */
+export function sluiceCommand(...args: readonly string[]): [file: string, args: string[]] {
+  const { SLUICE_BINARY: binary } = process.env;
+  return binary === undefined ? [process.execPath, [builtProgram(), ...args]] : [binary, [...args]];
 }
 
 function newestSourceMs(): number {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { builtProgram } from "./built-program.ts";
+import { sluiceCommand } from "./built-program.ts";
 import { eventually } from "./eventually.ts";
 import { collect } from "./kubectl.ts";
 
@@ -20,7 +20,7 @@ export interface RunningDemo {
  */
 export async function startDemo(searchPath: string | undefined = process.env.PATH): Promise<RunningDemo> {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-demo-"));
-  const demo = spawn(process.execPath, [builtProgram(), "demo", "--dir", folder], {
+  const demo = spawn(...sluiceCommand("demo", "--dir", folder), {
     env: { ...process.env, PATH: searchPath },
     stdio: ["ignore", "pipe", "pipe"],
   });

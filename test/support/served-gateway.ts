@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { builtProgram } from "./built-program.ts";
+import { sluiceCommand } from "./built-program.ts";
 import { eventually } from "./eventually.ts";
 import { collect } from "./kubectl.ts";
 
@@ -50,8 +50,8 @@ export async function serveGateway(
   configurationFile: string,
   { nodeArguments = [], environment = {}, folder }: ServeOptions = {},
 ): Promise<ServedGateway> {
-  const args = [...nodeArguments, builtProgram(), "serve", "--config", configurationFile];
-  const child = spawn(process.execPath, args, {
+  const [program, args] = sluiceCommand("serve", "--config", configurationFile);
+  const child = spawn(program, [...nodeArguments, ...args], {
     stdio: ["ignore", "ignore", "pipe"],
     env: { ...process.env, ...environment },
     cwd: folder,

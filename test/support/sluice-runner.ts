@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type IPty, spawn as spawnTerminal } from "@lydell/node-pty";
-import { builtProgram } from "./built-program.ts";
+import { sluiceCommand } from "./built-program.ts";
 import { collect, type KubectlResult, type RunOptions } from "./kubectl.ts";
 import type { CommandRunner } from "./kubectl-checks.ts";
 
@@ -27,7 +27,7 @@ export class SluiceRunner implements CommandRunner {
     arguments_: readonly string[],
     env: Readonly<Record<string, string>> = {},
   ): ChildProcessWithoutNullStreams {
-    return spawn(process.execPath, [builtProgram(), ...arguments_], {
+    return spawn(...sluiceCommand(...arguments_), {
       env: { ...this.#environment, ...env },
     });
   }
@@ -44,7 +44,7 @@ export class SluiceRunner implements CommandRunner {
   }
 
   startInTerminal(arguments_: readonly string[], size: { columns: number; rows: number }): IPty {
-    return spawnTerminal(process.execPath, [builtProgram(), ...arguments_], {
+    return spawnTerminal(...sluiceCommand(...arguments_), {
       name: "xterm",
       cols: size.columns,
       rows: size.rows,

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { builtProgram } from "./built-program.ts";
+import { sluiceCommand } from "./built-program.ts";
 import { collect } from "./kubectl.ts";
 
 export interface SluiceResult {
@@ -21,7 +21,7 @@ export class Sluice {
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},
   ): ChildProcessWithoutNullStreams {
-    return spawn(process.execPath, [builtProgram(), ...args], {
+    return spawn(...sluiceCommand(...args), {
       env: { PATH: process.env.PATH, ...this.#environment, ...environment },
     });
   }

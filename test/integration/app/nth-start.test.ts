@@ -1,12 +1,11 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
-import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
-import { builtProgram } from "../../support/built-program.ts";
+import { compiledSources } from "../../support/built-program.ts";
 import { GatewayFiles, selfSignedPair, webOn } from "../../support/gateway-files.ts";
 import { ScriptedRuntime } from "../../support/scripted-runtime.ts";
 
@@ -182,7 +181,7 @@ async function writeConfiguration(isLive: boolean): Promise<void> {
 }
 
 async function attempts(...more: string[]): Promise<Attempt[]> {
-  const folder = pathToFileURL(path.dirname(builtProgram())).href;
+  const folder = pathToFileURL(compiledSources()).href;
   const args = [files.write("program.mjs", PROGRAM), folder, files.configurationFile, ...more];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
   expect(stderr).toBe("");

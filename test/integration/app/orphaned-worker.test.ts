@@ -36,7 +36,7 @@ async function startWorker(): Promise<{ readonly exited: Promise<unknown[]> }> {
     workers: 2,
     adminSocket: path.join(files.folder, "admin.sock"),
   };
-  worker = fork(path.join(path.dirname(builtProgram()), "app/runtime/worker-main.js"), {
+  worker = fork(path.join(path.dirname(builtProgram()), "worker-main.cjs"), {
     serialization: "advanced",
   });
   const asked: { name: string }[] = [];

@@ -8,7 +8,7 @@ import path from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { runCommandLine } from "../../../src/cli/command-line.ts";
 import { COMMANDS } from "../../../src/cli/command-list.ts";
-import { builtProgram } from "../../support/built-program.ts";
+import { builtProgram, sluiceCommand } from "../../support/built-program.ts";
 import { Sluice } from "../../support/sluice.ts";
 
 afterEach(() => {
@@ -75,7 +75,7 @@ describe("sluice", () => {
   });
 
   it("prints it to a reader that closes early, without a complaint", async () => {
-    const child = spawn(process.execPath, [builtProgram(), "config", "schema"]);
+    const child = spawn(...sluiceCommand("config", "schema"));
     child.stdout.destroy();
     let complaint = "";
     child.stderr.on("data", (text) => {

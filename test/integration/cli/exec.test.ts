@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { spawn } from "@lydell/node-pty";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { builtProgram } from "../../support/built-program.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
 import { eventually } from "../../support/eventually.ts";
 import { Sluice } from "../../support/sluice.ts";
@@ -101,7 +101,7 @@ describe("with a terminal", () => {
   });
 
   function terminal(args: readonly string[]) {
-    const child = spawn(process.execPath, [builtProgram(), ...args], {
+    const child = spawn(...sluiceCommand(...args), {
       cols: 91,
       rows: 31,
       env: { ...process.env, KUBECONFIG: demo.kubeconfig },

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { builtProgram } from "../../support/built-program.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
 import { eventually } from "../../support/eventually.ts";
 import { collect } from "../../support/kubectl.ts";
 import { endExec, type KubeletScript, SUCCESS } from "../../support/scripted-kubelet.ts";
@@ -141,7 +141,7 @@ describe("the demo", () => {
   ])("ends at %s as at SIGTERM, told twice or not, and leaves nothing behind", async (...signals) => {
     const parent = mkdtempSync(path.join(tmpdir(), "sluice-hangup-"));
     const folder = path.join(parent, "demo");
-    const demo = spawn(process.execPath, [builtProgram(), "demo", "--dir", folder], {
+    const demo = spawn(...sluiceCommand("demo", "--dir", folder), {
       stdio: ["ignore", "pipe", "pipe"],
     });
     try {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { type IPty, spawn } from "@lydell/node-pty";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { builtProgram } from "../../support/built-program.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
 import { eventually } from "../../support/eventually.ts";
 import { untilStill } from "../../support/still.ts";
@@ -33,7 +33,7 @@ const figure = (file: string, name: string): number =>
 
 /** Starts a command that says much, and a terminal that stops reading at its first word. Resolves when nothing moves any more. */
 async function stall(pod: string): Promise<{ readonly seen: () => number; readonly startKib: number }> {
-  child = spawn(process.execPath, [builtProgram(), "exec", "-it", pod, "--", "sh", "-c", FLOOD], {
+  child = spawn(...sluiceCommand("exec", "-it", pod, "--", "sh", "-c", FLOOD), {
     env: { ...process.env, KUBECONFIG: demo.kubeconfig },
   });
   ended = new Promise((resolve) => child.onExit(({ exitCode }) => resolve(exitCode)));

@@ -1,41 +1,65 @@
-import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import * as nodeModule from "node:module";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { eventually } from "../../support/eventually.ts";
-import { collect } from "../../support/kubectl.ts";
-import { Sluice } from "../../support/sluice.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { builtProgram } from "../../support/built-program.ts";
+import { type RunningDemo, startDemo } from "../../support/demo.ts";
 
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "sluice-start-up-"));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+/** Writes what the program loaded as the last line of its standard error. */
+const REPORT = `
+  process.on("exit", () => {
+    const files = Object.keys(require.cache).filter((file) => file !== __filename);
+    const parts = process.moduleLoadList.map((part) => part.replace(/^NativeModule /, ""));
+    process._rawDebug(JSON.stringify({ files, parts }));
+  });
+`;
+/** Parts of Node.js that cost milliseconds each. */
+const COSTLY = ["http2", "zlib", "worker_threads", "child_process", "v8", "internal/deps/undici/undici"];
 
-describe("how Node is started", () => {
-  it.skipIf(!("execve" in process))("a gateway has V8's flags, in the same process", async () => {
-    const demo = new Sluice({ TMPDIR: folder }).start(["demo"]);
-    const stdout = collect(demo.stdout);
-    try {
-      await eventually("the demo is ready", () => stdout().includes("ready "));
-      const words = readFileSync(`/proc/${demo.pid}/cmdline`, "utf8").split("\0");
-      expect(words.slice(1, 3)).toEqual(["--no-incremental-marking", "--max-semi-space-size=8"]);
-    } finally {
-      demo.kill();
-    }
-    expect(await once(demo, "close")).toEqual([0, null]);
+interface Loaded {
+  readonly files: readonly string[];
+  readonly parts: readonly string[];
+}
+
+describe("what the built program loads", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-start-"));
+  const report = path.join(folder, "report.cjs");
+  let demo: RunningDemo;
+  beforeAll(async () => {
+    writeFileSync(report, REPORT);
+    demo = await startDemo();
+  }, 60_000);
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await demo.stop();
   });
 
-  it.skipIf(!("enableCompileCache" in nodeModule))("a client's command keeps what was compiled", async () => {
-    const args = ["exec", "-s", "http://127.0.0.1:1", "web", "--", "true"];
-    expect((await new Sluice({ XDG_CACHE_HOME: folder }).run(args)).exitCode).toBe(1);
-    expect(existsSync(path.join(folder, "sluice/compiled"))).toBe(true);
+  const loadedBy = (...args: readonly string[]): Loaded & { readonly stdout: string } => {
+    const program = ["--require", report, builtProgram(), ...args];
+    const { stdout, stderr } = spawnSync(process.execPath, program, {
+      env: { PATH: process.env.PATH, HOME: folder, KUBECONFIG: demo.kubeconfig },
+      encoding: "utf8",
+    });
+    const last = stderr.trimEnd().split("\n").at(-1) ?? "";
+    return { ...(JSON.parse(last) as Loaded), stdout };
+  };
+  const costly = ({ parts }: Loaded) => COSTLY.filter((part) => parts.includes(part));
+
+  it("is three files for --version, and no network", () => {
+    const loaded = loadedBy("--version");
+    expect(loaded.files.map((file) => path.basename(file)).toSorted()).toEqual([
+      "rolldown-runtime.cjs",
+      "sluice.cjs",
+      "start.cjs",
+    ]);
+    expect([...costly(loaded), ...loaded.parts.filter((part) => part === "tls")]).toEqual([]);
   });
 
-  it("help keeps nothing", async () => {
-    expect((await new Sluice({ XDG_CACHE_HOME: folder }).run(["exec", "--help"])).exitCode).toBe(0);
-    expect(existsSync(path.join(folder, "sluice"))).toBe(false);
+  it("is a few files for exec, and no part of Node.js that it does not need", () => {
+    const loaded = loadedBy("exec", "web", "--", "echo", "it works");
+    expect(loaded.stdout).toBe("it works\n");
+    expect(loaded.files.length).toBeLessThanOrEqual(6);
+    expect(costly(loaded)).toEqual([]);
   });
 });

@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
-import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TestApiServer } from "../../../support/api-server/test-api-server.ts";
-import { builtProgram } from "../../../support/built-program.ts";
+import { compiledSources } from "../../../support/built-program.ts";
 import { GatewayFiles } from "../../../support/gateway-files.ts";
 import { collect } from "../../../support/kubectl.ts";
 
@@ -42,7 +41,7 @@ async function startWith(more: (takenPort: number) => Readonly<Record<string, un
   const { port } = taken.address() as AddressInfo;
   const configuration = { logging: { level: "silent" }, cluster: { kubeconfig }, ...more(port) };
   files.configure({ configuration });
-  const folder = pathToFileURL(path.dirname(builtProgram())).href;
+  const folder = pathToFileURL(compiledSources()).href;
   const args = ["--input-type=module", "-e", PROGRAM, folder, files.configurationFile];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], timeout: 20_000 });
   const printed = collect(child.stdout);
