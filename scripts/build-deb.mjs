@@ -57,7 +57,9 @@ cpSync(path.join(image, "usr/bin/node"), path.join(root, LIBRARY, "node"));
 const starter = (program) => `#!/bin/sh\nexec ${LIBRARY}/node ${LIBRARY}/dist/bin/${program} "$@"\n`;
 write("/usr/bin/sluice", starter("sluice.cjs"), 0o755);
 write("/usr/bin/kubectl_complete-sluice", starter("kubectl-complete.cjs"), 0o755);
-symlinkSync("sluice", path.join(root, "/usr/bin/kubectl-sluice"));
+// By its name it knows that kubectl runs it.
+symlinkSync("sluice.cjs", path.join(root, LIBRARY, "dist/bin/kubectl-sluice"));
+write("/usr/bin/kubectl-sluice", starter("kubectl-sluice"), 0o755);
 write("/lib/systemd/system/sluice.service", read("deploy/systemd/sluice.service"));
 for (const page of readdirSync(path.join(project, "dist/man"))) {
   write(`/usr/share/man/man${page.at(-1)}/${page}.gz`, zipped(read(`dist/man/${page}`)));

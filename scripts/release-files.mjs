@@ -1,4 +1,5 @@
-// The files of a release, beside the Debian package: the npm package's archive, an SBOM (CycloneDX), and the checksums of all.
+// The files of a release, beside the Debian package and the single binaries: the npm package's archive, an SBOM (CycloneDX), the manifest of kubectl's
+// plugin for Krew (where there are binaries), and the checksums of all. $GITHUB_REPOSITORY is the owner and name that downloads are of.
 //
 //   node scripts/release-files.mjs FOLDER          after `npm run build`
 //   node scripts/release-files.mjs --check TAG     fails unless TAG is v and the version that all packages have, and they name their repository,
@@ -59,6 +60,20 @@ bill.dependencies = bill.dependencies
 bill.metadata.component.name = name;
 writeFileSync(path.join(folder, `sluice-${version}.cdx.json`), `${JSON.stringify(bill, undefined, 2)}\n`);
 
+const archive = new RegExp(
+  `^sluice-${version.replaceAll(".", "\\.")}-(linux|darwin)-(amd64|arm64)\\.tar\\.gz$`,
+);
+const platforms = readdirSync(folder)
+  .toSorted()
+  .flatMap((file) => {
+    const [, os, arch] = archive.exec(file) ?? [];
+    return os === undefined ? [] : [{ file, os, arch }];
+  });
+const { GITHUB_REPOSITORY: repository } = process.env;
+if (platforms.length > 0 && repository !== undefined) {
+  writeFileSync(path.join(folder, "krew.yaml"), krewManifest(`https://github.com/${repository}`, platforms));
+}
+
 const names = readdirSync(folder).filter((file) => file !== "SHA256SUMS");
 writeFileSync(
   path.join(folder, "SHA256SUMS"),
@@ -67,3 +82,29 @@ writeFileSync(
     .map((file) => `${sumOf(file)}  ${file}\n`)
     .join(""),
 );
+
+/** The manifest for Krew's index, which has it as plugins/sluice.yaml. JSON is YAML. */
+function krewManifest(home, platforms) {
+  const manifest = {
+    apiVersion: "krew.googlecontainertools.github.com/v1alpha2",
+    kind: "Plugin",
+    metadata: { name: "sluice" },
+    spec: {
+      version: `v${version}`,
+      homepage: home,
+      shortDescription: "Resumable exec, cp and port-forward",
+      description:
+        "exec, attach, cp and port-forward over WebSocket or SPDY; against a Sluice gateway, sessions survive lost connections.\nAlso the gateway itself, load and conformance tests: kubectl sluice --help.\n",
+      caveats:
+        "For completion, link the plugin as kubectl_complete-sluice in a folder of $PATH:\n  ln -s ~/.krew/bin/kubectl-sluice ~/.local/bin/kubectl_complete-sluice\n",
+      platforms: platforms.map(({ file, os, arch }) => ({
+        selector: { matchLabels: { os, arch } },
+        uri: `${home}/releases/download/v${version}/${file}`,
+        sha256: sumOf(file),
+        files: ["sluice", "LICENSE", "LICENSES"].map((from) => ({ from, to: "." })),
+        bin: "sluice",
+      })),
+    },
+  };
+  return `${JSON.stringify(manifest, undefined, 2)}\n`;
+}

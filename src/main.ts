@@ -1,15 +1,19 @@
 #!/usr/bin/env node
 // src: `src/main.ts`, the program's entry
+import path from "node:path";
 import { runCommandLine } from "./cli/command-line.ts";
 
-const args = process.argv.slice(2);
+const [, program = "", ...args] = process.argv;
+const SERVING: readonly (string | undefined)[] = ["serve", "demo", "worker-main"];
 
 async function main(): Promise<number> {
-  if (args[0] === "serve" || args[0] === "demo") {
+  if (SERVING.includes(args[0])) {
     const { useGatewayFlags } = await import("./cli/gateway-flags.ts");
     useGatewayFlags();
   }
-  return runCommandLine(args);
+  // kubectl asks a program of this name for candidates: as a link to the single binary, or src/kubectl-complete.ts.
+  if (path.basename(program) === "kubectl_complete-sluice") args.unshift("__complete");
+  return await runCommandLine(args);
 }
 
 // Without `await`, which a program of one file (CommonJS) cannot have at its top.

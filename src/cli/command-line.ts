@@ -6,11 +6,15 @@ import path from "node:path";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { nearestName } from "../config/nearest-name.ts";
 import { NotInstalledError } from "../config/optional-package.ts";
+import { isSingleBinary } from "../config/own-files.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 import { CredentialsError } from "../kubernetes/credentials-error.ts";
 import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
 import { UsageError } from "./usage-error.ts";
+
+/** What was typed: kubectl runs its plugin by this name. */
+const PROGRAM = path.basename(process.argv[1] ?? "") === "kubectl-sluice" ? "kubectl sluice" : "sluice";
 
 const HELP_WORDS: readonly (string | undefined)[] = ["help", "--help", "-h"];
 
@@ -22,10 +26,14 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       const { answerShell } = await import("./completion/answer-shell.ts");
       return await answerShell(args.slice(1));
     }
+    if (isSingleBinary && args[0] === "worker-main") {
+      await import("../app/runtime/worker-main.ts");
+      return 0;
+    }
     const isForHelp = HELP_WORDS.includes(args[0]);
     if (args.length === 0 || (isForHelp && args.length === 1)) {
-      const { helpWidth, programHelp } = await import("./help-text.ts");
-      process.stdout.write(programHelp(COMMANDS, helpWidth(process.stdout.columns)));
+      const { asTyped, helpWidth, programHelp } = await import("./help-text.ts");
+      process.stdout.write(asTyped(PROGRAM, programHelp(COMMANDS, helpWidth(process.stdout.columns))));
       return args.length === 0 ? 2 : 0;
     }
     if (args[0] === "version" || args[0] === "--version") {
@@ -39,15 +47,17 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     return await runCommand(listed.name, [...words.slice(0, at), ...words.slice(at + 1)]);
   } catch (error) {
     if (error instanceof UsageError) {
-      process.stderr.write(`sluice${name}: ${error.message}\nSee 'sluice${name} --help' for usage.\n`);
+      process.stderr.write(
+        `${PROGRAM}${name}: ${error.message}\nSee '${PROGRAM}${name} --help' for usage.\n`,
+      );
       return 2;
     }
     if (error instanceof ConfigurationError) {
-      process.stderr.write(`sluice${name}: ${error.message}\n`);
+      process.stderr.write(`${PROGRAM}${name}: ${error.message}\n`);
       return 2;
     }
     if (!isSystemError(error) && !isForTheUser(error)) throw error;
-    process.stderr.write(`sluice${name}: ${error.message}\n`);
+    process.stderr.write(`${PROGRAM}${name}: ${error.message}\n`);
     // As with an uncaught error: nothing else ends what the command had started.
     process.exit(1);
   }
@@ -62,8 +72,8 @@ export async function runCommand(name: string, args: readonly string[]): Promise
     if (group === "Client") enableCompileCache();
     return await (await loadProgram()).run(invocation);
   }
-  const { commandHelp, helpWidth } = await import("./help-text.ts");
-  process.stdout.write(commandHelp(name, command, helpWidth(process.stdout.columns)));
+  const { asTyped, commandHelp, helpWidth } = await import("./help-text.ts");
+  process.stdout.write(asTyped(PROGRAM, commandHelp(name, command, helpWidth(process.stdout.columns))));
   return 0;
 }
 

@@ -1,14 +1,22 @@
 import { setFlagsFromString } from "node:v8";
+import { isSingleBinary } from "../config/own-files.ts";
 
 // The first: without incremental marking V8 scavenges the buffers of chunks that were read, which die young; with it, a heap above 8 MiB
 // is marked as a whole after some 32 MiB of them. The second, in MiB: the young generation doubles with set-ups and never shrinks; half
 // of an idle session's memory was that. docs/evidence/performance.md has the figures.
 const GATEWAY_FLAGS = ["--no-incremental-marking", "--max-semi-space-size=8"];
 
+const { execve } = process as {
+  execve?: (file: string, args: string[], env?: NodeJS.ProcessEnv) => never;
+};
+
 /** Restarts Node with V8's flags, as the same process. Not for the client's commands: flags void the caches that Node starts from. */
 export function useGatewayFlags(): void {
+  if (isSingleBinary) {
+    useBinaryFlags();
+    return;
+  }
   const missing = GATEWAY_FLAGS.filter((flag) => !process.execArgv.includes(flag));
-  const { execve } = process as { execve?: (file: string, args: string[]) => never };
   if (missing.length === 0) return;
   // Node 20 and Windows have no execve, and a parent's channel would not survive it. V8 takes the first flag late, while its heap is small.
   if (execve === undefined || process.platform === "win32" || process.send !== undefined) {
@@ -19,4 +27,16 @@ export function useGatewayFlags(): void {
   }
   const args = [...process.execArgv, ...missing, ...process.argv.slice(1)];
   execve.call(process, process.execPath, [process.execPath, ...args]);
+}
+
+/** The single binary takes its arguments for itself. $NODE_OPTIONS may have the second flag, not the first; workers inherit it. */
+function useBinaryFlags(): void {
+  setFlagsFromString("--no-incremental-marking");
+  const { NODE_OPTIONS: options = "", ...env } = process.env;
+  if (options.includes("--max-semi-space-size") || process.platform === "win32") return;
+  const args = [process.argv0, ...process.argv.slice(2)];
+  execve?.call(process, process.execPath, args, {
+    ...env,
+    NODE_OPTIONS: `${options} ${GATEWAY_FLAGS[1]}`.trim(),
+  });
 }

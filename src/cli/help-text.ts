@@ -40,6 +40,11 @@ export function commandHelp(name: string, command: Command, width: number): stri
   ].join("\n");
 }
 
+/** Help with its command lines as they are typed: `sluice`, or `kubectl sluice`. */
+export function asTyped(program: string, help: string): string {
+  return help.replace(/^( *|.*\| )sluice (?=[-A-Za-z])/gm, `$1${program} `);
+}
+
 /** What `sluice --help` prints. */
 export function programHelp(commands: readonly ListedCommand[], columns: number): string {
   const longest = Math.max(...commands.map(({ name }) => name.length));

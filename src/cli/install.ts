@@ -1,12 +1,10 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { embeddedText, isSingleBinary } from "../config/own-files.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 import type { Invocation } from "./command.ts";
 import type { installFlags } from "./commands/install.ts";
 import { UsageError } from "./usage-error.ts";
-
-const fromSource = new URL("../../deploy/kustomize/", import.meta.url);
-const fromDist = new URL("../../../deploy/kustomize/", import.meta.url);
 
 /** What a namespace may be called. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -19,8 +17,7 @@ export async function run({ values }: Invocation<typeof installFlags>): Promise<
     throw new UsageError("only --dry-run is there: pipe what it prints into kubectl apply -f -");
   if (!DNS_LABEL.test(namespace)) throw new UsageError(`${JSON.stringify(namespace)} is not a namespace`);
   if (!IMAGE.test(image)) throw new UsageError(`${JSON.stringify(image)} is not an image`);
-  const folder = existsSync(fromSource) ? fromSource : fromDist;
-  const manifests = await readFile(new URL(`${role}/manifests.yaml`, folder), "utf8");
+  const manifests = await readManifests(`${role}/manifests.yaml`);
   process.stdout.write(
     manifests
       .replace(/^(kind: Namespace\nmetadata:\n {2}name: )sluice$/m, `$1${namespace}`)
@@ -31,4 +28,11 @@ export async function run({ values }: Invocation<typeof installFlags>): Promise<
       .replace(/^( +image: ).*$/gm, `$1${image}`),
   );
   return 0;
+}
+
+async function readManifests(file: string): Promise<string> {
+  const name = `deploy/kustomize/${file}`;
+  if (isSingleBinary) return embeddedText(name);
+  const fromSource = new URL(`../../${name}`, import.meta.url);
+  return readFile(existsSync(fromSource) ? fromSource : new URL(`../../../${name}`, import.meta.url), "utf8");
 }

@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { isSingleBinary } from "../config/own-files.ts";
 import {
   HTTP_METRICS,
   judge,
@@ -60,7 +61,9 @@ async function runSessions(
 
 function startGenerator() {
   const [program = ""] = process.argv.slice(1);
-  return fork(program, ["load", "--generator"], {
+  // The single binary starts itself, and its first argument is the command.
+  const [file, words] = isSingleBinary ? ["load", []] : [program, ["load"]];
+  return fork(file, [...words, "--generator"], {
     serialization: "advanced",
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });

@@ -1,9 +1,8 @@
-import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { KubernetesObject } from "../api/objects.ts";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
+import { ownProgram } from "../config/own-files.ts";
 import type { ManifestFile } from "./manifests.ts";
 
 export interface ThreadInput {
@@ -17,7 +16,7 @@ export type ThreadAnswer =
   | { readonly problems: readonly ConfigurationProblem[] }
   | { readonly isDone: true };
 
-const PROGRAM = new URL(`manifest-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+const PROGRAM = ownProgram("manifest-thread", import.meta.url);
 
 /**
  * `parseManifests` on a thread of its own (`program`, the compiled manifest-thread.ts), so that large documents block nothing. Rejects

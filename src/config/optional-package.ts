@@ -1,4 +1,5 @@
-import { createRequire } from "node:module";
+import { isSingleBinary } from "./own-files.ts";
+import { MANIFEST } from "./version.ts";
 
 /** An optional dependency is not installed. The message has the command that installs it. */
 export class NotInstalledError extends Error {}
@@ -11,13 +12,11 @@ export function notInstalled(name: string, purpose: string): (error: unknown) =>
   return (error) => {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") throw error;
-    const { optionalDependencies, peerDependencies } = createRequire(import.meta.url)(
-      "sluice/package.json",
-    ) as Readonly<Record<"optionalDependencies" | "peerDependencies", Readonly<Record<string, string>>>>;
+    const { optionalDependencies, peerDependencies } = MANIFEST;
     const version = optionalDependencies[name] ?? peerDependencies[name];
-    throw new NotInstalledError(
-      `${purpose} needs a package that is not installed: npm install ${name}@${version}`,
-      { cause: error },
-    );
+    const missing = isSingleBinary
+      ? `${name}, which the single binary does not have: npm install sluice`
+      : `a package that is not installed: npm install ${name}@${version}`;
+    throw new NotInstalledError(`${purpose} needs ${missing}`, { cause: error });
   };
 }

@@ -1,13 +1,24 @@
 import { existsSync, readFileSync } from "node:fs";
+import { embeddedText, isSingleBinary } from "./own-files.ts";
 
-const fromSource = new URL("../../package.json", import.meta.url);
-/** In @sluice/client, too, which has the same version. */
-const fromDist = new URL("../../../package.json", import.meta.url);
+/** What is used of package.json: of sluice, or of @sluice/client, which has the same version. */
+interface Manifest {
+  readonly version: string;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
 
-/** This release, from package.json. */
-export const SLUICE_VERSION: string = JSON.parse(
-  readFileSync(existsSync(fromSource) ? fromSource : fromDist, "utf8"),
-).version;
+export const MANIFEST: Manifest = JSON.parse(
+  isSingleBinary ? embeddedText("package.json") : readFileSync(manifestFile(), "utf8"),
+);
+
+function manifestFile(): URL {
+  const fromSource = new URL("../../package.json", import.meta.url);
+  return existsSync(fromSource) ? fromSource : new URL("../../../package.json", import.meta.url);
+}
+
+/** This release. */
+export const SLUICE_VERSION: string = MANIFEST.version;
 
 /** `User-Agent` of the requests that Sluice makes for itself. Probes have the kubelet's, and forwarded requests their client's. */
 export const USER_AGENT = `sluice/${SLUICE_VERSION}`;

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { notInstalled } from "../config/optional-package.ts";
+import { embeddedText, isSingleBinary } from "../config/own-files.ts";
 import { escapeHtml, htmlPage } from "./html-page.ts";
 import { upperUs } from "./latency-counts.ts";
 import type { LoadReport } from "./load-report.ts";
@@ -37,18 +38,21 @@ ${errorTable(report)}
 /** The plotting library that reports hold. Throws NotInstalledError where it is missing. */
 export async function readPlots(): Promise<{ readonly script: string; readonly style: string }> {
   const [script, style] = await Promise.all([
-    readFile(plotFile("uplot/dist/uPlot.iife.min.js"), "utf8"),
-    readFile(plotFile("uplot/dist/uPlot.min.css"), "utf8"),
+    readPlotFile("uplot/dist/uPlot.iife.min.js"),
+    readPlotFile("uplot/dist/uPlot.min.css"),
   ]);
   return { script, style };
 }
 
-function plotFile(name: string): string {
+async function readPlotFile(name: string): Promise<string> {
+  if (isSingleBinary) return embeddedText(name);
+  let file: string;
   try {
-    return createRequire(import.meta.url).resolve(name);
+    file = createRequire(import.meta.url).resolve(name);
   } catch (error) {
     return notInstalled("uplot", "a report in HTML")(error);
   }
+  return readFile(file, "utf8");
 }
 
 /** What the page draws: bucket bounds in milliseconds, so that it needs to know nothing of buckets. */

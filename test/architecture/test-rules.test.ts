@@ -36,7 +36,7 @@ describe("tests", () => {
       loadedBy(file).some((specifier) => specifier.endsWith("/src/app/app.ts")),
     );
     expect(starting).toEqual(["test/support/test-gateway.ts"]);
-    const serving = tests.filter((file) => /builtProgram\(\), "serve"/.test(readSource(file)));
+    const serving = tests.filter((file) => /sluiceCommand\("serve"/.test(readSource(file)));
     expect(serving).toEqual(["test/support/served-gateway.ts"]);
   });
 });

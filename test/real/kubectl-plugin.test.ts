@@ -51,6 +51,15 @@ describeReal("kubectl", "kubectl sluice", () => {
     expect([exitCode, stdout]).toEqual([0, readFileSync(manifests, "utf8")]);
   });
 
+  it("shows its usage as it is typed", async () => {
+    const help = await runner.run(["sluice", "exec", "--help"], { env });
+    expect(help.stdout).toContain("\n  kubectl sluice exec (POD | TYPE/NAME)");
+    expect(help.stdout).toContain("\n  kubectl sluice exec -i web -- tar xf - < files.tar\n");
+    expect((await runner.run(["sluice", "exec", "--no-such"], { env })).stderr).toContain(
+      "See 'kubectl sluice exec --help' for usage.",
+    );
+  });
+
   it.each([
     [["exec", "w"], "web\nweb-ws\n:4\n"],
     [["exec", "web", "-c", ""], "main\n:4\n"],

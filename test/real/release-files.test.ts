@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,6 +24,14 @@ const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"
   devDependencies: Record<string, string>;
 };
 const { version } = manifest;
+
+interface KrewPlatform {
+  readonly selector: { readonly matchLabels: { readonly os: string; readonly arch: string } };
+  readonly uri: string;
+  readonly sha256: string;
+  readonly bin: string;
+  readonly files: readonly { readonly from: string; readonly to: string }[];
+}
 
 interface Component {
   readonly name: string;
@@ -65,6 +82,38 @@ describe("the files of a release", () => {
     expect(status).toBe(1);
     expect(stderr).toContain(`version ${version} is not that of v0.0.0`);
   });
+
+  it("have a manifest for Krew, by the binaries that are there and their checksums", () => {
+    const binaries = path.join(folder, "with-binaries");
+    mkdirSync(binaries);
+    for (const arch of ["amd64", "arm64"])
+      writeFileSync(path.join(binaries, `sluice-${version}-linux-${arch}.tar.gz`), arch);
+    execFileSync(process.execPath, [script, binaries], {
+      stdio: "pipe",
+      env: { ...process.env, GITHUB_REPOSITORY: "example/sluice" },
+    });
+    const manifest = parse(readFileSync(path.join(binaries, "krew.yaml"), "utf8")) as {
+      spec: { version: string; shortDescription: string; platforms: KrewPlatform[] };
+    };
+    expect(manifest).toMatchObject({
+      apiVersion: "krew.googlecontainertools.github.com/v1alpha2",
+      kind: "Plugin",
+      metadata: { name: "sluice" },
+      spec: { version: `v${version}`, homepage: "https://github.com/example/sluice" },
+    });
+    // Krew's index takes no longer one, and a full stop at its end neither.
+    expect(manifest.spec.shortDescription).toMatch(/^.{1,49}[^.]$/);
+    expect(manifest.spec.platforms).toHaveLength(2);
+    for (const { selector, uri, sha256, bin, files } of manifest.spec.platforms) {
+      const { os, arch } = selector.matchLabels;
+      const name = `sluice-${version}-${os}-${arch}.tar.gz`;
+      expect(uri).toBe(`https://github.com/example/sluice/releases/download/v${version}/${name}`);
+      expect(sha256).toBe(createHash("sha256").update(arch).digest("hex"));
+      expect(files).toContainEqual({ from: bin, to: "." });
+      expect(files).toContainEqual({ from: "LICENSE", to: "." });
+    }
+    expect(readFileSync(path.join(binaries, "SHA256SUMS"), "utf8")).toContain("  krew.yaml\n");
+  }, 120_000);
 
   it("come from a workflow whose scripts are here, with as few rights as it needs", () => {
     const text = readFileSync(path.join(root, ".github/workflows/release.yaml"), "utf8");

@@ -9,6 +9,7 @@ import { openAuditLog } from "../../access/audit/component.ts";
 import { buildQuotas } from "../../access/policy/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
+import { isSingleBinary, ownProgram } from "../../config/own-files.ts";
 import { startListener } from "../../listeners/component.ts";
 import { networkOf } from "../../listeners/connection-cap.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
@@ -104,7 +105,7 @@ export async function startWorkers(
   const countReady = (): void => metrics.workersReady(pool.workers.filter(({ isTaking }) => isTaking).length);
   const pool: WorkerPool = new WorkerPool({
     count,
-    fork: () => fork(fileURLToPath(workerProgram()), { serialization: "advanced" }),
+    fork: () => fork(workerProgram(), { serialization: "advanced" }),
     startOf: (worker) => ({
       ...forWorkers,
       ticketKeys,
@@ -231,9 +232,9 @@ function listenerUrls(
   };
 }
 
-/** Beside this file, compiled or not. */
-function workerProgram(): URL {
-  return new URL(`worker-main${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+/** For `fork`: a file, or the first argument by which the single binary knows it (src/cli/command-line.ts). */
+function workerProgram(): string {
+  return isSingleBinary ? "worker-main" : fileURLToPath(ownProgram("worker-main", import.meta.url));
 }
 
 /** Where the sockets of workers are: only this user may enter it. */

@@ -1,7 +1,6 @@
-import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { ProbeHandler } from "../../api/probe-objects.ts";
+import { ownProgram } from "../../config/own-files.ts";
 import { reportFault } from "../../observability/faults.ts";
 import { type Cancellable, type Cancellation, cancellationFor } from "../cancellation-for.ts";
 import { errored, type ProbeResult } from "../probe-result.ts";
@@ -94,7 +93,7 @@ export class ProbeThreads {
   }
 }
 
-const PROGRAM = new URL(`probe-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+const PROGRAM = ownProgram("probe-thread", import.meta.url);
 const ENDED_TEXT = "the thread that probed has ended";
 
 /** One thread, and what it runs. What is asked in one turn of the loop is sent as one message. */

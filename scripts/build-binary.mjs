@@ -1,0 +1,98 @@
+// Builds Sluice as one file, a single executable application of the Node.js that runs this (24 or newer), with the packages that it needs; terminals of
+// fake nodes are left out, for they need native code. Beside it: the licences of what is in it.
+//
+//   node scripts/build-binary.mjs [FILE]      default: dist/sluice; beside it FILE.LICENSES
+//   node scripts/build-binary.mjs --archive FOLDER      also packs FOLDER/sluice-VERSION-OS-ARCH.tar.gz, for downloads and Krew
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { inject } from "postject";
+import { licencesOf, root, writeBundle } from "./bundle.mjs";
+
+const [, , first, archives] = process.argv;
+const file = path.resolve(
+  first === undefined || first === "--archive" ? path.join(root, "dist/sluice") : first,
+);
+if (Number.parseInt(process.versions.node, 10) < 24)
+  throw new Error(`Node.js 24 or newer builds the binary, not ${process.version}`);
+
+const scratch = mkdtempSync(path.join(tmpdir(), "sluice-binary-"));
+process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+const at = (name) => path.join(scratch, name);
+
+const packages = await writeBundle(
+  at("bin"),
+  (name) => !name.startsWith("node:") && name !== "@lydell/node-pty",
+);
+const plots = ["uplot/dist/uPlot.iife.min.js", "uplot/dist/uPlot.min.css"];
+const licences = licencesOf(packages.add("uplot"));
+mkdirSync(path.dirname(file), { recursive: true });
+writeFileSync(`${file}.LICENSES`, licences);
+
+const loader = path.join(root, "scripts/binary-loader.js");
+writeFileSync(at("main.js"), readFileSync(loader, "utf8").replace("PROGRAM", "sluice"));
+const ofProject = ["package.json", ...roles().map((role) => `deploy/kustomize/${role}/manifests.yaml`)];
+const assets = Object.fromEntries([
+  ...readdirSync(at("bin")).map((name) => [name, path.join(at("bin"), name)]),
+  ...plots.map((name) => [name, path.join(root, "node_modules", name)]),
+  ...ofProject.map((name) => [name, path.join(root, name)]),
+  ["loader.js", loader],
+]);
+const settings = { main: at("main.js"), output: at("blob"), assets, disableExperimentalSEAWarning: true };
+writeFileSync(at("sea.json"), JSON.stringify(settings));
+execFileSync(process.execPath, ["--experimental-sea-config", at("sea.json")], {
+  stdio: ["ignore", "ignore", "inherit"],
+});
+
+copyFileSync(process.execPath, at("node"));
+chmodSync(at("node"), 0o755);
+// Symbols are a seventh of it. Before the injection, which moves what strip looks for.
+execFileSync("strip", [at("node")]);
+await inject(at("node"), "NODE_SEA_BLOB", readFileSync(at("blob")), {
+  sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2",
+});
+copyFileSync(at("node"), file);
+chmodSync(file, 0o755);
+console.log(`${file}: ${Math.round(statSync(file).size / 2 ** 20)} MiB, ${packages.size} packages`);
+
+if (first === "--archive") {
+  const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+  const architecture = { x64: "amd64", arm64: "arm64" }[process.arch] ?? process.arch;
+  const folder = path.resolve(archives ?? path.join(root, "dist"));
+  mkdirSync(folder, { recursive: true });
+  mkdirSync(at("archive"));
+  for (const [from, name] of [
+    [file, "sluice"],
+    [`${file}.LICENSES`, "LICENSES"],
+    [path.join(root, "LICENSE"), "LICENSE"],
+  ])
+    copyFileSync(from, at(`archive/${name}`));
+  const archive = path.join(folder, `sluice-${version}-${process.platform}-${architecture}.tar.gz`);
+  execFileSync("tar", [
+    "-czf",
+    archive,
+    "--owner=0",
+    "--group=0",
+    "-C",
+    at("archive"),
+    "sluice",
+    "LICENSE",
+    "LICENSES",
+  ]);
+  console.log(archive);
+}
+
+function roles() {
+  return readdirSync(path.join(root, "deploy/kustomize"));
+}

@@ -1,0 +1,89 @@
+// Bundles the program into few files that start fast, for npm (build-bundle.mjs) and for the single binary (build-binary.mjs). CommonJS, because an
+// import of node:http as a module also loads fetch, WebSocket and HTTP/2. Names and lines stay readable in stack traces.
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { rolldown } from "rolldown";
+
+export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const source = (name) => path.join(root, "src", name);
+/** How a source file names a program of ours that a thread or process runs. */
+const OWN_PROGRAM = /ownProgram\("([\w-]+)", import\.meta\.url\)/g;
+const PACKAGE = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//;
+
+/** Writes the program to a folder, with the packages that `isIncluded` takes, and gives their names. */
+export async function writeBundle(folder, isIncluded) {
+  rmSync(folder, { recursive: true, force: true });
+  const start = new Set();
+  const client = new Set();
+  const bundle = await rolldown({
+    input: { sluice: source("main.ts"), "kubectl-complete": source("kubectl-complete.ts"), ...ownPrograms() },
+    cwd: root,
+    platform: "node",
+    tsconfig: false,
+    plugins: [startGroups(start, client)],
+    external: (id) => /^[^./]/.test(id) && !path.isAbsolute(id) && !isIncluded(id),
+    // Packages that look for the global object, or have a build of their own for it, use `eval`.
+    checks: { eval: false, ineffectiveDynamicImport: false },
+  });
+  const { output } = await bundle.write({
+    dir: folder,
+    format: "cjs",
+    entryFileNames: "[name].cjs",
+    chunkFileNames: "[name].cjs",
+    comments: false,
+    codeSplitting: {
+      groups: [
+        { name: "yaml", test: (id) => id.includes("node_modules/yaml/"), priority: 1 },
+        { name: "start", test: (id) => start.has(id) },
+        { name: "client", test: (id) => client.has(id) },
+      ],
+    },
+  });
+  await bundle.close();
+  const packages = output.flatMap(({ moduleIds = [] }) => moduleIds.map((id) => PACKAGE.exec(id)?.[1]));
+  return new Set(packages.filter((name) => name !== undefined));
+}
+
+/** Finds the modules that start together: opening twenty files costs more than reading one that is larger. */
+function startGroups(start, client) {
+  return {
+    name: "start-groups",
+    buildEnd() {
+      const add = (id, into) => {
+        if (!id.startsWith(root) || id.includes("node_modules") || start.has(id) || client.has(id)) return;
+        into.add(id);
+        for (const next of this.getModuleInfo(id)?.importedIds ?? []) add(next, into);
+      };
+      add(source("cli/command-line.ts"), start);
+      for (const name of ["cli/commands/exec.ts", "cli/exec.ts", "client/dial-resumable.ts"])
+        add(source(name), client);
+    },
+  };
+}
+
+function ownPrograms() {
+  const programs = {};
+  for (const file of readdirSync(source("."), { recursive: true })) {
+    if (!file.endsWith(".ts")) continue;
+    for (const [, name] of readFileSync(source(file), "utf8").matchAll(OWN_PROGRAM)) {
+      programs[name] = path.join(path.dirname(source(file)), `${name}.ts`);
+    }
+  }
+  return programs;
+}
+
+/** The licences of packages, one after another. Throws for a package that has none. */
+export function licencesOf(names) {
+  return [...names]
+    .toSorted()
+    .map((name) => {
+      const folder = path.join(root, "node_modules", name);
+      const { version, license } = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
+      const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
+      if (file === undefined && license === undefined) throw new Error(`${name} has no licence`);
+      const text = file === undefined ? `${license}\n` : readFileSync(path.join(folder, file), "utf8");
+      return `${name} ${version}\n\n${text}`;
+    })
+    .join("\n");
+}
