@@ -177,12 +177,24 @@ export async function startGateway(
     );
   const probes = app.add("probes", () => {
     const { nodes, kubelet: kubelets } = sessions.started.context;
-    const { store, publishPodStatus, events } = cluster.started;
+    const { store, live, publishPodStatus, events } = cluster.started;
+    const { replicaId } = runtime;
     const node = kubelet &&
       kubeletSettings && { ...kubeletSettings.runtime, runtime: kubelet.started.runtime };
     return startProbes(
       configuration,
-      { node, store, publishStatus: publishPodStatus, events, nodes, kubelet: kubelets, metrics, logger },
+      {
+        node,
+        live,
+        replicaId,
+        store,
+        publishStatus: publishPodStatus,
+        events,
+        nodes,
+        kubelet: kubelets,
+        metrics,
+        logger,
+      },
       runtime.shareFindings,
     );
   });

@@ -1,9 +1,10 @@
 import { checked, shaped, table, type ValueOf } from "./field.ts";
 import { choice, string } from "./fields.ts";
+import { proberElection } from "./leader-election.ts";
 import { strings } from "./list-fields.ts";
 import { count } from "./number-fields.ts";
 import type { Section } from "./section.ts";
-import { optionalSection } from "./section-fields.ts";
+import { optionalSection, section } from "./section-fields.ts";
 
 const SECONDS = { from: 1, to: 86_400 } as const;
 const THRESHOLD = { from: 1, to: 1_000 } as const;
@@ -77,6 +78,10 @@ export const podProbes = table({
       from: 0,
       to: 64,
     },
+  ),
+  leaderElection: section(
+    "Which of several replicas probes, with a live API. Without effect where the kubelet listener's node is among nodeNames: it alone has the runtime.",
+    proberElection,
   ),
 });
 

@@ -1,11 +1,9 @@
-import { randomUUID } from "node:crypto";
-import { hostname } from "node:os";
 import type { Ingress, IngressAddress } from "../api/networking-objects.ts";
 import type { LeaderElectionSettings } from "../config/leader-election.ts";
 import type { ApiClient } from "../kubernetes/api-client.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
-import { LeaderElection } from "../kubernetes/leader-election.ts";
 import { objectPath } from "../kubernetes/live-resources.ts";
+import { electReplica } from "../kubernetes/replica-election.ts";
 import { SharedEventRecorder } from "../kubernetes/shared-event-recorder.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { IngressProblem } from "./problem-reporter.ts";
@@ -40,14 +38,14 @@ export function buildIngressWriter(
 }
 
 function writerTo(
-  { client, namespace, known }: NonNullable<BuiltCluster["live"]>,
+  live: NonNullable<BuiltCluster["live"]>,
   settings: LeaderElectionSettings,
   logger: Logger,
 ): IngressWriter {
+  const { client, known } = live;
   let isKnown = false;
-  let onMayWrite = (): void => {};
-  const election = settings.leaderElect ? electionBy(client, namespace, settings, logger) : undefined;
-  const mayWrite = (): boolean => isKnown && (election?.election.isLeading ?? true);
+  const election = settings.leaderElect ? electReplica(live, settings, logger, TEXTS) : undefined;
+  const mayWrite = (): boolean => isKnown && (election?.isLeading ?? true);
   const recorder = new SharedEventRecorder({
     client,
     mayWrite,
@@ -59,52 +57,25 @@ function writerTo(
     writeStatus: (ingress, addresses) => patchStatus(client, ingress, addresses),
     tellProblem: ({ ingress, reason, message }) =>
       recorder.record({ involved: ingress, type: "Warning", reason, message }),
-    start: (listener) => {
-      onMayWrite = listener;
+    start: (onMayWrite) => {
       // Before the cluster is listed, nothing is published or withdrawn.
       void known.then(() => {
         isKnown = true;
         if (election === undefined) onMayWrite();
-        else election.start(onMayWrite);
+        else election.start({ onLeading: onMayWrite });
       });
     },
     stop: async () => {
       await recorder.stop();
-      await election?.election.stop();
+      await election?.stop();
     },
   };
 }
 
-function electionBy(
-  client: ApiClient,
-  ownNamespace: string,
-  settings: LeaderElectionSettings,
-  logger: Logger,
-): { readonly election: LeaderElection; start(onLeading: () => void): void } {
-  const { resourceName: name, resourceNamespace: namespace = ownNamespace } = settings;
-  const lease = `${namespace}/${name}`;
-  let onLeading = (): void => {};
-  const election = new LeaderElection({
-    ...settings,
-    client,
-    namespace,
-    name,
-    identity: `${hostname()}_${randomUUID()}`,
-    onLeading: () => {
-      logger.info({ lease }, "this gateway writes the statuses and Events of Ingresses");
-      onLeading();
-    },
-    onLost: () => logger.warn({ lease }, "another gateway may write the statuses and Events of Ingresses"),
-    onFailure: (problem) => logger.warn({ lease, problem }, "the Lease could not be read or written"),
-  });
-  return {
-    election,
-    start: (listener) => {
-      onLeading = listener;
-      election.start();
-    },
-  };
-}
+const TEXTS = {
+  leading: "this gateway writes the statuses and Events of Ingresses",
+  lost: "another gateway may write the statuses and Events of Ingresses",
+} as const;
 
 /** Of one write of a status; a shutdown waits no longer for it. */
 const STATUS_TIMEOUT_MS = 10_000;

@@ -20,7 +20,10 @@ export async function publishPodStatus(
   const json = {
     metadata: { uid },
     status: {
-      conditions: (status.conditions ?? []).filter(({ type }) => JUDGED_CONDITIONS.includes(type)),
+      // Merged by type: a reason that is not there any more has to be removed.
+      conditions: (status.conditions ?? [])
+        .filter(({ type }) => JUDGED_CONDITIONS.includes(type))
+        .map((condition) => ({ reason: null, message: null, ...condition })),
       ...judged("containerStatuses", live.status, status),
       ...judged("initContainerStatuses", live.status, status),
     },

@@ -54,10 +54,8 @@ const KUBELET_PAGES = ["metrics", "stats", "log", "configz", "healthz", "pods", 
   (page) => `nodes/${page}`,
 );
 
-function clusterRules(
-  live: LiveApi,
-  { authorization, listeners, podProbes }: GatewayConfiguration,
-): RequiredRule[] {
+function clusterRules(live: LiveApi, configuration: GatewayConfiguration): RequiredRule[] {
+  const { authorization, listeners, podProbes } = configuration;
   const modes = modesOf({ authorization, listeners });
   const { ingress, peers } = listeners;
   const probesPods = podProbes.nodeNames.length > 0;
@@ -76,7 +74,18 @@ function clusterRules(
           ),
         ]
       : []),
-    ...(ingress === undefined ? [] : ingressRules(ingress.leaderElection.leaderElect)),
+    ...(ingress === undefined ? [] : ingressRules()),
+    ...(ingress?.leaderElection.leaderElect || electsProber(configuration)
+      ? [
+          rule(
+            "coordination.k8s.io",
+            ["leases"],
+            ["create", "get", "update"],
+            "leaderElection of listeners.ingress and podProbes; a Role in the Lease's namespace suffices",
+            false,
+          ),
+        ]
+      : []),
     ...(ingress === undefined && peers?.service !== undefined
       ? [
           {
@@ -162,7 +171,15 @@ function rule(
   return { apiGroup, resources, verbs, neededBy, isChecked };
 }
 
-function ingressRules(electsLeader: boolean): RequiredRule[] {
+/** Whether replicas elect the one that probes pods; a node's own gateway has the runtime, and no replica. */
+export function electsProber({ cluster, listeners, podProbes }: GatewayConfiguration): boolean {
+  const { nodeNames, leaderElection } = podProbes;
+  const ownNode = listeners.kubelet?.runtime.nodeName;
+  const isOwn = ownNode !== undefined && nodeNames.includes(ownNode);
+  return cluster.live !== undefined && nodeNames.length > 0 && leaderElection.leaderElect && !isOwn;
+}
+
+function ingressRules(): RequiredRule[] {
   const neededBy = "listeners.ingress";
   return [
     rule("", ["services"], ["list", "watch"], neededBy),
@@ -175,17 +192,6 @@ function ingressRules(electsLeader: boolean): RequiredRule[] {
       ["list", "watch"],
       "certificates that Ingresses name; Roles in their namespaces suffice",
     ),
-    ...(electsLeader
-      ? [
-          rule(
-            "coordination.k8s.io",
-            ["leases"],
-            ["create", "get", "update"],
-            "listeners.ingress.leaderElection; a Role in the Lease's namespace suffices",
-            false,
-          ),
-        ]
-      : []),
   ];
 }
 

@@ -1,22 +1,31 @@
 // src/probes: the kubelet's probes: one attempt, its result, workers on a timer wheel, readiness of pods, health of nodes and gateways
 
+import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import { type PodProbeParts, probePods } from "./pod-probes-component.ts";
+import type { BuiltCluster } from "../kubernetes/component.ts";
+import { electsProber } from "../kubernetes/required-rules.ts";
+import { electPodProbes } from "./elected-pod-probes.ts";
+import { type BuiltPodProbes, type PodProbeParts, probePods } from "./pod-probes-component.ts";
 import type { RunProbe } from "./run-probe.ts";
 import { ProbeThreads } from "./threads/probe-threads.ts";
 import { probeGateways, probeNodes, type UpstreamProbeParts } from "./upstream-probes-component.ts";
 import type { ProbeState } from "./worker/probe-state.ts";
 import { TimerWheel } from "./worker/timer-wheel.ts";
 
-export type ProbeParts = PodProbeParts & UpstreamProbeParts;
+export interface ProbeParts extends PodProbeParts, UpstreamProbeParts {
+  /** Where replicas elect the one that probes pods; absent: there is no live API. */
+  readonly live?: BuiltCluster["live"];
+  /** Of this replica, the same for all of its processes. */
+  readonly replicaId?: string | undefined;
+}
 
 export interface BuiltProbes {
   /** Of a streaming gateway, by name. */
   isGatewayHealthy(name: string): boolean;
   /** Of our nodes' pods, for `/debug/probes`. */
   listProbes(): readonly ProbeState[];
-  stop(): void;
+  stop(): void | Promise<void>;
 }
 
 /** Everything that is probed: our nodes' pods, the nodes, the gateways. All share one timer. */
@@ -36,18 +45,59 @@ export async function buildProbes(
   const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel, runProbe));
   const stops: (() => void)[] = [];
   const hasNodes = configuration.podProbes.nodeNames.length > 0;
-  const podProbes = hasNodes ? probePods(configuration, parts, wheel, runProbe) : undefined;
-  stops.push(() => podProbes?.stop());
+  const podProbes = hasNodes ? probePodsOnce(configuration, parts, wheel, runProbe) : undefined;
   // Probes dial by themselves, and would judge a node by a way that is not the one of its sessions.
   if (nodes !== undefined && parts.kubelet.connect === undefined)
     stops.push(probeNodes(nodes, parts, wheel, runProbe));
   return {
     listProbes: () => podProbes?.list() ?? [],
     isGatewayHealthy: (name) => gatewayProbes?.isHealthy(name) ?? true,
-    stop: () => {
+    stop: async () => {
       gatewayProbes?.stop();
       for (const stop of stops) stop();
+      const stopped = podProbes?.stop();
       probeThreads.stop();
+      await stopped;
     },
   };
+}
+
+/** By this gateway, or by one of its replicas at a time. */
+function probePodsOnce(
+  configuration: GatewayConfiguration,
+  { live, replicaId, ...parts }: ProbeParts,
+  wheel: TimerWheel,
+  runProbe: RunProbe,
+): BuiltPodProbes {
+  const { leaderElection, nodeNames } = configuration.podProbes;
+  if (live === undefined || !electsProber(configuration))
+    return probePods(configuration, parts, wheel, runProbe);
+  const { resourceName = leaseOfNodes(nodeNames) } = leaderElection;
+  const { publishStatus, events, logger } = parts;
+  return electPodProbes({
+    settings: { ...leaderElection, resourceName },
+    live,
+    logger,
+    replicaId,
+    probe: (mayWrite) =>
+      probePods(
+        configuration,
+        {
+          ...parts,
+          isSuccessor: true,
+          publishStatus:
+            publishStatus && (async (pod, status) => (mayWrite() ? publishStatus(pod, status) : undefined)),
+          events: events && {
+            record: async (...event) => (mayWrite() ? events.record(...event) : undefined),
+          },
+        },
+        wheel,
+        runProbe,
+      ),
+  });
+}
+
+function leaseOfNodes(nodeNames: readonly string[]): string {
+  const digest = createHash("sha256").update(nodeNames.toSorted().join("\n")).digest("hex");
+  return `sluice-probes-${digest.slice(0, 10)}`;
 }

@@ -38,7 +38,7 @@ export interface PodProbeParts {
 export interface BuiltPodProbes {
   /** For `/debug/probes`. */
   list(): readonly ProbeState[];
-  stop(): void;
+  stop(): void | Promise<void>;
 }
 
 /** Probes the containers of the pods on the nodes that `podProbes` names. */

@@ -13,7 +13,7 @@ export interface RunningProbes extends BuiltProbes, Component {
   learn(findings: readonly ProbeUpdate[]): void;
   /** This process probes for all from now on. After another one (`isSuccessor`) what that one found counts until there are verdicts. */
   begin(isSuccessor: boolean): Promise<void>;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 /** Probes of this process alone, from its start; or of one of several processes, which `share` their findings. */
@@ -25,12 +25,12 @@ export async function startProbes(
   // Of several processes the one that probes for all goes on while it drains: no other one knows yet that it will end.
   if (share !== undefined) return buildSharedProbes(configuration, parts, share);
   const probes = await buildProbes(configuration, parts);
-  let isStopped = false;
-  const stop = (): void => {
-    if (!isStopped) probes.stop();
-    isStopped = true;
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= Promise.resolve(probes.stop());
+    return stopped;
   };
-  return { ...probes, learn: () => {}, begin: async () => {}, drain: async () => stop(), stop };
+  return { ...probes, learn: () => {}, begin: async () => {}, drain: stop, stop };
 }
 
 /** Probes of one of several processes: another one's findings until it is this one's turn, its own from then on, told to the others. */
@@ -41,7 +41,10 @@ export function buildSharedProbes(
 ): RunningProbes {
   const { store, nodes, publishStatus, logger } = parts;
   const learned = new RemoteProbeResults(store, nodes);
-  const stops: (() => void)[] = [() => learned.stop()];
+  const stops: (() => void | Promise<void>)[] = [() => learned.stop()];
+  const stopAll = async (): Promise<void> => {
+    await Promise.all(stops.map(async (stop) => stop()));
+  };
   let own: BuiltProbes | undefined;
   let isStopped = false;
   return {
@@ -65,11 +68,11 @@ export function buildSharedProbes(
         const isOurs = ({ spec }: Pod): boolean => ours.has(spec.nodeName ?? "");
         stops.push(sharePodStatuses(store, isOurs, learned.pods, share));
       }
-      if (isStopped) for (const stop of stops) stop();
+      if (isStopped) await stopAll();
     },
-    stop: () => {
+    stop: async () => {
       isStopped = true;
-      for (const stop of stops) stop();
+      await stopAll();
     },
   };
 }

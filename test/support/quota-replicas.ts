@@ -4,7 +4,7 @@ import type { FakeNode } from "../../src/fake-node/index.ts";
 import { eventually } from "./eventually.ts";
 import { runWebNode } from "./fake-nodes.ts";
 import { GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";
-import { type ServedGateway, serveGateway } from "./served-gateway.ts";
+import { type ServedGateway, serveGateway, shiftedClock } from "./served-gateway.ts";
 
 /** The outcome of an attempt to begin a session: 101 with its socket, or the status of the refusal. */
 export interface Attempt {
@@ -60,10 +60,7 @@ export class QuotaReplicas {
           ...configuration,
         },
       });
-      const shift = `const now = Date.now; Date.now = () => now() + (${clockShiftMs});`;
-      const nodeArguments =
-        clockShiftMs === 0 ? [] : ["--import", `data:text/javascript,${encodeURIComponent(shift)}`];
-      return serveGateway(own.configurationFile, { nodeArguments });
+      return serveGateway(own.configurationFile, { nodeArguments: shiftedClock(clockShiftMs) });
     });
     const gateways = await Promise.all(started);
     return new QuotaReplicas(

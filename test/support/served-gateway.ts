@@ -93,3 +93,14 @@ export async function serveGateway(
     throw error;
   }
 }
+
+/** Arguments of node for a process whose wall clock is wrong by so much; monotonic time stays. */
+export function shiftedClock(byMs: number): readonly string[] {
+  const program = `
+    const { Date: Right } = globalThis;
+    globalThis.Date = class Date extends Right {
+      constructor(...values) { if (values.length === 0) super(Right.now() + (${byMs})); else super(...values); }
+      static now() { return Right.now() + (${byMs}); }
+    };`;
+  return byMs === 0 ? [] : ["--import", `data:text/javascript,${encodeURIComponent(program)}`];
+}

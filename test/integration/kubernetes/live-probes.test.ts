@@ -79,6 +79,10 @@ it("a live pod's conditions follow its probe", async () => {
     return condition?.status === wanted && String(container?.ready) === wanted.toLowerCase();
   };
   await eventually("ready", () => isReady("True"));
+  // It was not at first, for a reason.
+  for (const { type, status: is, reason, message } of (await live()).status?.conditions ?? []) {
+    expect({ type, is, reason, message }).toEqual({ type, is: "True" });
+  }
   status = 500;
   await eventually("not ready", () => isReady("False"));
   expect((await live()).status?.containerStatuses?.[0]).toMatchObject({

@@ -74,7 +74,16 @@ describe("the configuration", () => {
       },
       workers: 1,
       upstreamProbes: { nodes: undefined, gateways: undefined },
-      podProbes: { nodeNames: [], threads: "auto" },
+      podProbes: {
+        nodeNames: [],
+        threads: "auto",
+        leaderElection: {
+          leaderElect: true,
+          leaseDurationMs: 15_000,
+          renewDeadlineMs: 10_000,
+          retryPeriodMs: 2_000,
+        },
+      },
       namedFiles: [],
       logging: { level: "info", format: "auto" },
     });

@@ -1,0 +1,58 @@
+import type { LeaderElectionSettings } from "../config/leader-election.ts";
+import type { BuiltCluster } from "../kubernetes/component.ts";
+import { electReplica } from "../kubernetes/replica-election.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { BuiltPodProbes } from "./pod-probes-component.ts";
+
+export interface ElectedPodProbes {
+  readonly settings: Omit<LeaderElectionSettings, "leaderElect">;
+  readonly live: NonNullable<BuiltCluster["live"]>;
+  readonly logger: Logger;
+  /** Of this replica, the same for the worker that probes and its successor. */
+  readonly replicaId?: string | undefined;
+  /** Probes from now on. Nothing may be written once `mayWrite` is false. */
+  readonly probe: (mayWrite: () => boolean) => BuiltPodProbes;
+}
+
+/**
+ * Probes of pods by one of several replicas, which holds a Lease. What the last one wrote to pods stays until the next one has
+ * results: nothing becomes unready because a replica died.
+ */
+export function electPodProbes({
+  settings,
+  live,
+  logger,
+  replicaId,
+  probe,
+}: ElectedPodProbes): BuiltPodProbes {
+  const election = electReplica(live, settings, logger, TEXTS, replicaId);
+  let probes: BuiltPodProbes | undefined;
+  let isStopped = false;
+  const end = (): void => {
+    void probes?.stop();
+    probes = undefined;
+  };
+  // Before the pods are listed there is nothing to probe.
+  void live.known.then(() => {
+    if (isStopped) return;
+    election.start({
+      onLeading: () => {
+        probes = probe(() => election.isLeading);
+      },
+      onLost: end,
+    });
+  });
+  return {
+    list: () => probes?.list() ?? [],
+    stop: async () => {
+      isStopped = true;
+      end();
+      await election.stop();
+    },
+  };
+}
+
+const TEXTS = {
+  leading: "this gateway probes pods and writes their statuses",
+  lost: "another gateway may probe pods and write their statuses",
+} as const;
