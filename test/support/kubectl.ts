@@ -28,7 +28,7 @@ export class KubectlRunner {
   readonly #program: string;
   readonly #target: readonly string[];
 
-  /** `server` is a kubeconfig, or the URL of a server that asks for no credentials; absent: what the arguments and `env` name. */
+  /** `server` is a kubeconfig, whatever else it has, or the URL of a server that asks for no credentials; absent: what the arguments and `env` name. */
   constructor(kubectl: Kubectl, server?: { kubeconfig: string } | { url: string }) {
     this.version = kubectl.version;
     this.folder = mkdtempSync(path.join(tmpdir(), `sluice-kubectl-${kubectl.version}-`));
@@ -38,7 +38,7 @@ export class KubectlRunner {
     else
       this.#target = [
         ...cache,
-        ...("url" in server ? ["--server", server.url] : ["--kubeconfig", server.kubeconfig]),
+        ...("kubeconfig" in server ? ["--kubeconfig", server.kubeconfig] : ["--server", server.url]),
       ];
   }
 

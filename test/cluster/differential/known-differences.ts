@@ -70,7 +70,7 @@ export const knownDifferences: readonly KnownDifference[] = [
   },
   {
     doors: ["gateway", "spdy", "both"],
-    of: /Impersonate-Extra-Acme/,
+    of: /Impersonate-Extra-Acme|--as-user-extra/,
     line: ANY_LINE,
     reason: "the gateway's account may impersonate the keys of userextras that its role lists, and no others",
   },
@@ -122,6 +122,25 @@ export const knownDifferences: readonly KnownDifference[] = [
     of: UPGRADE,
     line: /^- transfer-encoding: chunked$/,
     reason: "the body behind an upgrade that the API server ignored ends with its connection",
+  },
+  {
+    doors: ["spdy", "agent", "node", "both"],
+    of: /: exec /,
+    line: /^. error: (?:Internal error occurred: ){1,2}error executing command in container: /,
+    reason:
+      "Kubernetes wraps a runtime's error once over SPDY and twice over WebSocket; Sluice wraps it once, and its agent asks over WebSocket",
+  },
+  {
+    doors: ["agent"],
+    of: /--as-group=\S+$/,
+    line: /^. error: requesting uid, groups or user-extra for \S+ without impersonating a user$/,
+    reason: "kubectl itself refuses and names the user of its kubeconfig, which is the agent's",
+  },
+  {
+    doors: ALL,
+    of: /: drain /,
+    line: /^the same lines in another order$/,
+    reason: "kubectl evicts pods concurrently",
   },
   {
     doors: ["spdy"],

@@ -14,13 +14,16 @@ const VOLATILE: readonly (readonly [RegExp, string])[] = [
   [/("?resourceVersion"?: ?)"?\d+"?/g, "$1<version>"],
   [/\b(?:\d+d)?(?:\d+h)?(?:\d+m)?\d+s\b( ago)?/g, "<age>"],
   [/"\d+(?:m\d+)?[sm]"/g, '"<age>"'],
+  [/\b[0-9a-f]{64}\b/g, "<id>"],
+  [/\/tmp\/(LIVE|MERGED)-\d+/g, "/tmp/$1"],
+  [/\t\d{4}-\d\d-\d\d [\d:.]+ [+-]\d{4}$/gm, "\t<time>"],
 ];
 
-/** What kubectl 1.20 logs of the file that KUBECONFIG names beside --kubeconfig. */
-const NO_KUBECONFIG = /^W\d{4} .* Config not found: .*\n?/gm;
+/** kubectl 1.20's warning of KUBECONFIG, the stderr of cp's `tar`, which kubectl does not wait for, and what depends on the controller's speed. */
+const CHANCE = /^(?:W\d{4} .* Config not found: .*|tar: .*|Waiting for deployment .*)\n?/gm;
 
 export function pruned(text: string, known: Known): string {
-  let result = text.replaceAll(NO_KUBECONFIG, "");
+  let result = text.replaceAll(CHANCE, "");
   for (const [value, name] of Object.entries(known)) result = result.replaceAll(value, name);
   for (const [pattern, name] of VOLATILE) result = result.replace(pattern, name);
   // Columns are as wide as the widest age.
