@@ -71,6 +71,14 @@ export async function startKubelet(options: KubeletOptions): Promise<Daemon> {
   return startDaemon("kubelet", path.join(programs, "kubelet"), args, containerd.folder);
 }
 
+const WATCHES = "/proc/sys/fs/inotify/max_user_instances";
+const MIN_WATCHES = 1024;
+
+/** A cluster has 30 inotify instances; of the usual 128, the fifth on one machine gets none. Not set back: another may live on it. */
+export function allowWatches(): void {
+  if (Number(readFileSync(WATCHES, "utf8")) < MIN_WATCHES) writeFileSync(WATCHES, `${MIN_WATCHES}`);
+}
+
 /** What a kubelet sets at its start, and does not set back. */
 const KERNEL_SETTINGS = ["vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops"];
 

@@ -11,7 +11,7 @@ import { findClusterPrograms } from "../../support/real-parts-finder.ts";
 import { freePorts, startControlPlane } from "./control-plane.ts";
 import { ADDRESSES, ClusterCredentials, NODE_NAME } from "./credentials.ts";
 import type { Daemon } from "./daemon.ts";
-import { type KubeletOptions, rememberKernelSettings, startKubelet } from "./kubelet.ts";
+import { allowWatches, type KubeletOptions, rememberKernelSettings, startKubelet } from "./kubelet.ts";
 import { clusterObjects } from "./objects.ts";
 import { serveKubernetesService } from "./service-network.ts";
 
@@ -47,6 +47,7 @@ export async function startCluster({
 }: { readonly apiServer?: string } & Pick<KubeletOptions, "featureGates"> = {}): Promise<RunningCluster> {
   const [programs, runtime] = [findClusterPrograms(), newestContainerd()];
   if (programs === undefined || runtime === undefined) throw new Error("a part of the cluster is missing");
+  allowWatches();
   const containerd = await startContainerd(runtime, { hasPodNetwork: true });
   const restoreKernelSettings = rememberKernelSettings();
   const daemons: Daemon[] = [];
