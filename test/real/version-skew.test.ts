@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { release, tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { readSections } from "../support/evidence-sections.ts";
 import { describeJourney, journeyOf } from "../support/journey.ts";
 import { KubectlRunner } from "../support/kubectl.ts";
 import {
@@ -154,6 +155,10 @@ function documentText(): string {
     const table = results.length === 0 ? "Not run." : skewTable(results);
     return `## ${stage.title.replace(/^./, (letter) => letter.toUpperCase())}\n\n${passed} of ${results.length} checks passed.\n\n${table}\n`;
   });
+  // Of test/cluster/skew.test.ts.
+  const real = readSections(document)
+    .sections.filter((section) => section.startsWith("## A real API server"))
+    .map((section) => `${section}\n`);
   return `# Version skew between API server and node
 
 Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/version-skew\`; not edited by hand.
@@ -170,5 +175,5 @@ and another than the expected one fails the check. Ran on Node ${process.version
 - The last rows go beyond the KEP: the API server is told that every node takes WebSocket. A node that does not is found out by its
   refusal, before kubectl is answered, and then left alone.
 
-${tables.join("\n")}`;
+${[...tables, ...real].join("\n")}`;
 }

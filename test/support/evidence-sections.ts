@@ -1,0 +1,16 @@
+import { readFileSync, writeFileSync } from "node:fs";
+
+/** A page of docs/evidence that several runs write: what is above the first `## `, and the sections. */
+export function readSections(file: string): { readonly head: string; readonly sections: readonly string[] } {
+  const [head = "", ...sections] = readFileSync(file, "utf8").split(/^(?=## )/m);
+  return { head: head.trimEnd(), sections: sections.map((section) => section.trimEnd()) };
+}
+
+/** Writes one section in the place where it was, or as the last. */
+export function replaceSection(file: string, title: string, body: string, head?: string): void {
+  const page = readSections(file);
+  const section = `## ${title}\n\n${body.trim()}`;
+  const index = page.sections.findIndex((candidate) => candidate.startsWith(`## ${title}\n`));
+  const sections = index < 0 ? [...page.sections, section] : page.sections.with(index, section);
+  writeFileSync(file, `${[head?.trimEnd() ?? page.head, ...sections].join("\n\n")}\n`);
+}
