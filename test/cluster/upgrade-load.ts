@@ -70,9 +70,13 @@ export class NumberedLines {
   }
 }
 
-/** GETs of a path, one after the other with 20 ms between them, until it is stopped. */
+/**
+ * GETs of a path, one after the other with 20 ms between them, until it is stopped. As browsers and Go's client do, it sends again what met
+ * a kept connection as the server closed it (RFC 9112, section 9.3.1).
+ */
 export class SteadyRequests {
   count = 0;
+  repeated = 0;
   readonly failures: string[] = [];
   readonly #agent: Agent | SecureAgent;
   readonly #ended: Promise<void>;
@@ -92,7 +96,11 @@ export class SteadyRequests {
           response.resume();
         });
         request.on("timeout", () => request.destroy(new Error("no response within 20 s")));
-        request.on("error", ({ message }) => resolve(message));
+        request.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+          const isRepeatable = request.reusedSocket && code === "ECONNRESET";
+          if (isRepeatable) this.repeated += 1;
+          resolve(isRepeatable ? ask() : message);
+        });
       });
     this.#ended = (async () => {
       while (!this.#isStopped) {

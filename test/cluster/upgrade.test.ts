@@ -161,7 +161,7 @@ describeReal(["cluster", "helm"], "an upgrade in the cluster", () => {
     expect([...gateway.failures, ...steady.failures, ...frontDoor.failures]).toEqual([]);
     rows.push(
       "",
-      `${RESUMABLE} resumable sessions: ${lines.reduce((sum, { sent }) => sum + sent, 0)} lines sent, as many returned in order. ${OF_KUBECTL} of kubectl: ended as they were asked to. New sessions after each step: all.`,
+      `${RESUMABLE} resumable sessions: ${lines.reduce((sum, { sent }) => sum + sent, 0)} lines sent, as many returned in order. ${OF_KUBECTL} of kubectl: ended as they were asked to. New sessions after each step: all. Requests sent again, as their kept connection was closed: ${requests["kept"]?.repeated}.`,
     );
     isShown = true;
   }, 1_200_000);
