@@ -10,8 +10,7 @@ const MAX_NOTE = 200;
 const HEAD = `# Conformance of servers and hops
 
 Written by \`SLUICE_WRITE_DOCS=1 npx vitest run test/real/conformance.test.ts\`, and by the same with \`--config test/cluster/vitest.config.ts
-test/cluster/conformance.test.ts\` for a whole cluster: a run replaces the rows and sections of what it tried. Rows without a date are of a run
-with 142 cases, before port-forward had idle cases. Transfers are 2 to 6 MiB; silences of 60, 120 and
+test/cluster/conformance.test.ts\` for a whole cluster: a run replaces the rows and sections of what it tried. Transfers are 2 to 6 MiB; silences of 60, 120 and
 300 s, and the default time-outs of the hops, are divided by ${1 / HOP_IDLE_SCALE}. Hops stand in front of Sluice's demo. A hop with advice has the
 settings that \`--html\` shows for what failed before, each pasted where it says. Traefik was not at hand: its advice is untried, and so is that for
 cloud load balancers. docs/evidence/conformance-defects.md has the injected defects.
@@ -26,8 +25,17 @@ export function publish(name: string, report: ConformanceReport, known: readonly
   const { passed, failed, skipped } = report.counts;
   rows.set(name, `| ${name} | ${passed} | ${failed} | ${skipped} | ${report.startedAt.slice(0, 10)} |\n`);
   sections.set(name, sectionOf(name, report, known));
-  const ordered = [...rows.keys()].map((key) => sections.get(key) ?? "");
-  writeFileSync(document, `${HEAD}${TABLE_HEAD}${[...rows.values()].join("")}${ordered.join("")}`);
+  const products = [...rows.keys()].map(productOf);
+  const names = [...rows.keys()].toSorted(
+    (one, other) => products.indexOf(productOf(one)) - products.indexOf(productOf(other)),
+  );
+  const textOf = (texts: ReadonlyMap<string, string>) => names.map((key) => texts.get(key) ?? "").join("");
+  writeFileSync(document, `${HEAD}${TABLE_HEAD}${textOf(rows)}${textOf(sections)}`);
+}
+
+/** Rows of one product stay together. */
+function productOf(name: string): string {
+  return name.split(/[ ,]/)[0] ?? "";
 }
 
 function parse(text: string): { rows: Map<string, string>; sections: Map<string, string> } {
