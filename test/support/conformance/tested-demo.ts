@@ -30,6 +30,8 @@ export const quickSettings: Partial<LabSettings> = {
 const defectSettings: Partial<LabSettings> = {
   ...quickSettings,
   stepTimeoutMs: 3_000,
+  // On a busy machine a command needs longer to fill what a hop buffers.
+  stallMs: 2_000,
   caseTimeoutMs: 15_000,
 };
 
