@@ -12,12 +12,11 @@ const IMAGE = /^[\w][\w.:/@-]*$/;
 
 /** Prints the manifests that deploy/kustomize has for a role, in another namespace and with another image. */
 export async function run({ values }: Invocation<typeof installFlags>): Promise<number> {
-  const { role, namespace, image = `sluice:${SLUICE_VERSION}` } = values;
+  const { role } = values;
   if (!values["dry-run"])
     throw new UsageError("only --dry-run is there: pipe what it prints into kubectl apply -f -");
-  if (!DNS_LABEL.test(namespace)) throw new UsageError(`${JSON.stringify(namespace)} is not a namespace`);
-  if (!IMAGE.test(image)) throw new UsageError(`${JSON.stringify(image)} is not an image`);
-  const manifests = await readManifests(`${role}/manifests.yaml`);
+  const { namespace, image } = checkInstalled(values.namespace, values.image);
+  const manifests = await readManifests(role);
   process.stdout.write(
     manifests
       .replace(/^(kind: Namespace\nmetadata:\n {2}name: )sluice$/m, `$1${namespace}`)
@@ -30,9 +29,20 @@ export async function run({ values }: Invocation<typeof installFlags>): Promise<
   return 0;
 }
 
-async function readManifests(file: string): Promise<string> {
-  const name = `deploy/kustomize/${file}`;
+/** Of deploy/kustomize. */
+export async function readManifests(folder: string): Promise<string> {
+  const name = `deploy/kustomize/${folder}/manifests.yaml`;
   if (isSingleBinary) return embeddedText(name);
   const fromSource = new URL(`../../${name}`, import.meta.url);
   return readFile(existsSync(fromSource) ? fromSource : new URL(`../../../${name}`, import.meta.url), "utf8");
+}
+
+/** Where and what: without an image, the one of this release. Throws UsageError. */
+export function checkInstalled(
+  namespace: string,
+  image = `sluice:${SLUICE_VERSION}`,
+): { readonly namespace: string; readonly image: string } {
+  if (!DNS_LABEL.test(namespace)) throw new UsageError(`${JSON.stringify(namespace)} is not a namespace`);
+  if (!IMAGE.test(image)) throw new UsageError(`${JSON.stringify(image)} is not an image`);
+  return { namespace, image };
 }

@@ -25,8 +25,8 @@ export function planOf(
   if (kind !== "exec" && kind !== "attach" && kind !== "port-forward") {
     throw new UsageError(
       kind === undefined
-        ? "exec, attach, port-forward, http or merge is required"
-        : `${JSON.stringify(kind)}: must be exec, attach, port-forward, http or merge`,
+        ? "exec, attach, port-forward, http, merge or job is required"
+        : `${JSON.stringify(kind)}: must be exec, attach, port-forward, http, merge or job`,
     );
   }
   const streamingUrl = values["streaming-url"];

@@ -12,6 +12,7 @@ import {
 import type { Invocation } from "./command.ts";
 import type { LoadValues, loadFlags } from "./commands/load.ts";
 import { httpPlanOf, httpSummary } from "./load-http.ts";
+import { printJob } from "./load-job.ts";
 import { runMerge } from "./load-merge.ts";
 import { partOf, planOf, processesOf } from "./load-plan.ts";
 import { exitCodeOf, publish, thresholdsOf, writeReport } from "./load-result.ts";
@@ -28,6 +29,7 @@ export async function run({ values, operands, command = [] }: Invocation<typeof 
     return 0;
   }
   if (operands[0] === "http") return runHttp(values, operands.slice(1));
+  if (operands[0] === "job") return printJob(values, operands.slice(1), command);
   if (operands[0] === "merge") return runMerge(values, operands.slice(1));
   return runSessions(values, operands, command);
 }

@@ -137,6 +137,11 @@ export const loadFlags = {
     parse: loadPart,
     group: traffic,
   },
+  image: {
+    value: "REFERENCE",
+    help: "the image of a job's pods; without it sluice with this version as its tag",
+    group: report,
+  },
   threshold: {
     value: "METRIC<VALUE",
     help: "what must hold, such as message_latency:p99<50ms or error_rate<1%; else the exit code is 99",
@@ -166,14 +171,15 @@ export const command = defineCommand({
     "port-forward POD PORT [flags]",
     "http PATH [flags]",
     "merge FILE... [flags]",
+    "job PARTS [-n NAMESPACE] [--image REFERENCE] -- (exec | ...) [flags]",
   ],
   description:
-    "Opens sessions at any streaming server, or sends plain HTTP requests, and reports rates, latencies and what failed; every byte is verified where it can be. merge adds up the reports of parts that ran side by side. docs/load.md explains the modes.",
+    "Opens sessions at any streaming server, or sends plain HTTP requests, and reports rates, latencies and what failed; every byte is verified where it can be. merge adds up the reports of parts that ran side by side; job prints a Kubernetes Job whose pods are such parts. docs/load.md explains the modes.",
   operands: [
     {
       name: "MODE",
-      help: "exec, attach, port-forward, http or merge",
-      choices: ["exec", "attach", "port-forward", "http", "merge"],
+      help: "exec, attach, port-forward, http, merge or job",
+      choices: ["exec", "attach", "port-forward", "http", "merge", "job"],
     },
     { name: "POD", help: "the pod that every session goes to", completes: "pod" },
     { name: "PORT", help: "the pod's port, where something echoes" },
@@ -207,6 +213,10 @@ export const command = defineCommand({
     {
       title: "One of two machines' parts",
       line: "sluice load exec web --sessions 2000 --seed 1 --part 0/2 --json 0.json",
+    },
+    {
+      title: "A Job of four pods",
+      line: "sluice load job 4 -- exec web --sessions 2000 --duration 1m",
     },
     {
       title: "The table of both",

@@ -4,7 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import type { Invocation } from "../../../src/cli/command.ts";
 import { loadFlags } from "../../../src/cli/commands/load.ts";
+import { printJob } from "../../../src/cli/load-job.ts";
 import { planOf } from "../../../src/cli/load-plan.ts";
 import { exitCodeOf } from "../../../src/cli/load-result.ts";
 import { parseFlags } from "../../../src/cli/parse-flags.ts";
@@ -189,6 +192,72 @@ describe("sluice load against the demo", () => {
     });
   });
 
+  it("prints a Job whose pods do a part each", async () => {
+    const args = [
+      "exec",
+      "web",
+      "--sessions",
+      "30",
+      "--seed",
+      "7",
+      "--server",
+      "https://gw",
+      "--",
+      "cat",
+      "-u",
+    ];
+    const job = [
+      "job",
+      "3",
+      "-n",
+      "team",
+      "--image",
+      "reg/sluice:1",
+      "--threshold",
+      "error_rate<1%",
+      "--",
+      ...args,
+    ];
+    const { code, stdout } = await sluice(["load", ...job]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("| sluice load merge - --threshold 'error_rate<1%'\n");
+    const objects = parseAllDocuments(stdout).map((document) => document.toJS());
+    expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual([
+      "ServiceAccount team",
+      "Role team",
+      "RoleBinding team",
+      "Job team",
+    ]);
+    expect(objects[2].subjects).toMatchObject([{ namespace: "team" }]);
+    const { spec } = objects[3];
+    expect(spec).toMatchObject({ completionMode: "Indexed", completions: 3, parallelism: 3 });
+    const [container] = spec.template.spec.containers;
+    expect(container).toMatchObject({ image: "reg/sluice:1" });
+    const token = "--token-file=/var/run/secrets/kubernetes.io/serviceaccount/token";
+    expect(container.args).toEqual([
+      ...["load", "--part=$(JOB_COMPLETION_INDEX)/3", "--json=-", token, ...args],
+    ]);
+  });
+
+  it.each([
+    [["job", "0", "--", "exec", "web"], "PARTS 0: must be a number from 1"],
+    [["job", "2", "exec", "web"], 'job takes PARTS, "--" and the arguments of a load'],
+    [["job", "2", "--", "http", "/"], "http is not for a job"],
+    [["job", "2", "--", "exec", "web", "--sessions", "1"], "--sessions must be 2 or more"],
+    [
+      ["job", "2", "--", "exec", "web", "--sessions", "2", "--token", "x"],
+      "--token is not for the pods of a job",
+    ],
+    [["job", "2", "-n", "A", "--", "exec", "web", "--sessions", "2"], '"A" is not a namespace'],
+  ])("refuses %j", async (args, message) => {
+    const {
+      values,
+      operands,
+      command = [],
+    } = parseFlags({ flags: loadFlags, takesCommand: true }, args) as Invocation<typeof loadFlags>;
+    await expect(printJob(values, operands.slice(1), command)).rejects.toThrow(message);
+  });
+
   it("refuses a file above the bound before it is read", async () => {
     const file = path.join(folder, "large.json");
     writeFileSync(file, "");
@@ -257,14 +326,20 @@ describe("sluice load against the demo", () => {
     });
   });
 
-  async function load(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-    const program = spawn(
-      process.execPath,
-      [builtProgram(), "load", ...args, "--kubeconfig", demo.kubeconfig],
-      {
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    );
+  interface Ended {
+    readonly code: number;
+    readonly stdout: string;
+    readonly stderr: string;
+  }
+
+  function load(args: readonly string[]): Promise<Ended> {
+    return sluice(["load", ...args, "--kubeconfig", demo.kubeconfig]);
+  }
+
+  async function sluice(args: readonly string[]): Promise<Ended> {
+    const program = spawn(process.execPath, [builtProgram(), ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const [stdout, stderr] = [collect(program.stdout), collect(program.stderr)];
     const [code] = await once(program, "close");
     return { code, stdout: stdout(), stderr: stderr() };
