@@ -1,9 +1,11 @@
-import { type StdioOptions, spawn } from "node:child_process";
+import { execFile, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Readable } from "node:stream";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { builtProgram } from "../support/built-program.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
 import { describeReal } from "../support/real-parts.ts";
@@ -103,6 +105,31 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     const answers = asked.map((right) => kubectl(...can, ...right.split(" "), "-A").catch(() => "no"));
     expect((await Promise.all(answers)).map((answer) => answer.trim())).toEqual(asked.map(() => "no"));
   });
+
+  it("loads the API server from the pods of an Indexed Job, and adds up their reports", async () => {
+    const sluice = async (...args: string[]): Promise<string> =>
+      (await promisify(execFile)(process.execPath, [builtProgram(), ...args])).stdout;
+    const account = "/var/run/secrets/kubernetes.io/serviceaccount";
+    const job = await sluice(
+      ...["load", "job", "2", "--image", `${IMAGE}:0.1.0`, "--", "exec", "web", "-c", "main"],
+      ...["--sessions", "2", "--count", "4", "--messages", "5", "--message-size", "100", "--duration", "60s"],
+      ...["--server", "https://kubernetes.default.svc", "--certificate-authority", `${account}/ca.crt`],
+    );
+    const manifests = path.join(charted.folder, "load.yaml");
+    writeFileSync(manifests, job);
+    try {
+      await kubectl("apply", "--filename", manifests, "--warnings-as-errors");
+      await kubectl("wait", "--for=condition=Complete", "--timeout=120s", "job/sluice-load");
+      const pods = ["-l", "batch.kubernetes.io/job-name=sluice-load", "--tail=-1"];
+      const log = path.join(charted.folder, "load.log");
+      writeFileSync(log, await kubectl("logs", ...pods));
+      const table = await sluice("load", "merge", log, "--threshold", "error_rate<1%");
+      expect(table).toMatch(/^parts {6}2 of 2, started within/m);
+      expect(table).toContain("sessions   4 started, 4 finished, 0 failed\n");
+    } finally {
+      await kubectl("delete", "--filename", manifests, "--wait=false");
+    }
+  }, 240_000);
 
   it.each(
     readdirSync(path.join(CHART, "ci")),
