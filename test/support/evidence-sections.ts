@@ -1,8 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 
 /** A page of docs/evidence that several runs write: what is above the first `## `, and the sections. */
 export function readSections(file: string): { readonly head: string; readonly sections: readonly string[] } {
-  const [head = "", ...sections] = readFileSync(file, "utf8").split(/^(?=## )/m);
+  const [head = "", ...sections] = (existsSync(file) ? readFileSync(file, "utf8") : "").split(/^(?=## )/m);
   return { head: head.trimEnd(), sections: sections.map((section) => section.trimEnd()) };
 }
 

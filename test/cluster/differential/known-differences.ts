@@ -137,6 +137,13 @@ export const knownDifferences: readonly KnownDifference[] = [
     reason: "kubectl itself refuses and names the user of its kubeconfig, which is the agent's",
   },
   {
+    doors: ["agent"],
+    of: /^constrained: exec .*--as=/,
+    line: ANY_LINE,
+    reason:
+      "the agent asks over WebSocket, a GET, where older kubectls POST, and constrained impersonation names the verb",
+  },
+  {
     doors: ALL,
     of: /: drain /,
     line: /^the same lines in another order$/,
@@ -164,14 +171,18 @@ export const knownDifferences: readonly KnownDifference[] = [
   },
 ];
 
-/** The lines that no entry explains. */
-export function unexplained(
+/** What explains the lines that differ, and the lines that no entry explains. */
+export function explain(
   { door, title, apiServer }: { door: DoorName; title: string; apiServer: string },
   lines: readonly string[],
-): string[] {
+): { readonly allowed: readonly KnownDifference[]; readonly unexplained: readonly string[] } {
   const entries = knownDifferences.filter(
     ({ doors, of, apiServers }) =>
       doors.includes(door) && (of?.test(title) ?? true) && (apiServers?.test(apiServer) ?? true),
   );
-  return lines.filter((line) => !entries.some((entry) => entry.line.test(line)));
+  const found = lines.map((line) => entries.find((entry) => entry.line.test(line)));
+  return {
+    allowed: [...new Set(found.filter((entry) => entry !== undefined))],
+    unexplained: lines.filter((_, index) => found[index] === undefined),
+  };
 }
