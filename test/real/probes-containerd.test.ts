@@ -172,7 +172,7 @@ spec:
         await eventually("seen as terminated", () => status()?.state?.terminated !== undefined);
         expect(status()).toMatchObject({ ready: false, started: false });
       } finally {
-        probes.stop();
+        await probes.stop();
       }
     });
   });

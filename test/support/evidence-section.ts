@@ -6,8 +6,8 @@ export function publishSection(file: string, heading: string, body: string): voi
   if (process.env.SLUICE_WRITE_DOCS !== "1") return;
   const document = path.resolve(import.meta.dirname, "../../docs/evidence", file);
   const [title = "", ...sections] = readFileSync(document, "utf8").split(/^(?=## )/m);
-  const section = `## ${heading}\n\n${body.trimEnd()}\n\n`;
+  const section = `## ${heading}\n\n${body}`;
   const at = sections.findIndex((text) => text.startsWith(`## ${heading}\n`));
   sections.splice(at < 0 ? sections.length : at, at < 0 ? 0 : 1, section);
-  writeFileSync(document, `${[title, ...sections].join("").trimEnd()}\n`);
+  writeFileSync(document, `${[title, ...sections].map((part) => part.trimEnd()).join("\n\n")}\n`);
 }
