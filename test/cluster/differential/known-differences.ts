@@ -124,11 +124,11 @@ export const knownDifferences: readonly KnownDifference[] = [
     reason: "the body behind an upgrade that the API server ignored ends with its connection",
   },
   {
-    doors: ["spdy", "agent", "node", "both"],
+    doors: ["spdy", "agent"],
     of: /: exec /,
     line: /^. error: (?:Internal error occurred: ){1,2}error executing command in container: /,
     reason:
-      "Kubernetes wraps a runtime's error once over SPDY and twice over WebSocket; Sluice wraps it once, and its agent asks over WebSocket",
+      "Kubernetes wraps a runtime's error once over SPDY and twice over WebSocket; a gateway wraps it once, and the agent asks over WebSocket",
   },
   {
     doors: ["agent"],
