@@ -45,6 +45,8 @@ export interface RunningGateway {
   nodes(name?: string): readonly DescribedNode[];
   /** Takes over what can change while it runs: policy, and what is in the files that the configuration names. */
   reload(configuration: GatewayConfiguration): Promise<void>;
+  /** Everything is still served, and clients are asked to leave. */
+  enterLameDuck(): Promise<void>;
   /** Absent in a worker, which gets its configuration from the primary. */
   readonly reloads: ReloadMetrics | undefined;
   /** For those that share probes with other processes. */
@@ -262,8 +264,11 @@ export async function startGateway(
     probes: probes.started,
     metrics: () => metrics.snapshot(),
     reload: (next) => app.reload(next),
+    enterLameDuck: () => app.enterLameDuck(),
     shutDown: async () => {
-      const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs);
+      // A worker's primary has waited.
+      const delayMs = runtime.readsConfiguration ? timeouts.shutdownDelayMs : 0;
+      const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs, delayMs);
       runtime.announce(logger, notStopped.length === 0 ? {} : { notStopped }, "the gateway has stopped");
     },
   };

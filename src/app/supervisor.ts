@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { Component, Health } from "../observability/component.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -100,9 +101,13 @@ export class Supervisor {
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Lets all components finish their work, at once, and stops them then. Resolves with the names of those that did not stop. */
-  async shutDown(graceMs: number): Promise<readonly string[]> {
+  /**
+   * Is not ready for `delayMs` while everything is still served; then lets all components finish their work, at once, and stops them.
+   * Resolves with the names of those that did not stop.
+   */
+  async shutDown(graceMs: number, delayMs = 0): Promise<readonly string[]> {
     this.#isDraining = true;
+    if (delayMs > 0) await Promise.all([this.enterLameDuck(), sleep(delayMs)]);
     await Promise.all(
       this.#running
         .toReversed()
@@ -111,6 +116,17 @@ export class Supervisor {
         ),
     );
     return this.stop();
+  }
+
+  /** Asks the clients of all components to leave. Never rejects. */
+  async enterLameDuck(): Promise<void> {
+    await Promise.all(
+      this.#running
+        .toReversed()
+        .map(({ name, started }) =>
+          this.#bounded(name, "lame duck", this.#maxStopMs, async () => started.enterLameDuck?.()),
+        ),
+    );
   }
 
   /** Stops what runs, without a grace period. Resolves with the names of the components that did not stop. Never rejects. */
@@ -130,7 +146,7 @@ export class Supervisor {
   /** False when the step failed, or took longer than `timeoutMs`. */
   async #bounded(
     component: string,
-    step: "drain" | "stop",
+    step: "lame duck" | "drain" | "stop",
     timeoutMs: number,
     run: () => Promise<void>,
   ): Promise<boolean> {

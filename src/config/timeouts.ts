@@ -78,6 +78,10 @@ export const timeouts = table({
     "After the end of a session: a peer that keeps sending and never closes is disconnected after this long.",
     { default: "10m", ...UPSTREAM_WAIT },
   ),
+  shutdownDelay: duration(
+    "After SIGTERM, everything is still served for this long, so that load balancers notice that readiness is gone.",
+    { default: "0s", from: "0s", to: LONGEST_WAIT },
+  ),
   shutdownGracePeriod: duration("After SIGTERM, sessions have this long to finish before they are ended.", {
     default: "30s",
     from: "0s",

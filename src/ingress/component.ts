@@ -150,6 +150,7 @@ export async function startIngress(
     return {
       httpUrl: urlOf("http", plainAt),
       httpsUrl: urlOf("https", secureAt),
+      enterLameDuck: () => servers.enterLameDuck(),
       drain: (timeoutMs) => {
         servers.drain();
         return finishRequests({ plainRequests: requests, flushed: servers.flushed }, timeoutMs, logger);

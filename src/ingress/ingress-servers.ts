@@ -28,6 +28,8 @@ export interface IngressServers {
   readonly secure: Server;
   /** Replaces the default certificate for handshakes from now on. */
   setDefaultTls(defaultTls: CertificateAndKey): void;
+  /** Each connection takes one request more at most; HTTP/2 clients get GOAWAY. */
+  enterLameDuck(): void;
   /** Takes no new connections, closes idle ones, and sends HTTP/2 clients GOAWAY; requests in flight go on. */
   drain(): void;
   flushed(timeoutMs: number): Promise<void>;
@@ -71,16 +73,20 @@ export function createIngressServers(
       socket.once("close", () => sockets.delete(socket));
     });
   }
+  const enterLameDuck = (): void => {
+    context.requests.drain();
+    http2.drain();
+  };
   return {
     plain,
     secure,
     setDefaultTls,
+    enterLameDuck,
     drain: () => {
       for (const server of [plain, secure]) server.close();
-      context.requests.drain();
       // It never listened: this closes idle connections and ends the watch over slow heads.
       http1.close();
-      http2.drain();
+      enterLameDuck();
     },
     flushed: (timeoutMs) => http2.flushed(timeoutMs),
     destroyConnections: () => {

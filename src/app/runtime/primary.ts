@@ -173,6 +173,7 @@ export async function startWorkers(
   app.add("workers", async () => {
     await pool.start();
     return {
+      enterLameDuck: () => pool.enterLameDuck(),
       drain: async () => {
         // The front door takes nothing more; the other listeners answer that sessions go elsewhere.
         acceptors.started.close((name) => name.startsWith("ingress."));
@@ -200,7 +201,7 @@ export async function startWorkers(
         await Promise.all(pool.workers.filter(({ isTaking }) => isTaking).map(reloadWorker));
       },
       shutDown: async () => {
-        const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs);
+        const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs, timeouts.shutdownDelayMs);
         logger.info(notStopped.length === 0 ? {} : { notStopped }, "the gateway has stopped");
       },
     };

@@ -25,6 +25,7 @@ const primary = new PrimaryClient(process, {
   allSessions: async (own) => (await gateway?.listAllSessions(own)) ?? { sessions: own, partial: [] },
   nodes: (name) => gateway?.nodes(name) ?? [],
   probes: () => gateway?.probes.listProbes() ?? [],
+  lameDuck: () => gateway?.enterLameDuck(),
   shutDown: end,
 });
 

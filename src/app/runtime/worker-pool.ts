@@ -103,6 +103,11 @@ export class WorkerPool {
     }
   }
 
+  /** Asks the clients of each to leave. */
+  async enterLameDuck(): Promise<void> {
+    await Promise.allSettled(this.workers.map(({ link }) => link.request("lameDuck", undefined)));
+  }
+
   /** Lets each drain as a gateway alone would, and resolves when the last one is gone. */
   async shutDown(): Promise<void> {
     this.#isStopping = true;

@@ -59,6 +59,7 @@ export async function buildApiServerLeg(
   return {
     listener,
     reload: async () => await watched?.reload(),
+    enterLameDuck: () => listener.drain(),
     drain: () => drainGateway(gateway, listener),
     stop: () => {
       watched?.stop();

@@ -112,6 +112,7 @@ export async function buildKubeletListener(
     reload: async () => {
       await Promise.all([watched?.reload(), upstream?.reload()]);
     },
+    enterLameDuck: () => kubelet.drain(),
     drain: () => drainGateway(gateway, kubelet),
     stop: () => {
       for (const stop of stops) stop();

@@ -122,6 +122,21 @@ describe("Supervisor", () => {
     expect(steps.slice(4)).toEqual(["-d", "-c", "-b", "-a"]);
   });
 
+  it("is a lame duck for the delay, and drains then", async () => {
+    const { app, steps } = supervise((name) => ({
+      enterLameDuck: () => void steps.push(`${name} is a lame duck`),
+      drain: async () => void steps.push(`${name} drains`),
+    }));
+    await app.start();
+    steps.length = 0;
+    const stopped = app.shutDown(5, 10);
+    expect(app.isDraining).toBe(true);
+    await new Promise(setImmediate);
+    expect(steps).toEqual(["d", "c", "b", "a"].map((name) => `${name} is a lame duck`));
+    await stopped;
+    expect(steps.slice(4, 8)).toEqual(["d", "c", "b", "a"].map((name) => `${name} drains`));
+  });
+
   it("stops what does not drain within the grace period and the bound", async () => {
     const { app, steps, logged } = supervise((name) => (name === "b" ? { drain: never } : {}), 20);
     await app.start();

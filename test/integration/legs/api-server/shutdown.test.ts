@@ -90,6 +90,25 @@ describe("draining", () => {
     await stopped;
   });
 
+  it("serves on for shutdownDelay without readiness, and closes each connection behind its answer", async () => {
+    const kubelet = new ScriptedKubelet({});
+    nodes.push(kubelet);
+    const timeouts = { shutdownDelay: "1s", shutdownGracePeriod: "20s" };
+    const authority = await startWith({ ...webOn(await kubelet.listen()), timeouts });
+    const stopped = gateway?.shutDown();
+    await expect.poll(async () => (await fetch(`${gateway?.adminUrl}/readyz`)).status).toBe(500);
+    const answer = await fetch(`${gateway?.apiServerUrl}/version`, { headers: AUTHORIZED });
+    expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
+    // A balancer that has not noticed yet sends sessions, too.
+    const client = new V5Client(authority, "stdin=true&stdout=true", "exec", AUTHORIZED);
+    await client.opened;
+    await expect.poll(() => kubelet.sessions[0]?.streams.size).toBe(3);
+    const [session] = kubelet.sessions;
+    if (session) endExec(session, SUCCESS);
+    expect((await client.done).status).toBe(SUCCESS);
+    await stopped;
+  });
+
   it("without sessions it is over at once, and nothing is left", async () => {
     await startScripted({}, "20s");
     await fetch(`${gateway?.apiServerUrl}/version`);
