@@ -24,7 +24,7 @@ import { type RunningProbes, startProbes } from "../probes/shared-probes-compone
 import type { Sessions } from "../sessions/sessions.ts";
 import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime/runtime.ts";
 import { buildSessions, startOwnerListener } from "./sessions-component.ts";
-import { Supervisor } from "./supervisor.ts";
+import { type Departure, Supervisor } from "./supervisor.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
 export interface RunningGateway {
@@ -37,7 +37,7 @@ export interface RunningGateway {
   /** Every listener's URL, by name. */
   readonly listening: Readonly<Record<string, string | undefined>>;
   /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
-  shutDown(): Promise<void>;
+  shutDown(departure?: Departure): Promise<void>;
   sessions(): ReturnType<Sessions["list"]>;
   /** Those of other replicas behind the given ones of this replica; which replicas did not answer. */
   listAllSessions(own: readonly AdminSession[]): Promise<SessionLists>;
@@ -46,7 +46,7 @@ export interface RunningGateway {
   /** Takes over what can change while it runs: policy, and what is in the files that the configuration names. */
   reload(configuration: GatewayConfiguration): Promise<void>;
   /** Everything is still served, and clients are asked to leave. */
-  enterLameDuck(): Promise<void>;
+  enterLameDuck(hasSuccessor: boolean): Promise<void>;
   /** Absent in a worker, which gets its configuration from the primary. */
   readonly reloads: ReloadMetrics | undefined;
   /** For those that share probes with other processes. */
@@ -264,11 +264,14 @@ export async function startGateway(
     probes: probes.started,
     metrics: () => metrics.snapshot(),
     reload: (next) => app.reload(next),
-    enterLameDuck: () => app.enterLameDuck(),
-    shutDown: async () => {
+    enterLameDuck: (hasSuccessor) => app.enterLameDuck(hasSuccessor),
+    shutDown: async (departure) => {
       // A worker's primary has waited.
       const delayMs = runtime.readsConfiguration ? timeouts.shutdownDelayMs : 0;
-      const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs, delayMs);
+      const notStopped = await app.shutDown(
+        timeouts.shutdownGracePeriodMs,
+        departure ?? { delayMs, hasSuccessor: false },
+      );
       runtime.announce(logger, notStopped.length === 0 ? {} : { notStopped }, "the gateway has stopped");
     },
   };

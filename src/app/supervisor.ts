@@ -6,6 +6,16 @@ import type { Logger } from "../observability/logger.ts";
 /** A component that does not stop in this time, or drain in this time after its grace period, is left behind. */
 export const MAX_STOP_MS = 10_000;
 
+/** How a program goes. */
+export interface Departure {
+  /** So long everything is still served. */
+  readonly delayMs: number;
+  /** Another program has taken its listening sockets, and is reached by clients that come back. */
+  readonly hasSuccessor: boolean;
+}
+
+const AT_ONCE: Departure = { delayMs: 0, hasSuccessor: false };
+
 /** One line of the list: a name for logs, and how the component is started. */
 export class Part<Kind extends Component = Component> {
   readonly name: string;
@@ -102,12 +112,15 @@ export class Supervisor {
   }
 
   /**
-   * Is not ready for `delayMs` while everything is still served; then lets all components finish their work, at once, and stops them.
+   * Is not ready for a delay while everything is still served; then lets all components finish their work, at once, and stops them.
    * Resolves with the names of those that did not stop.
    */
-  async shutDown(graceMs: number, delayMs = 0): Promise<readonly string[]> {
+  async shutDown(
+    graceMs: number,
+    { delayMs, hasSuccessor }: Departure = AT_ONCE,
+  ): Promise<readonly string[]> {
     this.#isDraining = true;
-    if (delayMs > 0) await Promise.all([this.enterLameDuck(), sleep(delayMs)]);
+    if (delayMs > 0) await Promise.all([this.enterLameDuck(hasSuccessor), sleep(delayMs)]);
     await Promise.all(
       this.#running
         .toReversed()
@@ -119,12 +132,14 @@ export class Supervisor {
   }
 
   /** Asks the clients of all components to leave. Never rejects. */
-  async enterLameDuck(): Promise<void> {
+  async enterLameDuck(hasSuccessor: boolean): Promise<void> {
     await Promise.all(
       this.#running
         .toReversed()
         .map(({ name, started }) =>
-          this.#bounded(name, "lame duck", this.#maxStopMs, async () => started.enterLameDuck?.()),
+          this.#bounded(name, "lame duck", this.#maxStopMs, async () =>
+            started.enterLameDuck?.(hasSuccessor),
+          ),
         ),
     );
   }

@@ -56,6 +56,17 @@ export type Listeners = ValueOf<typeof fields>;
 /** What a file without `listeners` gives. */
 export const DEFAULT_LISTENERS = { apiServer: {} };
 
+/** Of the listeners that are configured, as logs and inherited sockets name them. */
+export function listenerNames({ apiServer, kubelet, ingress, peers }: Listeners): readonly string[] {
+  return [
+    "admin",
+    ...(apiServer === undefined ? [] : ["apiServer"]),
+    ...(kubelet === undefined ? [] : ["kubelet"]),
+    ...(peers === undefined ? [] : ["peers"]),
+    ...(ingress === undefined ? [] : ["ingress.http", "ingress.https"]),
+  ];
+}
+
 /** True where requests reach the API server's leg: at its own port, or behind the front door. */
 export function servesApi({ apiServer, ingress }: Listeners): boolean {
   return apiServer !== undefined || ingress?.streamingGateways.some(({ upstream }) => !upstream) === true;

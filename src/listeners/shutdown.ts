@@ -28,8 +28,8 @@ export async function drainGateway(
   listener.drain();
   const emptied = sessions.drain();
   if (sessions.size > 0) logger.info({ sessions: sessions.size }, "draining sessions");
-  // Where there are other replicas a client comes back through them, and has its whole window to do so.
-  const endsAway = peers === undefined;
+  // Through another replica, or a successor, a client comes back, and has its whole window to do so.
+  const endsAway = peers === undefined && resumable?.returnsElsewhere !== true;
   const timer = setInterval(() => endsAway && resumable?.expireDetached(MESSAGE), AWAY_MS);
   if (!(await settlesWithin(emptied, timeouts.shutdownGracePeriodMs))) {
     logger.warn({ sessions: sessions.size }, "the grace period is over, ending the remaining sessions");

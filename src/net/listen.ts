@@ -14,6 +14,14 @@ export async function listenAt(server: Server, { address, port }: ListenAddress)
   return server.address() as AddressInfo;
 }
 
+/** At a TCP socket that another process opened. Node calls listen(2) again, with a backlog of 511. */
+export async function listenAtDescriptor(server: Server, descriptor: number): Promise<ListenAddress> {
+  await listening(server, { fd: descriptor });
+  const at = server.address();
+  if (at === null || typeof at === "string") throw new Error("it is no TCP socket");
+  return at;
+}
+
 /** At a Unix socket. */
 export async function listenAtPath(server: Server, path: string): Promise<ListenAddress> {
   await listening(server, { path });
@@ -22,7 +30,10 @@ export async function listenAtPath(server: Server, path: string): Promise<Listen
 
 function listening(
   server: Server,
-  where: { readonly host: string; readonly port: number } | { readonly path: string },
+  where:
+    | { readonly host: string; readonly port: number }
+    | { readonly path: string }
+    | { readonly fd: number },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);

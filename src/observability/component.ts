@@ -18,8 +18,11 @@ export interface Component {
   health?(): Health;
   /** Takes over what can change while it runs, and reads the files that the configuration names. */
   reload?(next: GatewayConfiguration): Promise<void>;
-  /** Still takes everything, and asks clients to leave: each connection is closed behind its next answer. */
-  enterLameDuck?(): void | Promise<void>;
+  /**
+   * Still takes everything, and asks clients to leave: each connection is closed behind its next answer. `hasSuccessor`: another program
+   * on this machine takes what comes back.
+   */
+  enterLameDuck?(hasSuccessor: boolean): void | Promise<void>;
   /** No new work. Resolves when the work in hand is done, or after `graceMs`. */
   drain?(graceMs: number): Promise<void>;
   /** Lets go of everything that it opened. */

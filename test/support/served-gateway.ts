@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Readable } from "node:stream";
 import { sluiceCommand } from "./built-program.ts";
 import { eventually } from "./eventually.ts";
 import { collect } from "./kubectl.ts";
@@ -43,20 +44,26 @@ export interface ServeOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Where it runs; where we do unless given. */
   readonly folder?: string;
+  /** Listening sockets from descriptor 3 on, as systemd gives them; for this process unless `owner` says so. */
+  readonly sockets?: { readonly descriptors: readonly number[]; readonly owner?: number | undefined };
 }
 
 /** `sluice serve` as a process, until its log says that it is ready. The only place where tests start one that serves. */
 export async function serveGateway(
   configurationFile: string,
-  { nodeArguments = [], environment = {}, folder }: ServeOptions = {},
+  { nodeArguments = [], environment = {}, folder, sockets }: ServeOptions = {},
 ): Promise<ServedGateway> {
   const [program, args] = sluiceCommand("serve", "--config", configurationFile);
-  const child = spawn(program, [...nodeArguments, ...args], {
-    stdio: ["ignore", "ignore", "pipe"],
+  const own = [...nodeArguments, ...args];
+  const script = `LISTEN_PID=${sockets?.owner ?? "$$"} exec "$@"`;
+  const [file, fileArguments] =
+    sockets === undefined ? [program, own] : ["/bin/sh", ["-c", script, "sh", program, ...own]];
+  const child = spawn(file, fileArguments, {
+    stdio: ["ignore", "ignore", "pipe", ...(sockets?.descriptors ?? [])],
     env: { ...process.env, ...environment },
     cwd: folder,
   });
-  const log = collect(child.stderr);
+  const log = collect(child.stderr as Readable);
   const logLines = () =>
     log()
       .split("\n")

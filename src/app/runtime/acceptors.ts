@@ -1,16 +1,18 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { type ListenAddress, listenAt } from "../../net/listen.ts";
+import type { Listen, ListenAddress } from "../../net/listen.ts";
 import type { Component } from "../../observability/component.ts";
 
 /** The gateway's listening sockets in the primary. They accept and read nothing: the worker that gets a connection reads its first byte. */
 export class Acceptors implements Component {
+  readonly #listen: Listen;
   readonly #onConnection: (name: string, socket: Socket) => void;
   readonly #servers = new Map<
     string,
     { readonly server: Server; readonly listening: Promise<ListenAddress> }
   >();
 
-  constructor(onConnection: (name: string, socket: Socket) => void) {
+  constructor(listen: Listen, onConnection: (name: string, socket: Socket) => void) {
+    this.#listen = listen;
     this.#onConnection = onConnection;
   }
 
@@ -21,7 +23,7 @@ export class Acceptors implements Component {
     const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
       this.#onConnection(name, socket),
     );
-    const listening = listenAt(server, where);
+    const listening = this.#listen(server, name, where);
     this.#servers.set(name, { server, listening });
     return listening;
   }

@@ -93,8 +93,8 @@ export type WorkerCalls = {
   readonly nodes: { readonly body: string | undefined; readonly answer: readonly unknown[] };
   /** The state of each probe that it runs; empty where another worker probes for all. */
   readonly probes: { readonly body: undefined; readonly answer: readonly object[] };
-  /** Everything is still served, and clients are asked to leave. */
-  readonly lameDuck: { readonly body: undefined; readonly answer: undefined };
+  /** Everything is still served, and clients are asked to leave; true: another program is there for resumptions. */
+  readonly lameDuck: { readonly body: boolean; readonly answer: undefined };
   /** Answered when nothing runs any more. */
   readonly shutDown: { readonly body: undefined; readonly answer: undefined };
 };

@@ -1,8 +1,5 @@
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { rmSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { openAuditLog } from "../../access/audit/component.ts";
@@ -13,19 +10,18 @@ import { isSingleBinary, ownProgram } from "../../config/own-files.ts";
 import { startListener } from "../../listeners/component.ts";
 import { networkOf } from "../../listeners/connection-cap.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
-import { type ListenAddress, listenAt, urlOf } from "../../net/listen.ts";
-import type { Component } from "../../observability/component.ts";
+import { type ListenAddress, urlOf } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
 import type { ReloadMetrics } from "../../observability/operations-metrics.ts";
-import { newReplicaId } from "../../sessions/resumption/replica-name.ts";
 import type { RunningGateway } from "../app.ts";
-import { MAX_STOP_MS, Supervisor } from "../supervisor.ts";
+import { type Departure, MAX_STOP_MS, Supervisor } from "../supervisor.ts";
 import { observeFaults } from "../uncaught-exceptions.ts";
 import { Acceptors } from "./acceptors.ts";
 import type { WorkerStart } from "./calls.ts";
 import { ConnectionDispatcher } from "./connection-dispatcher.ts";
 import { KeptFiles, type KeptKind } from "./kept-files.ts";
+import { Lineage, type SocketFolder } from "./lineage.ts";
 import { MAX_SILENT_BEATS, PROBER_BEAT_MS, ProberWatchdog } from "./prober-watchdog.ts";
 import { type ListenerUrls, urlsByListener } from "./runtime.ts";
 import { SessionLimiter } from "./session-limiter.ts";
@@ -56,6 +52,7 @@ export async function startWorkers(
   forWorkers: WorkerConfiguration,
   logger: Logger = createLogger(configuration.logging),
   app: Supervisor = new Supervisor(logger, { maxStopMs: MAX_STOP_MS + KILL_AFTER_MS }),
+  lineage: Lineage = new Lineage(),
 ): Promise<RunningWorkers> {
   const { limits, audit, timeouts, listeners } = configuration;
   const metrics = new MergedMetrics();
@@ -65,7 +62,6 @@ export async function startWorkers(
   });
   const kept: Readonly<Record<KeptKind, KeptFiles>> = { manifests: new KeptFiles(), named: new KeptFiles() };
   const ticketKeys = randomBytes(TICKET_KEY_BYTES).toString("base64");
-  const replicaId = newReplicaId();
   let reloadedText: string | undefined;
   const reloadWorker = async ({ link, index }: Worker): Promise<void> => {
     if (reloadedText === undefined) return;
@@ -109,7 +105,7 @@ export async function startWorkers(
     startOf: (worker) => ({
       ...forWorkers,
       ticketKeys,
-      replicaId,
+      replicaId: lineage.replicaId,
       workers: count,
       adminSocket: adminSocketOf(folder.started, worker),
     }),
@@ -149,12 +145,12 @@ export async function startWorkers(
 
   app.add("faults", () => ({ stop: observeFaults(logger, metrics) }));
   const quotas = app.add("quotas", () => buildQuotas(configuration, metrics, logger));
-  const folder = app.add("socket folder", createSocketFolder);
+  const folder = app.add("socket folder", () => lineage.openFolder());
   const { log } = audit;
   const auditLog = log && app.add("audit log", () => openAuditLog(log));
   const acceptors = app.add(
     "acceptors",
-    () => new Acceptors((name, socket) => handOver.accept(name, socket)),
+    () => new Acceptors(lineage.sockets.listen, (name, socket) => handOver.accept(name, socket)),
   );
   const adminListener = app.add("admin listener", () =>
     startListener(
@@ -167,13 +163,13 @@ export async function startWorkers(
         adminSocketOf: (worker) => adminSocketOf(folder.started, worker),
         logger,
       }),
-      (server) => listenAt(server, listeners.admin),
+      (server) => lineage.sockets.listen(server, "admin", listeners.admin),
     ),
   );
   app.add("workers", async () => {
     await pool.start();
     return {
-      enterLameDuck: () => pool.enterLameDuck(),
+      enterLameDuck: (hasSuccessor) => pool.enterLameDuck(hasSuccessor),
       drain: async () => {
         // The front door takes nothing more; the other listeners answer that sessions go elsewhere.
         acceptors.started.close((name) => name.startsWith("ingress."));
@@ -200,8 +196,8 @@ export async function startWorkers(
         reloadedText = text;
         await Promise.all(pool.workers.filter(({ isTaking }) => isTaking).map(reloadWorker));
       },
-      shutDown: async () => {
-        const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs, timeouts.shutdownDelayMs);
+      shutDown: async (departure: Departure = { delayMs: timeouts.shutdownDelayMs, hasSuccessor: false }) => {
+        const notStopped = await app.shutDown(timeouts.shutdownGracePeriodMs, departure);
         logger.info(notStopped.length === 0 ? {} : { notStopped }, "the gateway has stopped");
       },
     };
@@ -236,25 +232,6 @@ function listenerUrls(
 /** For `fork`: a file, or the first argument by which the single binary knows it (src/cli/command-line.ts). */
 function workerProgram(): string {
   return isSingleBinary ? "worker-main" : fileURLToPath(ownProgram("worker-main", import.meta.url));
-}
-
-/** Where the sockets of workers are: only this user may enter it. */
-async function createSocketFolder(): Promise<SocketFolder> {
-  const folder = await mkdtemp(path.join(tmpdir(), "sluice-workers-"));
-  // A start that is given up ends without `stop`.
-  const removeAtExit = (): void => rmSync(folder, { recursive: true, force: true });
-  process.once("exit", removeAtExit);
-  return {
-    path: folder,
-    stop: async () => {
-      await rm(folder, { recursive: true, force: true });
-      process.off("exit", removeAtExit);
-    },
-  };
-}
-
-interface SocketFolder extends Component {
-  readonly path: string;
 }
 
 /** A killed worker leaves its file behind, so the next one has another. */

@@ -25,7 +25,7 @@ const primary = new PrimaryClient(process, {
   allSessions: async (own) => (await gateway?.listAllSessions(own)) ?? { sessions: own, partial: [] },
   nodes: (name) => gateway?.nodes(name) ?? [],
   probes: () => gateway?.probes.listProbes() ?? [],
-  lameDuck: () => gateway?.enterLameDuck(),
+  lameDuck: (hasSuccessor) => gateway?.enterLameDuck(hasSuccessor),
   shutDown: end,
 });
 

@@ -104,8 +104,8 @@ export class WorkerPool {
   }
 
   /** Asks the clients of each to leave. */
-  async enterLameDuck(): Promise<void> {
-    await Promise.allSettled(this.workers.map(({ link }) => link.request("lameDuck", undefined)));
+  async enterLameDuck(hasSuccessor: boolean): Promise<void> {
+    await Promise.allSettled(this.workers.map(({ link }) => link.request("lameDuck", hasSuccessor)));
   }
 
   /** Lets each drain as a gateway alone would, and resolves when the last one is gone. */

@@ -59,7 +59,10 @@ export async function buildApiServerLeg(
   return {
     listener,
     reload: async () => await watched?.reload(),
-    enterLameDuck: () => listener.drain(),
+    enterLameDuck: (hasSuccessor) => {
+      listener.drain();
+      if (gateway.resumable !== undefined) gateway.resumable.returnsElsewhere = hasSuccessor;
+    },
     drain: () => drainGateway(gateway, listener),
     stop: () => {
       watched?.stop();

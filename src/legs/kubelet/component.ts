@@ -112,7 +112,10 @@ export async function buildKubeletListener(
     reload: async () => {
       await Promise.all([watched?.reload(), upstream?.reload()]);
     },
-    enterLameDuck: () => kubelet.drain(),
+    enterLameDuck: (hasSuccessor) => {
+      kubelet.drain();
+      if (gateway.resumable !== undefined) gateway.resumable.returnsElsewhere = hasSuccessor;
+    },
     drain: () => drainGateway(gateway, kubelet),
     stop: () => {
       for (const stop of stops) stop();

@@ -74,6 +74,8 @@ export interface AgreedResumption {
  */
 export class ResumableSessions {
   readonly #options: ResumableSessionsOptions;
+  /** Clients that come back reach another process, which passes them on to this one. */
+  returnsElsewhere = false;
   readonly #held = new Map<string, HeldSession>();
   /** Sessions of ours with nodes, of which we are the client; undefined while the node is asked. */
   readonly #upstream = new Map<object, ResumableSocket | undefined>();

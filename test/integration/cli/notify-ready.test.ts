@@ -34,12 +34,14 @@ it.skipIf(!has("python3") || !has("systemd-notify"))(
     const lines = createInterface({ input: receiver.stdout as NodeJS.ReadableStream });
     await once(lines, "line");
     const received = once(lines, "line");
-    notifyReady({ ...process.env, NOTIFY_SOCKET: socket });
+    const notified = notifyReady({ ...process.env, NOTIFY_SOCKET: socket });
     expect(String(await received)).toContain("READY=1");
     expect(String(await received)).toContain(`MAINPID=${process.pid}`);
+    await notified;
   },
 );
 
-it("starts nothing where no service manager asks", () => {
-  expect(notifyReady({ PATH: "/nowhere" })).toBeUndefined();
+it("starts nothing where no service manager asks", async () => {
+  // systemd-notify would not be found there, and that would be on standard error.
+  await expect(notifyReady({ PATH: "/nowhere" })).resolves.toBeUndefined();
 });

@@ -129,7 +129,7 @@ describe("Supervisor", () => {
     }));
     await app.start();
     steps.length = 0;
-    const stopped = app.shutDown(5, 10);
+    const stopped = app.shutDown(5, { delayMs: 10, hasSuccessor: false });
     expect(app.isDraining).toBe(true);
     await new Promise(setImmediate);
     expect(steps).toEqual(["d", "c", "b", "a"].map((name) => `${name} is a lame duck`));
