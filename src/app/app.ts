@@ -7,7 +7,7 @@ import { buildPolicy } from "../access/policy/component.ts";
 import { type AdminSession, createAdminServer, type SessionLists } from "../admin/admin-server.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { startIngress } from "../ingress/component.ts";
-import { buildCluster } from "../kubernetes/component.ts";
+import { buildCluster, startPodDeletionCost } from "../kubernetes/component.ts";
 import { buildApiServerLeg } from "../legs/api-server/component.ts";
 import { buildKubeletListener } from "../legs/kubelet/component.ts";
 import { startListener } from "../listeners/component.ts";
@@ -116,6 +116,14 @@ export async function startGateway(
       operations: metrics.operations,
     }),
   );
+  if (configuration.cluster.live?.podDeletionCost === true && runtime.isFirst !== false) {
+    const countSessions = async (): Promise<number> =>
+      (await (runtime.listReplicaSessions ?? listSessions)()).length;
+    app.add("pod deletion cost", () => {
+      const { live } = cluster.started;
+      return live === undefined ? { stop: () => {} } : startPodDeletionCost(live, countSessions, logger);
+    });
+  }
   const { kubelet: kubeletSettings } = listeners;
   const kubelet =
     kubeletSettings &&

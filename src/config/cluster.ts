@@ -47,6 +47,10 @@ const fields = table({
     "While the API is away, what is known of its objects counts for so long. Past it sessions are refused with 503.",
     { as: "maxStateAgeMs", default: "5m", from: "1s", to: "24h" },
   ),
+  podDeletionCost: boolean(
+    "The pod of this process, which the environment variable POD_NAME names, is annotated with its sessions, so that a scale-in prefers empty replicas.",
+    { default: false },
+  ),
   publishDeclaredFeatures: optionalSection(
     "Features of nodes that gateways are to know: in an annotation, and in `status.declaredFeatures` where no kubelet owns it.",
     shaped(published, (values) => ({ ...values, features: [...new Set(values.features)].sort() })),
@@ -67,6 +71,7 @@ const READ_WITH_LIVE_API = [
   "nameRequester",
   "admission",
   "maxStateAge",
+  "podDeletionCost",
   "publishDeclaredFeatures",
 ];
 

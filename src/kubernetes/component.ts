@@ -8,6 +8,7 @@ import { type LastGoodManifests, ManifestSource } from "../cluster/manifest-sour
 import { parseManifests } from "../cluster/manifests.ts";
 import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
 import { type FeatureGates, isFeatureGateName } from "../config/feature-gates.ts";
 import { servesApi } from "../config/listeners.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
@@ -25,6 +26,7 @@ import { FeaturePublisher } from "./feature-publisher.ts";
 import { loadInCluster, loadKubeconfig } from "./kubeconfig.ts";
 import { LiveCluster, type LiveClusterOptions } from "./live-cluster.ts";
 import { PermissionCheck } from "./permission-check.ts";
+import { PodDeletionCost } from "./pod-deletion-cost.ts";
 import { publishPodStatus } from "./publish-pod-status.ts";
 import { requiredRules } from "./required-rules.ts";
 
@@ -221,6 +223,20 @@ async function buildLive(
       client.close();
     },
   };
+}
+
+/** Annotates the pod of this process with its sessions. Throws ConfigurationError where no variable names the pod. */
+export function startPodDeletionCost(
+  { client, namespace }: Pick<NonNullable<BuiltCluster["live"]>, "client" | "namespace">,
+  countSessions: () => number | Promise<number>,
+  logger: Logger,
+  { POD_NAME: pod = "" }: NodeJS.ProcessEnv = process.env,
+): Component {
+  if (pod !== "") return new PodDeletionCost({ client, namespace, pod, countSessions, logger });
+  const message = "needs the environment variable POD_NAME: metadata.name by the downward API";
+  throw new ConfigurationError([
+    { source: "POD_NAME", line: 0, column: 0, path: "cluster.podDeletionCost", message },
+  ]);
 }
 
 /** A gate of the feature's name that is off here means that no Sluice of this configuration has it. */

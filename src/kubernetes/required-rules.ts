@@ -103,6 +103,9 @@ function clusterRules(live: LiveApi, configuration: GatewayConfiguration): Requi
       ? [rule("", ["events"], ["create", "get", "patch"], "listeners.ingress, podProbes")]
       : []),
     ...(probesPods ? [rule("", ["pods/status"], ["patch"], "podProbes")] : []),
+    ...(live.podDeletionCost
+      ? [rule("", ["pods"], ["patch"], "cluster.podDeletionCost; a Role in its namespace suffices", false)]
+      : []),
   ];
 }
 

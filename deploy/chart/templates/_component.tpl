@@ -79,8 +79,13 @@ spec:
             {{- range $values.extraArgs }}
             - {{ . | quote }}
             {{- end }}
-          {{- with $values.extraEnv }}
-          env: {{- toYaml . | nindent 12 }}
+          {{- $writesCost := dig "cluster" "podDeletionCost" false $values.config }}
+          {{- if or $writesCost $values.extraEnv }}
+          env:
+            {{- if $writesCost }}
+            - { name: POD_NAME, valueFrom: { fieldRef: { fieldPath: metadata.name } } }
+            {{- end }}
+            {{- with $values.extraEnv }}{{ toYaml . | nindent 12 }}{{ end }}
           {{- end }}
           ports:
             {{- range .ports }}
@@ -160,6 +165,33 @@ spec:
   selector: {{- include "sluice.selectorLabels" . | nindent 4 }}
   ports:
     - { name: admin, port: 8081, targetPort: admin, appProtocol: http }
+{{- if and $values.rbac.create (dig "cluster" "podDeletionCost" false $values.config) }}
+---
+# cluster.podDeletionCost: the replicas annotate themselves.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ include "sluice.componentName" . }}-deletion-cost
+  namespace: {{ $root.Release.Namespace }}
+  labels: {{- include "sluice.labels" . | nindent 4 }}
+rules:
+  - { apiGroups: [""], resources: [pods], verbs: [patch] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ include "sluice.componentName" . }}-deletion-cost
+  namespace: {{ $root.Release.Namespace }}
+  labels: {{- include "sluice.labels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ include "sluice.componentName" . }}-deletion-cost
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "sluice.serviceAccountName" . }}
+    namespace: {{ $root.Release.Namespace }}
+{{- end }}
 {{- if $values.serviceAccount.create }}
 ---
 apiVersion: v1

@@ -64,6 +64,8 @@ export interface WorkerStart {
   readonly ticketKeys: string;
   /** This replica's, among those of the gateway. */
   readonly replicaId: string;
+  /** True in one of them. */
+  readonly isFirst: boolean;
   /** How many there are, this one included. */
   readonly workers: number;
   /** Path of the Unix socket for its admin listener, in a folder of the gateway's own. */

@@ -106,6 +106,7 @@ export async function startWorkers(
       ...forWorkers,
       ticketKeys,
       replicaId: lineage.replicaId,
+      isFirst: worker.index === 0,
       workers: count,
       adminSocket: adminSocketOf(folder.started, worker),
     }),

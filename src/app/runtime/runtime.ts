@@ -12,6 +12,8 @@ import type { Siblings } from "../../sessions/resumption/component.ts";
 export interface Runtime {
   /** False in a worker, which gets its configuration from the primary. */
   readonly readsConfiguration: boolean;
+  /** False in workers but one: what one process does for the whole replica. */
+  readonly isFirst?: boolean | undefined;
   readonly listen: Listen;
   readonly buildQuotas: typeof buildQuotas;
   openAuditLog(log: AuditLogFile): AuditDelivery;

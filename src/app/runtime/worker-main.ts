@@ -53,6 +53,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     openAuditLog: () => ({ deliver: (lines) => primary.writeAudit(lines), stop: () => {} }),
     announce: (logger, fields, message) => logger.debug(fields, message),
     siblings: { processes: rest.workers, socketFolder: path.dirname(rest.adminSocket) },
+    isFirst: rest.isFirst,
     replicaId: rest.replicaId,
     listReplicaSessions: () => primary.listSessions(),
     shareFindings: (findings) => primary.shareFindings(findings),

@@ -33,6 +33,7 @@ async function startWorker(): Promise<{ readonly exited: Promise<unknown[]> }> {
     flags: {},
     ticketKeys: "",
     replicaId: "00000000",
+    isFirst: true,
     workers: 2,
     adminSocket: path.join(files.folder, "admin.sock"),
   };

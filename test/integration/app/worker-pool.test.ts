@@ -44,6 +44,7 @@ function poolOf(kinds: readonly string[], count = kinds.length): WorkerPool {
     flags: {},
     ticketKeys: "",
     replicaId: "00000000",
+    isFirst: true,
     workers: count,
     adminSocket: "",
   };

@@ -22,6 +22,7 @@ describe("cluster", () => {
       nameRequester: true,
       admission: "apiServer",
       maxStateAgeMs: 300_000,
+      podDeletionCost: false,
       publishDeclaredFeatures: undefined,
     });
     const publishDeclaredFeatures = { nodes: ["n"] };
@@ -34,6 +35,7 @@ describe("cluster", () => {
       nameRequester: false,
       admission: "apiServer",
       maxStateAgeMs: 300_000,
+      podDeletionCost: false,
       publishDeclaredFeatures: { nodes: ["n"], features: ["ExtendWebSocketsToKubelet"] },
     });
   });

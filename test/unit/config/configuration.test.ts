@@ -14,7 +14,14 @@ const NO_TRAFFIC =
   "f.yaml:4:1: listeners.apiServer: is required where neither kubelet nor ingress is given: traffic needs a listener";
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 
-const WITH_A_LIVE_API = new Set(["forwardAs", "impersonation", "nameRequester", "admission", "maxStateAge"]);
+const WITH_A_LIVE_API = new Set([
+  "forwardAs",
+  "impersonation",
+  "nameRequester",
+  "admission",
+  "maxStateAge",
+  "podDeletionCost",
+]);
 
 describe("the configuration", () => {
   it("is complete when nothing is said", () => {

@@ -1,0 +1,82 @@
+import type { Logger } from "../observability/logger.ts";
+import type { ApiClient } from "./api-client.ts";
+import { objectPath } from "./live-resources.ts";
+
+/** KEP-2255: of a ReplicaSet's pods that are otherwise alike, the one with the lowest cost goes first; 0 without the annotation. */
+export const POD_DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
+/** Each write is an update of the pod that all of its watchers see. */
+export const POD_DELETION_COST_INTERVAL_MS = 30_000;
+
+export interface PodDeletionCostOptions {
+  readonly client: Pick<ApiClient, "json">;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly countSessions: () => number | Promise<number>;
+  readonly logger: Pick<Logger, "warn">;
+  readonly intervalMs?: number;
+}
+
+/**
+ * Annotates the pod of this process with its sessions: a scale-in takes empty replicas first. Written when the count has come into another
+ * power of two, and at most once an interval.
+ */
+export class PodDeletionCost {
+  readonly #options: PodDeletionCostOptions;
+  readonly #timer: NodeJS.Timeout;
+  readonly #stopping = new AbortController();
+  #writing: Promise<void> = Promise.resolve();
+  #isWriting = false;
+  #writtenMagnitude = 0;
+  #hasFailed = false;
+
+  constructor(options: PodDeletionCostOptions) {
+    this.#options = options;
+    this.#timer = setInterval(
+      () => this.#tick(),
+      options.intervalMs ?? POD_DELETION_COST_INTERVAL_MS,
+    ).unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stopping.abort();
+    await this.#writing;
+  }
+
+  #tick(): void {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    this.#writing = this.#write().finally(() => {
+      this.#isWriting = false;
+    });
+  }
+
+  async #write(): Promise<void> {
+    const { client, namespace, pod, countSessions, logger } = this.#options;
+    try {
+      const sessions = await countSessions();
+      const magnitude = magnitudeOf(sessions);
+      if (magnitude === this.#writtenMagnitude || this.#stopping.signal.aborted) return;
+      await client.json({
+        method: "PATCH",
+        path: objectPath("Pod", namespace, pod),
+        body: {
+          contentType: "application/merge-patch+json",
+          json: { metadata: { annotations: { [POD_DELETION_COST_ANNOTATION]: String(sessions) } } },
+        },
+        signal: this.#stopping.signal,
+      });
+      this.#writtenMagnitude = magnitude;
+      this.#hasFailed = false;
+    } catch (error) {
+      if (this.#stopping.signal.aborted || this.#hasFailed) return;
+      this.#hasFailed = true;
+      logger.warn({ namespace, pod, error }, "the pod's deletion cost could not be written");
+    }
+  }
+}
+
+/** 0: none; n: from 2^(n-1) on. */
+function magnitudeOf(sessions: number): number {
+  return sessions === 0 ? 0 : 1 + Math.floor(Math.log2(sessions));
+}
