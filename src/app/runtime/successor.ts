@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Server } from "node:net";
+import { isSingleBinary } from "../../config/own-files.ts";
 import { SUCCESSION_VARIABLE, SUCCESSION_VERSION, type Succession } from "./inheritance.ts";
 import type { Lineage } from "./lineage.ts";
 
@@ -25,7 +26,9 @@ export async function startSuccessor(
     replicaId,
     socketFolder: folder,
   };
-  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+  // A single binary has itself in place of the script.
+  const own = process.argv.slice(isSingleBinary ? 2 : 1);
+  const child = spawn(process.execPath, [...process.execArgv, ...own], {
     env: { ...process.env, [SUCCESSION_VARIABLE]: JSON.stringify(succession) },
     stdio: ["inherit", "inherit", "inherit", ...open.map(({ server }) => descriptorOf(server)), "ipc"],
   });
