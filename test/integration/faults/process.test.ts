@@ -7,7 +7,7 @@ import { readMetricsOf } from "../../support/taken-path.ts";
 
 /** Each signal is an exception, or a rejection, that nothing catches. */
 const THROW_ON_SIGNAL =
-  "data:text/javascript,process.on('SIGUSR2',()=>{throw new Error('injected')}).on('SIGCONT',()=>{Promise.reject(new Error('rejected'))})";
+  "data:text/javascript,process.on('SIGURG',()=>{throw new Error('injected')}).on('SIGCONT',()=>{Promise.reject(new Error('rejected'))})";
 
 const files = new GatewayFiles({});
 let gateway: ServedGateway | undefined;
@@ -21,7 +21,7 @@ describe("an exception that nothing catches", () => {
     gateway = await serveGateway(files.configurationFile, { nodeArguments: ["--import", THROW_ON_SIGNAL] });
     const { child, adminUrl, exited, log, logLines } = gateway;
     for (let count = 1; count < MAX_UNCAUGHT_EXCEPTIONS; count++) {
-      child.kill(count % 2 === 0 ? "SIGCONT" : "SIGUSR2");
+      child.kill(count % 2 === 0 ? "SIGCONT" : "SIGURG");
       await eventually(`${count} are counted`, async () => {
         const metrics = await readMetricsOf(adminUrl);
         return metrics.get('sluice_internal_errors_total{where="process"}') === count;
@@ -31,7 +31,7 @@ describe("an exception that nothing catches", () => {
     const [first] = logLines().filter(({ level }) => level === "error");
     expect(first).toMatchObject({ where: "process", error: { message: "injected" } });
     expect((first?.error as Error).stack).toContain("at ");
-    child.kill("SIGUSR2");
+    child.kill("SIGURG");
     expect(await exited).toEqual([1, null]);
     expect(log()).toContain("the gateway has stopped");
   });

@@ -10,8 +10,8 @@ export interface ProcessState {
   readonly objects: ReadonlyMap<string, number>;
 }
 
-/** The flags under which a process writes a heap snapshot into its working folder when it gets SIGUSR2. */
-export const SNAPSHOT_FLAGS = "--heapsnapshot-signal=SIGUSR2";
+/** The flags under which a process writes a heap snapshot into its working folder when it gets SIGURG. */
+export const SNAPSHOT_FLAGS = "--heapsnapshot-signal=SIGURG";
 
 /** What a process holds now. `folder` is its working folder. */
 export async function stateOf(pid: number, folder: string): Promise<ProcessState> {
@@ -54,7 +54,7 @@ interface Snapshot {
 }
 
 async function objectsOf(pid: number, folder: string): Promise<Map<string, number>> {
-  process.kill(pid, "SIGUSR2");
+  process.kill(pid, "SIGURG");
   const snapshot = await eventually(
     "a heap snapshot is written",
     () => {

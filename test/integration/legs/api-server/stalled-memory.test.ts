@@ -13,7 +13,7 @@ import { untilStill } from "../../../support/still.ts";
 import { readMetricsOf } from "../../../support/taken-path.ts";
 
 /** Lets heldBytes ask for a collection. */
-const COLLECT_ON_SIGNAL = "data:text/javascript,process.on('SIGUSR2',()=>gc())";
+const COLLECT_ON_SIGNAL = "data:text/javascript,process.on('SIGURG',()=>gc())";
 /** Buffers are freed by the collection after the one that finds them unused, and a signal may be late. */
 const COLLECTIONS = 8;
 const KIB = 1024;
@@ -101,7 +101,7 @@ describe.skipIf(!existsSync("/proc/self/status"))(
     async function heldBytes(): Promise<number> {
       let least = Number.POSITIVE_INFINITY;
       for (let collection = 0; collection < COLLECTIONS; collection++) {
-        gateway.child.kill("SIGUSR2");
+        gateway.child.kill("SIGURG");
         const samples = await readMetricsOf(gateway.adminUrl);
         const heap = samples.get("nodejs_heap_size_used_bytes") ?? Number.NaN;
         const external = samples.get("nodejs_external_memory_bytes") ?? Number.NaN;
