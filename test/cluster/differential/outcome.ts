@@ -19,8 +19,8 @@ const VOLATILE: readonly (readonly [RegExp, string])[] = [
   [/\t\d{4}-\d\d-\d\d [\d:.]+ [+-]\d{4}$/gm, "\t<time>"],
 ];
 
-/** kubectl 1.20's warning of KUBECONFIG, the stderr of cp's `tar`, which kubectl does not wait for, and what depends on the controller's speed. */
-const CHANCE = /^(?:W\d{4} .* Config not found: .*|tar: .*|Waiting for deployment .*)\n?/gm;
+/** kubectl's own log, the stderr of cp's `tar`, which it does not wait for, and what depends on the controller's speed. */
+const CHANCE = /^(?:[EW]\d{4} [\d:.]+ .*|tar: .*|Waiting for deployment .*)\n?/gm;
 
 export function pruned(text: string, known: Known): string {
   let result = text.replaceAll(CHANCE, "");
