@@ -13,15 +13,18 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
 COPY protocols ./protocols
 COPY src ./src
+RUN npm run build
+
+FROM build AS pruned
 # node_modules/@sluice are links to the workspaces, which the program does not use.
-RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/@sluice
+RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/@sluice
 
 FROM ${NODE_IMAGE} AS demo
 ENV NODE_ENV=production
 WORKDIR /app
-COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules ./node_modules
-COPY --from=build /app/dist ./dist
+COPY --from=pruned /app/package.json ./
+COPY --from=pruned /app/node_modules ./node_modules
+COPY --from=pruned /app/dist ./dist
 COPY LICENSE ./
 # Owned by the user that runs, so that a volume mounted here is too. Nothing else is written to: the root may be read-only.
 RUN install -d -o node -g node /var/lib/sluice
@@ -31,6 +34,7 @@ ENTRYPOINT ["node", "--no-incremental-marking", "--max-semi-space-size=8", "/app
 CMD ["serve", "--config", "/etc/sluice/config.yaml"]
 
 FROM build AS rootfs
+# Of the packages there it takes those that the program needs.
 RUN apt-get update && apt-get install --yes --no-install-recommends binutils ca-certificates && node scripts/image-rootfs.mjs /rootfs
 
 FROM scratch

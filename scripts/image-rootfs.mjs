@@ -21,8 +21,14 @@ import { fileURLToPath } from "node:url";
 const USER = 1_000;
 const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 
-/** Of the optional packages: container runtimes, and the front door's own certificate. Terminals and reports of load are for people's machines. */
-const OPTIONAL = ["@grpc/grpc-js", "@grpc/proto-loader", "selfsigned"];
+/**
+ * Of the optional packages: container runtimes, the front door's own certificate, the quota store, traces. Terminals and reports of load are
+ * for people's machines.
+ */
+const OPTIONAL = [
+  ...["@grpc/grpc-js", "@grpc/proto-loader", "selfsigned", "iovalkey", "@opentelemetry/api"],
+  ...["@opentelemetry/exporter-trace-otlp-http", "@opentelemetry/resources", "@opentelemetry/sdk-trace-base"],
+];
 /** What no program reads when it runs: documents, types, source maps, tests, and the binaries of another JavaScript runtime. */
 const UNREAD = /\.(md|markdown|map|d\.[cm]?ts)$|\/(tests?|docs|examples?|benchmarks?|prebuilds)$/;
 

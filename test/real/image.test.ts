@@ -91,6 +91,9 @@ describeReal("containerd", "the image for clusters", () => {
         kind: "GatewayConfiguration",
         listeners: { apiServer: { port: 0 }, admin: { port: adminPort } },
         timeouts: { shutdownGracePeriod: "1s" },
+        // Optional packages, which a process loads as it starts. Nothing listens there.
+        quotaStore: { url: "redis://127.0.0.1:9" },
+        tracing: { endpoint: "http://127.0.0.1:9/v1/traces" },
       }),
     );
     const temporary = path.join(folder, `tmp-${isOwn}-${workers}`);
