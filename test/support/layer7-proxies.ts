@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect as connectTls } from "node:tls";
 import { createSelfSignedCertificate } from "../../src/fake-node/self-signed.ts";
 import { eventually } from "./eventually.ts";
+import { freePorts } from "./http/loopback.ts";
 
 /** An L7 gateway of somebody else's, with TLS, in front of a plain HTTP port. */
 export interface Layer7Proxy {
@@ -71,7 +71,7 @@ export async function startProxy(
   writeFileSync(path.join(folder, "tls.pem"), `${certPem}\n${keyPem}`, { mode: 0o600 });
   // Neither takes port 0: somebody else may take the port first, so another one is tried.
   for (let attempt = 0; ; attempt++) {
-    const port = await freePort();
+    const [port = 0] = await freePorts(1);
     const [program = "", ...arguments_] = commandFor(folder, port);
     const child = spawn(program, arguments_, {
       stdio: ["ignore", "ignore", "pipe"],
@@ -111,15 +111,6 @@ async function stopChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGTERM");
   await once(child, "exit");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 async function accepts(port: number): Promise<boolean> {

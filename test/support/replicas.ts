@@ -3,7 +3,7 @@ import { Target } from "../../src/client/index.ts";
 import type { FakeNode } from "../../src/fake-node/index.ts";
 import { runWebNode } from "./fake-nodes.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
-import { GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";
+import { type CertificatePair, GatewayFiles, TESTER_TOKEN } from "./gateway-files.ts";
 import { type ServedGateway, type ServeOptions, serveGateway } from "./served-gateway.ts";
 import { issueCertificate, type TestCertificate } from "./test-certificates.ts";
 import { startConfigured } from "./test-gateway.ts";
@@ -16,6 +16,14 @@ export interface ReplicasOptions {
   readonly count?: number;
   /** More of `listeners.peers` for the replica of that index. */
   readonly peers?: (index: number) => object;
+  /** More of `listeners`. */
+  readonly listeners?: (index: number) => object;
+  /** Of their API listeners. */
+  readonly tls?: CertificatePair;
+  /** Of the node's pod. */
+  readonly ports?: ReadonlyMap<number, number>;
+  /** More objects of the cluster. */
+  readonly manifests?: readonly object[];
   readonly configuration?: object;
   readonly timeouts?: object;
   readonly users?: readonly string[];
@@ -45,12 +53,16 @@ export class ReplicaFiles {
   static async create({
     count = 2,
     peers,
+    listeners,
+    tls: apiTls,
+    ports,
+    manifests = [],
     configuration = {},
     timeouts = {},
     users = [],
     bySlices = false,
   }: ReplicasOptions = {}): Promise<ReplicaFiles> {
-    const node = await runWebNode();
+    const node = await runWebNode({ ports });
     const authority = await issueCertificate({ commonName: "peers' authority" });
     const leaf = await issueCertificate({ commonName: "sluice-peer" }, authority);
     // Port 1: nothing listens there before a replica does.
@@ -68,10 +80,12 @@ export class ReplicaFiles {
         nodes: [{ name: node.name, port: node.port }],
         pods: [{ name: "web", nodeName: node.name, container: "main", uid: "web" }],
         users,
-        manifests: bySlices ? wires.map(({ port }) => peerSlice(port)) : [],
+        tls: apiTls,
+        manifests: [...manifests, ...(bySlices ? wires.map(({ port }) => peerSlice(port)) : [])],
         timeouts: { shutdownGracePeriod: "0s", ...timeouts },
         listeners: {
           peers: { port: 0, tls, sessionKeyFile: "session.key", ...found, ...peers?.(index) },
+          ...listeners?.(index),
         },
         configuration,
       });
@@ -124,7 +138,8 @@ function peerSlice(port: number): object {
 }
 
 export function targetAt(url: string, token: string = TESTER_TOKEN): Target {
-  return new Target({ url, proxy: "none", headers: () => [["Authorization", `Bearer ${token}`]] });
+  const tls = { insecureSkipVerify: true };
+  return new Target({ url, proxy: "none", tls, headers: () => [["Authorization", `Bearer ${token}`]] });
 }
 
 export function portOf(url: string | undefined): number {

@@ -51,6 +51,14 @@ export async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** Ports that were free a moment ago, each another one. For programs that do not take port 0. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = await Promise.all(servers.map(listen));
+  await Promise.all(servers.map((server) => closeServer(server, [])));
+  return ports;
+}
+
 export async function closeServer(server: Server, sockets: Iterable<Socket>): Promise<void> {
   for (const socket of sockets) socket.destroy();
   if (!server.listening) return;
