@@ -10,6 +10,13 @@ const { execve } = process as {
   execve?: (file: string, args: string[], env?: NodeJS.ProcessEnv) => never;
 };
 
+/** execve ends a parent's channel, and the sockets of a service manager: libuv has them closed at exec. */
+const canRestart =
+  execve !== undefined &&
+  process.platform !== "win32" &&
+  process.send === undefined &&
+  process.env.LISTEN_FDS === undefined;
+
 /** Restarts Node with V8's flags, as the same process. Not for the client's commands: flags void the caches that Node starts from. */
 export function useGatewayFlags(): void {
   if (isSingleBinary) {
@@ -18,22 +25,22 @@ export function useGatewayFlags(): void {
   }
   const missing = GATEWAY_FLAGS.filter((flag) => !process.execArgv.includes(flag));
   if (missing.length === 0) return;
-  // Node 20 and Windows have no execve, and a parent's channel would not survive it. V8 takes the first flag late, while its heap is small.
-  if (execve === undefined || process.platform === "win32" || process.send !== undefined) {
+  // Node 20 and Windows have no execve. V8 takes the first flag late, while its heap is small.
+  if (!canRestart) {
     setFlagsFromString("--no-incremental-marking");
     // Workers are forked with them.
     process.execArgv.push(...missing);
     return;
   }
   const args = [...process.execArgv, ...missing, ...process.argv.slice(1)];
-  execve.call(process, process.execPath, [process.execPath, ...args]);
+  execve?.call(process, process.execPath, [process.execPath, ...args]);
 }
 
 /** The single binary takes its arguments for itself. $NODE_OPTIONS may have the second flag, not the first; workers inherit it. */
 function useBinaryFlags(): void {
   setFlagsFromString("--no-incremental-marking");
   const { NODE_OPTIONS: options = "", ...env } = process.env;
-  if (options.includes("--max-semi-space-size") || process.platform === "win32") return;
+  if (options.includes("--max-semi-space-size") || !canRestart) return;
   const args = [process.argv0, ...process.argv.slice(2)];
   execve?.call(process, process.execPath, args, {
     ...env,
