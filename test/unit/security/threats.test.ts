@@ -36,6 +36,14 @@ describe("a test that a threat names", () => {
     expect(problem).toBe(`${state} in a.test.ts: a > is refused 2`);
   });
 
+  it("may be skipped where it needs a real part, and not fail", () => {
+    const real = { file: "test/real/a.test.ts", title: "is refused" };
+    expect(problemOf(real, [ran("a > is refused", "skipped")])).toBeUndefined();
+    expect(problemOf(real, [ran("a > is refused", "failed")])).toBe(
+      "failed in test/real/a.test.ts: a > is refused",
+    );
+  });
+
   it.each([[[]], [undefined]])("has not, when it is not there (%s)", (tests) => {
     expect(problemOf(named, tests)).toBe("a.test.ts has no test: is refused");
   });
