@@ -1,72 +1,25 @@
 import { spawnSync } from "node:child_process";
-import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
-import { parseConfiguration } from "../../src/config/configuration.ts";
-import { requiredRules } from "../../src/kubernetes/required-rules.ts";
+import { parseAllDocuments } from "yaml";
 import { builtProgram } from "../support/built-program.ts";
 import { describeReal, kubectlSample, programOf } from "../support/real-parts.ts";
+import { CHART, helm, type Rendered, renderChart, rightsOf } from "../support/rendered-chart.ts";
 import { issueCertificate } from "../support/test-certificates.ts";
 
-const chart = fileURLToPath(new URL("../../deploy/chart", import.meta.url));
-const cases = readdirSync(path.join(chart, "ci")).sort();
+const cases = readdirSync(path.join(CHART, "ci")).sort();
 const CRDS = ["ServiceMonitor", "PrometheusRule"].flatMap((kind) => [
   "--api-versions",
   `monitoring.coreos.com/v1/${kind}`,
 ]);
 
-interface Rendered {
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
-  readonly data?: Readonly<Record<string, string>>;
-  readonly rules?: readonly PolicyRule[];
-  readonly spec?: {
-    readonly selector: { readonly matchLabels: object };
-    readonly template: { readonly spec: PodSpec };
-  };
-}
-
-interface PolicyRule {
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly nonResourceURLs?: readonly string[];
-  readonly verbs: readonly string[];
-}
-
-/** Each verb with what it is held on: `get /pods`. */
-function grantsOf({ apiGroups = [], resources = [], nonResourceURLs = [], verbs }: PolicyRule): string[] {
-  const objects = apiGroups.flatMap((group) => resources.map((resource) => `${group}/${resource}`));
-  return verbs.flatMap((verb) => [...objects, ...nonResourceURLs].map((object) => `${verb} ${object}`));
-}
-
-interface PodSpec {
-  readonly terminationGracePeriodSeconds: number;
-  readonly securityContext: object;
-  readonly containers: readonly {
-    readonly securityContext: object;
-    readonly resources: { readonly limits: object };
-    readonly lifecycle: { readonly preStop: { readonly sleep: { readonly seconds: number } } };
-  }[];
-}
-
 describeReal(["helm", "kubectl"], "the chart", () => {
-  const helm = (...arguments_: readonly string[]) => {
-    const { status, stdout, stderr } = spawnSync(programOf("helm"), arguments_, { encoding: "utf8" });
-    return { status, stdout, stderr };
-  };
-  const render = (...more: readonly string[]): readonly Rendered[] => {
-    const { status, stdout, stderr } = helm("template", "s", chart, "--namespace", "sluice", ...more);
-    if (status !== 0) throw new Error(stderr);
-    return parseAllDocuments(stdout).flatMap((document) => (document.toJSON() as Rendered | null) ?? []);
-  };
-
   it.each([undefined, ...cases])("lints with %s", (values) => {
-    const more = values === undefined ? [] : ["--values", path.join(chart, "ci", values)];
-    const { status, stdout } = helm("lint", "--strict", chart, ...more);
+    const more = values === undefined ? [] : ["--values", path.join(CHART, "ci", values)];
+    const { status, stdout } = helm("lint", "--strict", CHART, ...more);
     expect(stdout).toContain("1 chart(s) linted, 0 chart(s) failed");
     expect(status).toBe(0);
   });
@@ -74,7 +27,7 @@ describeReal(["helm", "kubectl"], "the chart", () => {
   describe.each([undefined, ...cases].filter((name) => name !== "node-values.yaml"))("with %s", (values) => {
     let objects: readonly Rendered[];
     beforeAll(() => {
-      objects = render(...(values === undefined ? [] : ["--values", path.join(chart, "ci", values)]));
+      objects = renderChart(...(values === undefined ? [] : ["--values", path.join(CHART, "ci", values)]));
     });
 
     it("gives pods that meet the restricted standard, and time for their sessions", () => {
@@ -123,6 +76,7 @@ describeReal(["helm", "kubectl"], "the chart", () => {
           "tls.key": key,
           "ca.crt": cert,
           "session.key": "k".repeat(44),
+          password: "p",
           token: "t",
         })) {
           writeFileSync(path.join(folder, name), text);
@@ -161,13 +115,15 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     ["gateway.tls.generate=false", "gateway.tls needs existingSecret, certManager.enabled or generate"],
     ["gateway.tls.certManager.enabled=true", "gateway.tls.certManager.issuerRef.name is required"],
     ["gateway.peers.certManager.enabled=true", "gateway.peers.certManager.issuerRef.name is required"],
+    ["gateway.quotaStore.existingSecret=valkey", "gateway.quotaStore needs gateway.config.quotaStore.url"],
+    ["gateway.config.quotaStore.onFailure=open", "at '/gateway/config/quotaStore/onFailure'"],
     ["gateway.serviceAccount.create=false", "gateway.serviceAccount.name is required"],
     ["node.runtimeSockets=/run/cri.sock", "at '/node': additional properties 'runtimeSockets' not allowed"],
     ["ingress.ingressClass.default=yes", "at '/ingress/ingressClass/default': got string, want boolean"],
     ["monitoring.serviceMonitor.enabled=true", "needs the CRDs of the Prometheus operator"],
     ["monitoring.prometheusRule.enabled=true", "needs the CRDs of the Prometheus operator"],
   ])("refuses %s, and says why", (value, message) => {
-    const { status, stderr } = helm("template", "s", chart, "--set", value);
+    const { status, stderr } = helm("template", "s", CHART, "--set", value);
     expect(stderr).toContain(message);
     expect(status).not.toBe(0);
   });
@@ -178,12 +134,12 @@ describeReal(["helm", "kubectl"], "the chart", () => {
         "--set",
         "gateway.tls.existingSecret=sluice-gateway-tls,gateway.peers.existingSecret=sluice-gateway-peers",
       ],
-      bastion: ["--values", path.join(chart, "ci/bastion-values.yaml")],
+      bastion: ["--values", path.join(CHART, "ci/bastion-values.yaml")],
       ingress: ["--set", "gateway.enabled=false,ingress.enabled=true"],
       node: ["--set", "gateway.enabled=false,node.enabled=true,node.tls.existingSecret=sluice-node-tls"],
     };
     const args = ["--namespace", "door", "--skip-tests", "--set", "image.repository=r/s,image.tag=t"];
-    const { stdout: rendered } = helm("template", "sluice", chart, ...args, ...(options[role] ?? []));
+    const { stdout: rendered } = helm("template", "sluice", CHART, ...args, ...(options[role] ?? []));
     const install = ["install", "--dry-run", "--role", role, "--namespace", "door", "--image", "r/s:t"];
     const { stdout: printed, stderr } = spawnSync(process.execPath, [builtProgram(), ...install], {
       encoding: "utf8",
@@ -207,7 +163,7 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     expect(stderr).toBe("");
     expect(status).toBe(0);
     for (const role of ["gateway", "bastion", "ingress", "node"]) {
-      const folder = path.join(chart, "../kustomize", role);
+      const folder = path.join(CHART, "../kustomize", role);
       const kubectl = kubectlSample().at(-1)?.path ?? "kubectl";
       const built = spawnSync(kubectl, ["kustomize", folder], { encoding: "utf8" });
       expect(built.stderr).toBe("");
@@ -216,41 +172,8 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     }
   });
 
-  it("lets several replicas know each other, and one alone nobody", () => {
-    const objects = render("--set", "networkPolicy.enabled=true");
-    const named = (kind: string, name: string) =>
-      objects.find((object) => object.kind === kind && object.metadata.name === name);
-    const selector = named("Deployment", "s-sluice-gateway")?.spec?.selector.matchLabels;
-    expect(named("Service", "s-sluice-gateway-peers")?.spec).toEqual({
-      type: "ClusterIP",
-      clusterIP: "None",
-      publishNotReadyAddresses: true,
-      selector,
-      ports: [{ name: "peer", port: 8444, targetPort: "peer", appProtocol: "https" }],
-    });
-    const configuration = parse(named("ConfigMap", "s-sluice-gateway")?.data?.["config.yaml"] ?? "");
-    expect(configuration.listeners.peers).toMatchObject({
-      port: 8444,
-      service: { name: "s-sluice-gateway-peers", namespace: "sluice" },
-    });
-    expect(named("Role", "s-sluice-gateway-peers")).toMatchObject({
-      rules: [{ apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list", "watch"] }],
-    });
-    const { "tls.crt": leaf = "", "session.key": key = "" } =
-      named("Secret", "s-sluice-gateway-peers")?.data ?? {};
-    expect(new X509Certificate(Buffer.from(leaf, "base64")).subjectAltName).toBe("DNS:sluice-peer");
-    expect(Buffer.from(key, "base64")).toHaveLength(44);
-    // Their port is open to the replicas alone.
-    expect(JSON.stringify(named("NetworkPolicy", "s-sluice-gateway"))).toContain(
-      JSON.stringify({ from: [{ podSelector: { matchLabels: selector } }], ports: [{ port: "peer" }] }),
-    );
-    for (const alone of ["gateway.replicaCount=1", "gateway.peers.enabled=false"]) {
-      expect(JSON.stringify(render("--set", `networkPolicy.enabled=true,${alone}`))).not.toMatch(/peer/);
-    }
-  });
-
   it("hands the alerts to the Prometheus operator unchanged", () => {
-    const [rule] = render("--set", "monitoring.prometheusRule.enabled=true", ...CRDS).filter(
+    const [rule] = renderChart("--set", "monitoring.prometheusRule.enabled=true", ...CRDS).filter(
       ({ kind }) => kind === "PrometheusRule",
     );
     expect(JSON.stringify(rule)).toContain("{{ $labels.subresource }}");
@@ -258,40 +181,18 @@ describeReal(["helm", "kubectl"], "the chart", () => {
 
   it.each(["legacy", "constrained"])("gives the gateway the rights of %s impersonation", (impersonation) => {
     const set = ["--set", `gateway.config.cluster.impersonation=${impersonation}`];
-    const objects = render(
+    const objects = renderChart(
       ...set,
       "--set",
       "gateway.kubelet.existingSecret=kubelets,gateway.peers.enabled=false",
     );
-    const text = objects.find(({ data }) => data?.["config.yaml"])?.data?.["config.yaml"] ?? "";
-    const role = objects.find(({ kind }) => kind === "ClusterRole");
-    const held = new Set(role?.rules?.flatMap(grantsOf));
-    const needed = requiredRules(parseConfiguration(text, "config.yaml")).flatMap(
-      ({ apiGroup, nonResourceURLs, ...rest }) =>
-        grantsOf(
-          nonResourceURLs ? { ...rest, resources: [], nonResourceURLs } : { ...rest, apiGroups: [apiGroup] },
-        ),
-    );
+    const { held, needed, missing } = rightsOf(objects);
     expect(needed.length).toBeGreaterThan(20);
-    const isHeld = (grant: string) => held.has(grant) || held.has(grant.replace(/ \S*$/, " */*"));
-    expect(needed.filter((grant) => !isHeld(grant))).toEqual([]);
+    expect(missing).toEqual([]);
     expect([...held].some((grant) => /^impersonate:user-info /.test(grant))).toBe(
       impersonation === "constrained",
     );
     expect([...held].some((grant) => /^impersonate /.test(grant))).toBe(impersonation === "legacy");
-  });
-
-  it("scales by sessions, and leaves the number of replicas to the autoscaler then", () => {
-    const objects = render("--set", "gateway.autoscaling.enabled=true");
-    expect(JSON.stringify(objects.find(({ kind }) => kind === "HorizontalPodAutoscaler"))).toContain(
-      "sluice_streaming_active_sessions",
-    );
-    expect(objects.find(({ kind }) => kind === "Deployment")?.spec).not.toHaveProperty("replicas");
-    // Another autoscaler's business.
-    const others = "gateway.autoscaling.enabled=true,gateway.autoscaling.horizontalPodAutoscaler=false";
-    const left = render("--set", others);
-    expect(left.some(({ kind }) => kind === "HorizontalPodAutoscaler")).toBe(false);
-    expect(left.find(({ kind }) => kind === "Deployment")?.spec).not.toHaveProperty("replicas");
   });
 });
 

@@ -1,5 +1,6 @@
 {{- /* The objects of one component. Called with (dict "root" $ "name" "gateway" "values" .Values.gateway "base" <its configuration> "ports" (list of
-dicts with name, port, servicePort, appProtocol) "volumes" "volumeMounts" "metrics" <what autoscaling goes by> "peerPort" <of replicas to each other>). */ -}}
+dicts with name, port, servicePort, appProtocol) "volumes" "volumeMounts" "metrics" <what autoscaling goes by> "peerPort" <of replicas to each other>
+"egress" <rules for its own connections>). */ -}}
 
 {{- define "sluice.component" -}}
 {{- $root := .root -}}
@@ -165,6 +166,10 @@ spec:
   selector: {{- include "sluice.selectorLabels" . | nindent 4 }}
   ports:
     - { name: admin, port: 8081, targetPort: admin, appProtocol: http }
+{{- if and $values.rbac.create (include "sluice.prober.areNodesGiven" .) }}
+---
+{{ include "sluice.prober.rbac" . }}
+{{- end }}
 {{- if and $values.rbac.create (dig "cluster" "podDeletionCost" false $values.config) }}
 ---
 # cluster.podDeletionCost: the replicas annotate themselves.
@@ -249,7 +254,8 @@ metadata:
 spec:
   podSelector:
     matchLabels: {{- include "sluice.selectorLabels" . | nindent 6 }}
-  policyTypes: [Ingress]
+  {{- $limitsEgress := and .egress $root.Values.networkPolicy.egress.enabled }}
+  policyTypes: [Ingress{{ if $limitsEgress }}, Egress{{ end }}]
   ingress:
     - ports:
         {{- range .ports }}
@@ -266,6 +272,9 @@ spec:
       ports:
         - { port: peer }
     {{- end }}
+  {{- if $limitsEgress }}
+  egress: {{- .egress | nindent 4 }}
+  {{- end }}
 {{- end }}
 {{- if $root.Values.monitoring.serviceMonitor.enabled }}
 {{- if not ($root.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor") }}

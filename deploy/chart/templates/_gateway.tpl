@@ -35,7 +35,85 @@ kubelet:
   certificateAuthorityFile: /etc/sluice-kubelet/ca.crt
   {{- end }}
 {{- end }}
+{{- include "sluice.quotaStore.base" . }}
+{{- include "sluice.prober.base" . }}
 timeouts: { shutdownGracePeriod: {{ .values.shutdownGracePeriodSeconds }}s }
+{{- end }}
+
+{{- define "sluice.quotaStore.base" -}}
+{{- with .values.quotaStore }}
+{{- if or .existingSecret .tls.existingSecret }}
+{{- if not (dig "quotaStore" "url" "" $.values.config) }}{{ fail "gateway.quotaStore needs gateway.config.quotaStore.url" }}{{ end }}
+quotaStore:
+  {{- if .existingSecret }}
+  passwordFile: /etc/sluice-quotas/password
+  {{- end }}
+  {{- if .tls.existingSecret }}
+  certificateAuthorityFile: /etc/sluice-quotas/ca.crt
+  {{- if .tls.clientCertificate }}
+  clientCertificateFile: /etc/sluice-quotas/tls.crt
+  clientKeyFile: /etc/sluice-quotas/tls.key
+  {{- end }}
+  {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Empty where the store asks for nothing. */ -}}
+{{- define "sluice.quotaStore.volume" -}}
+{{- with .values.quotaStore }}
+{{- if or .existingSecret .tls.existingSecret -}}
+name: quotas
+projected:
+  sources:
+    {{- with .existingSecret }}
+    - secret: { name: {{ . }}, items: [{ key: {{ $.values.quotaStore.passwordKey }}, path: password }] }
+    {{- end }}
+    {{- with .tls.existingSecret }}
+    - secret:
+        name: {{ . }}
+        items: {{- range concat (list "ca.crt") (ternary (list "tls.crt" "tls.key") list $.values.quotaStore.tls.clientCertificate) }}
+          - { key: {{ . }}, path: {{ . }} }
+        {{- end }}
+    {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The rules of a NetworkPolicy for the gateway's own connections. */ -}}
+{{- define "sluice.gateway.egress" -}}
+{{- $egress := .root.Values.networkPolicy.egress -}}
+- ports:
+    - { protocol: UDP, port: 53 }
+    - { protocol: TCP, port: 53 }
+# A Service's port, or that of what is behind it: network plugins differ.
+- ports:
+    {{- range concat (list 443 6443) (ternary (list 10250) list (ne .values.kubelet.existingSecret "")) }}
+    - { port: {{ . }} }
+    {{- end }}
+  {{- with $egress.networks }}
+  to: {{- range . }}
+    - { ipBlock: { cidr: {{ . | quote }} } }
+  {{- end }}
+  {{- end }}
+{{- if include "sluice.peers.areOn" . }}
+- to:
+    - podSelector:
+        matchLabels: {{- include "sluice.selectorLabels" . | nindent 10 }}
+  ports: [{ port: 8444 }]
+{{- end }}
+{{- with dig "quotaStore" "url" "" .values.config }}
+- ports: [{ port: {{ regexFind ":[0-9]+$" (urlParse .).host | default ":6379" | trimPrefix ":" }} }]
+  {{- with $egress.quotaStore }}
+  to: {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- if include "sluice.prober.areNodesGiven" . }}
+- to: [{ namespaceSelector: {} }]
+{{- end }}
+{{- with $egress.rules }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "sluice.gateway.rbac" -}}

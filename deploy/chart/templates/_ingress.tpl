@@ -11,6 +11,7 @@ listeners:
     leaderElection: { resourceName: {{ include "sluice.componentName" . }}, resourceNamespace: {{ .root.Release.Namespace }} }
 workers: auto
 cluster: { inCluster: true }
+{{- include "sluice.prober.base" . }}
 timeouts: { shutdownGracePeriod: {{ .values.shutdownGracePeriodSeconds }}s }
 {{- end }}
 
@@ -46,32 +47,11 @@ metadata:
   labels: {{- $labels | nindent 4 }}
 roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ $namespace }}-{{ $name }} }
 subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespace }} }]
+{{- if dig "listeners" "ingress" "leaderElection" "leaderElect" true .values.config }}
 ---
-# Which replica writes statuses and Events. The Lease is the release's, and goes with it; what it says is the replicas'.
-apiVersion: coordination.k8s.io/v1
-kind: Lease
-metadata:
-  name: {{ $name }}
-  namespace: {{ $namespace }}
-  labels: {{- $labels | nindent 4 }}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: {{ $name }}
-  namespace: {{ $namespace }}
-  labels: {{- $labels | nindent 4 }}
-rules:
-  - { apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ $name }}], verbs: [get, update] }
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: {{ $name }}
-  namespace: {{ $namespace }}
-  labels: {{- $labels | nindent 4 }}
-roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ $name }} }
-subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespace }} }]
+# Which replica writes statuses and Events.
+{{ include "sluice.lease" (merge (dict "election" (dig "listeners" "ingress" "leaderElection" dict .values.config) "leaseName" $name) .) }}
+{{- end }}
 {{- range .values.rbac.secretNamespaces }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
