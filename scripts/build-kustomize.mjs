@@ -14,8 +14,15 @@ const ROLES = {
   bastion: ["--values", `${chart}/ci/bastion-values.yaml`],
   ingress: ["--set", "gateway.enabled=false,ingress.enabled=true"],
   node: ["--set", "gateway.enabled=false,node.enabled=true,node.tls.existingSecret=sluice-node-tls"],
+  // `sluice load job` sets number, arguments and place.
+  load: [
+    "--set",
+    "gateway.enabled=false,load.enabled=true,load.arguments={exec,web,--sessions=2},load.ttlSecondsAfterFinished=3600",
+  ],
 };
 
+/** A load runs in the namespace of the pods that it opens. */
+const namespaceOf = (role) => (role === "load" ? "default" : "sluice");
 const namespace = (role) => `apiVersion: v1
 kind: Namespace
 metadata:
@@ -30,7 +37,7 @@ resources:
 `;
 
 function manifestsOf(role) {
-  const options = ["--namespace", "sluice", "--skip-tests", ...ROLES[role]];
+  const options = ["--namespace", namespaceOf(role), "--skip-tests", ...ROLES[role]];
   const rendered = execFileSync(helm, ["template", "sluice", chart, ...options], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "pipe"],
@@ -38,8 +45,11 @@ function manifestsOf(role) {
   // Neither helm nor its release manages these.
   const own = rendered
     .replace(/^ *(helm\.sh\/chart|app\.kubernetes\.io\/managed-by): .*\n|^# Source: .*\n/gm, "")
+    // One Job, by a name to wait for.
+    .replace(/^( +name: sluice-load)-\w{8}$/m, "$1")
     .replace(/\n+---\n/g, "\n---\n");
-  return `# Made from deploy/chart by scripts/build-kustomize.mjs.\n${namespace(role)}${own.trimEnd()}\n`;
+  const all = role === "load" ? own.replace(/^---\n/, "") : `${namespace(role)}${own}`;
+  return `# Made from deploy/chart by scripts/build-kustomize.mjs.\n${all.trimEnd()}\n`;
 }
 
 const helm = process.env.HELM ?? "helm";

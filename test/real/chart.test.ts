@@ -24,7 +24,9 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     expect(status).toBe(0);
   });
 
-  describe.each([undefined, ...cases].filter((name) => name !== "node-values.yaml"))("with %s", (values) => {
+  describe.each(
+    [undefined, ...cases].filter((name) => !/^(node|load)-/.test(`${name}`)),
+  )("with %s", (values) => {
     let objects: readonly Rendered[];
     beforeAll(() => {
       objects = renderChart(...(values === undefined ? [] : ["--values", path.join(CHART, "ci", values)]));
@@ -162,13 +164,19 @@ describeReal(["helm", "kubectl"], "the chart", () => {
     const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8", env });
     expect(stderr).toBe("");
     expect(status).toBe(0);
-    for (const role of ["gateway", "bastion", "ingress", "node"]) {
+    for (const [role, workload] of Object.entries({
+      gateway: "Deployment",
+      bastion: "Deployment",
+      ingress: "Deployment",
+      node: "DaemonSet",
+      load: "Job",
+    })) {
       const folder = path.join(CHART, "../kustomize", role);
       const kubectl = kubectlSample().at(-1)?.path ?? "kubectl";
       const built = spawnSync(kubectl, ["kustomize", folder], { encoding: "utf8" });
       expect(built.stderr).toBe("");
       const kinds = parseAllDocuments(built.stdout).map((document) => (document.toJSON() as Rendered).kind);
-      expect(kinds).toContain(role === "node" ? "DaemonSet" : "Deployment");
+      expect(kinds).toContain(workload);
     }
   });
 

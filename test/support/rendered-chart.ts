@@ -43,6 +43,7 @@ interface PodSpec {
   readonly securityContext: object;
   readonly volumes: readonly { readonly name: string }[];
   readonly containers: readonly {
+    readonly args: readonly string[];
     readonly env?: readonly object[];
     readonly volumeMounts: readonly object[];
     readonly securityContext: object;
