@@ -43,7 +43,7 @@ const write = (name, content, mode = 0o644) => {
 const read = (name) => readFileSync(path.join(project, name));
 const zipped = (content) => gzipSync(content, { level: 9 });
 
-// The image has the program, what it needs of node_modules, and a stripped Node.js.
+// The image has the program with its packages, and a stripped Node.js.
 execFileSync(process.execPath, [path.join(project, "scripts/image-rootfs.mjs"), image], {
   stdio: ["ignore", "ignore", "inherit"],
 });
@@ -60,7 +60,9 @@ write("/usr/bin/kubectl_complete-sluice", starter("kubectl-complete.cjs"), 0o755
 // By its name it knows that kubectl runs it.
 symlinkSync("sluice.cjs", path.join(root, LIBRARY, "dist/bin/kubectl-sluice"));
 write("/usr/bin/kubectl-sluice", starter("kubectl-sluice"), 0o755);
-write("/lib/systemd/system/sluice.service", read("deploy/systemd/sluice.service"));
+for (const unit of readdirSync(path.join(project, "deploy/systemd"))) {
+  write(`/lib/systemd/system/${unit}`, read(`deploy/systemd/${unit}`));
+}
 for (const page of readdirSync(path.join(project, "dist/man"))) {
   write(`/usr/share/man/man${page.at(-1)}/${page}.gz`, zipped(read(`dist/man/${page}`)));
 }
