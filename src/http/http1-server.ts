@@ -30,6 +30,8 @@ export interface Http1Bounds {
 }
 
 export interface Http1Handlers {
+  /** Of each connection once, before its first request is handed over. */
+  onFirstRequest?(socket: Duplex): void;
   onRequest(request: IncomingMessage, response: ServerResponse): void;
   /** Of a request that waits for 100; absent: Node answers it. */
   onExpectContinue?(request: IncomingMessage, response: ServerResponse): void;
@@ -55,7 +57,7 @@ export function boundsOfListener(
 /** Every HTTP/1.1 server of the program: one request of a connection at a time, in these bounds. Not yet listening. */
 export function createHttp1Server(
   { maxHeaderBytes, headMs, requestMs = 0, keepAliveMs, bufferBytes }: Http1Bounds,
-  { onRequest, onExpectContinue, onUpgrade, onConnect }: Http1Handlers,
+  { onFirstRequest, onRequest, onExpectContinue, onUpgrade, onConnect }: Http1Handlers,
   {
     tls,
     ...options
@@ -77,21 +79,21 @@ export function createHttp1Server(
     tls === undefined ? createServer(httpOptions) : createHttpsServer({ ...httpOptions, ...tls });
   // Heads are bounded by bytes: past a count of lines Node would drop lines without an error.
   server.maxHeadersCount = 0;
-  const turns = new Http1Turns();
+  const turns = new Http1Turns((socket) => onFirstRequest?.(socket));
   server.on("request", (request, response) => turns.take(request, response, onRequest));
   if (onExpectContinue !== undefined) {
     server.on("checkContinue", (request, response) => turns.take(request, response, onExpectContinue));
   }
   if (onUpgrade !== undefined) {
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) => {
-      if (turns.isBusy(socket)) socket.destroy();
-      else onUpgrade(request, socket, early);
+      if (turns.mayLeave(socket)) onUpgrade(request, socket, early);
+      else socket.destroy();
     });
   }
   if (onConnect !== undefined) {
     server.on("connect", (_request, socket) => {
-      if (turns.isBusy(socket)) socket.destroy();
-      else onConnect(socket);
+      if (turns.mayLeave(socket)) onConnect(socket);
+      else socket.destroy();
     });
   }
   return server;
@@ -116,6 +118,11 @@ interface Connection {
  */
 class Http1Turns {
   readonly #connections = new WeakMap<Duplex, Connection>();
+  readonly #onFirst: (socket: Duplex) => void;
+
+  constructor(onFirst: (socket: Duplex) => void) {
+    this.#onFirst = onFirst;
+  }
 
   /** Calls `serve` when the answers before are over; never, when the connection ends first. */
   take(request: IncomingMessage, response: ServerResponse, serve: Serve): void {
@@ -123,6 +130,7 @@ class Http1Turns {
     const connection = this.#connections.get(socket);
     if (connection === undefined) {
       this.#connections.set(socket, { current: response, waiting: [] });
+      this.#onFirst(socket);
       serve(request, response);
       return;
     }
@@ -143,10 +151,11 @@ class Http1Turns {
     if (waiting.length === 1) current.once("close", () => this.#next(connection, socket));
   }
 
-  /** An answer is not out yet: an upgrade now would write between its bytes. */
-  isBusy(socket: Duplex): boolean {
+  /** To another protocol; false while an answer is not out yet: an upgrade now would write between its bytes. */
+  mayLeave(socket: Duplex): boolean {
     const connection = this.#connections.get(socket);
-    return connection !== undefined && (!connection.current.closed || connection.waiting.length > 0);
+    if (connection === undefined) this.#onFirst(socket);
+    return connection === undefined || (connection.current.closed && connection.waiting.length === 0);
   }
 
   #next(connection: Connection, socket: Duplex): void {

@@ -102,9 +102,8 @@ export async function startIngress(
     dialTimeoutMs: configuration.timeouts.dialMs,
     onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
   });
-  // It stops listening when it drains.
   const { limits, timeouts } = configuration;
-  const requests = new PlainRequests(limits.maxConcurrentIngressRequests, timeouts.streamIdleMs, () => {});
+  const requests = new PlainRequests(limits.maxConcurrentIngressRequests, timeouts.streamIdleMs);
   const accessLog =
     listener.accessLog && new AccessLog({ ...listener.accessLog, edge: gateway.edge, metrics, logger });
   const context: IngressContext = {
@@ -152,8 +151,8 @@ export async function startIngress(
       httpsUrl: urlOf("https", secureAt),
       enterLameDuck: () => servers.enterLameDuck(),
       drain: (timeoutMs) => {
-        servers.drain();
-        return finishRequests({ plainRequests: requests, flushed: servers.flushed }, timeoutMs, logger);
+        servers.enterLameDuck();
+        return finishRequests({ plainRequests: requests, ...servers }, timeoutMs, logger);
       },
       reload: async () => {
         await accessLog?.reopen();

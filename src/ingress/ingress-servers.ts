@@ -8,8 +8,10 @@ import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
 import { Http2Downstream } from "../http/http2-downstream.ts";
 import { capConnections } from "../listeners/connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "../listeners/http2-connections.ts";
+import { UnusedConnections } from "../listeners/unused-connections.ts";
 import { NOT_IMPLEMENTED, webSocketRequestOf } from "../listeners/websocket-stream.ts";
 import { abortSocket } from "../net/abort-socket.ts";
+import { stopAccepting } from "../net/stop-accepting.ts";
 import { contain, containAsync, containEvents } from "../observability/faults.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { judgeByFirstBytes } from "./first-bytes.ts";
@@ -30,8 +32,9 @@ export interface IngressServers {
   setDefaultTls(defaultTls: CertificateAndKey): void;
   /** Each connection takes one request more at most; HTTP/2 clients get GOAWAY. */
   enterLameDuck(): void;
-  /** Takes no new connections, closes idle ones, and sends HTTP/2 clients GOAWAY; requests in flight go on. */
-  drain(): void;
+  readonly unusedConnections: UnusedConnections;
+  /** Takes no new connections, and closes those that are kept for another request. */
+  stopAccepting(): Promise<void>;
   flushed(timeoutMs: number): Promise<void>;
   /** Ends what is left. */
   destroyConnections(): void;
@@ -42,14 +45,19 @@ export function createIngressServers(
   context: IngressContext,
   tls: Pick<SecureServerOptions, "defaultTls" | "certificatesFor" | "ticketKeys">,
 ): IngressServers {
-  const http1 = createHttp1(context);
+  const unusedConnections = new UnusedConnections();
+  const http1 = createHttp1(context, unusedConnections);
   const http2 = http2For(context);
   const { timeouts } = context;
+  const acceptHttp2 = (socket: Socket): void => {
+    unusedConnections.used(socket);
+    http2.accept(socket);
+  };
   const plain = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
     judgeByFirstBytes(socket, timeouts.handshakeMs, beginsHttp2, (isHttp2) => {
       if (isHttp2) {
         // The session takes what is buffered by itself, later; flowing now would lose it.
-        http2.accept(socket);
+        acceptHttp2(socket);
       } else {
         http1.emit("connection", socket);
         socket.resume();
@@ -57,7 +65,7 @@ export function createIngressServers(
     });
   });
   const onSecure = (socket: TLSSocket): void => {
-    if (socket.alpnProtocol === "h2") http2.accept(socket);
+    if (socket.alpnProtocol === "h2") acceptHttp2(socket);
     else http1.emit("connection", socket);
   };
   const { server: secure, setDefault: setDefaultTls } = createSecureServer({
@@ -67,26 +75,26 @@ export function createIngressServers(
   });
   const sockets = new Set<Socket>();
   for (const server of [plain, secure]) {
+    unusedConnections.watch(server);
     capConnections(server, context, () => context.onConnectionRefused());
     server.on("connection", (socket: Socket) => {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
     });
   }
-  const enterLameDuck = (): void => {
-    context.requests.drain();
-    http2.drain();
-  };
   return {
     plain,
     secure,
     setDefaultTls,
-    enterLameDuck,
-    drain: () => {
-      for (const server of [plain, secure]) server.close();
+    unusedConnections,
+    enterLameDuck: () => {
+      context.requests.drain();
+      http2.drain();
+    },
+    stopAccepting: async () => {
+      await Promise.all([plain, secure].map(stopAccepting));
       // It never listened: this closes idle connections and ends the watch over slow heads.
       http1.close();
-      enterLameDuck();
     },
     flushed: (timeoutMs) => http2.flushed(timeoutMs),
     destroyConnections: () => {
@@ -95,7 +103,7 @@ export function createIngressServers(
   };
 }
 
-function createHttp1(context: IngressContext): HttpServer {
+function createHttp1(context: IngressContext, unused: UnusedConnections): HttpServer {
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const downstream = new Http1Downstream(request, response);
     const begin = (): void =>
@@ -117,6 +125,7 @@ function createHttp1(context: IngressContext): HttpServer {
   const server = createHttp1Server(
     boundsOfListener(context.limits, context.timeouts),
     {
+      onFirstRequest: (socket) => unused.used(socket),
       onRequest: (request, response) => forward(request, response, false),
       onExpectContinue: (request, response) => forward(request, response, true),
       onUpgrade: (request, socket, early) => {

@@ -4,7 +4,6 @@ import type { Server } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { TLSSocket } from "node:tls";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import { genericError, internalError, StatusError, tooManyRequests } from "../api/status.ts";
 import { UNREAD_BODY_LINGER_MS } from "../http/forward-options.ts";
@@ -16,6 +15,7 @@ import { Http2Downstream } from "../http/http2-downstream.ts";
 import { requestUrlOf } from "../http/request-url.ts";
 import { beginTrace, endWithResponse } from "../http/trace-headers.ts";
 import { abortSocket } from "../net/abort-socket.ts";
+import { stopAccepting } from "../net/stop-accepting.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
 import { HandshakeRefusal } from "../sessions/client-handshake.ts";
@@ -30,7 +30,8 @@ import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PlainRequests } from "./plain-requests.ts";
 import type { RequestHead } from "./request-head.ts";
 import { requireOneSpelling } from "./request-path.ts";
-import { type ServingTls, tlsOptionsOf } from "./serving-tls.ts";
+import { type ServingTls, serveByAlpn, tlsOptionsOf } from "./serving-tls.ts";
+import { UnusedConnections } from "./unused-connections.ts";
 import { webSocketRequestOf } from "./websocket-stream.ts";
 
 /** What a listener serves. Whatever is refused is thrown as a StatusError, and written in the listener's own words. */
@@ -55,12 +56,15 @@ export interface Listener {
   /** For connections. Not yet listening. */
   readonly server: Server;
   readonly plainRequests: PlainRequests;
+  readonly unusedConnections: UnusedConnections;
   /** Answers a plain request that came on `socket`. Never rejects. */
   answerRequest(downstream: HttpDownstream, socket: Duplex): Promise<void>;
   /** Answers a request for an upgrade: on its connection, with `early` bytes of it read, or on an HTTP/2 stream. Never rejects. */
   answerUpgrade(request: RequestHead, client: Duplex, early: Buffer): Promise<void>;
   /** No connection takes another request than those that it has. */
   drain(): void;
+  /** Takes no new connections, and closes those that are kept for another request. */
+  stopAccepting(): Promise<void>;
   /** Resolves when what is queued of HTTP/2 answers has left, or after `timeoutMs`. To be called after `drain`. */
   flushed(timeoutMs: number): Promise<void>;
 }
@@ -75,9 +79,8 @@ export function createListener(
   options: ListenerOptions,
 ): Listener {
   const { limits, timeouts } = gateway;
-  const plainRequests = new PlainRequests(limits.maxConcurrentRequests, timeouts.streamIdleMs, () =>
-    server.close(),
-  );
+  const plainRequests = new PlainRequests(limits.maxConcurrentRequests, timeouts.streamIdleMs);
+  const unusedConnections = new UnusedConnections();
   const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
     answerRequest: async (downstream, socket) => {
       const abort = (): void => downstream.abort();
@@ -105,6 +108,7 @@ export function createListener(
   const server = createHttp1Server(
     boundsOfListener(limits, timeouts),
     {
+      onFirstRequest: (socket) => unusedConnections.used(socket),
       onRequest: (request, response) => {
         const begin = (): void =>
           void listener.answerRequest(new Http1Downstream(request, response), request.socket);
@@ -119,13 +123,21 @@ export function createListener(
     },
     { tls },
   );
+  unusedConnections.watch(server);
   capConnections(server, gateway, () => gateway.metrics.access.connectionRefused("too-many-of-address"));
   const http2 = options.tls !== undefined && options.http2 === true ? http2For(gateway, listener) : undefined;
-  if (http2 !== undefined) serveByAlpn(server, http2);
+  if (http2 !== undefined) {
+    serveByAlpn(server, (socket) => {
+      unusedConnections.used(socket);
+      http2.accept(socket);
+    });
+  }
   return {
     ...listener,
     server,
     plainRequests,
+    unusedConnections,
+    stopAccepting: () => stopAccepting(server),
     drain: () => {
       plainRequests.drain();
       http2?.drain();
@@ -158,16 +170,6 @@ function http2For(
     },
   };
   return new Http2Connections(limits, handlers, { takingMs: timeouts.streamIdleMs });
-}
-
-/** Node's HTTPS server takes every connection for HTTP/1.1; those that chose HTTP/2 go past it. */
-function serveByAlpn(server: Server, http2: Http2Connections): void {
-  const serveHttp1 = server.listeners("secureConnection") as ((socket: TLSSocket) => void)[];
-  server.removeAllListeners("secureConnection");
-  server.on("secureConnection", (socket: TLSSocket) => {
-    if (socket.alpnProtocol === "h2") http2.accept(socket);
-    else for (const serve of serveHttp1) serve.call(server, socket);
-  });
 }
 
 async function answerRequest(

@@ -7,7 +7,6 @@ const LOOKS_PER_IDLE_TIME = 4;
 
 /** The plain requests in progress, for which a shutdown waits. Watches and followed logs are not waited for: their clients reconnect. */
 export class PlainRequests {
-  readonly #stopListening: () => void;
   readonly #maxInFlight: number;
   readonly #emptied: (() => void)[] = [];
   readonly #inFlight = new Set<HttpDownstream>();
@@ -17,11 +16,10 @@ export class PlainRequests {
   #look: NodeJS.Timeout | undefined;
   #isDraining = false;
 
-  /** `stopListening`: takes no new connections. `streamIdleMs`: so long may a client take nothing of what waits for it. */
-  constructor(maxInFlight: number, streamIdleMs: number, stopListening: () => void) {
+  /** `streamIdleMs`: so long may a client take nothing of what waits for it. */
+  constructor(maxInFlight: number, streamIdleMs: number) {
     this.#maxInFlight = maxInFlight;
     this.#streamIdleMs = streamIdleMs;
-    this.#stopListening = stopListening;
   }
 
   get inFlight(): number {
@@ -84,9 +82,8 @@ export class PlainRequests {
     for (const downstream of this.#inFlight) downstream.closeConnectionAfter();
   }
 
-  /** Takes no new connections, and resolves when the last answer is out or after `timeoutMs`. To be called after `drain`. */
+  /** Resolves when the last answer is out or after `timeoutMs`. To be called after `drain`, when no connection is accepted any more. */
   finish(timeoutMs: number): Promise<void> {
-    this.#stopListening();
     if (this.#inFlight.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, timeoutMs);

@@ -1,5 +1,6 @@
 import { constants } from "node:crypto";
-import type { SecureContextOptions, TlsOptions } from "node:tls";
+import type { Server } from "node:net";
+import type { SecureContextOptions, TLSSocket, TlsOptions } from "node:tls";
 
 /** Certificate and key of a listener as PEM texts, and whose client certificates it asks for. */
 export interface ServingTls {
@@ -45,4 +46,14 @@ export function secureContextOf({
       secureOptions: constants.SSL_OP_NO_TICKET,
     }),
   };
+}
+
+/** Node's HTTPS server takes every connection for HTTP/1.1; those that chose HTTP/2 go to `acceptHttp2`. */
+export function serveByAlpn(server: Server, acceptHttp2: (socket: TLSSocket) => void): void {
+  const serveHttp1 = server.listeners("secureConnection") as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners("secureConnection");
+  server.on("secureConnection", (socket: TLSSocket) => {
+    if (socket.alpnProtocol === "h2") acceptHttp2(socket);
+    else for (const serve of serveHttp1) serve.call(server, socket);
+  });
 }

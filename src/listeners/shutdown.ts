@@ -11,7 +11,7 @@ const MESSAGE = "the gateway is shutting down";
 
 /**
  * Refuses new sessions with 503, waits for running ones within the grace period, then ends them as failures. Plain requests and
- * lingering connections have the rest of it, FLUSH_MS at least.
+ * lingering connections have the rest of it, the latter FLUSH_MS at least.
  */
 export async function drainGateway(
   {
@@ -22,7 +22,7 @@ export async function drainGateway(
     clock,
     logger,
   }: Pick<GatewayContext, "sessions" | "resumable" | "peers" | "timeouts" | "clock" | "logger">,
-  listener: Pick<Listener, "plainRequests" | "drain" | "flushed">,
+  listener: FinishingListener & Pick<Listener, "drain">,
 ): Promise<void> {
   const startedMs = clock.now();
   listener.drain();
@@ -37,21 +37,29 @@ export async function drainGateway(
     // A resumption would not find this process any more.
     resumable?.expireDetached(MESSAGE);
   }
-  const leftMs = timeouts.shutdownGracePeriodMs - (clock.now() - startedMs);
-  const finished = finishRequests(listener, Math.max(0, leftMs), logger);
+  const leftMs = (): number => Math.max(0, timeouts.shutdownGracePeriodMs - (clock.now() - startedMs));
+  await finishRequests(listener, leftMs(), logger);
   // Sessions that are over may hold their last bytes for a client that comes back; `timer` ends that, too.
-  await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs));
+  await settlesWithin(clock.whenEmpty(), Math.max(FLUSH_MS, leftMs()));
   clearInterval(timer);
-  await finished;
 }
 
-/** Waits for the plain requests that are in flight, and for what is queued of their answers; what is left of them is logged, and is the caller's to cut. */
+/** What takes no more connections, and waits for what it has. */
+export type FinishingListener = Pick<
+  Listener,
+  "plainRequests" | "unusedConnections" | "stopAccepting" | "flushed"
+>;
+
+/** Accepts no more; waits for first requests of new connections, for plain requests and their answers. The caller cuts what is left. */
 export async function finishRequests(
-  { plainRequests, flushed }: Pick<Listener, "plainRequests" | "flushed">,
+  { plainRequests, unusedConnections, stopAccepting, flushed }: FinishingListener,
   timeoutMs: number,
   logger: Logger,
 ): Promise<void> {
-  await plainRequests.finish(timeoutMs);
+  const deadlineMs = performance.now() + timeoutMs;
+  await stopAccepting();
+  await unusedConnections.whenUsed(deadlineMs - performance.now());
+  await plainRequests.finish(Math.max(0, deadlineMs - performance.now()));
   if (plainRequests.inFlight > 0) {
     logger.warn(
       { requests: plainRequests.inFlight },

@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Listen, ListenAddress } from "../../net/listen.ts";
+import { stopAccepting } from "../../net/stop-accepting.ts";
 import type { Component } from "../../observability/component.ts";
 
 /** The gateway's listening sockets in the primary. They accept and read nothing: the worker that gets a connection reads its first byte. */
@@ -34,11 +35,12 @@ export class Acceptors implements Component {
   }
 
   /** Takes no more connections at the listeners of these names. Those that were accepted go on. */
-  close(isChosen: (name: string) => boolean): void {
-    for (const [name, { server }] of this.#servers) if (isChosen(name)) server.close();
+  async close(isChosen: (name: string) => boolean): Promise<void> {
+    const chosen = [...this.#servers].filter(([name]) => isChosen(name));
+    await Promise.all(chosen.map(([, { server }]) => stopAccepting(server)));
   }
 
   stop(): void {
-    this.close(() => true);
+    for (const { server } of this.#servers.values()) server.close();
   }
 }

@@ -114,6 +114,7 @@ export async function startWorkers(
       listen: ({ name, ...where }) => acceptors.started.listen(name, where),
       report: ({ closed, sessions }) => {
         worker.sessions = sessions;
+        if (isDraining) void closeListeners();
         handOver.closed(closed);
       },
       received: (id) => handOver.received(id),
@@ -144,6 +145,13 @@ export async function startWorkers(
     },
   });
 
+  let isDraining = false;
+  /** The front door takes nothing more; the other listeners answer that sessions go elsewhere, while there are any. */
+  const closeListeners = async (): Promise<void> => {
+    const areOver = pool.workers.every(({ sessions }) => sessions === 0);
+    await acceptors.started.close((name) => areOver || name.startsWith("ingress."));
+  };
+
   app.add("faults", () => ({ stop: observeFaults(logger, metrics) }));
   const quotas = app.add("quotas", () => buildQuotas(configuration, metrics, logger));
   const folder = app.add("socket folder", () => lineage.openFolder());
@@ -172,8 +180,8 @@ export async function startWorkers(
     return {
       enterLameDuck: (hasSuccessor) => pool.enterLameDuck(hasSuccessor),
       drain: async () => {
-        // The front door takes nothing more; the other listeners answer that sessions go elsewhere.
-        acceptors.started.close((name) => name.startsWith("ingress."));
+        isDraining = true;
+        await closeListeners();
         await pool.shutDown();
       },
       stop: async () => {

@@ -1,8 +1,10 @@
 import { once } from "node:events";
-import { connect } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 import { HeldBackend, WHOLE_BODY } from "../../support/held-backend.ts";
+import { readToEnd, untilRefused } from "../../support/http/loopback.ts";
 import { http1Requests, http2Requests } from "../../support/requests-in-flight.ts";
 
 const REQUESTS = 24;
@@ -28,17 +30,15 @@ it("requests in flight are answered whole within the grace period, behind a GOAW
   const http1 = http1Requests(httpPort, REQUESTS);
   const http2 = await http2Requests(httpPort, REQUESTS);
   const goaways = http2.sessions.map((session) => once(session, "goaway"));
-  const idle = connect(httpPort, "127.0.0.1");
   await expect.poll(() => pods.held.length).toBe(2 * REQUESTS);
   const stopped = door.gateway.shutDown();
   await Promise.all(goaways);
-  await expect.poll(() => fetch(`http://127.0.0.1:${httpPort}`).catch(() => "refused")).toBe("refused");
+  await untilRefused(httpPort);
   expect(pods.held.length).toBe(2 * REQUESTS);
   pods.release();
   const outcomes = await Promise.all([...http1, ...http2.outcomes]);
   expect(outcomes).toEqual(Array(2 * REQUESTS).fill([200, WHOLE_BODY]));
   await stopped;
-  idle.destroy();
 });
 
 it("a kept connection takes no further request: the one that is answered last is closed behind it", async () => {
@@ -68,4 +68,39 @@ it("requests are cut when the grace period is over, and counted in the log", asy
   }
   const cut = door.logged.find((line) => line.includes("cutting the remaining requests"));
   expect(JSON.parse(cut ?? "{}")).toMatchObject({ requests: 8 });
+});
+
+describe("connections without a request", () => {
+  const requestOn = async (client: Socket, pods: HeldBackend): Promise<string> => {
+    const answered = readToEnd(client);
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await expect.poll(() => pods.held.length).toBe(1);
+    pods.release();
+    return (await answered).text;
+  };
+
+  it.each(["plain", "secure"])("are answered once when they had just been opened: %s", async (kind) => {
+    const { door, pods } = await start("20s");
+    const port = kind === "plain" ? door.httpPort : door.httpsPort;
+    const options = { port, host: "127.0.0.1", rejectUnauthorized: false };
+    const client = kind === "plain" ? connect(options) : connectTls(options);
+    client.on("error", () => {});
+    await once(client, kind === "plain" ? "connect" : "secureConnect");
+    const stopped = door.gateway.shutDown();
+    await untilRefused(port);
+    expect(await requestOn(client, pods)).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
+    await stopped;
+  });
+
+  it("are closed at once when they were kept", async () => {
+    const { door, pods } = await start("20s");
+    const client = connect(door.httpPort, "127.0.0.1").on("error", () => {});
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await expect.poll(() => pods.held.length).toBe(1);
+    pods.release();
+    await once(client, "data");
+    const closed = readToEnd(client);
+    await door.gateway.shutDown();
+    expect((await closed).isClean).toBe(true);
+  });
 });

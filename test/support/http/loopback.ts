@@ -73,6 +73,16 @@ export async function openClient(port: number): Promise<Socket> {
   return socket;
 }
 
+/** Resolves when nothing listens at the port any more. */
+export async function untilRefused(port: number): Promise<void> {
+  let outcome: unknown;
+  while (outcome !== "ECONNREFUSED") {
+    const client = connect(port, "127.0.0.1");
+    outcome = await once(client, "connect").catch((error: NodeJS.ErrnoException) => error.code);
+    client.destroy();
+  }
+}
+
 /** Resolves when the predicate holds, looking again after every turn of the event loop. */
 export async function until(isTrue: () => boolean, what: string): Promise<void> {
   const deadlineMs = Date.now() + 10_000;

@@ -1,7 +1,8 @@
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openClient, readToEnd, untilRefused } from "../../../support/http/loopback.ts";
 import { startTestGateway, type TestGateway } from "../../../support/test-gateway.ts";
 
 let apiServer: Server;
@@ -37,13 +38,15 @@ function ask(path: string): Promise<{ response: IncomingMessage; body: Promise<s
   });
 }
 
+const portOf = (): number => Number(new URL(gateway.apiServerUrl).port);
+
 describe("plain requests at a shutdown", () => {
   it("are answered whole within the grace period, and their connections closed", async () => {
     await start("20s");
     const asked = ask("/api/v1/pods");
     await expect.poll(() => held.length).toBe(1);
     const stopped = gateway.shutDown();
-    await expect.poll(() => fetch(gateway.apiServerUrl).catch(() => "refused")).toBe("refused");
+    await untilRefused(portOf());
     held[0]?.writeHead(200);
     held[0]?.write("first half, ");
     const { response, body } = await asked;
@@ -71,5 +74,49 @@ describe("plain requests at a shutdown", () => {
     await expect.poll(() => held.length).toBe(1);
     await gateway.shutDown();
     expect(await asked).toBe("ECONNRESET");
+  });
+});
+
+describe("connections without a request at a shutdown", () => {
+  const VERSION = "GET /version HTTP/1.1\r\nHost: a\r\n\r\n";
+  const answersAndCloses = async (client: Socket): Promise<void> => {
+    const answered = readToEnd(client);
+    client.write(VERSION);
+    await expect.poll(() => held.length).toBeGreaterThan(0);
+    held.pop()?.end("answered");
+    const { text: answer, isClean } = await answered;
+    expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nConnection: close\r\n[\s\S]*answered/i);
+    expect(isClean).toBe(true);
+  };
+
+  it("are answered once when they had just been accepted", async () => {
+    await start("20s");
+    const client = await openClient(portOf());
+    // Accepted behind it.
+    const later = ask("/version");
+    await expect.poll(() => held.length).toBe(1);
+    held.pop()?.end();
+    await later;
+    const stopped = gateway.shutDown();
+    await untilRefused(portOf());
+    await answersAndCloses(client);
+    await stopped;
+  });
+
+  it("are answered once when only the system had accepted them", async () => {
+    await start("20s");
+    const clients = Array.from({ length: 20 }, () => connect(portOf(), "127.0.0.1").on("error", () => {}));
+    await new Promise(process.nextTick);
+    const stopped = gateway.shutDown();
+    for (const client of clients) await answersAndCloses(client);
+    await stopped;
+  });
+
+  it("do not hold it up past the grace period", async () => {
+    await start("100ms");
+    const client = await openClient(portOf());
+    const ended = readToEnd(client);
+    await gateway.shutDown();
+    expect((await ended).text).toBe("");
   });
 });

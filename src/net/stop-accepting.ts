@@ -1,0 +1,26 @@
+import type { Server } from "node:net";
+
+/** As many connections as the system keeps for a listener of Node's that has not accepted them yet. */
+const MAX_TURNS = 511;
+
+/**
+ * Closes a server once a turn of the event loop has accepted nothing: clients have connections of which only the system knows, and
+ * they would be reset.
+ */
+export async function stopAccepting(server: Server): Promise<void> {
+  let accepted = 0;
+  const count = (): void => {
+    accepted += 1;
+  };
+  server.on("connection", count);
+  await turn();
+  for (let turns = 0, before = -1; server.listening && accepted !== before && turns < MAX_TURNS; turns += 1) {
+    before = accepted;
+    await turn();
+  }
+  server.off("connection", count).close();
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
