@@ -26,7 +26,8 @@ export class PodDeletionCost {
   readonly #stopping = new AbortController();
   #writing: Promise<void> = Promise.resolve();
   #isWriting = false;
-  #writtenMagnitude = 0;
+  /** A container that is started again finds what its pod had before. */
+  #writtenMagnitude: number | undefined;
   #hasFailed = false;
 
   constructor(options: PodDeletionCostOptions) {

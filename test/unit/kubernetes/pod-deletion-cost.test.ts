@@ -42,11 +42,16 @@ async function intervalWith(count: number): Promise<void> {
 }
 
 it("is written for the own pod when the sessions come into another power of two", async () => {
-  for (const count of [0, 1, 2, 3, 3, 4, 7, 8, 7, 0, 0]) await intervalWith(count);
+  for (const count of [1, 1, 2, 3, 3, 4, 7, 8, 7, 0, 0]) await intervalWith(count);
   expect(written[0]).toBe(
     'PATCH /api/v1/namespaces/sluice/pods/gateway-7d9f-abcde application/merge-patch+json {"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"1"}}}',
   );
   expect(written.map((line) => /cost":"(\d+)"/.exec(line)?.[1])).toEqual(["1", "2", "4", "8", "7", "0"]);
+});
+
+it("is written without sessions at first: the pod may have that of a process before", async () => {
+  for (const count of [0, 0, 1]) await intervalWith(count);
+  expect(written.map((line) => /cost":"(\d+)"/.exec(line)?.[1])).toEqual(["0", "1"]);
 });
 
 it("is written once an interval at most", async () => {
