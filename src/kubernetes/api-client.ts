@@ -19,6 +19,8 @@ export interface ApiClientOptions {
   readonly dialTimeoutMs: number;
   readonly maxAnswerBytes?: number;
   readonly answerTimeoutMs?: number;
+  /** The API server refused the client's own account something: 403. */
+  readonly onForbidden?: () => void;
   /** Connects in another way, through a proxy; the socket is as `dial` gives it. */
   readonly connect?: ConstructorParameters<typeof HttpUpstream>[0]["connect"];
 }
@@ -82,6 +84,7 @@ export class ApiClient {
     if (statusCode >= 200 && statusCode < 300) return response;
     // The next request reads tokens and asks plugins anew.
     if (statusCode === 401) this.#options.kubeconfig.forget();
+    if (statusCode === 403) this.#options.onForbidden?.();
     throw new ApiError(statusCode, await wholeBody(response, 64 * 1024).catch(() => ""), headers);
   }
 

@@ -162,7 +162,12 @@ async function buildLive(
   const kubeconfig = file === undefined ? await loadInCluster() : await loadKubeconfig(file, context);
   const connect = connectorOf(kubeconfig);
   const dialTimeoutMs = configuration.timeouts.dialMs;
-  const client = new ApiClient({ kubeconfig, dialTimeoutMs, connect });
+  const client: ApiClient = new ApiClient({
+    kubeconfig,
+    dialTimeoutMs,
+    connect,
+    onForbidden: () => permissions.doubt(),
+  });
   const live = new LiveCluster({
     client,
     store,
@@ -172,6 +177,7 @@ async function buildLive(
     logger,
   });
   follow(live);
+  const permissions = new PermissionCheck({ client, rules: requiredRules(configuration), logger });
   live.start();
   const admission =
     settings.admission === "apiServer" && servesApi(configuration.listeners)
@@ -183,7 +189,6 @@ async function buildLive(
           logger,
         })
       : undefined;
-  const permissions = new PermissionCheck({ client, rules: requiredRules(configuration), logger });
   const publisher =
     publishDeclaredFeatures &&
     new FeaturePublisher({

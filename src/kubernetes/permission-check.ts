@@ -2,7 +2,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import type { RequiredRule } from "./required-rules.ts";
 
-/** How soon permissions that were missing, or could not be asked for, are asked for again. */
+/** How soon permissions are asked for again that were missing, could not be asked for, or are in doubt. */
 const CHECK_AGAIN_MS = 60_000;
 const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
@@ -13,12 +13,18 @@ export interface PermissionCheckOptions {
   readonly checkAgainMs?: number;
 }
 
-/** Whether the gateway's account has the permissions that its configuration needs, by SelfSubjectAccessReviews, until it has all. */
+/**
+ * Whether the gateway's account has the permissions that its configuration needs, by SelfSubjectAccessReviews: until it has all, and
+ * again when the API server has refused it something.
+ */
 export class PermissionCheck {
   readonly #options: PermissionCheckOptions;
   readonly #ended = new AbortController();
   #missing: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #isChecking = false;
+  #isInDoubt = false;
+  #doubtedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: PermissionCheckOptions) {
     this.#options = options;
@@ -30,13 +36,24 @@ export class PermissionCheck {
     return this.#missing;
   }
 
+  /** The API server has answered 403: what it allowed may have been taken away since. It is asked at once, and once in the time between checks. */
+  doubt(): void {
+    this.#isInDoubt = true;
+    if (!this.#isChecking && this.#timer === undefined)
+      this.#checkIn(this.#doubtedMs + this.#checkAgainMs - performance.now());
+  }
+
   stop(): void {
     this.#ended.abort();
     clearTimeout(this.#timer);
   }
 
   async #check(): Promise<void> {
-    const { logger, checkAgainMs = CHECK_AGAIN_MS } = this.#options;
+    const { logger } = this.#options;
+    this.#timer = undefined;
+    this.#isChecking = true;
+    if (this.#isInDoubt) this.#doubtedMs = performance.now();
+    this.#isInDoubt = false;
     let isDone = false;
     try {
       const missing = await this.#ask();
@@ -49,8 +66,19 @@ export class PermissionCheck {
     } catch {
       // An API server that cannot be reached is reported by what reads from it.
     }
-    if (!isDone && !this.#ended.signal.aborted)
-      this.#timer = setTimeout(() => void this.#check(), checkAgainMs).unref();
+    this.#isChecking = false;
+    if (!isDone) this.#checkIn(this.#checkAgainMs);
+    // Its question may have been behind us when the 403 came.
+    else if (this.#isInDoubt) this.doubt();
+  }
+
+  get #checkAgainMs(): number {
+    return this.#options.checkAgainMs ?? CHECK_AGAIN_MS;
+  }
+
+  #checkIn(ms: number): void {
+    if (this.#ended.signal.aborted) return;
+    this.#timer = setTimeout(() => void this.#check(), Math.max(0, ms)).unref();
   }
 
   /** One question after the other: nothing waits for the answers. */

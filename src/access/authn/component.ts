@@ -7,6 +7,7 @@ import { getJson } from "../../http/https-json.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
+import { loggedReviews } from "../review-log.ts";
 import { webhookClient } from "../webhook-client.ts";
 import type { RequestAuthenticator, TokenAuthenticator } from "./authenticator.ts";
 import { AuthenticatorChain } from "./authenticator-chain.ts";
@@ -96,12 +97,17 @@ async function tokenAuthenticators(
     const defaultPath = `/apis/authentication.k8s.io/${version}/tokenreviews`;
     const client = await webhookClient(target, { defaultPath, timeoutMs });
     stops.push(client.stop);
+    const reviews = loggedReviews(client.ask, {
+      permission: "create tokenreviews.authentication.k8s.io (authentication.tokenReview)",
+      failed: "a token could not be reviewed",
+      logger,
+    });
     authenticators.push(
-      new TokenReviews(client.ask, {
+      new TokenReviews(reviews.ask, {
         ...tokenReview,
         nowMs: () => performance.now(),
         epochMs: () => Date.now(),
-        onFailure: ({ message }) => logger.error({ problem: message }, "a token could not be reviewed"),
+        onFailure: reviews.onFailure,
       }),
     );
   }

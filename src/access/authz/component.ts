@@ -1,6 +1,7 @@
 import type { Authorization, AuthorizationMode } from "../../config/authorization.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { loggedReviews } from "../review-log.ts";
 import { webhookClient } from "../webhook-client.ts";
 import { type Authorizer, alwaysAllow, alwaysDeny, superusers } from "./authorizer.ts";
 import { AuthorizerChain } from "./authorizer-chain.ts";
@@ -36,10 +37,15 @@ export async function buildAuthorizer(
       const defaultPath = `/apis/authorization.k8s.io/${version}/subjectaccessreviews`;
       const client = await webhookClient(target, { defaultPath, timeoutMs });
       stops.push(client.stop);
-      return new WebhookAuthorizer(client.ask, {
+      const reviews = loggedReviews(client.ask, {
+        permission: "create subjectaccessreviews.authorization.k8s.io (authorization.mode: Webhook)",
+        failed: "the authorization webhook failed",
+        logger,
+      });
+      return new WebhookAuthorizer(reviews.ask, {
         ...webhook,
         nowMs: () => performance.now(),
-        onFailure: ({ message }) => logger.error({ problem: message }, "the authorization webhook failed"),
+        onFailure: reviews.onFailure,
       });
     },
   };

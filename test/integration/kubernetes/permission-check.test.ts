@@ -2,10 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { ApiClient } from "../../../src/kubernetes/api-client.ts";
+import { buildCluster } from "../../../src/kubernetes/component.ts";
 import { loadKubeconfig } from "../../../src/kubernetes/kubeconfig.ts";
 import { PermissionCheck } from "../../../src/kubernetes/permission-check.ts";
 import type { RequiredRule } from "../../../src/kubernetes/required-rules.ts";
+import { createLogger } from "../../../src/observability/logger.ts";
+import { Metrics } from "../../../src/observability/metrics.ts";
 import { TestApiServer } from "../../support/api-server/test-api-server.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -104,4 +108,91 @@ it("names what is missing, once, and asks again until nothing is", async () => {
   granted.add("list pods/").add("impersonate userextras/a.example/key");
   await eventually("nothing is missing", () => check.missing.length === 0);
   expect(lines.at(-1)).toBe("the gateway's account has all permissions that it needs {}");
+});
+
+it("asks again when the API server refuses what it had allowed", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-permissions-"));
+  let mayList = true;
+  const server = await TestApiServer.start({
+    tokens: { t: { username: "sluice", groups: [] } },
+    enforces: true,
+    allows: ({ verb }) => verb !== "list" || mayList,
+  });
+  const kubeconfig = await loadKubeconfig(await server.writeKubeconfig(path.join(folder, "config"), "t"));
+  const client: ApiClient = new ApiClient({
+    kubeconfig,
+    dialTimeoutMs: 5_000,
+    onForbidden: () => check.doubt(),
+  });
+  const lines: string[] = [];
+  const log = (fields: object, message: string): void =>
+    void lines.push(`${message} ${JSON.stringify(fields)}`);
+  const check = new PermissionCheck({
+    client,
+    rules: [rule("", "pods", ["list", "watch"])],
+    logger: { info: log, warn: log },
+    checkAgainMs: 10,
+  });
+  onTestFinished(async () => {
+    check.stop();
+    client.close();
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const list = () => client.json({ path: "/api/v1/pods" });
+  const reviews = () => server.requests.filter(({ path: asked }) => asked.includes("selfsubject")).length;
+  await eventually("all is allowed", () => reviews() === 2);
+  await list();
+  mayList = false;
+  await expect(list()).rejects.toThrow();
+  await eventually("it is known", () => check.missing.length > 0);
+  expect(check.missing).toEqual(["list pods (the field of pods)"]);
+  await expect(list()).rejects.toThrow();
+  const before = reviews();
+  await eventually("it is asked again", () => reviews() > before + 4);
+  mayList = true;
+  await eventually("nothing is missing", () => check.missing.length === 0);
+  const after = reviews();
+  await list();
+  expect(lines).toEqual([
+    'the gateway\'s account lacks permissions: see `sluice rbac` {"missing":["list pods (the field of pods)"]}',
+    "the gateway's account has all permissions that it needs {}",
+  ]);
+  expect(reviews()).toBe(after);
+});
+
+it("asks again when a pod may not be read any more, in a gateway's cluster", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-permissions-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  let mayGet = true;
+  const server = await TestApiServer.start({
+    tokens: { t: { username: "sluice", groups: [] } },
+    enforces: true,
+    allows: ({ verb }) => verb !== "get" || mayGet,
+  });
+  onTestFinished(() => server.stop());
+  await server.writeKubeconfig(path.join(folder, "config"), "t");
+  const lines: { readonly msg: string; readonly missing?: readonly string[] }[] = [];
+  const cluster = await buildCluster(
+    parseConfiguration(
+      JSON.stringify({
+        apiVersion: "sluice.dev/v1alpha1",
+        kind: "GatewayConfiguration",
+        cluster: { kubeconfig: "config", admission: "none", forwardAs: "caller" },
+      }),
+      path.join(folder, "gateway.json"),
+    ),
+    new Metrics({ withProcessMetrics: false }),
+    createLogger({ level: "info", destination: { write: (line) => void lines.push(JSON.parse(line)) } }),
+  );
+  onTestFinished(() => cluster.stop());
+  const reviews = () => server.requests.filter(({ path: asked }) => asked.includes("selfsubject")).length;
+  await eventually("three kinds are reviewed", () => reviews() === 9);
+  mayGet = false;
+  await expect(cluster.lookUp?.("default", "web")).rejects.toThrow("the API server cannot be asked");
+  const warning = () => lines.find(({ msg }) => msg.includes("lacks permissions"));
+  await eventually("it is logged", () => warning() !== undefined);
+  expect(warning()?.missing).toEqual(
+    ["pods", "nodes", "namespaces"].map((kind) => `get ${kind} (every gateway)`),
+  );
 });

@@ -108,6 +108,20 @@ describe("authorization by webhook, through the gateway", () => {
     expect((await post())[0]).toBe(400);
   });
 
+  it("an account that may not ask is named once, and again when it may", async () => {
+    answer = () => ({ status: 403, body: "{}" });
+    for (let tries = 0; tries < 3; tries += 1) expect((await post())[0]).toBe(403);
+    answer = () => reviewed(true);
+    expect((await post())[0]).toBe(400);
+    expect(logLines.map((line) => JSON.parse(line)).map(({ level, msg }) => [level, msg])).toEqual([
+      ["warn", "the gateway's account lacks permissions: see `sluice rbac`"],
+      ["info", "the gateway's account has the permission again"],
+    ]);
+    expect(JSON.parse(logLines[0] ?? "").missing).toEqual([
+      "create subjectaccessreviews.authorization.k8s.io (authorization.mode: Webhook)",
+    ]);
+  });
+
   it("a webhook that is down lets nobody in", async () => {
     webhook.closeAllConnections();
     await new Promise((resolve) => webhook.close(resolve));
