@@ -5,7 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.ts";
-import { builtProgram } from "../support/built-program.ts";
+import { sluiceCommand } from "../support/built-program.ts";
 import { type ServedGateway, serveGateway } from "../support/served-gateway.ts";
 import { gatewayConfiguration, nodeConfiguration } from "./door-configurations.ts";
 import {
@@ -93,8 +93,8 @@ export async function allowGateway(
   configurationFile: string,
   user: string,
 ): Promise<void> {
-  const args = [builtProgram(), "rbac", "--config", configurationFile, "--user", user, "--name", user];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const command = sluiceCommand("rbac", "--config", configurationFile, "--user", user, "--name", user);
+  const { stdout } = await promisify(execFile)(...command);
   await applyText(path.join(cluster.programs, "kubectl"), cluster.adminKubeconfig, stdout);
 }
 

@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { builtProgram } from "../support/built-program.ts";
+import { sluiceCommand } from "../support/built-program.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
 import { describeReal } from "../support/real-parts.ts";
@@ -108,7 +108,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
 
   it("loads the API server from the pods of an Indexed Job, and adds up their reports", async () => {
     const sluice = async (...args: string[]): Promise<string> =>
-      (await promisify(execFile)(process.execPath, [builtProgram(), ...args])).stdout;
+      (await promisify(execFile)(...sluiceCommand(...args))).stdout;
     const account = "/var/run/secrets/kubernetes.io/serviceaccount";
     const job = await sluice(
       ...["load", "job", "2", "--image", `${IMAGE}:0.1.0`, "--", "exec", "web", "-c", "main"],

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { builtProgram } from "../support/built-program.ts";
+import { sluiceCommand } from "../support/built-program.ts";
 import { eventually } from "../support/eventually.ts";
 import { describeReal } from "../support/real-parts.ts";
 import { type ServedGateway, serveGateway } from "../support/served-gateway.ts";
@@ -81,8 +81,7 @@ describeReal("cluster", "sessions while the API server is away", () => {
   const command = ["web", "-c", "main", "--", "echo", "hello"];
   const kubectlExec = () =>
     output(path.join(cluster.programs, "kubectl"), ["--kubeconfig", kubeconfig, "exec", ...command]);
-  const sluiceExec = () =>
-    output(process.execPath, [builtProgram(), "exec", "--kubeconfig", kubeconfig, ...command]);
+  const sluiceExec = () => output(...sluiceCommand("exec", "--kubeconfig", kubeconfig, ...command));
   const works = () =>
     eventually("exec works", async () => {
       const { stdout, stderr } = await kubectlExec();

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse } from "yaml";
-import { builtProgram } from "../support/built-program.ts";
+import { sluiceCommand } from "../support/built-program.ts";
 import { ComposeProcesses } from "../support/compose-processes.ts";
 import { eventually } from "../support/eventually.ts";
 import { describeReal, isFullRun } from "../support/real-parts.ts";
@@ -16,8 +16,8 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** `sluice exec`, as a client of the composition. */
 async function exec(kubeconfig: string, pod: string): Promise<string> {
-  const args = [builtProgram(), "exec", pod, "--kubeconfig", kubeconfig, "--", "echo", `hello from ${pod}`];
-  return (await run(process.execPath, args)).stdout;
+  const command = ["exec", pod, "--kubeconfig", kubeconfig, "--", "echo", `hello from ${pod}`];
+  return (await run(...sluiceCommand(...command))).stdout;
 }
 
 describeReal("nginx", "the services of docker-compose.yml as processes", () => {

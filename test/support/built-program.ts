@@ -21,8 +21,13 @@ export function compiledSources(): string {
 
 /** `sluice ARGS` for `spawn`: by this Node.js, or by the single binary that $SLUICE_BINARY names. */
 export function sluiceCommand(...args: readonly string[]): [file: string, args: string[]] {
-  const { SLUICE_BINARY: binary } = process.env;
-  return binary === undefined ? [process.execPath, [builtProgram(), ...args]] : [binary, [...args]];
+  const file = sluiceFile();
+  return file === program ? [process.execPath, [file, ...args]] : [file, [...args]];
+}
+
+/** `sluice` as a file that the system runs: the compiled program, or the single binary. */
+export function sluiceFile(): string {
+  return process.env.SLUICE_BINARY ?? builtProgram();
 }
 
 function newestSourceMs(): number {

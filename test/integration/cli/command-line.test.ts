@@ -8,7 +8,7 @@ import path from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { runCommandLine } from "../../../src/cli/command-line.ts";
 import { COMMANDS } from "../../../src/cli/command-list.ts";
-import { builtProgram, sluiceCommand } from "../../support/built-program.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
 import { Sluice } from "../../support/sluice.ts";
 
 afterEach(() => {
@@ -90,11 +90,9 @@ describe("sluice", () => {
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
     try {
-      const args = [builtProgram(), "fake-node", "--name", "node", "--port", `${port}`];
+      const command = sluiceCommand("fake-node", "--name", "node", "--port", `${port}`);
       const { status, stderr } = await new Promise<{ status: unknown; stderr: string }>((resolve) => {
-        execFile(process.execPath, args, (error, _stdout, stderr) =>
-          resolve({ status: error?.code, stderr }),
-        );
+        execFile(...command, (error, _stdout, stderr) => resolve({ status: error?.code, stderr }));
       });
       const problem = `listen EADDRINUSE: address already in use 127.0.0.1:${port}`;
       expect([status, stderr]).toEqual([1, `sluice fake-node: ${problem}\n`]);

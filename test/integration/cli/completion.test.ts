@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { builtProgram } from "../../support/built-program.ts";
+import { sluiceFile } from "../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
 import { Sluice } from "../../support/sluice.ts";
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
   demo = await startDemo();
   sluice = new Sluice({ KUBECONFIG: demo.kubeconfig });
   folder = mkdtempSync(path.join(tmpdir(), "sluice-completion-"));
-  symlinkSync(builtProgram(), path.join(folder, "sluice"));
+  symlinkSync(sluiceFile(), path.join(folder, "sluice"));
   writeFileSync(path.join(folder, "settings.yaml"), "");
 });
 afterAll(async () => {

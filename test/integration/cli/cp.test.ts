@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { builtProgram } from "../../support/built-program.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
@@ -217,8 +217,8 @@ describe("sluice cp", () => {
 
   it("a disk that takes no more is an error, and nothing is left", async () => {
     fill(path.join(remote, "big"), 4 * 1024 * 1024);
-    const command = ["-c", 'ulimit -f 1024; exec "$@"', "bash", process.execPath, builtProgram()];
-    const child = spawn("bash", [...command, "cp", `web:${remote}/big`, local], {
+    const [file, args] = sluiceCommand("cp", `web:${remote}/big`, local);
+    const child = spawn("bash", ["-c", 'ulimit -f 1024; exec "$@"', "bash", file, ...args], {
       env: { PATH: process.env.PATH, KUBECONFIG: demo.kubeconfig },
       stdio: ["ignore", "ignore", "pipe"],
     });

@@ -11,7 +11,7 @@ import { printJob } from "../../../src/cli/load-job.ts";
 import { planOf } from "../../../src/cli/load-plan.ts";
 import { exitCodeOf } from "../../../src/cli/load-result.ts";
 import { parseFlags } from "../../../src/cli/parse-flags.ts";
-import { builtProgram } from "../../support/built-program.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
 import { type RunningDemo, startDemo } from "../../support/demo.ts";
 import { eventually } from "../../support/eventually.ts";
 import { collect } from "../../support/kubectl.ts";
@@ -290,22 +290,17 @@ describe("sluice load against the demo", () => {
   });
 
   it("ends with a summary at Ctrl-C", async () => {
-    const program = spawn(
-      process.execPath,
-      [
-        builtProgram(),
-        "load",
-        "exec",
-        "web",
-        "--kubeconfig",
-        demo.kubeconfig,
-        "--duration",
-        "10m",
-        "--message-rate",
-        "20",
-      ],
-      { stdio: ["ignore", "pipe", "pipe"] },
-    );
+    const args = [
+      "exec",
+      "web",
+      "--kubeconfig",
+      demo.kubeconfig,
+      "--duration",
+      "10m",
+      "--message-rate",
+      "20",
+    ];
+    const program = spawn(...sluiceCommand("load", ...args), { stdio: ["ignore", "pipe", "pipe"] });
     const [stdout, stderr] = [collect(program.stdout), collect(program.stderr)];
     await eventually("something is under way", () => /[1-9]\d* sessions/.test(stderr()), {
       timeoutMs: 20_000,
@@ -337,9 +332,7 @@ describe("sluice load against the demo", () => {
   }
 
   async function sluice(args: readonly string[]): Promise<Ended> {
-    const program = spawn(process.execPath, [builtProgram(), ...args], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const program = spawn(...sluiceCommand(...args), { stdio: ["ignore", "pipe", "pipe"] });
     const [stdout, stderr] = [collect(program.stdout), collect(program.stderr)];
     const [code] = await once(program, "close");
     return { code, stdout: stdout(), stderr: stderr() };

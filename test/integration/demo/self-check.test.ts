@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
-import { builtProgram } from "../../support/built-program.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
 
 const parent = mkdtempSync(path.join(tmpdir(), "sluice-demo-once-"));
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
@@ -12,13 +12,7 @@ afterEach(() => rmSync(parent, { recursive: true, force: true }));
 describe("sluice demo --once", () => {
   it("shows every plan, bridge included, and leaves nothing behind", async () => {
     const folder = path.join(parent, "demo");
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      builtProgram(),
-      "demo",
-      "--once",
-      "--dir",
-      folder,
-    ]);
+    const { stdout } = await promisify(execFile)(...sluiceCommand("demo", "--once", "--dir", folder));
     const rows = stdout.split("\n").filter((line) => /^ {2}(?:exec|port-forward), /.test(line));
     const plans = rows.map((row) => / (translate|tunnel|pass-through|bridge) +ok, \d+ ms$/.exec(row)?.[1]);
     const counted = new Map<string | undefined, number>();
