@@ -27,6 +27,17 @@ export function loadPart(text: string): { readonly index: number; readonly of: n
   throw new RangeError("must be I/N, I from 0 and below N");
 }
 
+const MAX_START_WAIT_MS = 24 * 3_600_000;
+
+/** Milliseconds since 1970: an RFC 3339 time, or `+DURATION` from now. */
+export function startTime(text: string): number {
+  const afterMs = text.startsWith("+") ? parsed(parseDuration, text.slice(1)) : undefined;
+  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text);
+  const atMs = isTime ? Date.parse(text) : Date.now() + (afterMs ?? Number.NaN);
+  if (Math.abs(atMs - Date.now()) <= MAX_START_WAIT_MS) return atMs;
+  throw new RangeError('must be a time such as 2026-01-31T12:00:00Z, or "+1m", within a day');
+}
+
 export function ratePerSecond(text: string): number {
   const value = Number(text);
   if (text !== "" && Number.isFinite(value) && value >= 0) return value;

@@ -26,6 +26,7 @@ export async function httpPlanOf(
   if (values.html !== undefined) throw new UsageError("--html is for sessions");
   // autocannon's latencies cannot be added up.
   if (values.part !== undefined) throw new UsageError("--part is for sessions");
+  if (values["start-at"] !== undefined) throw new UsageError("--start-at is for sessions");
   const target = await openTarget(spec);
   return {
     url: target.url.origin + target.pathOf(path),

@@ -8,13 +8,13 @@ import { parseFlags } from "./parse-flags.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** What the job sets for each pod; a token would be shown with the Job. */
-const NOT_OF_A_JOB = ["part", "json", "html", "threshold", "token"] as const;
+const NOT_OF_A_JOB = ["part", "start-at", "json", "html", "threshold", "token"] as const;
 /** From a pod's start to its program's, and its end to the Job's. */
 const MARGIN_SECONDS = 300;
 
 /** Prints the Indexed Job of deploy/kustomize/load for a load of its own. Throws UsageError. `args`: of `sluice load`. */
 export async function printJob(
-  { namespace, image, threshold }: LoadValues,
+  { namespace, image, threshold, "start-at": startAtMs }: LoadValues,
   [partsText = "", ...rest]: readonly string[],
   args: readonly string[],
 ): Promise<number> {
@@ -23,9 +23,11 @@ export async function printJob(
   const parts = partsIn(partsText);
   const target = checkInstalled(namespace, image);
   const { plan, server, own } = loadOf(args, parts);
-  const seconds = Math.ceil((plan.durationMs + 2 * plan.timeoutMs) / 1_000) + MARGIN_SECONDS;
+  const waitMs = Math.max(0, (startAtMs ?? 0) - Date.now());
+  const seconds = Math.ceil((waitMs + plan.durationMs + 2 * plan.timeoutMs) / 1_000) + MARGIN_SECONDS;
+  const start = startAtMs === undefined ? [] : [`--start-at=${new Date(startAtMs).toISOString()}`];
   const part = `--part=$(JOB_COMPLETION_INDEX)/${parts}`;
-  const podArgs = JSON.stringify(["load", part, ...own, ...server, ...args]);
+  const podArgs = JSON.stringify(["load", part, ...start, ...own, ...server, ...args]);
   const manifests = (await readManifests("load"))
     .replace(/^( +namespace: ).*$/gm, `$1${target.namespace}`)
     .replace(/^( +(?:completions|parallelism): ).*$/gm, `$1${parts}`)

@@ -47,11 +47,14 @@ async function runSessions(
   // A wrong kubeconfig is reported once, before processes start; a missing package before the load.
   await openTarget(target);
   if (values.html !== undefined) await readPlots();
+  const startAtMs = values["start-at"];
+  if (startAtMs !== undefined) process.stderr.write(startNotice(startAtMs, Date.now()));
   const view = openLoadView(plan);
   const report = await runInProcesses({
     plan,
     processes,
     part,
+    startAtMs,
     target,
     start: startGenerator,
     interrupted: terminationSignal(),
@@ -59,6 +62,12 @@ async function runSessions(
   });
   view.stop();
   return publish(report, thresholds, values);
+}
+
+function startNotice(startAtMs: number, nowMs: number): string {
+  const at = new Date(startAtMs).toISOString();
+  if (startAtMs >= nowMs) return `starts at ${at}\n`;
+  return `starts now: ${at} was ${((nowMs - startAtMs) / 1_000).toFixed(1)} s ago\n`;
 }
 
 function startGenerator() {

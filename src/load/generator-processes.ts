@@ -22,6 +22,8 @@ export interface RunOptions<T> {
   readonly processes: number;
   /** The other parts are of other programs, with as many processes each. */
   readonly part: LoadPart;
+  /** Milliseconds since 1970, agreed on with the other parts; past or absent: as soon as the processes are ready. */
+  readonly startAtMs?: number | undefined;
   readonly target: T;
   /** Starts one generator process, with a channel for messages. */
   readonly start: () => ChildProcess;
@@ -36,7 +38,7 @@ export async function runInProcesses<T>(options: RunOptions<T>): Promise<LoadRep
   let wasInterrupted = false;
   const children = Array.from({ length: processes }, start);
   await Promise.all(children.map(readyOrDead));
-  const startAtMs = Date.now() + LEAD_MS;
+  const startAtMs = Math.max(Date.now() + LEAD_MS, options.startAtMs ?? 0);
   const collector = new LoadCollector(plan, processes, startAtMs, partsOf(part));
   void interrupted.then(() => {
     wasInterrupted = true;

@@ -74,7 +74,10 @@ export class Generator {
   }
 
   #tick(nowMs: number): void {
-    if (nowMs < this.#startMs) return;
+    if (nowMs < this.#startMs && nowMs < this.#stopsAtMs) {
+      this.#measureAnew(nowMs);
+      return;
+    }
     if (nowMs >= this.#stopsAtMs && !this.#isStopping) {
       this.#isStopping = true;
       for (const session of this.#running) session.finish();
@@ -142,8 +145,14 @@ export class Generator {
     const { user, system } = process.cpuUsage(this.#cpu);
     const cpuShare = (user + system) / 1_000 / Math.max(1, nowMs - this.#cpuAtMs);
     const lagMs = Math.max(0, this.#lag.max / 1e6 - LAG_RESOLUTION_MS);
-    this.#emit(this.#recorder.interval(this.#intervals, { untilMs: nowMs - this.#startMs, cpuShare, lagMs }));
+    const untilMs = Math.max(0, nowMs - this.#startMs);
+    this.#emit(this.#recorder.interval(this.#intervals, { untilMs, cpuShare, lagMs }));
     this.#intervals += 1;
+    this.#measureAnew(nowMs);
+  }
+
+  /** Of this process: what it used while it waited is no part of the load. */
+  #measureAnew(nowMs: number): void {
     this.#cpu = process.cpuUsage();
     this.#cpuAtMs = nowMs;
     this.#lag.reset();

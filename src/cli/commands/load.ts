@@ -1,6 +1,6 @@
 import type { FlagTable } from "../../config/flag.ts";
 import { defineCommand, type ValuesOf } from "../command.ts";
-import { durationFrom, loadPart, quantityBetween, ratePerSecond } from "../flag-readers.ts";
+import { durationFrom, loadPart, quantityBetween, ratePerSecond, startTime } from "../flag-readers.ts";
 import { TARGET_GROUP, targetFlags } from "./target-flags.ts";
 
 const MAX_PROCESSES = 64;
@@ -137,6 +137,12 @@ export const loadFlags = {
     parse: loadPart,
     group: traffic,
   },
+  "start-at": {
+    value: "TIME",
+    help: "when all parts start: an RFC 3339 time, or +DURATION from now; a part that is ready later starts at once",
+    parse: startTime,
+    group: traffic,
+  },
   image: {
     value: "REFERENCE",
     help: "the image of a job's pods; without it sluice with this version as its tag",
@@ -171,7 +177,7 @@ export const command = defineCommand({
     "port-forward POD PORT [flags]",
     "http PATH [flags]",
     "merge FILE... [flags]",
-    "job PARTS [-n NAMESPACE] [--image REFERENCE] -- (exec | ...) [flags]",
+    "job PARTS [-n NAMESPACE] [--image REFERENCE] [--start-at TIME] -- (exec | ...) [flags]",
   ],
   description:
     "Opens sessions at any streaming server, or sends plain HTTP requests, and reports rates, latencies and what failed; every byte is verified where it can be. merge adds up the reports of parts that ran side by side; job prints a Kubernetes Job whose pods are such parts. docs/load.md explains the modes.",
@@ -215,8 +221,8 @@ export const command = defineCommand({
       line: "sluice load exec web --sessions 2000 --seed 1 --part 0/2 --json 0.json",
     },
     {
-      title: "A Job of four pods",
-      line: "sluice load job 4 -- exec web --sessions 2000 --duration 1m",
+      title: "A Job of four pods that start together, a minute from now",
+      line: "sluice load job 4 --start-at +1m -- exec web --sessions 2000 --duration 1m",
     },
     {
       title: "The table of both",

@@ -192,6 +192,56 @@ describe("sluice load against the demo", () => {
     });
   });
 
+  it("starts parts together, at the time that they are given", async () => {
+    const startAtMs = Date.now() + 8_000;
+    const at = new Date(startAtMs).toISOString();
+    const flags = [
+      "--sessions",
+      "2",
+      "--count",
+      "2",
+      "--messages",
+      "1",
+      "--message-size",
+      "100",
+      "--seed",
+      "5",
+    ];
+    const files = [0, 1].map((index) => path.join(folder, `timed-${index}.json`));
+    const part = (index: number) =>
+      load([
+        ...["exec", "web", ...flags, "--duration", "60s", "--part", `${index}/2`],
+        ...["--json", files[index] ?? "", "--start-at", at],
+      ]);
+    const [one, other] = await Promise.all([part(0), part(1)]);
+    expect([one.code, other.code]).toEqual([0, 0]);
+    expect(one.stderr).toBe(`starts at ${at}\n`);
+    const started = files.map((file) => JSON.parse(readFileSync(file, "utf8")).startedAt);
+    expect(started).toEqual([at, at]);
+    const merged = await load(["merge", ...files]);
+    expect(merged.stdout).toContain("parts      2 of 2, started within 0 µs\n");
+  });
+
+  it("ends at Ctrl-C while it waits for its start", async () => {
+    const args = ["exec", "web", "--kubeconfig", demo.kubeconfig, "--start-at", "+1h"];
+    const program = spawn(...sluiceCommand("load", ...args), { stdio: ["ignore", "pipe", "pipe"] });
+    const [stdout, stderr] = [collect(program.stdout), collect(program.stderr)];
+    await eventually("it waits", () => /^starts at /.test(stderr()), { timeoutMs: 20_000 });
+    program.kill("SIGINT");
+    const [code] = await once(program, "close");
+    expect(code).toBe(1);
+    expect(stdout()).toMatch(/interrupted after 0 s\nsessions {3}0 started, 0 finished, 0 failed/);
+  });
+
+  it.each([
+    ["yesterday", "must be a time such as"],
+    ["+", "must be a time such as"],
+    ["+25h", "within a day"],
+    ["2026-01-31T12:00:00", "must be a time such as"],
+  ])("refuses --start-at %s", (time, message) => {
+    expect(() => parseFlags({ flags: loadFlags }, ["exec", "web", "--start-at", time])).toThrow(message);
+  });
+
   it("prints a Job whose pods do a part each", async () => {
     const args = [
       "exec",
@@ -215,9 +265,12 @@ describe("sluice load against the demo", () => {
       "reg/sluice:1",
       "--threshold",
       "error_rate<1%",
+      "--start-at",
+      "+90s",
       "--",
       ...args,
     ];
+    const printedMs = Date.now();
     const { code, stdout } = await sluice(["load", ...job]);
     expect(code).toBe(0);
     expect(stdout).toContain("| sluice load merge - --threshold 'error_rate<1%'\n");
@@ -234,6 +287,11 @@ describe("sluice load against the demo", () => {
     const [container] = spec.template.spec.containers;
     expect(container).toMatchObject({ image: "reg/sluice:1" });
     const token = "--token-file=/var/run/secrets/kubernetes.io/serviceaccount/token";
+    const [start = ""] = container.args.splice(2, 1);
+    expect(start).toMatch(/^--start-at=/);
+    const afterMs = Date.parse(start.replace("--start-at=", "")) - printedMs;
+    expect(afterMs).toBeGreaterThanOrEqual(90_000);
+    expect(spec.activeDeadlineSeconds).toBeGreaterThan(370 + 80);
     expect(container.args).toEqual([
       ...["load", "--part=$(JOB_COMPLETION_INDEX)/3", "--json=-", token, ...args],
     ]);
@@ -247,6 +305,10 @@ describe("sluice load against the demo", () => {
     [
       ["job", "2", "--", "exec", "web", "--sessions", "2", "--token", "x"],
       "--token is not for the pods of a job",
+    ],
+    [
+      ["job", "2", "--", "exec", "web", "--sessions", "2", "--start-at", "+1m"],
+      "--start-at is not for the pods of a job",
     ],
     [["job", "2", "-n", "A", "--", "exec", "web", "--sessions", "2"], '"A" is not a namespace'],
   ])("refuses %j", async (args, message) => {
