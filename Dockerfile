@@ -34,8 +34,8 @@ ENTRYPOINT ["node", "--no-incremental-marking", "--max-semi-space-size=8", "/app
 CMD ["serve", "--config", "/etc/sluice/config.yaml"]
 
 FROM build AS rootfs
-# Of the packages there it takes those that the program needs.
-RUN apt-get update && apt-get install --yes --no-install-recommends binutils ca-certificates && node scripts/image-rootfs.mjs /rootfs
+# It bundles the program with the packages that it needs.
+RUN apt-get update && apt-get install --yes --no-install-recommends binutils && node scripts/image-rootfs.mjs /rootfs
 
 FROM scratch
 COPY --from=rootfs /rootfs/ /

@@ -20,6 +20,8 @@ export async function writeBundle(folder, isIncluded) {
     input: { sluice: source("main.ts"), "kubectl-complete": source("kubectl-complete.ts"), ...ownPrograms() },
     cwd: root,
     platform: "node",
+    // Of packages that have both, modules: what no import names goes.
+    resolve: { mainFields: ["module", "main"] },
     tsconfig: false,
     plugins: [startGroups(start, client)],
     external: (id) => /^[^./]/.test(id) && !path.isAbsolute(id) && !isIncluded(id),

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { availableParallelism, tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { constants, gzip } from "node:zlib";
+import { gzip } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
@@ -14,6 +14,7 @@ import { configOfDockerfile, sluiceArchive, sluiceLayer } from "./containerd/slu
 import { importImages, type RunningContainerd, startContainerd } from "./containerd/start-containerd.ts";
 
 const IMAGE = "localhost/sluice:test";
+/** By gzip at its default level, as images are published unless another compression is asked for. */
 const MAX_COMPRESSED_BYTES = 45_000_000;
 
 it("is built on images that are pinned by their digests", () => {
@@ -55,7 +56,7 @@ describeReal("containerd", "the image for clusters", () => {
   });
 
   it("is small", async () => {
-    const compressed = await promisify(gzip)(layer, { level: constants.Z_BEST_COMPRESSION });
+    const compressed = await promisify(gzip)(layer);
     expect(compressed.length).toBeLessThan(MAX_COMPRESSED_BYTES);
     const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
     const sizes = `${megabytes(compressed.length)} compressed (gzip), ${megabytes(layer.length)} unpacked`;

@@ -3,14 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { builtProgram } from "../../support/built-program.ts";
 import { ociArchive } from "./busybox-images.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
 /** The image for clusters as scripts/image-rootfs.mjs makes it: one layer. */
 export function sluiceLayer(): Buffer {
-  builtProgram();
   const rootfs = mkdtempSync(path.join(tmpdir(), "sluice-rootfs-"));
   try {
     execFileSync(process.execPath, [path.join(root, "scripts/image-rootfs.mjs"), rootfs]);
