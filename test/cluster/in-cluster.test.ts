@@ -4,15 +4,18 @@ import { readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { sluiceCommand } from "../support/built-program.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
 import { describeReal } from "../support/real-parts.ts";
-import { CHART, ChartedCluster, IMAGE } from "./kubernetes/charted-cluster.ts";
+import { RedisProcess } from "../support/redis-process.ts";
+import { issueCertificate } from "../support/test-certificates.ts";
+import { CHART, ChartedCluster, IMAGE, VERSIONS } from "./kubernetes/charted-cluster.ts";
 import { freePorts } from "./kubernetes/control-plane.ts";
-import { ADDRESSES, TOKENS } from "./kubernetes/credentials.ts";
+import { ADDRESSES, machineAddress, TOKENS } from "./kubernetes/credentials.ts";
 import type { ClusterAddresses } from "./kubernetes/start-cluster.ts";
+import { NumberedLines } from "./upgrade-load.ts";
 
 interface Typed {
   readonly command: string;
@@ -44,17 +47,27 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
   }, 300_000);
   afterAll(async () => {
     if (isInstalled) writeEvidence("install", tableOf(cluster, typed));
-    await charted.remove("sluice", "sluice-node", "gateway", "bastion", "ingress", "node");
+    await charted.remove(
+      "sluice",
+      "sluice-node",
+      "gateway",
+      "bastion",
+      "ingress",
+      "node",
+      "load",
+      "constrained",
+    );
   }, 120_000);
 
-  /** A forwarded port of the gateway's Service, as NOTES of the chart have it. */
-  const forwarded = async (work: () => Promise<void>): Promise<void> => {
-    const args = ["-n", "sluice", "port-forward", "svc/sluice-gateway", `${port}:443`];
+  /** A forwarded port of a gateway's Service, as NOTES of the chart have it. */
+  const forwarded = async (namespace: string, service: string, work: () => Promise<void>): Promise<void> => {
+    const args = ["-n", namespace, "port-forward", `svc/${service}`, `${port}:443`];
     const stdio: StdioOptions = ["ignore", "pipe", "inherit"];
     const child = spawn(charted.kubectlProgram, args, { env: charted.env, stdio });
     const exited = once(child, "exit");
     try {
-      await type(`kubectl ${args.join(" ")} &`, () => once(child.stdout as Readable, "data"));
+      const isForwarded = () => once(child.stdout as Readable, "data");
+      await (isInstalled ? isForwarded() : type(`kubectl ${args.join(" ")} &`, isForwarded));
       await work();
     } finally {
       child.kill();
@@ -71,7 +84,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     await type(
       `helm install sluice sluice-0.1.0.tgz --namespace sluice --set image.repository=${IMAGE} --wait --timeout 120s`,
     );
-    await forwarded(async () => {
+    await forwarded("sluice", "sluice-gateway", async () => {
       const ca = await kubectl(
         ...["-n", "sluice", "get", "secret", "sluice-gateway-tls", "-o", "jsonpath={.data.ca\\.crt}"],
       );
@@ -106,29 +119,119 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     expect((await Promise.all(answers)).map((answer) => answer.trim())).toEqual(asked.map(() => "no"));
   });
 
-  it("loads the API server from the pods of an Indexed Job, and adds up their reports", async () => {
+  describe("loads the API server from the pods of an Indexed Job, and adds up their reports", () => {
+    const server = "https://kubernetes.default.svc";
+    const authority = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+    const load = [
+      ...["exec", "web", "-c", "main", "--sessions", "2", "--count", "4", "--messages", "5"],
+      ...[
+        "--message-size",
+        "100",
+        "--duration",
+        "60s",
+        "--server",
+        server,
+        "--certificate-authority",
+        authority,
+      ],
+    ];
     const sluice = async (...args: string[]): Promise<string> =>
       (await promisify(execFile)(...sluiceCommand(...args))).stdout;
-    const account = "/var/run/secrets/kubernetes.io/serviceaccount";
-    const job = await sluice(
-      ...["load", "job", "2", "--image", `${IMAGE}:0.1.0`, "--", "exec", "web", "-c", "main"],
-      ...["--sessions", "2", "--count", "4", "--messages", "5", "--message-size", "100", "--duration", "60s"],
-      ...["--server", "https://kubernetes.default.svc", "--certificate-authority", `${account}/ca.crt`],
-    );
-    const manifests = path.join(charted.folder, "load.yaml");
-    writeFileSync(manifests, job);
-    try {
-      await kubectl("apply", "--filename", manifests, "--warnings-as-errors");
-      await kubectl("wait", "--for=condition=Complete", "--timeout=120s", "job/sluice-load");
-      const pods = ["-l", "batch.kubernetes.io/job-name=sluice-load", "--tail=-1"];
+    const expectReports = async (job: string): Promise<void> => {
+      await kubectl("wait", "--for=condition=Complete", "--timeout=120s", job);
+      const pods = ["-l", `batch.kubernetes.io/job-name=${job.replace(/^.*\//, "")}`, "--tail=-1"];
       const log = path.join(charted.folder, "load.log");
       writeFileSync(log, await kubectl("logs", ...pods));
       const table = await sluice("load", "merge", log, "--threshold", "error_rate<1%");
       expect(table).toMatch(/^parts {6}2 of 2, started within/m);
       expect(table).toContain("sessions   4 started, 4 finished, 0 failed\n");
-    } finally {
-      await kubectl("delete", "--filename", manifests, "--wait=false");
-    }
+    };
+
+    it("of sluice load job", async () => {
+      const manifests = path.join(charted.folder, "load.yaml");
+      const image = ["--image", `${IMAGE}:${VERSIONS.old}`];
+      writeFileSync(manifests, await sluice("load", "job", "2", ...image, "--", ...load));
+      try {
+        await kubectl("apply", "--filename", manifests, "--warnings-as-errors");
+        await expectReports("job/sluice-load");
+      } finally {
+        await kubectl("delete", "--filename", manifests, "--wait=false");
+      }
+    }, 240_000);
+
+    it("of the chart, in a release of its own", async () => {
+      const release = ["load", "sluice-0.1.0.tgz", "--namespace", "default"];
+      const set = `image.repository=${IMAGE},gateway.enabled=false,load.enabled=true`;
+      await charted.helm(
+        ...["install", ...release, "--set", set, "--set-json", `load.arguments=${JSON.stringify(load)}`],
+      );
+      try {
+        const jobs = ["get", "job", "-l", "app.kubernetes.io/instance=load", "-o", "name"];
+        const job = (await kubectl(...jobs)).trim();
+        await expectReports(job);
+        // Another load is another Job; one that is left alone does not run again.
+        await charted.helm("upgrade", ...release, "--reuse-values", "--set", "networkPolicy.enabled=true");
+        expect((await kubectl(...jobs)).trim()).toBe(job);
+        await charted.helm("upgrade", ...release, "--reuse-values", "--set", "load.parts=3");
+        await eventually("the other Job alone", async () => {
+          const found = (await kubectl(...jobs)).trim();
+          return found !== job && !found.includes("\n");
+        });
+      } finally {
+        await charted.helm("uninstall", "load", "--namespace", "default");
+      }
+    }, 240_000);
+  });
+
+  it("impersonates by the constrained verbs alone, as each caller", async () => {
+    await charted.createNamespace("constrained", "restricted");
+    const values = {
+      "image.repository": IMAGE,
+      "gateway.replicaCount": 1,
+      "gateway.resources.requests.cpu": "10m",
+      "gateway.config.cluster.impersonation": "constrained",
+    };
+    const set = Object.entries(values).map(([name, value]) => `${name}=${value}`);
+    await charted.helm(
+      ...["install", "constrained", "sluice-0.1.0.tgz", "--namespace", "constrained"],
+      ...["--set", set.join(","), "--wait", "--timeout", "120s"],
+    );
+    // Not `auth can-i`: it knows no group of a resource that the API server does not serve.
+    const can = async (verb: string, group: string, resource: string): Promise<string> => {
+      const file = path.join(charted.folder, "review.json");
+      const review = {
+        apiVersion: "authorization.k8s.io/v1",
+        kind: "SubjectAccessReview",
+        spec: {
+          user: "system:serviceaccount:constrained:constrained-sluice-gateway",
+          resourceAttributes: { verb, group, resource },
+        },
+      };
+      writeFileSync(file, JSON.stringify(review));
+      return kubectl("create", "--filename", file, "-o", "jsonpath={.status.allowed}");
+    };
+    expect(await can("impersonate:user-info", "authentication.k8s.io", "users")).toBe("true");
+    for (const resource of ["users", "groups", "serviceaccounts"])
+      expect(await can("impersonate", "", resource)).toBe("false");
+
+    await forwarded("constrained", "constrained-sluice-gateway", async () => {
+      const skip = ["--server", `https://localhost:${port}`, "--insecure-skip-tls-verify"];
+      const as = (token: string, ...args: string[]) => kubectl(...skip, "--token", token, ...args);
+      const { dev, viewer, admin } = TOKENS;
+      const hello = ["exec", "web", "-c", "main", "--", "echo", "hello"];
+      expect(await as(dev.token, ...hello)).toBe("hello\n");
+      expect(await as(viewer.token, "get", "pods", "-o", "name")).toContain("pod/web\n");
+      await expect(as(viewer.token, ...hello)).rejects.toThrow('User "vera" cannot create resource');
+      const own = (await kubectl("create", "token", "default")).trim();
+      const whoami = await as(own, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}");
+      expect(whoami).toBe("system:serviceaccount:default:default");
+      // What the verbs exclude whatever the role says.
+      await expect(as(admin.token, "get", "--raw", "/version")).rejects.toThrow(
+        "impersonating the system:masters group is not allowed",
+      );
+    });
+    const log = await kubectl("-n", "constrained", "logs", "deployment/constrained-sluice-gateway");
+    expect(log).not.toMatch(/lacks permissions|"level":"error"/);
   }, 240_000);
 
   it.each(
@@ -161,6 +264,54 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     );
     expect(message).toMatch(/runAsUser=0/);
     expect(message).not.toMatch(/privileged=true|allowPrivilegeEscalation|capabilities/);
+  });
+
+  describeReal("redis", "with one store of quotas", () => {
+    let redis: RedisProcess | undefined;
+    let session: NumberedLines | undefined;
+    afterAll(async () => {
+      session?.stop();
+      await redis?.stop();
+    });
+
+    it("counts the sessions of all replicas, with password and authority from Secrets", async () => {
+      const address = machineAddress() ?? "";
+      const [password, authority] = ["of-the-store", await issueCertificate({ commonName: "store CA" })];
+      const tls = await issueCertificate({ commonName: "store" }, authority, { addresses: [address] });
+      redis = await RedisProcess.start({ password, tls, address });
+      await charted.createNamespace("quotas", "restricted");
+      const ca = path.join(charted.folder, "store-ca.crt");
+      writeFileSync(ca, authority.cert);
+      const secret = ["-n", "quotas", "create", "secret", "generic"];
+      await kubectl(...secret, "valkey", `--from-literal=valkey-password=${password}`);
+      await kubectl(...secret, "valkey-ca", `--from-file=ca.crt=${ca}`);
+      const values = {
+        "image.repository": IMAGE,
+        "gateway.resources.requests.cpu": "10m",
+        "gateway.quotaStore.existingSecret": "valkey",
+        "gateway.quotaStore.passwordKey": "valkey-password",
+        "gateway.quotaStore.tls.existingSecret": "valkey-ca",
+        "gateway.config.quotaStore.url": `rediss://${address}:${redis.port}`,
+        "gateway.config.quotaStore.onFailure": "deny",
+        "gateway.config.policy.limits.maxSessionsPerUser": 1,
+      };
+      const set = Object.entries(values).map(([name, value]) => `${name}=${value}`);
+      await charted.helm(
+        ...["install", "quotas", "sluice-0.1.0.tgz", "--namespace", "quotas"],
+        ...["--set", set.join(","), "--wait", "--timeout", "120s"],
+      );
+      const pods = ["-n", "quotas", "get", "pods", "-o", "jsonpath={.items[*].status.podIP}"];
+      const [one, other] = (await kubectl(...pods)).split(" ").map((ip) => `https://${ip}:6443`);
+      const begun = new NumberedLines(one ?? "");
+      session = begun;
+      await eventually("the session runs", () => begun.isEchoed, { timeoutMs: 30_000 });
+      const user = ["--insecure-skip-tls-verify", "--token", TOKENS.dev.token];
+      const hello = ["exec", "web", "-c", "main", "--", "echo", "hello"];
+      const throughOther = () => kubectl("--server", other ?? "", ...user, ...hello);
+      await expect(throughOther()).rejects.toThrow('user "dave" has 1 streaming sessions already');
+      await begun.finish();
+      expect(await throughOther()).toBe("hello\n");
+    }, 240_000);
   });
 
   it("stands on the node's port as a DaemonSet, with the kubelet behind it", async () => {

@@ -13,6 +13,8 @@ export interface RedisOptions {
   readonly password?: string;
   /** It speaks TLS alone, with this certificate. */
   readonly tls?: TestCertificate;
+  /** Besides loopback, for pods. */
+  readonly address?: string;
 }
 
 /** A real Redis on loopback, in memory alone. For use inside `describeReal("redis", ...)`. */
@@ -23,11 +25,12 @@ export class RedisProcess {
   readonly #arguments: readonly string[];
   #child: ChildProcess | undefined;
 
-  private constructor(port: number, { password, tls }: RedisOptions) {
+  private constructor(port: number, { password, tls, address }: RedisOptions) {
     this.port = port;
     this.url = `${tls === undefined ? "redis" : "rediss"}://127.0.0.1:${port}`;
     this.#arguments = [
-      ...["--bind", "127.0.0.1", "--save", "", "--dir", this.#folder],
+      ...["--bind", "127.0.0.1", ...(address === undefined ? [] : [address])],
+      ...["--save", "", "--dir", this.#folder],
       ...(password === undefined ? [] : ["--requirepass", password]),
       ...(tls === undefined ? ["--port", String(port)] : ["--port", "0", "--tls-port", String(port)]),
       ...(tls === undefined ? [] : ["--tls-cert-file", this.#write("tls.crt", tls.cert)]),
