@@ -1,11 +1,22 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningDemo, startDemo } from "../support/demo.ts";
 import { eventually } from "../support/eventually.ts";
 import { GatewayFiles } from "../support/gateway-files.ts";
+import { listen } from "../support/http/loopback.ts";
 import { serveGateway } from "../support/served-gateway.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
@@ -99,4 +110,42 @@ describe.skipIf(given === undefined && !canBuild)("the single binary (needs Node
       files.remove();
     }
   }, 60_000);
+
+  it("takes the sockets of systemd, and is replaced at SIGUSR2 by what its link names then", async () => {
+    const [current, next] = [path.join(folder, "current"), path.join(folder, "next")];
+    symlinkSync(binary, current);
+    copyFileSync(binary, next);
+    const socket = createServer();
+    const port = await listen(socket);
+    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle;
+    const files = new GatewayFiles({});
+    process.env.SLUICE_BINARY = current;
+    const environment = { LISTEN_FDS: "1", LISTEN_FDNAMES: "apiServer" };
+    const gateway = await serveGateway(files.configurationFile, {
+      environment,
+      sockets: { descriptors: [fd] },
+    });
+    // Otherwise we accept, too.
+    socket.close();
+    const ready = () => gateway.logLines().filter(({ msg }) => msg === "the gateway is ready");
+    const program = (pid: unknown): string => readlinkSync(`/proc/${pid}/exe`);
+    try {
+      const apiServerUrl = `http://127.0.0.1:${port}`;
+      expect(ready()).toMatchObject([{ apiServerUrl, pid: gateway.child.pid }]);
+      expect(program(gateway.child.pid)).toBe(binary);
+      rmSync(current);
+      symlinkSync(next, current);
+      gateway.child.kill("SIGUSR2");
+      expect(await gateway.exited).toEqual([0, null]);
+      const [, second] = ready();
+      expect(second).toMatchObject({ apiServerUrl });
+      expect(program(second?.pid)).toBe(next);
+      expect((await fetch(`${apiServerUrl}/livez`)).status).toBe(200);
+    } finally {
+      process.env.SLUICE_BINARY = binary;
+      for (const { pid } of ready().slice(1)) process.kill(pid as number, "SIGTERM");
+      await gateway.stop();
+      files.remove();
+    }
+  }, 120_000);
 });

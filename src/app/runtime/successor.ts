@@ -28,7 +28,7 @@ export async function startSuccessor(
   };
   // A single binary has itself in place of the script.
   const own = process.argv.slice(isSingleBinary ? 2 : 1);
-  const child = spawn(process.execPath, [...process.execArgv, ...own], {
+  const child = spawn(program(), [...process.execArgv, ...own], {
     env: { ...process.env, [SUCCESSION_VARIABLE]: JSON.stringify(succession) },
     stdio: ["inherit", "inherit", "inherit", ...open.map(({ server }) => descriptorOf(server)), "ipc"],
   });
@@ -43,6 +43,12 @@ export async function startSuccessor(
       throw error;
     },
   );
+}
+
+/** The single binary by the path that it was started by: where that is a link, an upgrade is another file behind it. */
+function program(): string {
+  const { argv0, execPath } = process;
+  return isSingleBinary && argv0.includes("/") ? argv0 : execPath;
 }
 
 /** Node has no public name for it. Throws where the server does not listen. */
