@@ -73,6 +73,8 @@ describeReal("helm", "a load by the chart", () => {
     ["load.parts=2", "load.arguments is required, such as [exec, web, --sessions=100]"],
     ["load.arguments={http,/}", "load.arguments: http is not for a job"],
     ["load.arguments={exec,web,--token=t}", "load.arguments: --token is not for the pods of a job"],
+    ["load.arguments={exec,web,--start-at,+1m}", "--start-at needs a time"],
+    ["load.arguments={exec,web,--start-at=+1m}", "--start-at needs a time"],
     ["load.arguments=exec", "at '/load/arguments': got string, want array"],
   ])("refuses %s, and says why", (value, message) => {
     const { status, stderr } = helm("template", "s", CHART, ...ALONE, "--set", value);

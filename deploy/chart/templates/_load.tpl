@@ -78,6 +78,7 @@ template:
 {{- if eq . "--" }}{{ $isOver = true }}{{ end }}
 {{- if not $isOver }}{{ $_ := set $flags (regexReplaceAll "=.*" . "") true }}{{ end }}
 {{- end }}
+{{- if regexMatch "(^| )--start-at[= ]\\+" (join " " $given) }}{{ fail "load.arguments: --start-at needs a time: each pod would count from its own start" }}{{ end }}
 {{- range list "--part" "--json" "--html" "--threshold" "--token" }}
 {{- if hasKey $flags . }}{{ fail (printf "load.arguments: %s is not for the pods of a job" .) }}{{ end }}
 {{- end }}
