@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { POD_DELETION_COST_ANNOTATION } from "../../src/kubernetes/pod-deletion-cost.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
 import { describeReal } from "../support/real-parts.ts";
@@ -17,11 +18,13 @@ const VALUES = {
   "image.repository": IMAGE,
   "gateway.resources.requests.cpu": "10m",
   "gateway.config.workers": "1",
+  "gateway.config.cluster.podDeletionCost": "true",
   "gateway.autoscaling.enabled": "true",
   "gateway.autoscaling.minReplicas": "1",
   "gateway.autoscaling.maxReplicas": "5",
   "gateway.autoscaling.activeSessions": `${ACTIVE_SESSIONS}`,
-  "gateway.autoscaling.scaleDown.stabilizationWindowSeconds": "5",
+  // Longer than the replicas' costs may be old (POD_DELETION_COST_INTERVAL_MS).
+  "gateway.autoscaling.scaleDown.stabilizationWindowSeconds": "40",
   "gateway.autoscaling.scaleDown.periodSeconds": "5",
 };
 
@@ -31,6 +34,14 @@ interface Autoscaler {
     readonly currentReplicas?: number;
     readonly conditions?: readonly { readonly type: string; readonly reason: string }[];
   };
+}
+
+interface Pod {
+  readonly metadata: {
+    readonly creationTimestamp: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly status: { readonly podIP: string };
 }
 
 describeReal(["cluster", "helm"], "autoscaling in the cluster", () => {
@@ -82,17 +93,43 @@ describeReal(["cluster", "helm"], "autoscaling in the cluster", () => {
     rows.push(`| ${what} | ${count} | ${((performance.now() - startMs) / 1_000).toFixed(0)} |`);
   };
 
-  it("follows the sessions up, and down again when they are over", async () => {
+  const newestPod = async (): Promise<Pod> => {
+    const list = ["get", "pods", "-l", "app.kubernetes.io/component=gateway", "--output=json"];
+    const { items } = JSON.parse(await charted.kubectl("-n", NAMESPACE, ...list));
+    return (items as Pod[])
+      .toSorted((a, b) => a.metadata.creationTimestamp.localeCompare(b.metadata.creationTimestamp))
+      .at(-1) as Pod;
+  };
+
+  it("follows the sessions up, and down again to the replica that still has one", async () => {
     await replicas(1, "no session");
     sessions = Array.from({ length: SESSIONS }, () => new NumberedLines(`https://127.0.0.1:${gateway.port}`));
     await replicas(Math.ceil(SESSIONS / ACTIVE_SESSIONS), `${SESSIONS} sessions`);
     const { conditions = [] } = (await autoscaler()).status ?? {};
     expect(conditions.find(({ type }) => type === "ScalingActive")?.reason).toBe("ValidMetricFound");
+    // The newest one is the first to go, but for its session.
+    const newest = await newestPod();
+    const last = new NumberedLines(`https://${newest.status.podIP}:6443`);
+    sessions = [...sessions, last];
+    await eventually(
+      "its cost is known",
+      async () => (await newestPod()).metadata.annotations?.[POD_DELETION_COST_ANNOTATION] === "1",
+      {
+        timeoutMs: 60_000,
+        intervalMs: 500,
+      },
+    );
     // Those that have begun stay where they are.
-    for (const { sent, returned } of await Promise.all(sessions.map((session) => session.finish()))) {
+    for (const { sent, returned } of await Promise.all(
+      sessions.filter((session) => session !== last).map((session) => session.finish()),
+    )) {
       expect(returned).toBe(sent);
     }
-    await replicas(1, "no session any more");
+    await replicas(1, "one session, on the newest replica");
+    expect(endpoints.addresses(NAMESPACE, "sluice-gateway")).toEqual([newest.status.podIP]);
+    const { sent, returned } = await last.finish();
+    expect(returned).toBe(sent);
+    expect(last.resumptions).toBe(0);
     writeEvidence(
       "autoscaling",
       `The chart's HorizontalPodAutoscaler (${ACTIVE_SESSIONS} sessions for each replica, 1 to 5), the cluster's own controller, and an API of custom.metrics.k8s.io\nthat reads \`sluice_streaming_active_sessions\` from the pods.\n\n| | replicas | seconds |\n|---|---|---|\n${rows.join("\n")}`,
