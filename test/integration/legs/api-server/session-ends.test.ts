@@ -277,7 +277,7 @@ async function start(
   gateway = await startGatewayHarness({
     kubeletPort: proxied === "node" ? (await cableTo(raw.port)).port : raw.port,
     declaredFeatures: path.declaredFeatures ?? [],
-    timeouts: { lingerIdleMs: 200, idleMs },
+    timeouts: { lingerIdleMs: 10_000, idleMs },
     clock,
     ...(policy !== undefined && { policy }),
   });
