@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -37,7 +37,11 @@ export class TcpBalancer {
     const ports = await freePorts(WAYS.length);
     const file = path.join(folder, "haproxy.cfg");
     writeFileSync(file, configurationOf(path.join(folder, "control"), ports, endpoints));
-    const child = spawn(programOf("haproxy"), ["-db", "-f", file], {
+    const program = programOf("haproxy");
+    // Fails, with what is wrong, where HAProxy would warn of its configuration.
+    execFileSync(program, ["-c", "-dW", "-f", file], { stdio: "pipe" });
+    // Quiet: it would print each replica that comes or goes, which is what it is asked about.
+    const child = spawn(program, ["-q", "-db", "-f", file], {
       stdio: ["ignore", "ignore", "inherit"],
     });
     return new TcpBalancer(folder, child, ports);
