@@ -1,5 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import {
+  HTTP_METRICS,
+  type HttpLoadReport,
+  type LoadReport,
+  mergeHttpReports,
   mergeReports,
   missingParts,
   type NamedReport,
@@ -8,6 +12,7 @@ import {
   SESSION_METRICS,
 } from "../load/index.ts";
 import type { LoadValues } from "./commands/load.ts";
+import { publishHttp } from "./load-http.ts";
 import { publish, thresholdsOf } from "./load-result.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -16,21 +21,50 @@ const MAX_FILE_BYTES = 256 * 1024 * 1024;
 
 /** Adds up the reports of parts that ran side by side. Throws UsageError, naming files. */
 export async function runMerge(values: LoadValues, files: readonly string[]): Promise<number> {
-  const thresholds = thresholdsOf(values, SESSION_METRICS);
-  if (values.html !== undefined) await readPlots();
   const named: NamedReport[] = [];
   for (const file of files) named.push(...(await readNamed(file)));
   const [first, ...others] = named;
   if (first === undefined) throw new UsageError("merge takes one FILE or more");
-  const merged = mergedOf([first, ...others]);
-  const code = await publish(merged, thresholds, values);
-  // A verdict on some of the parts is none.
+  return first.report.kind === "HttpLoadReport"
+    ? await mergeHttp([first as HttpNamed, ...sameKind<HttpNamed>(first, others)], values)
+    : await mergeSessions([first as SessionsNamed, ...sameKind<SessionsNamed>(first, others)], values);
+}
+
+type HttpNamed = NamedReport<HttpLoadReport>;
+type SessionsNamed = NamedReport<LoadReport>;
+
+async function mergeSessions(
+  reports: readonly [SessionsNamed, ...SessionsNamed[]],
+  values: LoadValues,
+): Promise<number> {
+  const thresholds = thresholdsOf(values, SESSION_METRICS);
+  if (values.html !== undefined) await readPlots();
+  const merged = refusing(() => mergeReports(reports));
+  return verdict(merged, await publish(merged, thresholds, values));
+}
+
+async function mergeHttp(reports: readonly [HttpNamed, ...HttpNamed[]], values: LoadValues): Promise<number> {
+  const thresholds = thresholdsOf(values, HTTP_METRICS);
+  const merged = refusing(() => mergeHttpReports(reports));
+  return verdict(merged, await publishHttp(merged, thresholds, values));
+}
+
+/** A verdict on some of the parts is none. */
+function verdict(merged: LoadReport | HttpLoadReport, code: number): number {
   return missingParts(merged).length > 0 ? 1 : code;
 }
 
-function mergedOf(reports: [NamedReport, ...NamedReport[]]): ReturnType<typeof mergeReports> {
+function sameKind<N extends NamedReport>(first: NamedReport, others: readonly NamedReport[]): N[] {
+  const other = others.find(({ report }) => report.kind !== first.report.kind);
+  if (other === undefined) return others as N[];
+  throw new UsageError(
+    `${other.name}: it is a ${other.report.kind}, but ${first.name} is a ${first.report.kind}`,
+  );
+}
+
+function refusing<T>(merge: () => T): T {
   try {
-    return mergeReports(reports);
+    return merge();
   } catch (error) {
     throw new UsageError((error as Error).message);
   }

@@ -2,7 +2,6 @@ import { fork } from "node:child_process";
 import { isSingleBinary } from "../config/own-files.ts";
 import {
   HTTP_METRICS,
-  judge,
   readPlots,
   runHttpLoad,
   runInProcesses,
@@ -11,11 +10,11 @@ import {
 } from "../load/index.ts";
 import type { Invocation } from "./command.ts";
 import type { LoadValues, loadFlags } from "./commands/load.ts";
-import { httpPlanOf, httpSummary } from "./load-http.ts";
+import { httpPlanOf, publishHttp } from "./load-http.ts";
 import { printJob } from "./load-job.ts";
 import { runMerge } from "./load-merge.ts";
 import { partOf, planOf, processesOf } from "./load-plan.ts";
-import { exitCodeOf, publish, thresholdsOf, writeReport } from "./load-result.ts";
+import { publish, thresholdsOf } from "./load-result.ts";
 import { openTarget, targetSpecOf } from "./load-target.ts";
 import { openLoadView } from "./load-view.ts";
 import { terminationSignal } from "./termination-signal.ts";
@@ -47,8 +46,7 @@ async function runSessions(
   // A wrong kubeconfig is reported once, before processes start; a missing package before the load.
   await openTarget(target);
   if (values.html !== undefined) await readPlots();
-  const startAtMs = values["start-at"];
-  if (startAtMs !== undefined) process.stderr.write(startNotice(startAtMs, Date.now()));
+  const startAtMs = announcedStart(values);
   const view = openLoadView(plan);
   const report = await runInProcesses({
     plan,
@@ -64,10 +62,14 @@ async function runSessions(
   return publish(report, thresholds, values);
 }
 
-function startNotice(startAtMs: number, nowMs: number): string {
+function announcedStart({ "start-at": startAtMs }: LoadValues): number | undefined {
+  if (startAtMs === undefined) return undefined;
   const at = new Date(startAtMs).toISOString();
-  if (startAtMs >= nowMs) return `starts at ${at}\n`;
-  return `starts now: ${at} was ${((nowMs - startAtMs) / 1_000).toFixed(1)} s ago\n`;
+  const lateSeconds = (Date.now() - startAtMs) / 1_000;
+  const notice =
+    lateSeconds <= 0 ? `starts at ${at}` : `starts now: ${at} was ${lateSeconds.toFixed(1)} s ago`;
+  process.stderr.write(`${notice}\n`);
+  return startAtMs;
 }
 
 function startGenerator() {
@@ -83,10 +85,8 @@ function startGenerator() {
 async function runHttp(values: LoadValues, operands: readonly string[]): Promise<number> {
   const plan = await httpPlanOf(values, operands, await targetSpecOf(values));
   const thresholds = thresholdsOf(values, HTTP_METRICS);
-  const report = await runHttpLoad(plan, terminationSignal());
-  const judged = judge(report, thresholds);
-  (values.json === "-" ? process.stderr : process.stdout).write(httpSummary(report, judged));
-  await writeReport(values.json, () => JSON.stringify({ ...report, thresholds: judged }));
-  const { requests, errors, timeouts } = report;
-  return exitCodeOf({ finished: requests, failed: errors + timeouts }, thresholds, judged);
+  const startAtMs = announcedStart(values);
+  const part = values.part ?? { index: 0, of: 1 };
+  const report = await runHttpLoad(plan, { part, startAtMs, interrupted: terminationSignal() });
+  return publishHttp(report, thresholds, values);
 }

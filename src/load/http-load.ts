@@ -1,6 +1,9 @@
 import type { ConnectionOptions } from "node:tls";
 import { notInstalled } from "../config/optional-package.ts";
-import type { LatencySummary } from "./load-report.ts";
+import { type HttpLoadReport, httpReportOf } from "./http-report.ts";
+import { LatencyCounts } from "./latency-counts.ts";
+import { type LoadPart, shareOf } from "./load-plan.ts";
+import { partsOf } from "./load-report.ts";
 
 export interface HttpLoadPlan {
   /** The whole URL. */
@@ -14,15 +17,12 @@ export interface HttpLoadPlan {
   readonly tls: ConnectionOptions;
 }
 
-export interface HttpLoadReport {
-  readonly seconds: number;
-  readonly requests: number;
-  readonly perSecond: number;
-  readonly bytes: number;
-  readonly byStatus: Readonly<Record<string, number>>;
-  readonly errors: number;
-  readonly timeouts: number;
-  readonly latency: Omit<LatencySummary, "count">;
+export interface HttpRunOptions {
+  readonly part: LoadPart;
+  /** As `RunOptions.startAtMs`. */
+  readonly startAtMs?: number | undefined;
+  /** Resolves when the run should end early. */
+  readonly interrupted: Promise<unknown>;
 }
 
 /** What is used of autocannon, which has no types of its own. */
@@ -30,46 +30,76 @@ interface AutocannonResult {
   readonly duration: number;
   readonly errors: number;
   readonly timeouts: number;
-  readonly requests: { readonly total: number; readonly average: number };
+  readonly requests: { readonly total: number };
   readonly throughput: { readonly total: number };
-  readonly latency: Readonly<Record<"p50" | "p90" | "p99" | "p99_9" | "max", number>>;
   readonly statusCodeStats?: Readonly<Record<string, { readonly count: number }>>;
 }
-type Autocannon = (options: object) => Promise<AutocannonResult> & { stop?: () => void };
+interface AutocannonRun extends Promise<AutocannonResult> {
+  stop?(): void;
+  on(
+    event: "response",
+    listener: (...of: [client: unknown, status: number, bytes: number, ms: number]) => void,
+  ): void;
+}
+type Autocannon = (options: object) => AutocannonRun;
 
-/** Plain requests, through autocannon: what a listener answers without a session. `interrupted` ends it early. */
+/** Plain requests, through autocannon: what a listener answers without a session. */
 export async function runHttpLoad(
   plan: HttpLoadPlan,
-  interrupted: Promise<unknown>,
+  { part, startAtMs = 0, interrupted }: HttpRunOptions,
 ): Promise<HttpLoadReport> {
   // biome-ignore lint/suspicious/noTsIgnore: there is a declaration file for some versions and none for others
   // @ts-ignore
   const loaded: unknown = await import("autocannon").catch(notInstalled("autocannon", "load of plain HTTP"));
   const { default: autocannon } = loaded as { default: Autocannon };
-  const instance = autocannon({
+  let wasInterrupted = false;
+  const stopped = interrupted.then(() => {
+    wasInterrupted = true;
+  });
+  await untilTime(startAtMs, stopped);
+  const startedAtMs = Date.now();
+  const counts = new LatencyCounts();
+  const report = (result: AutocannonResult | undefined): HttpLoadReport =>
+    httpReportOf(plan, partsOf(part), startedAtMs, {
+      wasInterrupted,
+      seconds: result?.duration ?? 0,
+      requests: result?.requests.total ?? 0,
+      bytes: result?.throughput.total ?? 0,
+      byStatus: Object.fromEntries(
+        Object.entries(result?.statusCodeStats ?? {}).map(([status, { count }]) => [status, count]),
+      ),
+      errors: result?.errors ?? 0,
+      timeouts: result?.timeouts ?? 0,
+      counts,
+    });
+  if (wasInterrupted) return report(undefined);
+  const share = { index: part.index, processes: part.of };
+  const connections = shareOf(plan.connections, share);
+  // autocannon shares out whole requests.
+  const { requestsPerSecond } = plan;
+  const perSecond = part.of === 1 ? requestsPerSecond : shareOf(Math.round(requestsPerSecond), share);
+  const run = autocannon({
     url: plan.url,
     headers: plan.headers,
-    connections: plan.connections,
+    connections,
     duration: Math.max(1, Math.ceil(plan.durationMs / 1_000)),
     timeout: Math.max(1, Math.ceil(plan.timeoutMs / 1_000)),
     tlsOptions: plan.tls,
-    // With a rate, autocannon corrects for requests that had to wait for others.
-    ...(plan.requestsPerSecond > 0 && { overallRate: plan.requestsPerSecond }),
+    ...(perSecond > 0 && { overallRate: perSecond }),
   });
-  void interrupted.then(() => instance.stop?.());
-  const result = await instance;
-  const us = (ms: number): number => Math.round(ms * 1_000);
-  const { p50, p90, p99, p99_9, max } = result.latency;
-  return {
-    seconds: result.duration,
-    requests: result.requests.total,
-    perSecond: result.requests.average,
-    bytes: result.throughput.total,
-    byStatus: Object.fromEntries(
-      Object.entries(result.statusCodeStats ?? {}).map(([status, { count }]) => [status, count]),
-    ),
-    errors: result.errors,
-    timeouts: result.timeouts,
-    latency: { p50Us: us(p50), p90Us: us(p90), p99Us: us(p99), p999Us: us(p99_9), maxUs: us(max) },
-  };
+  const expectedMs = perSecond > 0 ? (Math.min(connections, perSecond) * 1_000) / perSecond : 0;
+  run.on("response", (_client, _status, _bytes, ms) => counts.recordExpected(ms, expectedMs));
+  void stopped.then(() => run.stop?.());
+  return report(await run);
+}
+
+async function untilTime(atMs: number, stopped: Promise<unknown>): Promise<void> {
+  const waitMs = atMs - Date.now();
+  if (waitMs <= 0) return;
+  let timer: NodeJS.Timeout | undefined;
+  const due = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, waitMs);
+  });
+  await Promise.race([due, stopped]);
+  clearTimeout(timer);
 }

@@ -5,7 +5,8 @@ export { serveGenerator } from "./generator-process.ts";
 export { type RunOptions, runInProcesses } from "./generator-processes.ts";
 export { escapeHtml, htmlPage } from "./html-page.ts";
 export { htmlReport, readPlots } from "./html-report.ts";
-export { type HttpLoadPlan, type HttpLoadReport, runHttpLoad } from "./http-load.ts";
+export { type HttpLoadPlan, runHttpLoad } from "./http-load.ts";
+export type { HttpLoadReport } from "./http-report.ts";
 export { LINE_BYTES, LineSequence } from "./line-sequence.ts";
 export {
   canEndInput,
@@ -18,10 +19,10 @@ export {
   type Verification,
 } from "./load-plan.ts";
 export { type JudgedThreshold, LoadCollector, type LoadReport } from "./load-report.ts";
-export { mergeReports, missingParts, type NamedReport } from "./merge-reports.ts";
+export { mergeHttpReports, mergeReports, missingParts, type NamedReport } from "./merge-reports.ts";
 export { readReports } from "./read-reports.ts";
 export { SeededStream } from "./seeded-stream.ts";
-export { duration, size, summaryText, thresholdLines } from "./summary-text.ts";
+export { duration, partLines, size, summaryText, thresholdLines } from "./summary-text.ts";
 export {
   HTTP_METRICS,
   judge,

@@ -29,6 +29,14 @@ export class LatencyCounts {
     this.#add(bucketOf(us), 1);
   }
 
+  /** HdrHistogram's correction: what was expected to be sent every `expectedMs` waited for this; 0: nothing was. */
+  recordExpected(latencyMs: number, expectedMs: number): void {
+    this.record(latencyMs);
+    if (expectedMs <= 0) return;
+    for (let waitedMs = latencyMs - expectedMs; waitedMs >= expectedMs; waitedMs -= expectedMs)
+      this.record(waitedMs);
+  }
+
   add(counts: SparseCounts, maxUs: number): void {
     for (const [bucket, count] of counts) this.#add(bucket, count);
     if (maxUs > this.#maxUs) this.#maxUs = maxUs;

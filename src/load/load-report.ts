@@ -39,6 +39,13 @@ export interface JudgedThreshold {
   readonly isMet: boolean;
 }
 
+/** `present` are the indexes, from 0, of the parts that the figures are of. */
+export interface ReportParts {
+  readonly of: number;
+  readonly present: readonly number[];
+  readonly startSpreadMs: number;
+}
+
 /** What `--json` writes and `sluice load merge` reads. */
 export interface LoadReport {
   readonly kind: "LoadReport";
@@ -47,12 +54,7 @@ export interface LoadReport {
   readonly version: string;
   /** The plan of all parts without its path: it may name pods and commands. */
   readonly plan: Omit<LoadPlan, "path">;
-  /** `present` are the indexes, from 0, of the parts that the figures are of. */
-  readonly parts: {
-    readonly of: number;
-    readonly present: readonly number[];
-    readonly startSpreadMs: number;
-  };
+  readonly parts: ReportParts;
   readonly startedAt: string;
   readonly seconds: number;
   readonly wasInterrupted: boolean;
@@ -231,7 +233,7 @@ function mapLatencies<T>(of: (name: LatencyName) => T): Record<LatencyName, T> {
   return { firstByte: of("firstByte"), message: of("message"), session: of("session") };
 }
 
-function summaryOf(counts: LatencyCounts): LatencySummary {
+export function summaryOf(counts: LatencyCounts): LatencySummary {
   return {
     count: counts.total,
     p50Us: counts.percentileUs(0.5),

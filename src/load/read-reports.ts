@@ -1,21 +1,22 @@
+import type { HttpLoadReport } from "./http-report.ts";
 import { LATENCY_BUCKETS } from "./latency-counts.ts";
 import { type LoadReport, REPORT_FORMAT } from "./load-report.ts";
 import { LATENCIES } from "./recorder.ts";
 
 /** How a report begins within a line, such as one of a pod's log. */
-const START = '{"kind":"LoadReport"';
+const START = /\{"kind":"(?:Http)?LoadReport"/;
 
 /** The reports in a text: one as `--json` writes it, or a log with one in some of its lines. Throws RangeError. */
-export function readReports(text: string): LoadReport[] {
+export function readReports(text: string): (LoadReport | HttpLoadReport)[] {
   const found = text.split("\n").flatMap((line) => {
-    const start = line.indexOf(START);
+    const start = line.search(START);
     return start === -1 ? [] : [line.slice(start)];
   });
   if (found.length === 0) throw new RangeError("there is no report of sluice load in it");
   return found.map(readReport);
 }
 
-function readReport(text: string): LoadReport {
+function readReport(text: string): LoadReport | HttpLoadReport {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -26,9 +27,11 @@ function readReport(text: string): LoadReport {
   if (format !== REPORT_FORMAT) {
     throw new RangeError(`its report has format ${String(format)}, this program reads ${REPORT_FORMAT}`);
   }
-  const wrong = wrongField(value as LoadReport);
+  const report = value as LoadReport | HttpLoadReport;
+  const wrong =
+    wrongField(report) ?? (report.kind === "LoadReport" ? wrongOfSessions(report) : wrongOfHttp(report));
   if (wrong !== undefined) throw new RangeError(`${wrong} of its report is wrong`);
-  return value as LoadReport;
+  return report;
 }
 
 const NUMBERS = [
@@ -36,15 +39,32 @@ const NUMBERS = [
   ...["sentBytes", "receivedBytes", "sentMessages", "receivedMessages"],
 ] as const;
 
+const HTTP_NUMBERS = ["seconds", "requests", "bytes", "errors", "timeouts"] as const;
+
 /** The first field that cannot be added up. */
-function wrongField(report: Partial<LoadReport>): string | undefined {
-  const { version, plan, parts, startedAt, errors, generator, perSecond } = report;
+function wrongField({
+  version,
+  plan,
+  parts,
+  startedAt,
+}: Partial<LoadReport | HttpLoadReport>): string | undefined {
   if (typeof version !== "string") return "version";
   if (!isObject(plan) || !isCount(plan.durationMs) || !isCount(plan.timeoutMs)) return "plan";
   if (!isObject(parts) || !isCount(parts.of) || !isCount(parts.startSpreadMs)) return "parts";
   const isPart = (part: unknown): boolean => isCount(part) && Number.isInteger(part) && part < parts.of;
   if (!isListOf(parts.present, isPart) || parts.present.length === 0) return "parts.present";
   if (typeof startedAt !== "string" || !Number.isFinite(Date.parse(startedAt))) return "startedAt";
+  return undefined;
+}
+
+function wrongOfHttp(report: Partial<HttpLoadReport>): string | undefined {
+  const wrong = HTTP_NUMBERS.find((name) => !isCount(report[name]));
+  if (wrong !== undefined) return wrong;
+  if (!isObject(report.byStatus) || !Object.values(report.byStatus).every(isCount)) return "byStatus";
+  return isLatency(report.latencies) ? undefined : "latencies";
+}
+
+function wrongOfSessions({ errors, generator, perSecond }: Partial<LoadReport>): string | undefined {
   if (!isObject(generator) || !isCount(generator.processes) || !isCount(generator.deaths)) return "generator";
   if (!isListOf(errors, isError)) return "errors";
   if (!isListOf(perSecond, isSecond)) return "perSecond";

@@ -36,7 +36,7 @@ export function summaryText(report: LoadReport): string {
   return `${lines.join("\n")}\n`;
 }
 
-function partLines(report: LoadReport): string[] {
+export function partLines(report: Pick<LoadReport, "parts">): string[] {
   const { of, present, startSpreadMs } = report.parts;
   if (of === 1) return [];
   if (present.length === 1) return [`part       ${present[0]} of ${of}`];

@@ -1,8 +1,8 @@
 import { parseQuantity } from "../config/quantity.ts";
-import type { HttpLoadReport } from "./http-load.ts";
+import type { HttpLoadReport } from "./http-report.ts";
 import { LatencyCounts } from "./latency-counts.ts";
 import type { JudgedThreshold, LoadReport, Unit } from "./load-report.ts";
-import type { LatencyName } from "./recorder.ts";
+import type { IntervalLatency, LatencyName } from "./recorder.ts";
 
 const OPERATORS = {
   "<=": (value: number, limit: number) => value <= limit,
@@ -33,6 +33,8 @@ export interface Threshold<Report> {
 /** Metrics by which a threshold says how many failures are accepted. */
 const FAILURES: readonly string[] = ["error_rate", "failed"];
 
+const PERCENTILES = { are: "p50, p99, p99.9 and the like, max", has: isPercentileOrMax };
+
 export const SESSION_METRICS: Metrics<LoadReport> = {
   first_byte_latency: latency("firstByte"),
   message_latency: latency("message"),
@@ -48,26 +50,11 @@ export const SESSION_METRICS: Metrics<LoadReport> = {
   received_throughput: { unit: "bytes", measure: ({ bytes, seconds }) => perSecond(bytes.received, seconds) },
 };
 
-/** autocannon counts whole milliseconds, and these percentiles. */
-const HTTP_PERCENTILES: Readonly<Record<string, keyof HttpLoadReport["latency"]>> = {
-  p50: "p50Us",
-  p90: "p90Us",
-  p99: "p99Us",
-  "p99.9": "p999Us",
-  max: "maxUs",
-};
-
 export const HTTP_METRICS: Metrics<HttpLoadReport> = {
   request_latency: {
     unit: "us",
-    aggregates: {
-      are: Object.keys(HTTP_PERCENTILES).join(", "),
-      has: (text) => Object.hasOwn(HTTP_PERCENTILES, text),
-    },
-    measure: ({ latency: of, requests }, aggregate) => {
-      const key = HTTP_PERCENTILES[aggregate];
-      return key === undefined || requests === 0 ? undefined : of[key];
-    },
+    aggregates: PERCENTILES,
+    measure: ({ latencies }, aggregate) => measured([latencies], aggregate),
   },
   error_rate: {
     unit: "share",
@@ -118,14 +105,20 @@ export function judgesFailures(thresholds: readonly { readonly metric: string }[
 function latency(name: LatencyName): Metric<LoadReport> {
   return {
     unit: "us",
-    aggregates: { are: "p50, p99, p99.9 and the like, max", has: isPercentileOrMax },
-    measure: (report, aggregate) => {
-      const counts = new LatencyCounts();
-      for (const { latencies } of report.perSecond) counts.add(latencies[name].counts, latencies[name].maxUs);
-      if (counts.total === 0) return undefined;
-      return aggregate === "max" ? counts.maxUs : counts.percentileUs(Number(aggregate.slice(1)) / 100);
-    },
+    aggregates: PERCENTILES,
+    measure: ({ perSecond }, aggregate) =>
+      measured(
+        perSecond.map(({ latencies }) => latencies[name]),
+        aggregate,
+      ),
   };
+}
+
+function measured(latencies: readonly IntervalLatency[], aggregate: string): number | undefined {
+  const counts = new LatencyCounts();
+  for (const each of latencies) counts.add(each.counts, each.maxUs);
+  if (counts.total === 0) return undefined;
+  return aggregate === "max" ? counts.maxUs : counts.percentileUs(Number(aggregate.slice(1)) / 100);
 }
 
 function isPercentileOrMax(text: string): boolean {

@@ -1,4 +1,8 @@
+import { type HttpLoadReport, httpReportOf } from "../../src/load/http-report.ts";
 import type { LoadPlan } from "../../src/load/index.ts";
+import { LatencyCounts } from "../../src/load/latency-counts.ts";
+import type { LoadPart } from "../../src/load/load-plan.ts";
+import { partsOf } from "../../src/load/load-report.ts";
 
 /** Two sessions of exec that echo. */
 export function loadPlan(changed: Partial<LoadPlan> = {}): LoadPlan {
@@ -8,4 +12,21 @@ export function loadPlan(changed: Partial<LoadPlan> = {}): LoadPlan {
     ...{ messages: 20, messageBytes: 1_000, messagesPerSecond: 0, timeoutMs: 10_000, seed: 1 },
     ...changed,
   };
+}
+
+/** Of plain requests that took so many milliseconds, all answered with 200, in 2 s. */
+export function httpReport(
+  ms: readonly number[],
+  part: LoadPart = { index: 0, of: 1 },
+  startAtMs = Date.parse("2026-01-01T00:00:00Z"),
+): HttpLoadReport {
+  const plan = { connections: 4, requestsPerSecond: 0, durationMs: 2_000, timeoutMs: 1_000 };
+  const counts = new LatencyCounts();
+  for (const each of ms) counts.record(each);
+  const report = httpReportOf(plan, partsOf(part), startAtMs, {
+    ...{ wasInterrupted: false, seconds: 2, requests: ms.length, bytes: 10 * ms.length },
+    ...{ byStatus: { 200: ms.length }, errors: 1, timeouts: 0, counts },
+  });
+  // As it comes from a file.
+  return JSON.parse(JSON.stringify(report));
 }

@@ -373,6 +373,29 @@ describe("sluice load against the demo", () => {
     expect(stdout()).toMatch(/interrupted after [\d.]+ s\nsessions {3}1 started, 1 finished, 0 failed/);
   });
 
+  it("adds up plain requests of several programs", async () => {
+    const files = [0, 1].map((index) => path.join(folder, `http-${index}.json`));
+    const flags = ["--duration", "1s", "--sessions", "3", "--arrival-rate", "20"];
+    const parts = await Promise.all(
+      files.map((file, index) =>
+        load(["http", "/version", ...flags, "--part", `${index}/2`, "--json", file, "--start-at", "+3s"]),
+      ),
+    );
+    expect(parts.map(({ code }) => code)).toEqual([0, 0]);
+    const requests = files.map((file) => JSON.parse(readFileSync(file, "utf8")).requests);
+    const merged = await load(["merge", ...files, "--threshold", "request_latency:p75<1m"]);
+    expect({ code: merged.code, stderr: merged.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(merged.stdout).toMatch(
+      new RegExp(`parts {6}2 of 2, started within .*\nrequests {3}${requests[0] + requests[1]} \\(`),
+    );
+    const mixed = path.join(folder, "mixed.json");
+    await load(["exec", "web", "--count", "1", "--messages", "1", "--json", mixed]);
+    expect(await load(["merge", files[0] ?? "", mixed])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("it is a LoadReport, but"),
+    });
+  });
+
   it("loads plain HTTP", async () => {
     const { code, stdout } = await load(["http", "/version", "--duration", "1s", "--sessions", "2"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/answers {4}200: [1-9]/) });

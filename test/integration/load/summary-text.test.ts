@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { httpSummary } from "../../../src/cli/load-http.ts";
 import { LoadCollector, summaryText } from "../../../src/load/index.ts";
-import { loadPlan } from "../../support/load-plan.ts";
+import { httpReport, loadPlan } from "../../support/load-plan.ts";
 
 describe("the table that a load ends with", () => {
   it("claims nothing and times nothing where nothing came back", () => {
@@ -17,11 +17,8 @@ describe("the table that a load ends with", () => {
   });
 
   it("gives plain requests their times as finely as they were counted", () => {
-    const report = {
-      ...{ seconds: 1, requests: 2, perSecond: 2, bytes: 10, byStatus: { 200: 2 }, errors: 0, timeouts: 0 },
-      latency: { p50Us: 0, p90Us: 0, p99Us: 2_000, p999Us: 2_000, maxUs: 12_000 },
-    };
-    const text = httpSummary(report, []);
-    expect(text).toContain("p50 < 1 ms  p90 < 1 ms  p99 2.0 ms  p99.9 2.0 ms  max 12.0 ms\n");
+    const text = httpSummary(httpReport([0.5, 2, 12], { index: 1, of: 3 }), []);
+    expect(text).toContain("ran 2 s\npart       1 of 3\nrequests   3 (2/s), 30 B\n");
+    expect(text).toContain("p50 2.0 ms  p90 12.0 ms  p99 12.0 ms  p99.9 12.0 ms  max 12.0 ms\n");
   });
 });
