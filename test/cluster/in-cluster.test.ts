@@ -266,7 +266,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     expect(message).not.toMatch(/privileged=true|allowPrivilegeEscalation|capabilities/);
   });
 
-  describeReal("redis", "with one store of quotas", () => {
+  describeReal("redis", "as replicas with one store of quotas and one prober", () => {
     let redis: RedisProcess | undefined;
     let session: NumberedLines | undefined;
     afterAll(async () => {
@@ -294,6 +294,8 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
         "gateway.config.quotaStore.url": `rediss://${address}:${redis.port}`,
         "gateway.config.quotaStore.onFailure": "deny",
         "gateway.config.policy.limits.maxSessionsPerUser": 1,
+        // A node without pods: the election is what counts.
+        "gateway.config.podProbes.nodeNames": "{virtual}",
       };
       const set = Object.entries(values).map(([name, value]) => `${name}=${value}`);
       await charted.helm(
@@ -312,6 +314,19 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
       await begun.finish();
       expect(await throughOther()).toBe("hello\n");
     }, 240_000);
+
+    it("elects the prober by the release's Lease, without the right to create one", async () => {
+      const lease = ["get", "lease", "quotas-sluice-gateway-probes"];
+      const holder = await eventually("a replica has the Lease", async () =>
+        kubectl("-n", "quotas", ...lease, "-o", "jsonpath={.spec.holderIdentity}").then(
+          (name) => name || false,
+        ),
+      );
+      expect(holder).toMatch(/^quotas-sluice-gateway-\w+-\w+_/);
+      const log = await kubectl("-n", "quotas", "logs", "deployment/quotas-sluice-gateway", "--all-pods");
+      expect(log.match(/this gateway probes pods/g)).toHaveLength(1);
+      expect(log).not.toMatch(/the Lease could not be|lacks permissions/);
+    });
   });
 
   it("stands on the node's port as a DaemonSet, with the kubelet behind it", async () => {
