@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
@@ -89,6 +91,29 @@ describe("connections without a request", () => {
     const stopped = door.gateway.shutDown();
     await untilRefused(port);
     expect(await requestOn(client, pods)).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
+    await stopped;
+  });
+
+  it("are answered when they begin to speak HTTP/2", async () => {
+    const { door, pods } = await start("20s");
+    const early = connect(door.httpsPort, "127.0.0.1");
+    await once(early, "connect");
+    const stopped = door.gateway.shutDown();
+    await untilRefused(door.httpsPort);
+    const client = connectHttp2("https://127.0.0.1", {
+      createConnection: () => connectTls({ socket: early, ALPNProtocols: ["h2"], rejectUnauthorized: false }),
+    });
+    await once(client, "remoteSettings");
+    const request = client.request({ ":path": "/" });
+    const [head] = await Promise.all([
+      once(request, "response"),
+      expect
+        .poll(() => pods.held.length)
+        .toBe(1)
+        .then(() => pods.release()),
+    ]);
+    expect(head[0]).toMatchObject({ ":status": 200 });
+    expect(await text(request)).toBe(WHOLE_BODY);
     await stopped;
   });
 
