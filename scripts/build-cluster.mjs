@@ -1,5 +1,8 @@
-// Builds the programs of a Kubernetes cluster from the modules of test/cluster/kubernetes into a cache, for `npm run test:cluster`. Cold it takes 15
-// minutes on two cores, Kubernetes' own tests and an older API server 6 each, metrics-server one; a program that is there in the wanted version is kept. SLUICE_CLUSTER_DIR names another cache.
+// Builds the programs of a Kubernetes cluster, and helm, from the modules in test/cluster into a cache, for `npm run test:cluster`. Cold it takes 15
+// minutes on two cores; Kubernetes' own tests, an older API server and helm 6 each, metrics-server one; a program that is there in the wanted version
+// is kept. SLUICE_CLUSTER_DIR names another cache.
+//
+//   node scripts/build-cluster.mjs [PROGRAM...]      these alone; status 1 where one could not be built
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { homedir } from "node:os";
@@ -41,12 +44,17 @@ const GROUPS = [
     module_: folderOf("metrics-server"),
     programs: { "metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server" },
   },
+  // For the tests of the chart.
+  { module_: folderOf("helm"), programs: { helm: "helm.sh/helm/v4/cmd/helm" } },
 ];
 
 /** The module that a package belongs to, and its version in a go.mod. */
 function moduleOf(package_, module_) {
   const goMod = readFileSync(path.join(module_, "go.mod"), "utf8");
-  const name = package_.replace(/^(k8s\.io\/kubernetes|sigs\.k8s\.io\/metrics-server)\/.*/, "$1");
+  const name = package_.replace(
+    /^(k8s\.io\/kubernetes|sigs\.k8s\.io\/metrics-server|helm\.sh\/helm\/v4)\/.*/,
+    "$1",
+  );
   const version = new RegExp(`^\\s*${name.replaceAll(".", "\\.")} (v\\S+)`, "m").exec(goMod)?.[1];
   if (version === undefined) throw new Error(`go.mod does not require ${name}`);
   return { name, version };
@@ -58,8 +66,9 @@ function isBuilt(file, { name, version }) {
   return stdout.split("\n").some((line) => line.startsWith(`\tmod\t${name}\t${version}\t`));
 }
 
-/** What `kubectl version` and discovery show, as in a release. */
-function linkerFlags(version) {
+/** What the programs give as their version, as in a release. */
+function linkerFlags(name, version) {
+  if (name.startsWith("helm.sh/")) return `-s -w -X ${name}/internal/version.version=${version}`;
   const [major, minor] = version.slice(1).split(".");
   const fields = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: "clean" };
   const settings = Object.entries(fields).map(
@@ -78,7 +87,7 @@ function build(program, package_, module_, timeoutMs) {
   }
   const beginMs = performance.now();
   const partial = `${file}.partial`;
-  const flags = ["-trimpath", "-p", "2", "-ldflags", linkerFlags(version)];
+  const flags = ["-trimpath", "-p", "2", "-ldflags", linkerFlags(name, version)];
   const command = program.endsWith(".test") ? ["test", "-c"] : ["build"];
   const { status, error } = spawnSync("go", [...command, ...flags, "-o", partial, package_], {
     cwd: module_,
@@ -99,10 +108,13 @@ function build(program, package_, module_, timeoutMs) {
 }
 
 mkdirSync(path.join(cache, "bin"), { recursive: true });
+const wanted = process.argv.slice(2);
+const unknown = wanted.find((name) => !GROUPS.some(({ programs }) => name in programs));
+if (unknown !== undefined) throw new Error(`${unknown} is none of the programs`);
 for (const { programs, module_, isNeeded } of GROUPS) {
   const endMs = performance.now() + TIMEOUT_MS;
-  const isWhole = Object.entries(programs).every(([program, package_]) =>
-    build(program, package_, module_, endMs - performance.now()),
-  );
-  if (!isWhole && isNeeded) process.exit(1);
+  const isWhole = Object.entries(programs)
+    .filter(([program]) => wanted.length === 0 || wanted.includes(program))
+    .every(([program, package_]) => build(program, package_, module_, endMs - performance.now()));
+  if (!isWhole && (isNeeded || wanted.length > 0)) process.exit(1);
 }

@@ -101,7 +101,7 @@ const CLUSTER_PROGRAMS = [
   "kubectl",
 ];
 
-/** A program in PATH with its version as `versionPattern`'s first group finds it in the output of `arguments_`. */
+/** A program in PATH, or of `npm run build:cluster`, with its version as `versionPattern`'s first group finds it. */
 export function findProgram(
   names: readonly string[],
   arguments_: string[],
@@ -109,8 +109,8 @@ export function findProgram(
 ): Binary | undefined {
   return once(names.join(), () => {
     for (const name of names) {
-      const file = findInPath(name);
-      const found = file === undefined ? undefined : readBinary(file, arguments_, versionPattern);
+      const file = findInPath(name) ?? path.join(clusterProgramFolder(), name);
+      const found = readBinary(file, arguments_, versionPattern);
       if (found) return found;
     }
     return undefined;

@@ -12,7 +12,7 @@ const GO = `#!/bin/sh
 for package; do :; done
 while [ "$1" != -o ]; do shift; done
 case $package in *"$BROKEN") exit 1;; esac
-module=$(echo "$package" | sed -E 's,^(k8s.io/kubernetes|sigs.k8s.io/metrics-server)/.*,\\1,')
+module=$(echo "$package" | sed -E 's,^(k8s.io/kubernetes|sigs.k8s.io/metrics-server|helm.sh/helm/v4)/.*,\\1,')
 awk -v m="$module" '$1 == m { printf "\\tmod\\t%s\\t%s\\t\\n", m, $2 }' go.mod >"$2"
 `;
 
@@ -25,8 +25,8 @@ describe("npm run build:cluster", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  const build = (broken = "nothing"): { status: number | null; stdout: string; stderr: string } =>
-    spawnSync(process.execPath, [script], {
+  const build = (broken = "nothing", ...wanted: string[]) =>
+    spawnSync(process.execPath, [script, ...wanted], {
       encoding: "utf8",
       env: { PATH: `${folder}/path:${process.env.PATH}`, SLUICE_CLUSTER_DIR: folder, BROKEN: broken },
     });
@@ -36,7 +36,7 @@ describe("npm run build:cluster", () => {
     const first = build();
     expect(first).toMatchObject({ status: 0, stderr: "" });
     const count = programs().length;
-    expect(programs()).toEqual(expect.arrayContaining(["kube-apiserver", "kubelet", "e2e.test"]));
+    expect(programs()).toEqual(expect.arrayContaining(["kube-apiserver", "kubelet", "e2e.test", "helm"]));
     expect(first.stdout.match(/ built in \d/g)).toHaveLength(count);
     const second = build();
     expect(second).toMatchObject({ status: 0, stderr: "" });
@@ -53,5 +53,17 @@ describe("npm run build:cluster", () => {
       `${broken.replace("test/e2e", "e2e.test").replace("cmd/", "")} could not be built`,
     );
     expect(programs()).toEqual(expect.arrayContaining(["kube-apiserver"]));
+  });
+
+  it("builds the programs that are named alone, and then needs each of them", () => {
+    expect(build("nothing", "helm")).toMatchObject({ status: 0, stderr: "" });
+    expect(programs()).toEqual(["helm"]);
+    expect(build("cmd/helm", "helm").stdout).toContain("is there");
+    rmSync(path.join(folder, "bin/helm"));
+    expect(build("cmd/helm", "helm")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("helm could not be built"),
+    });
+    expect(build("nothing", "heml").stderr).toContain("heml is none of the programs");
   });
 });
