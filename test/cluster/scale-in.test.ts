@@ -75,7 +75,9 @@ describeReal("cluster", "a scale-in of replicas with sessions", () => {
     await kubectl("rollout", "status", `deployment/${NAME}`, "--timeout=60s");
     pods = await names();
     gateways.push(...(await Promise.all(pods.map(serve))));
-    for (const [index, { authority }] of gateways.entries()) {
+    for (const [index, { authority, adminUrl }] of gateways.entries()) {
+      const isReady = async () => (await fetch(new URL("/readyz", adminUrl))).status === 200;
+      await eventually("it is ready", isReady, { timeoutMs: 30_000 });
       for (let count = 0; count < (SESSIONS[index] ?? 0); count += 1)
         sessions.push(new NumberedLines(`https://${authority}`));
     }
@@ -94,7 +96,11 @@ describeReal("cluster", "a scale-in of replicas with sessions", () => {
   });
 
   it("takes the empty one first, then the one with fewer sessions", async () => {
-    await eventually("sessions run", () => sessions.every(({ isEchoed }) => isEchoed), { timeoutMs: 30_000 });
+    await eventually(
+      () => `sessions run: ${sessions.map(({ problem }) => problem)}`,
+      () => sessions.every(({ isEchoed }) => isEchoed),
+      { timeoutMs: 30_000 },
+    );
     const costs = async () =>
       Object.fromEntries(
         (await read()).map(({ metadata: { name, annotations } }) => [
