@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, isIPv4 } from "node:net";
 
 const MAPPED = /^::ffff:[0-9a-f]+:[0-9a-f]+$/;
 
@@ -9,6 +9,9 @@ const MAPPED = /^::ffff:[0-9a-f]+:[0-9a-f]+$/;
 export function canonicalAddress(address: string): string {
   // The common case.
   if (!/[:%[\]]/.test(address)) return address;
+  // As Node has clients of IPv4 on a socket of both families.
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
+  if (mapped !== undefined && isIPv4(mapped)) return mapped;
   const bare = address.replace(/^\[|\]$/g, "").replace(/%.*$/, "");
   if (isIP(bare) !== 6) return bare;
   // The URL parser writes the shortest form, an embedded IPv4 address in hexadecimal.

@@ -52,6 +52,8 @@ const CLAIMS: ReadonlySet<string> = new Set([
 
 /** In either spelling: CGI and what came after it read `X_Real_IP` as `X-Real-IP`. */
 function isClaim(name: string): boolean {
+  // Most names begin otherwise, and this runs for each line of each request.
+  if (!/^[cftx]/i.test(name)) return false;
   const dashed = name.toLowerCase().replaceAll("_", "-");
   return dashed.startsWith("x-forwarded-") || CLAIMS.has(dashed);
 }

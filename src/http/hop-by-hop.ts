@@ -1,4 +1,11 @@
-import { type HeaderLine, type HeaderList, hasHeader, headerTokens, withoutHeaders } from "./header-list.ts";
+import {
+  type HeaderLine,
+  type HeaderList,
+  hasHeader,
+  headerTokens,
+  headerValues,
+  withoutHeaders,
+} from "./header-list.ts";
 
 /** Lines that describe one connection (RFC 9110 section 7.6.1), with the historical Proxy-Connection and Keep-Alive. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -29,8 +36,11 @@ export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
   return kept;
 }
 
+/** As most peers write it: nothing to take apart. */
+const USUAL_OPTIONS: ReadonlySet<string> = new Set(["keep-alive", "Keep-Alive", "close"]);
+
 function unwantedOf(headers: HeaderList): ReadonlySet<string> {
-  if (!hasHeader(headers, "connection")) return HOP_BY_HOP;
+  if (headerValues(headers, "connection").every((value) => USUAL_OPTIONS.has(value))) return HOP_BY_HOP;
   const nominated = headerTokens(headers, "connection").filter(
     (name) => !HOP_BY_HOP.has(name) && !NEVER_NOMINATED.includes(name),
   );

@@ -36,14 +36,15 @@ export interface HttpDownstream {
   /** May the answer announce trailers? */
   canCarryTrailers(status: number, headers: HeaderList): boolean;
   /**
-   * Sends the head, with the beginning of the body if given. The rest goes into the returned stream or to `write`; `finish` ends the
-   * answer. Throws for lines that cannot be sent.
+   * Sends the head and the beginning of the body; the rest goes to the returned stream or `write`.
+   * `mayHaveTrailers`: true if absent. Throws for lines that cannot be sent.
    */
   respond(
     status: number,
     statusMessage: string,
     headers: HeaderList,
     beginning?: readonly Uint8Array[],
+    mayHaveTrailers?: boolean,
   ): Writable;
   /** More of the body, in one go. */
   write(parts: readonly Uint8Array[]): void;
@@ -55,8 +56,10 @@ export interface HttpDownstream {
     body: readonly Uint8Array[],
     trailers: HeaderList,
   ): void;
-  /** The system has taken, or has copied, all of the answer that was given so far: no memory that it came in is looked at. */
+  /** The system has taken all of the answer that was given so far. */
   readonly hasTakenAll: boolean;
+  /** Some of it waits in the memory that it came in, which must stay as it is. */
+  readonly holdsMemory: boolean;
   /** Ends the exchange when the client takes nothing of what waits for it for so many milliseconds. 0: never; the same again changes nothing. */
   expectTaking(timeoutMs: number): void;
   finish(trailers: HeaderList): void;

@@ -10,7 +10,7 @@ import { exchangeErrorOf } from "./exchange-error.ts";
 import { isRepeatable, requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
 import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import { headRefusal } from "./head-refusal.ts";
-import { type HeaderList, headerListOf } from "./header-list.ts";
+import { type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
 import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import type { HttpUpstream } from "./http-upstream.ts";
@@ -51,22 +51,22 @@ export class HttpExchange implements Http1Exchange {
   }
 
   #send(): void {
-    const upstream = this.#upstream;
+    const { endpoint, pool } = this.#upstream;
     const downstream = this.#downstream;
     const options = this.#options;
     let head: string;
     try {
-      const headers = requestHeadersOf(downstream, upstream.endpoint, options);
+      const headers = requestHeadersOf(downstream, endpoint, options);
       head = requestHeadText(downstream.method, options.path ?? downstream.target, headers);
     } catch (error) {
       this.#fail(new UpstreamError("invalid-request", "the request cannot be forwarded", { cause: error }));
       return;
     }
     // What was stale once may be so again.
-    const connection = this.#isRetry ? undefined : upstream.pool.take();
+    const connection = this.#isRetry ? undefined : pool.take();
     if (connection !== undefined) this.#sendOn(connection, head, true);
     else {
-      const dialled = upstream.pool.dial().then(
+      const dialled = pool.dial().then(
         (another) => this.#sendOn(another, head, false),
         (error: Error) => this.#upstreamFailed(error),
       );
@@ -150,7 +150,7 @@ export class HttpExchange implements Http1Exchange {
     if (this.#downstream.hasTakenAll) return true;
     const sink = this.#sink;
     if (this.#connection !== undefined && sink?.writableNeedDrain === true) this.#waitForDrain(sink);
-    return false;
+    return !this.#downstream.holdsMemory;
   }
 
   onDrain(): void {
@@ -180,10 +180,11 @@ export class HttpExchange implements Http1Exchange {
 
   #respond(head: ResponseHead): void {
     const { status, reason } = head;
-    const headers = this.#responseHeaders(head);
-    const parts = this.#takeParts();
+    const [headers, parts] = [this.#responseHeaders(head), this.#takeParts()];
     if (this.#trailers === undefined) {
-      this.#sink = this.#downstream.respond(status, reason, headers, parts);
+      // RFC 9112 section 7.1.2: only a chunked body has trailers.
+      const isChunked = !hasHeader(headers, "content-length");
+      this.#sink = this.#downstream.respond(status, reason, headers, parts, isChunked);
       const silenceMs = responseSilenceMs(this.#options, headers);
       if (silenceMs !== undefined) this.#connection?.expectBytesWithin(silenceMs);
     } else {

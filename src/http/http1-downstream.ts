@@ -18,6 +18,7 @@ export class Http1Downstream implements HttpDownstream {
   #isLengthSent = false;
   bodyBytes = 0;
   #takingMs = 0;
+  #holdsParts = false;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request;
@@ -180,6 +181,10 @@ export class Http1Downstream implements HttpDownstream {
     return this.#response.writableLength === 0 && !this.#response.destroyed;
   }
 
+  get holdsMemory(): boolean {
+    return this.#holdsParts && !this.hasTakenAll;
+  }
+
   /** Node's own timer of the socket: what the system takes sets it back, parts of a write too. */
   expectTaking(timeoutMs: number): void {
     const { socket } = this.#request;
@@ -198,6 +203,7 @@ export class Http1Downstream implements HttpDownstream {
 
   #writeBody(part: Uint8Array): void {
     this.bodyBytes += part.length;
+    this.#holdsParts = true;
     this.#response.write(part);
   }
 

@@ -46,6 +46,8 @@ export class Http1UpstreamConnection implements ResponseHandler<Buffer> {
   readonly #socket: Socket;
   readonly #keeper: IdlePool;
   readonly #decoder: ResponseDecoder<Buffer>;
+  /** While it is idle: when its pool closes it, by `performance.now()`. */
+  expiresAtMs = 0;
   #exchange: Http1Exchange | undefined;
   #error: Error | undefined;
   #isReusable = false;

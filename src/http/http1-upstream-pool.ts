@@ -18,7 +18,6 @@ const SWEEP_MS = 1_000;
 export class Http1UpstreamPool implements IdlePool {
   readonly #options: Http1PoolOptions;
   readonly #idle: Http1UpstreamConnection[] = [];
-  readonly #expiriesMs = new WeakMap<Http1UpstreamConnection, number>();
   #sweep: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -52,7 +51,7 @@ export class Http1UpstreamPool implements IdlePool {
       connection.destroy();
       return;
     }
-    this.#expiriesMs.set(connection, performance.now() + lifeMs);
+    connection.expiresAtMs = performance.now() + lifeMs;
     this.#idle.push(connection);
     this.#sweep ??= setInterval(() => this.#closeExpired(), SWEEP_MS).unref();
   }
@@ -73,7 +72,7 @@ export class Http1UpstreamPool implements IdlePool {
   #closeExpired(): void {
     const nowMs = performance.now();
     for (const connection of [...this.#idle]) {
-      if ((this.#expiriesMs.get(connection) ?? 0) <= nowMs) connection.destroy();
+      if (connection.expiresAtMs <= nowMs) connection.destroy();
     }
   }
 

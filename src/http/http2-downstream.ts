@@ -5,7 +5,10 @@ import { type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import { http1Lines, http2Headers, http2ResponseHeaders } from "./http2-headers.ts";
 
-/** One HTTP/2 exchange (RFC 9113 section 8), as a server has it on its 'stream' event. */
+/** node:http2 sends in a later turn. Up to here a copy, from Node's pool, costs less than memory for the next read. */
+const COPIED_BYTES = 4096;
+
+/** One HTTP/2 exchange (RFC 9113 section 8) of Http2Connections, which hears the stream's errors; 'close' says the same. */
 export class Http2Downstream implements HttpDownstream {
   readonly method: string;
   /** Written where the exchange is handed on with another path. */
@@ -21,6 +24,7 @@ export class Http2Downstream implements HttpDownstream {
   #trailersToSend: HeaderList = [];
   #isHeadOnly = false;
   #isEnded = false;
+  #holdsParts = false;
   bodyBytes = 0;
   #takingMs = 0;
 
@@ -31,11 +35,10 @@ export class Http2Downstream implements HttpDownstream {
     this.headers = http1Lines(headerListOf(rawHeaders), pseudo[":authority"]);
     this.hasBody = !stream.endAfterHeaders;
     this.isChunked = this.hasBody && !hasHeader(this.headers, "content-length");
-    stream.on("trailers", (_trailers: unknown, _flags: unknown, rawTrailers?: string[]) => {
-      this.#trailers = headerListOf(rawTrailers ?? []);
-    });
-    // A peer's RST_STREAM is an error here; 'close' follows and says the same.
-    stream.on("error", ignore);
+    if (this.hasBody)
+      stream.on("trailers", (_trailers: unknown, _flags: unknown, rawTrailers?: string[]) => {
+        this.#trailers = headerListOf(rawTrailers ?? []);
+      });
   }
 
   get body(): Readable {
@@ -95,17 +98,17 @@ export class Http2Downstream implements HttpDownstream {
     _statusMessage: string,
     headers: HeaderList,
     beginning: readonly Uint8Array[] = [],
+    mayHaveTrailers = true,
   ): Writable {
     const stream = this.#stream;
     // The client has left: its 'close' is on the way, and nothing else will be sent.
     if (this.#isGone) return stream;
     const isBodiless = this.#isHeadOnly || !this.canCarryTrailers(status, headers);
-    stream.respond(http2ResponseHeaders(status, headers), {
-      endStream: isBodiless,
-      waitForTrailers: !isBodiless,
-    });
+    // Without them the last DATA frame ends the stream; with them each answer costs another frame, and another turn of the loop.
+    const waitForTrailers = !isBodiless && mayHaveTrailers;
+    stream.respond(http2ResponseHeaders(status, headers), { endStream: isBodiless, waitForTrailers });
     // Not before: what `respond` refuses is answered otherwise, and each answer's trailers are asked for once.
-    if (!isBodiless)
+    if (waitForTrailers)
       stream.once("wantTrailers", () => stream.sendTrailers(http2Headers(this.#trailersToSend)));
     if (isBodiless) this.#isEnded = true;
     else this.write(beginning);
@@ -117,7 +120,9 @@ export class Http2Downstream implements HttpDownstream {
     if (this.#stream.writableEnded) return;
     for (const part of parts) {
       this.bodyBytes += part.length;
-      this.#stream.write(part);
+      const isCopied = part.length < COPIED_BYTES;
+      if (!isCopied) this.#holdsParts = true;
+      this.#stream.write(isCopied ? Buffer.from(part) : part);
     }
   }
 
@@ -130,8 +135,12 @@ export class Http2Downstream implements HttpDownstream {
   ): void {
     // One HEADERS frame with END_STREAM: for gRPC that is another answer than one whose body is empty.
     this.#isHeadOnly = trailers.length === 0 && body.every(({ length }) => length === 0);
-    this.respond(status, statusMessage, headers, body);
+    this.respond(status, statusMessage, headers, body, trailers.length > 0);
     this.finish(trailers);
+  }
+
+  get holdsMemory(): boolean {
+    return this.#holdsParts && !this.hasTakenAll;
   }
 
   /** Of a stream that is destroyed the queue is empty as well, and parts of it may be on their way in its connection's. */
@@ -181,5 +190,3 @@ export class Http2Downstream implements HttpDownstream {
     if (session !== undefined && !session.closed) session.close();
   }
 }
-
-function ignore(): void {}

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import { type HeaderLine, type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
+import type { HeaderLine, HeaderList } from "./header-list.ts";
 
 /** HTTP/2 has no connection of a message's own (RFC 9113 section 8.2.2). node:http2 refuses them, HTTP2-Settings too. */
 const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
@@ -79,11 +79,15 @@ export function http2ResponseHeaders(status: number, lines: HeaderList): Outgoin
   return headers;
 }
 
-/** An HTTP/2 request's lines as an HTTP/1.1 upstream is to read them. */
+/** An HTTP/2 request's lines as an HTTP/1.1 upstream is to read them: `:authority` is Host, crumbs of a cookie are one line. */
 export function http1Lines(received: HeaderList, authority: string | undefined): HeaderLine[] {
-  const lines = received.filter(([name]) => !name.startsWith(":"));
-  const cookies = headerValues(lines, "cookie");
-  const joined: HeaderLine[] =
-    cookies.length > 1 ? [...withoutHeaders(lines, ["cookie"]), ["cookie", cookies.join("; ")]] : lines;
-  return authority === undefined ? joined : [["host", authority], ...withoutHeaders(joined, ["host"])];
+  const lines: HeaderLine[] = authority === undefined ? [] : [["host", authority]];
+  const cookies: string[] = [];
+  for (const line of received) {
+    const [name, value] = line;
+    if (name === "cookie") cookies.push(value);
+    else if (!name.startsWith(":") && (name !== "host" || authority === undefined)) lines.push(line);
+  }
+  if (cookies.length > 0) lines.push(["cookie", cookies.join("; ")]);
+  return lines;
 }

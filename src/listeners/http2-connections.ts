@@ -107,7 +107,7 @@ export class Http2Connections {
       rawHeaders: readonly string[],
     ): void => {
       // Where its connection is ended for what the peer did, every open stream says so, answered or not: unheard, it would end the process.
-      stream.on("error", () => {});
+      stream.on("error", ignore);
       const { session } = stream;
       if (session?.socket === undefined) return;
       const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };
@@ -170,7 +170,7 @@ export class Http2Connections {
     session.on("stream", (stream: ServerHttp2Stream) => {
       clearTimeout(timer);
       this.#sessions.set(session, this.#openStreamsOf(session) + 1);
-      stream.once("close", () => {
+      stream.on("close", () => {
         const openStreams = this.#openStreamsOf(session) - 1;
         if (this.#sessions.has(session)) this.#sessions.set(session, openStreams);
         if (openStreams === 0 && !session.closed) idle();
@@ -199,8 +199,10 @@ function destroyWhenReset(stream: ServerHttp2Stream): void {
   const closing = (): void => {
     if (stream.closed) setImmediate(destroyIfForgotten);
   };
-  stream.once("aborted", closing).once("end", closing);
+  stream.on("aborted", closing).on("end", closing);
 }
+
+function ignore(): void {}
 
 /** nghttp2 forgets a stream that is closed, and node:http2 calls the state of one that it does not know idle. */
 function isForgotten({ state }: ServerHttp2Stream): boolean {

@@ -105,3 +105,59 @@ describe("an HTTP/2 client that closes its connection (FIN)", () => {
     });
   }
 });
+
+describe("the last DATA frame of an answer over HTTP/2", () => {
+  /** Type and flags of the frames of stream 1, up to the end of the stream. `rest` is sent once the client has the first DATA frame. */
+  async function framesOfAnswer(beginning: string, rest?: string): Promise<[type: number, flags: number][]> {
+    const backends: Socket[] = [];
+    const upstream = await listenRaw((socket) => {
+      backends.push(socket);
+      socket.once("data", () => socket.write(beginning));
+    });
+    onTestFinished(() => upstream.close());
+    const client = connect((await doorTo(upstream.port)).httpPort, "127.0.0.1");
+    onTestFinished(() => void client.destroy());
+    client.on("error", () => {});
+    let bytes = Buffer.alloc(0);
+    client.on("data", (chunk) => {
+      bytes = Buffer.concat([bytes, chunk]);
+    });
+    client.write(
+      Buffer.concat([PREFACE, frameOf(HEADERS, END_OF_HEADERS_AND_STREAM, 1, headerBlockOf(GET))]),
+    );
+    const frames = (): [type: number, flags: number][] => {
+      const found: [number, number][] = [];
+      for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) {
+        if (bytes.readUInt32BE(at + 5) === 1) found.push([bytes.readUInt8(at + 3), bytes.readUInt8(at + 4)]);
+      }
+      return found;
+    };
+    if (rest !== undefined) {
+      await until(() => frames().some(([type]) => type === 0), "the beginning of the body");
+      backends[0]?.write(rest);
+    }
+    await until(() => frames().some(([type, flags]) => type <= HEADERS && (flags & 1) === 1), "the end");
+    return frames();
+  }
+  const HEAD = [HEADERS, 4];
+
+  it("ends the stream, where the length is known", async () => {
+    const head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
+    expect(await framesOfAnswer(`${head}okay`)).toEqual([HEAD, [0, 1]]);
+    expect(await framesOfAnswer(`${head}ok`, "ay")).toEqual([HEAD, [0, 0], [0, 1]]);
+  });
+
+  it("ends the stream, where a chunked body is there as a whole", async () => {
+    const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    expect(await framesOfAnswer(`${head}2\r\nok\r\n0\r\n\r\n`)).toEqual([HEAD, [0, 1]]);
+  });
+
+  it("leaves the end to trailers, where there are some", async () => {
+    const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    expect(await framesOfAnswer(`${head}2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n`)).toEqual([
+      HEAD,
+      [0, 0],
+      [HEADERS, 5],
+    ]);
+  });
+});
