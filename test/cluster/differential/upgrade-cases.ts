@@ -23,7 +23,8 @@ const spdy = (...protocols: string[]): Record<string, string> => ({
   ...(protocols.length > 0 && { "X-Stream-Protocol-Version": protocols.join(", ") }),
 });
 const EXEC = `${WEB}/exec?container=main&command=true&stdout=true`;
-const ATTACH = `${PODS}/echoer/attach?stdout=true`;
+// To a container that nothing is asked of: a client that leaves in the wrong moment stops containerd's copy of its output for ever.
+const ATTACH = `${WEB}/attach?container=side&stdout=true`;
 const FORWARD = `${WEB}/portforward`;
 
 export const upgradeCases: readonly HttpCase[] = [
