@@ -183,7 +183,7 @@ describeUpgrade("an upgrade in the cluster", () => {
       const kindsBeyond = "clusterroles,clusterrolebindings,ingressclasses";
       const output = await Promise.all([
         kubectl("get", named, "--ignore-not-found", "--output=name"),
-        charted.kubectl("get", kindsBeyond, own, "--output=name"),
+        charted.kubectl("get", kindsBeyond, own, "--output", `jsonpath=${OF_RELEASE}`),
       ]);
       // What every namespace has, and Events, which expire.
       const isForeign = /^$|^event|\/kube-root-ca\.crt$|^serviceaccount\/default$/;
@@ -209,6 +209,9 @@ describeUpgrade("an upgrade in the cluster", () => {
     return [...new Set(running.map(({ spec }) => spec.containers[0]?.image ?? ""))];
   }
 });
+
+/** Names by lines, of this release alone: others of that name may be, or have been, in other namespaces. */
+const OF_RELEASE = `{range .items[?(@.metadata.annotations.meta\\.helm\\.sh/release-namespace=="${NAMESPACE}")]}{.kind}/{.metadata.name}{"\\n"}{end}`;
 
 interface RunningPod {
   readonly metadata: { readonly deletionTimestamp?: string };
