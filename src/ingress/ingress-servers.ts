@@ -106,10 +106,13 @@ export function createIngressServers(
 function createHttp1(context: IngressContext, unused: UnusedConnections): HttpServer {
   const forward = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const downstream = new Http1Downstream(request, response);
+    // Each field by name: an object made by a spread makes all that reads it slow on Node 20.
+    const { isTls, remoteAddress } = originOf(request.socket);
     const begin = (): void =>
       forwardRequest(
         {
-          ...originOf(request.socket),
+          isTls,
+          remoteAddress,
           downstream,
           protocol: "http/1.1",
           expectsContinue,
@@ -160,9 +163,11 @@ function http2For(context: IngressContext): Http2Connections {
   const handlers: Http2Handlers = {
     onRequest: ({ stream, pseudo, rawHeaders, socket }) => {
       const downstream = new Http2Downstream(stream, pseudo, rawHeaders);
+      const { isTls, remoteAddress } = originOf(socket);
       forwardRequest(
         {
-          ...originOf(socket),
+          isTls,
+          remoteAddress,
           downstream,
           protocol: "h2",
           expectsContinue: pseudo.expect === "100-continue",
