@@ -20,21 +20,25 @@ export function loggedReviews(
   { permission, failed, logger }: ReviewLogOptions,
 ): LoggedReviews {
   let isRefused = false;
+  /** Undefined: there was no answer. */
+  const answeredWith = (status: number | undefined): void => {
+    const wasRefused = isRefused;
+    isRefused = status === 403;
+    if (isRefused && !wasRefused)
+      logger.warn({ missing: [permission] }, "the gateway's account lacks permissions: see `sluice rbac`");
+    else if (wasRefused && status !== undefined && status < 300)
+      logger.info({ permission }, "the gateway's account has the permission again");
+  };
   return {
     ask: async (review) => {
-      const answer = await ask(review);
-      if (answer.status === 403) {
-        if (!isRefused)
-          logger.warn(
-            { missing: [permission] },
-            "the gateway's account lacks permissions: see `sluice rbac`",
-          );
-        isRefused = true;
-      } else if (isRefused && answer.status < 300) {
-        isRefused = false;
-        logger.info({ permission }, "the gateway's account has the permission again");
+      let status: number | undefined;
+      try {
+        const answer = await ask(review);
+        status = answer.status;
+        return answer;
+      } finally {
+        answeredWith(status);
       }
-      return answer;
     },
     onFailure: ({ message }) => {
       if (!isRefused) logger.error({ problem: message }, failed);
