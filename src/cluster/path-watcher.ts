@@ -76,12 +76,23 @@ function lookAt(paths: readonly string[], everyMs: number, { onChange }: WatchEv
   return () => clearInterval(timer);
 }
 
-/** Changes with the file, or with any file of the folder. Links are followed. */
+/** Changes with the file, or with any file of the folder itself, as a watch does. Links are followed. */
 function stateOf(given: string): string {
+  return [given, ...filesIn(given)].map(fileStateOf).join();
+}
+
+function filesIn(folder: string): string[] {
   try {
-    const { ino, mtimeMs, size } = statSync(given);
-    const names = isFolder(given) ? readdirSync(given) : [];
-    return [ino, mtimeMs, size, ...names.map((name) => stateOf(path.join(given, name)))].join();
+    return readdirSync(folder).map((name) => path.join(folder, name));
+  } catch {
+    return [];
+  }
+}
+
+function fileStateOf(file: string): string {
+  try {
+    const { ino, mtimeMs, size } = statSync(file);
+    return [ino, mtimeMs, size].join();
   } catch {
     return "unreadable";
   }

@@ -52,6 +52,15 @@ describe("paths that the system does not watch", () => {
     await eventually("the change is seen", () => changes() > 0);
   });
 
+  it("are looked at: a folder with links to itself, and a file that cannot be read", async () => {
+    for (const name of ["b", "c"]) symlinkSync(".", path.join(folder, name));
+    symlinkSync("gone", path.join(folder, "d"));
+    writeFileSync(path.join(folder, "a.yaml"), "a");
+    const changes = countChanges(folder);
+    writeFileSync(path.join(folder, "a.yaml"), "longer");
+    await eventually("the change is seen", () => changes() > 0);
+  });
+
   it("are looked at: a mounted ConfigMap, whose link is swapped", async () => {
     for (const version of ["1", "2"]) {
       mkdirSync(path.join(folder, version));
