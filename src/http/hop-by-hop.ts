@@ -37,7 +37,7 @@ export function withoutHopByHop(headers: HeaderList): HeaderLine[] {
 }
 
 /** As most peers write it: nothing to take apart. */
-const USUAL_OPTIONS: ReadonlySet<string> = new Set(["keep-alive", "Keep-Alive", "close"]);
+const USUAL_OPTIONS: ReadonlySet<string> = new Set(["keep-alive", "Keep-Alive"]);
 
 function unwantedOf(headers: HeaderList): ReadonlySet<string> {
   if (headerValues(headers, "connection").every((value) => USUAL_OPTIONS.has(value))) return HOP_BY_HOP;

@@ -183,8 +183,8 @@ export class HttpExchange implements Http1Exchange {
     const [headers, parts] = [this.#responseHeaders(head), this.#takeParts()];
     if (this.#trailers === undefined) {
       // RFC 9112 section 7.1.2: only a chunked body has trailers.
-      const isChunked = !hasHeader(headers, "content-length");
-      this.#sink = this.#downstream.respond(status, reason, headers, parts, isChunked);
+      const mayHaveTrailers = !hasHeader(headers, "content-length");
+      this.#sink = this.#downstream.respond(status, reason, headers, parts, mayHaveTrailers);
       const silenceMs = responseSilenceMs(this.#options, headers);
       if (silenceMs !== undefined) this.#connection?.expectBytesWithin(silenceMs);
     } else {

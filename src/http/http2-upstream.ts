@@ -98,6 +98,7 @@ export class Http2Upstream {
     const { host, port } = this.endpoint;
     const socket = await dial(this.endpoint, { dialTimeoutMs: this.#dialTimeoutMs, allowHalfOpen: false });
     this.#socket = socket;
+    this.#bytesRead = undefined;
     this.#pingedAtMs = Number.NEGATIVE_INFINITY;
     const session = connect(`http://${host.includes(":") ? `[${host}]` : host}:${port}`, {
       createConnection: () => socket,
