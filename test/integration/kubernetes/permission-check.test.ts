@@ -65,34 +65,43 @@ it("asks for a permission in the one namespace where it is needed", async () => 
   ]);
 });
 
-it("names what is missing, once, and asks again until nothing is", async () => {
+type ApiOptions = NonNullable<Parameters<typeof TestApiServer.start>[0]>;
+type Asked = Parameters<NonNullable<ApiOptions["allows"]>>[0];
+
+/** A check against an API server that allows what `api` says; `lines` are its log's. */
+async function startCheck(rules: readonly RequiredRule[], api: ApiOptions, token: string) {
   const folder = mkdtempSync(path.join(tmpdir(), "sluice-permissions-"));
-  const granted = new Set(["get pods/", "impersonate users/"]);
-  const server = await TestApiServer.start({
-    allows: ({ verb, resource, subresource }) => granted.has(`${verb} ${resource}/${subresource}`),
+  const server = await TestApiServer.start(api);
+  const kubeconfig = await loadKubeconfig(await server.writeKubeconfig(path.join(folder, "config"), token));
+  const client: ApiClient = new ApiClient({
+    kubeconfig,
+    dialTimeoutMs: 5_000,
+    onForbidden: () => check.doubt(),
   });
-  const kubeconfig = await loadKubeconfig(await server.writeKubeconfig(path.join(folder, "config"), ""));
-  const client = new ApiClient({ kubeconfig, dialTimeoutMs: 5_000 });
   const lines: string[] = [];
   const log = (fields: object, message: string): void =>
     void lines.push(`${message} ${JSON.stringify(fields)}`);
-  const check = new PermissionCheck({
-    client,
-    rules: [
-      rule("", "pods", ["get", "list"]),
-      rule("", "users", ["impersonate"]),
-      rule("authentication.k8s.io", "userextras/a.example/key", ["impersonate"]),
-      rule("", "secrets", ["list"], false),
-    ],
-    logger: { info: log, warn: log },
-    checkAgainMs: 10,
-  });
+  const check = new PermissionCheck({ client, rules, logger: { info: log, warn: log }, checkAgainMs: 10 });
   onTestFinished(async () => {
     check.stop();
     client.close();
     await server.stop();
     rmSync(folder, { recursive: true });
   });
+  return { server, client, check, lines };
+}
+
+it("names what is missing, once, and asks again until nothing is", async () => {
+  const granted = new Set(["get pods/", "impersonate users/"]);
+  const rules = [
+    rule("", "pods", ["get", "list"]),
+    rule("", "users", ["impersonate"]),
+    rule("authentication.k8s.io", "userextras/a.example/key", ["impersonate"]),
+    rule("", "secrets", ["list"], false),
+  ];
+  const allows = ({ verb, resource, subresource }: Asked) =>
+    granted.has(`${verb} ${resource}/${subresource}`);
+  const { server, check, lines } = await startCheck(rules, { allows }, "");
   const missing = [
     "list pods (the field of pods)",
     "impersonate userextras/a.example/key.authentication.k8s.io (the field of userextras/a.example/key)",
@@ -111,34 +120,14 @@ it("names what is missing, once, and asks again until nothing is", async () => {
 });
 
 it("asks again when the API server refuses what it had allowed", async () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "sluice-permissions-"));
   let mayList = true;
-  const server = await TestApiServer.start({
+  const api = {
     tokens: { t: { username: "sluice", groups: [] } },
     enforces: true,
-    allows: ({ verb }) => verb !== "list" || mayList,
-  });
-  const kubeconfig = await loadKubeconfig(await server.writeKubeconfig(path.join(folder, "config"), "t"));
-  const client: ApiClient = new ApiClient({
-    kubeconfig,
-    dialTimeoutMs: 5_000,
-    onForbidden: () => check.doubt(),
-  });
-  const lines: string[] = [];
-  const log = (fields: object, message: string): void =>
-    void lines.push(`${message} ${JSON.stringify(fields)}`);
-  const check = new PermissionCheck({
-    client,
-    rules: [rule("", "pods", ["list", "watch"])],
-    logger: { info: log, warn: log },
-    checkAgainMs: 10,
-  });
-  onTestFinished(async () => {
-    check.stop();
-    client.close();
-    await server.stop();
-    rmSync(folder, { recursive: true });
-  });
+    allows: ({ verb }: Asked) => verb !== "list" || mayList,
+  };
+  const rules = [rule("", "pods", ["list", "watch"])];
+  const { server, client, check, lines } = await startCheck(rules, api, "t");
   const list = () => client.json({ path: "/api/v1/pods" });
   const reviews = () => server.requests.filter(({ path: asked }) => asked.includes("selfsubject")).length;
   await eventually("all is allowed", () => reviews() === 2);
