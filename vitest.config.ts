@@ -2,7 +2,12 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    reporters: ["default", "./test/support/threats-reporter.ts", "./test/support/real-parts-reporter.ts"],
+    reporters: [
+      "default",
+      "./test/support/threats-reporter.ts",
+      "./test/support/real-parts-reporter.ts",
+      "./test/support/failed-files-reporter.ts",
+    ],
     globalSetup: ["./test/support/build-once.ts"],
     // Half of a test's time is waiting; vitest's own number leaves one of two cores to itself.
     maxWorkers: "100%",

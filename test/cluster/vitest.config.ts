@@ -6,7 +6,11 @@ export default defineConfig({
     name: "cluster",
     root: new URL("../..", import.meta.url).pathname,
     include: ["test/cluster/**/*.test.ts"],
-    reporters: ["default", "./test/support/real-parts-reporter.ts"],
+    reporters: [
+      "default",
+      "./test/support/real-parts-reporter.ts",
+      "./test/support/failed-files-reporter.ts",
+    ],
     globalSetup: ["./test/support/build-once.ts", "./test/cluster/global-setup.ts"],
     env: { SLUICE_POISON_READS: "1" },
     fileParallelism: false,
