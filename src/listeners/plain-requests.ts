@@ -1,6 +1,7 @@
 import type { HttpDownstream } from "../http/http-downstream.ts";
 import { contain } from "../observability/faults.ts";
 import { isLongRunning } from "./exchange-times.ts";
+import { InFlight } from "./in-flight.ts";
 
 /** How often clients that take nothing are looked for, in one `streamIdleMs`: one is let go later by so much at most. */
 const LOOKS_PER_IDLE_TIME = 4;
@@ -9,9 +10,9 @@ const LOOKS_PER_IDLE_TIME = 4;
 export class PlainRequests {
   readonly #maxInFlight: number;
   readonly #emptied: (() => void)[] = [];
-  readonly #inFlight = new Set<HttpDownstream>();
+  readonly #inFlight = new InFlight<HttpDownstream>();
   /** Watches and followed logs. */
-  readonly #longRunning = new Set<HttpDownstream>();
+  readonly #longRunning = new InFlight<HttpDownstream>();
   readonly #streamIdleMs: number;
   #look: NodeJS.Timeout | undefined;
   #isDraining = false;
