@@ -66,12 +66,11 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 /** Runs one command, or prints its help. Throws UsageError, and whatever the command throws. */
 export async function runCommand(name: string, args: readonly string[]): Promise<number> {
   const { group, load, loadProgram } = commandNamed(name);
+  // Before anything of the command is loaded: what is loaded already is not in the cache.
+  if (group === "Client") enableCompileCache();
   const { command } = await load();
   const invocation = parseFlags(command, args);
-  if (invocation !== "help") {
-    if (group === "Client") enableCompileCache();
-    return await (await loadProgram()).run(invocation);
-  }
+  if (invocation !== "help") return await (await loadProgram()).run(invocation);
   const { asTyped, commandHelp, helpWidth } = await import("./help-text.ts");
   process.stdout.write(asTyped(PROGRAM, commandHelp(name, command, helpWidth(process.stdout.columns))));
   return 0;

@@ -1,8 +1,8 @@
-import { LOOPBACK } from "../config/address-list.ts";
+import { isLoopback } from "../config/address-list.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Throws UsageError, with the reason, for an address that other machines could reach. */
 export function requireLoopback(address: string, because: string): void {
-  if (address === "localhost" || LOOPBACK.has(address)) return;
+  if (address === "localhost" || isLoopback(address)) return;
   throw new UsageError(`--address ${address}: ${because}, so it listens on loopback only (127.0.0.1, ::1)`);
 }

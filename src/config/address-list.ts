@@ -1,4 +1,4 @@
-import { BlockList, isIP } from "node:net";
+import { BlockList, isIP, isIPv4 } from "node:net";
 import { canonicalAddress } from "./canonical-address.ts";
 
 /** A set of IP addresses and networks (`10.0.0.0/8`, `::1`). IPv4 in IPv6 is the IPv4 address. */
@@ -35,8 +35,11 @@ export class AddressList {
   }
 }
 
-/** This machine alone. */
-export const LOOPBACK: AddressList = new AddressList(["127.0.0.0/8", "::1"]);
+/** Of this machine alone. */
+export function isLoopback(address: string): boolean {
+  const plain = canonicalAddress(address);
+  return plain === "::1" || (isIPv4(plain) && plain.startsWith("127."));
+}
 
 /** What is wrong with an address or network, if anything. */
 export function checkNetwork(value: string): string | undefined {

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { AddressList, checkNetwork, LOOPBACK } from "../config/address-list.ts";
+import { AddressList, checkNetwork, isLoopback } from "../config/address-list.ts";
 import { canonicalAddress } from "../config/canonical-address.ts";
 
 /** The environment variables that Go's programs read; lower case is looked at after upper case. */
@@ -35,7 +35,7 @@ export function parseProxy(text: string): URL {
 function usesProxy(url: URL, noProxy: string): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
   const port = url.port || DEFAULT_PORTS[url.protocol.replace(/^ws/, "http")] || "";
-  if (host === "localhost" || LOOPBACK.has(host)) return false;
+  if (host === "localhost" || isLoopback(host)) return false;
   return !noProxy.split(",").some((rule) => excludes(rule.trim().toLowerCase(), host, port));
 }
 

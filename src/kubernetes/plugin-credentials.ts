@@ -3,7 +3,7 @@ import { isatty } from "node:tty";
 import { asCredentialsError, CredentialsError } from "./credentials-error.ts";
 import { execInfo, type PluginCredentials, readExecCredential } from "./exec-credential.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
-import { type OidcOptions, oidcProvider } from "./oidc-provider.ts";
+import type { OidcOptions } from "./oidc-provider.ts";
 
 export type AskPlugin = () => Promise<PluginCredentials>;
 
@@ -38,12 +38,16 @@ export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}
   if (name !== "oidc") {
     throw new CredentialsError(REMOVED[name] ?? `no Auth Provider found for name ${JSON.stringify(name)}`);
   }
-  try {
-    const ask = oidcProvider(config, options);
-    return () => ask().catch(asCredentialsError);
-  } catch (error) {
-    return asCredentialsError(error);
-  }
+  let ask: AskPlugin | undefined;
+  return async () => {
+    try {
+      // A client's start loads no HTTP.
+      ask ??= (await import("./oidc-provider.ts")).oidcProvider(config, options);
+      return await ask();
+    } catch (error) {
+      return asCredentialsError(error);
+    }
+  };
 }
 
 function execPlugin(

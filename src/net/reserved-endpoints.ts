@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
-import { LOOPBACK } from "../config/address-list.ts";
+import { isLoopback } from "../config/address-list.ts";
 import { canonicalAddress } from "../config/canonical-address.ts";
 import { embeddedAddresses } from "./translated-address.ts";
 
@@ -52,9 +52,7 @@ export class ReservedEndpoints {
   }
 
   #isOfThisMachine(address: string): boolean {
-    return (
-      LOOPBACK.has(address) || this.#localAddresses().some((local) => canonicalAddress(local) === address)
-    );
+    return isLoopback(address) || this.#localAddresses().some((local) => canonicalAddress(local) === address);
   }
 }
 

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import * as nodeModule from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -15,7 +16,16 @@ const REPORT = `
   });
 `;
 /** Parts of Node.js that cost milliseconds each. */
-const COSTLY = ["http2", "zlib", "worker_threads", "child_process", "v8", "internal/deps/undici/undici"];
+const COSTLY = [
+  "http2",
+  "zlib",
+  "worker_threads",
+  "child_process",
+  "v8",
+  "http",
+  "https",
+  "internal/deps/undici/undici",
+];
 
 interface Loaded {
   readonly files: readonly string[];
@@ -61,5 +71,14 @@ describe("what the built program loads", () => {
     expect(loaded.stdout).toBe("it works\n");
     expect(loaded.files.length).toBeLessThanOrEqual(6);
     expect(costly(loaded)).toEqual([]);
+  });
+
+  it.runIf("enableCompileCache" in nodeModule)("is kept compiled for the next exec, all of it", () => {
+    const { files } = loadedBy("exec", "web", "--", "true");
+    const [own, ...others] = readdirSync(path.join(folder, ".cache/sluice/compiled"));
+    expect(others).toEqual([]);
+    const kept = readdirSync(path.join(folder, ".cache/sluice/compiled", own ?? ""));
+    // What is loaded to find the command is not: sluice.cjs, rolldown-runtime.cjs, start.cjs.
+    expect(kept.length).toBe(files.length - 3);
   });
 });

@@ -166,7 +166,7 @@ describe("auth providers that are not to be had", () => {
     ["oidc", {}, /^Must provide idp-issuer-url$/],
     ["oidc", { "idp-issuer-url": "https://issuer.example" }, /^Must provide client-id$/],
     ["oidc", { "idp-issuer-url": "http://issuer.example", "client-id": "c" }, /must be an https URL$/],
-  ])("%s with %j", (name, config, message) => {
-    expect(() => pluginOf(entries(name, config))).toThrow(message);
+  ])("%s with %j", async (name, config, message) => {
+    await expect(async () => pluginOf(entries(name, config))?.()).rejects.toThrow(message);
   });
 });
