@@ -8,7 +8,6 @@ import {
   headerValues,
   listElements,
 } from "../http/header-list.ts";
-import { connectThroughProxy } from "../http/proxy-connection.ts";
 import {
   isSwitchedTo,
   type RefusedUpgrade,
@@ -97,7 +96,7 @@ function upgradeLines({ transport, protocols }: DialRequest, webSocket: WebSocke
 }
 
 async function send(target: Target, request: DialRequest, headers: HeaderList): Promise<UpgradeResponse> {
-  const { endpoint, proxy, trace } = target;
+  const { endpoint, trace } = target;
   const method = request.method ?? (request.transport === "spdy" ? "POST" : "GET");
   const path = target.pathOf(request.path);
   trace.request?.(method, target.url.origin + path, headers);
@@ -112,7 +111,7 @@ async function send(target: Target, request: DialRequest, headers: HeaderList): 
       dialTimeoutMs,
       responseHeaderTimeoutMs,
       signal,
-      connect: proxy && ((options) => connectThroughProxy(proxy, endpoint, options)),
+      connect: (options) => target.connect(endpoint, options),
     });
     const elapsedMs = performance.now() - startedMs;
     trace.response?.(response.status, response.statusMessage, response.rawHeaders, elapsedMs);
@@ -123,7 +122,7 @@ async function send(target: Target, request: DialRequest, headers: HeaderList): 
   }
 }
 
-function legOf(error: UpstreamError): ConnectLeg {
+export function legOf(error: UpstreamError): ConnectLeg {
   switch (error.code) {
     case "aborted":
       return "aborted";

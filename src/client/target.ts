@@ -1,8 +1,10 @@
+import type { Socket } from "node:net";
 import { type HeaderList, isHeaderName, isHeaderValue } from "../http/header-list.ts";
-import { type ProxyServer, proxyServerOf } from "../http/proxy-connection.ts";
+import { connectThroughProxy, type ProxyServer, proxyServerOf } from "../http/proxy-connection.ts";
 import { parseProxy, proxyFromEnvironment } from "../http/proxy-environment.ts";
-import type { UpstreamEndpoint } from "../net/dial.ts";
+import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
+import { KeptConnection } from "./kept-connection.ts";
 
 /** A server that streams: an API server, a kubelet, a gateway. */
 export interface TargetOptions {
@@ -44,6 +46,7 @@ export class Target {
   readonly #tlsOptions: () => UpstreamTlsOptions;
   #usedTlsOptions: UpstreamTlsOptions;
   #endpoint: UpstreamEndpoint;
+  readonly #kept = new KeptConnection();
 
   constructor(options: TargetOptions) {
     const url = new URL(options.url);
@@ -71,6 +74,22 @@ export class Target {
       this.#endpoint = endpointOf(this.url, tlsOptions);
     }
     return this.#endpoint;
+  }
+
+  /**
+   * A connection to the endpoint, through the proxy where there is one, as `dial` gives it, or one that was kept: paused then. Throws
+   * UpstreamError and ConnectError "proxy".
+   */
+  async connect(endpoint: UpstreamEndpoint, options: DialOptions): Promise<Socket> {
+    const { proxy } = this;
+    const kept = this.#kept.take(endpoint);
+    if (kept !== undefined) return kept;
+    return proxy === undefined ? dial(endpoint, options) : connectThroughProxy(proxy, endpoint, options);
+  }
+
+  /** Gives a connection of `connect` back, whose last answer was whole, for a request that follows within a second. */
+  keep(socket: Socket, endpoint: UpstreamEndpoint): void {
+    this.#kept.keep(socket, endpoint);
   }
 
   /** Throws Error for a line that HTTP cannot carry; its value is not in the message. */

@@ -28,6 +28,7 @@ export class SingleResponse implements ResponseHandler<Buffer> {
   #failure: unknown;
   #head: ResponseHead | undefined;
   #isWhole = false;
+  #keepsAlive = false;
   #hasBytes = false;
 
   constructor(method: string, maxHeadBytes: number = DEFAULT_MAX_RESPONSE_HEAD_BYTES) {
@@ -45,6 +46,11 @@ export class SingleResponse implements ResponseHandler<Buffer> {
     return this.#isWhole;
   }
 
+  /** It is whole, nothing came behind it, and the connection can carry another exchange (RFC 9112 section 9.3). */
+  get keepsAlive(): boolean {
+    return this.#isWhole && this.#keepsAlive;
+  }
+
   get hasBytes(): boolean {
     return this.#hasBytes;
   }
@@ -53,7 +59,9 @@ export class SingleResponse implements ResponseHandler<Buffer> {
   push(chunk: Buffer): Buffer {
     this.#hasBytes = true;
     try {
-      return chunk.subarray(this.#decoder.push(chunk));
+      const rest = chunk.subarray(this.#decoder.push(chunk));
+      if (rest.byteLength > 0) this.#keepsAlive = false;
+      return rest;
     } catch (error) {
       this.#failure = error instanceof ProtocolError ? responseErrorOf(error) : error;
       // Of a body that breaks in the same read as its head, the head counts first.
@@ -78,8 +86,9 @@ export class SingleResponse implements ResponseHandler<Buffer> {
     if (!SKIPPED_INTERIM_STATUSES.includes(status)) throw invalidStatus(status);
   }
 
-  onHead(head: ResponseHead, _delivery: ResponseDelivery): void {
+  onHead(head: ResponseHead, { keepsAlive }: ResponseDelivery): void {
     this.#head = head;
+    this.#keepsAlive = keepsAlive;
   }
 
   onBody(part: Buffer): void {

@@ -16,7 +16,7 @@ import {
   isHeaderName,
   isHeaderValue,
 } from "./header-list.ts";
-import { RefusalBody } from "./refusal-body.ts";
+import { ResponseBody } from "./response-body.ts";
 import { invalidStatus, SingleResponse } from "./single-response.ts";
 import { withTrace } from "./trace-headers.ts";
 
@@ -111,7 +111,7 @@ export async function requestUpgrade(request: UpgradeRequest): Promise<UpgradeRe
       status,
       statusMessage,
       rawHeaders,
-      body: new RefusalBody(socket, response, request.relayAnswersMs),
+      body: new ResponseBody(socket, response, { deadlineMs: request.relayAnswersMs }),
     };
   } catch (error) {
     socket.destroy();
@@ -127,7 +127,10 @@ export function isSwitchedTo(response: SwitchedUpgrade, protocol: string): boole
   );
 }
 
-function encodeRequestHead(request: UpgradeRequest): Buffer {
+/** Throws UpstreamError "invalid-request". */
+export function encodeRequestHead(
+  request: Pick<UpgradeRequest, "endpoint" | "method" | "path" | "headers" | "trace">,
+): Buffer {
   const { endpoint, method, path, headers } = request;
   if (!isHeaderName(method)) throw new UpstreamError("invalid-request", "invalid method");
   // A space or a line end here would start a second request at the upstream.

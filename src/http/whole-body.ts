@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 
 /** An answer longer than what we are ready to hold. */
 export class AnswerTooLargeError extends Error {
@@ -9,7 +9,7 @@ export class AnswerTooLargeError extends Error {
  * The body of an answer, whole. Throws AnswerTooLargeError past `maxBytes`, and the connection's error when it breaks off; the
  * connection is not used any more then.
  */
-export async function wholeBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function wholeBody(response: Readable, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {

@@ -6,16 +6,27 @@ import type { SingleResponse } from "./single-response.ts";
 /** A refusal's body has this long to arrive, so that its readers need no clock. */
 export const REFUSAL_BODY_DEADLINE_MS = 10_000;
 
+export interface ResponseBodyOptions {
+  readonly deadlineMs?: number | undefined;
+  /** Gets the socket, paused, where the body is whole and the connection can carry another exchange. Absent: it is closed. */
+  readonly keep?: ((socket: Socket) => void) | undefined;
+}
+
 /**
- * The decoded body of a refused upgrade, whose head has been read. It owns the upstream socket: at its end, or when it is destroyed, the
- * socket is closed, because a connection that refused an upgrade is never used again (CVE-2018-1002105). A body that is cut
+ * The decoded body of an answer, whose head has been read. It owns the upstream socket: at its end, or when it is destroyed, the socket
+ * is closed, because a connection that refused an upgrade is never used again (CVE-2018-1002105). A body that is cut
  * short, or is not through within `deadlineMs`, ends in an UpstreamError "truncated-body", never in a clean end.
  */
-export class RefusalBody extends Readable {
+export class ResponseBody extends Readable {
   readonly #socket: Socket;
   readonly #deadline: NodeJS.Timeout;
+  #isKept = false;
 
-  constructor(socket: Socket, response: SingleResponse, deadlineMs = REFUSAL_BODY_DEADLINE_MS) {
+  constructor(
+    socket: Socket,
+    response: SingleResponse,
+    { deadlineMs = REFUSAL_BODY_DEADLINE_MS, keep }: ResponseBodyOptions = {},
+  ) {
     super({ highWaterMark: 64 * 1024 });
     this.#socket = socket;
     this.#deadline = setTimeout(() => this.destroy(truncated("i/o timeout")), deadlineMs);
@@ -27,7 +38,14 @@ export class RefusalBody extends Readable {
       isOver = true;
       clearTimeout(this.#deadline);
       this.push(null);
-      socket.destroy();
+      if (keep === undefined || !response.keepsAlive) {
+        socket.destroy();
+        return;
+      }
+      this.#isKept = true;
+      socket.off("data", take).off("end", end).off("close", end);
+      socket.pause();
+      keep(socket);
     };
     const read = (more: () => void): void => {
       if (isOver) return;
@@ -54,12 +72,12 @@ export class RefusalBody extends Readable {
   }
 
   override _read(): void {
-    this.#socket.resume();
+    if (!this.#isKept) this.#socket.resume();
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     clearTimeout(this.#deadline);
-    this.#socket.destroy();
+    if (!this.#isKept) this.#socket.destroy();
     callback(error);
   }
 }

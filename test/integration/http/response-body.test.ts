@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { RefusalBody } from "../../../src/http/refusal-body.ts";
+import { ResponseBody } from "../../../src/http/response-body.ts";
 import { SingleResponse } from "../../../src/http/single-response.ts";
 import { dial } from "../../../src/net/dial.ts";
 import { UpstreamError } from "../../../src/net/upstream-error.ts";
@@ -18,10 +18,10 @@ async function bodyFrom(
   onConnection: (socket: Socket) => void,
   framing: string,
   deadlineMs?: number,
-): Promise<RefusalBody> {
+): Promise<ResponseBody> {
   upstream = await listenRaw(onConnection);
   const socket = await dial({ host: "127.0.0.1", port: upstream.port });
-  return new RefusalBody(socket, responseOf(framing), deadlineMs);
+  return new ResponseBody(socket, responseOf(framing), { deadlineMs });
 }
 
 /** Its head has come. */
@@ -31,7 +31,7 @@ function responseOf(framing: string): SingleResponse {
   return response;
 }
 
-describe("RefusalBody", () => {
+describe("ResponseBody", () => {
   it("gives up at its deadline, whoever reads it", async () => {
     const body = await bodyFrom((socket) => socket.write("ab"), "Content-Length: 3\r\n", 50);
     await expect(body.toArray()).rejects.toMatchObject({ code: "truncated-body", message: "i/o timeout" });
