@@ -18,6 +18,9 @@ const join = (downstream) => {
     socket.setNoDelay(true);
     socket.on("error", () => {});
   }
+  // `pipe` leaves the other side as it is where one breaks off: its peer would wait for ever.
+  downstream.on("close", () => upstream.destroySoon());
+  upstream.on("close", () => downstream.destroySoon());
   downstream.pipe(upstream);
   upstream.pipe(downstream);
 };
