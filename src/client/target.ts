@@ -3,8 +3,8 @@ import { type HeaderList, isHeaderName, isHeaderValue } from "../http/header-lis
 import { connectThroughProxy, type ProxyServer, proxyServerOf } from "../http/proxy-connection.ts";
 import { parseProxy, proxyFromEnvironment } from "../http/proxy-environment.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
+import { KeptConnection } from "../net/kept-connection.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
-import { KeptConnection } from "./kept-connection.ts";
 
 /** A server that streams: an API server, a kubelet, a gateway. */
 export interface TargetOptions {
@@ -31,6 +31,8 @@ export interface ConnectTrace {
   response?(status: number, statusText: string, headers: HeaderList, elapsedMs: number): void;
 }
 
+/** A connection whose answer was whole, for the session in the pod that was read by it. */
+const KEPT_MS = 1_000;
 const NO_TLS_OPTIONS: UpstreamTlsOptions = {};
 
 /**
@@ -46,7 +48,8 @@ export class Target {
   readonly #tlsOptions: () => UpstreamTlsOptions;
   #usedTlsOptions: UpstreamTlsOptions;
   #endpoint: UpstreamEndpoint;
-  readonly #kept = new KeptConnection();
+  readonly #kept = new KeptConnection(KEPT_MS);
+  #keptFor: UpstreamEndpoint | undefined;
 
   constructor(options: TargetOptions) {
     const url = new URL(options.url);
@@ -82,14 +85,15 @@ export class Target {
    */
   async connect(endpoint: UpstreamEndpoint, options: DialOptions): Promise<Socket> {
     const { proxy } = this;
-    const kept = this.#kept.take(endpoint);
+    const kept = this.#keptFor === endpoint ? this.#kept.take() : undefined;
     if (kept !== undefined) return kept;
     return proxy === undefined ? dial(endpoint, options) : connectThroughProxy(proxy, endpoint, options);
   }
 
   /** Gives a connection of `connect` back, whose last answer was whole, for a request that follows within a second. */
   keep(socket: Socket, endpoint: UpstreamEndpoint): void {
-    this.#kept.keep(socket, endpoint);
+    this.#kept.keep(socket);
+    this.#keptFor = endpoint;
   }
 
   /** Throws Error for a line that HTTP cannot carry; its value is not in the message. */

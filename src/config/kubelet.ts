@@ -53,6 +53,10 @@ const fields = table({
     "The HTTP CONNECT proxy through which nodes are reached, such as konnectivity's. Absent: they are dialled directly.",
     egressProxy,
   ),
+  spareConnections: count(
+    "Nodes that had a session in the last 10 s and have a connection ready for their next, TLS handshake included: at most so many, a connection each. 0: none.",
+    { default: 0, from: 0, to: 10_000 },
+  ),
   verifyNodeName: boolean(
     "The certificate must be that of `system:node:<name>`, so that no node can pose as another.",
     { default: false },

@@ -90,4 +90,6 @@ export interface KubeletOptions {
   endpointOf(node: NodeEndpoint): UpstreamEndpoint | Promise<UpstreamEndpoint>;
   /** How it is dialled, where that is not directly; as `dial`. */
   readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
+  /** The same for sessions, where connections are kept in reserve for them. */
+  readonly connectSession?: KubeletOptions["connect"];
 }

@@ -27,7 +27,8 @@ export async function dialNode(
   const endpoint = await endpointOf(target.node, gateway.kubelet);
   const ticket = gateway.nodes.admit(target.node);
   try {
-    const connect = gateway.kubelet.connect?.bind(undefined, endpoint);
+    const { kubelet } = gateway;
+    const connect = (kubelet.connectSession ?? kubelet.connect)?.bind(undefined, endpoint);
     const response = await requestFromNode(target.node.name, plan, gateway, (resume) =>
       requestSession(endpoint, kubeletRequest, signal, gateway, connect, resume, trace),
     );

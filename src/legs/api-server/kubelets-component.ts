@@ -2,9 +2,11 @@ import { readFile } from "node:fs/promises";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { EgressProxySettings } from "../../config/egress-proxy.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/egress-proxy.ts";
+import { dial } from "../../net/dial.ts";
 import { endpointOfUrl, readUpstreamTls } from "../../net/endpoint-of-url.ts";
 import { NodeAddresses, resolveByDns } from "../../net/node-address.ts";
 import { type ReservedEndpoint, ReservedEndpoints } from "../../net/reserved-endpoints.ts";
+import { SpareConnections } from "../../net/spare-connections.ts";
 import type { KubeletOptions } from "../../sessions/context.ts";
 
 /** How kubelets are reached. `ownEndpoints`: where this process listens as an API server, asked when a node is dialled. */
@@ -24,10 +26,14 @@ export async function buildKubelet(
     kubelet.allowAPIServerEndpoints ? undefined : reserved,
   );
   const proxy = kubelet.egressProxy && (await egressProxyOf(kubelet.egressProxy));
+  const connect: KubeletOptions["connect"] =
+    proxy && ((endpoint, options) => dialThroughProxy(proxy, endpoint, options));
+  const spares = new SpareConnections({ max: kubelet.spareConnections, dial: connect ?? dial });
   return {
     preferredAddressTypes: kubelet.preferredAddressTypes,
     defaultKubeletPort: kubelet.port,
-    connect: proxy && ((endpoint, options) => dialThroughProxy(proxy, endpoint, options)),
+    connect,
+    ...(kubelet.spareConnections > 0 && { connectSession: spares.connect.bind(spares) }),
     endpointOf: async ({ name, host, port }) => ({
       host: await (proxy === undefined ? addresses.resolve(host, port) : addresses.check(host, port)),
       port,

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { AccessGateway } from "../../../support/access-gateway.ts";
-import { answering, listenRaw } from "../../../support/http/loopback.ts";
+import { answering, listenRaw, until } from "../../../support/http/loopback.ts";
 import { TunnelProxy } from "../../../support/tunnel-proxy.ts";
 
 const BEARER = { Authorization: "Bearer egress-token" };
@@ -22,6 +22,21 @@ async function start(proxyPort: number, more: object = {}): Promise<AccessGatewa
   cleanups.push(() => gateway.stop());
   return gateway;
 }
+
+describe("kubelet.spareConnections", () => {
+  it.each([
+    [0, 1, 2],
+    [1, 2, 3],
+  ])("%i: a first session dials the node %i times, and a second up to %i", async (spareConnections, first, second) => {
+    const proxy = await TunnelProxy.start();
+    cleanups.push(() => proxy.close());
+    const gateway = await start(proxy.port, { spareConnections });
+    expect((await gateway.exec({ headers: BEARER })).status).toBe(101);
+    await until(() => proxy.requests.length === first, "the first has dialled");
+    expect((await gateway.exec({ headers: BEARER })).status).toBe(101);
+    await until(() => proxy.requests.length === second, "the second has dialled");
+  });
+});
 
 describe("kubelet.egressProxy", () => {
   it("carries sessions to nodes, with its credentials, which stand in no log", async () => {
