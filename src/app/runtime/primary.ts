@@ -114,12 +114,14 @@ export async function startWorkers(
       listen: ({ name, ...where }) => acceptors.started.listen(name, where),
       report: ({ closed, sessions }) => {
         worker.sessions = sessions;
-        if (isDraining) void closeListeners();
         handOver.closed(closed);
       },
       received: (id) => handOver.received(id),
       takePlace: ({ user, namespace }) => places.acquire(worker, user, namespace),
-      giveBack: (place) => places.release(place),
+      giveBack: (place) => {
+        places.release(place);
+        if (isDraining) void closeListeners();
+      },
       wantsFiles: ({ kind, digest }) => kept[kind].wants(digest),
       keepFiles: ({ kind, files }) => kept[kind].keep(files),
       recallFiles: (kind) => kept[kind].files,
@@ -138,6 +140,7 @@ export async function startWorkers(
     },
     onGone: (worker, isExpected) => {
       places.giveBackAllOf(worker);
+      if (isDraining) void closeListeners();
       handOver.forget(worker);
       probing.gone(worker, isExpected);
       metrics.gone(worker, isExpected ? "shutdown" : "crash");
@@ -148,7 +151,8 @@ export async function startWorkers(
   let isDraining = false;
   /** The front door takes nothing more; the other listeners answer that sessions go elsewhere, while there are any. */
   const closeListeners = async (): Promise<void> => {
-    const areOver = pool.workers.every(({ sessions }) => sessions === 0);
+    // What workers report of their sessions comes later than these.
+    const areOver = places.taken === 0;
     await acceptors.started.close((name) => areOver || name.startsWith("ingress."));
   };
 

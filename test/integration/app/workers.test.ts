@@ -217,6 +217,16 @@ describe("two workers", () => {
     for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
 
+  it("count a session that has just begun when they drain", async () => {
+    gateway = await WorkerGateway.start({ script: echo, gracePeriod: "20s" });
+    const [client] = await open(1);
+    gateway.signal("SIGTERM");
+    await expect.poll(() => gateway.admin("/readyz")).toContain("readyz check failed");
+    await expect(gateway.exec().opened).rejects.toThrow("503");
+    await finish(client as V5Client, randomBytes(1_000));
+    expect(await gateway.exited).toEqual([0, null]);
+  });
+
   it("whose primary is killed end by themselves", async () => {
     gateway = await WorkerGateway.start({ script: echo });
     const [client] = await open(1);
