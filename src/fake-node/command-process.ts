@@ -16,6 +16,8 @@ export interface CommandLine {
   readonly requested: RequestedStreams;
   readonly environment: ProcessEnvironment;
   readonly maxStdinBufferBytes: number;
+  /** What the client said of its terminal before the command was started. */
+  readonly size?: TerminalSize | undefined;
 }
 
 export interface CommandProcessHandler {

@@ -16,7 +16,7 @@ export interface CommandTransport {
   abort(): void;
 }
 
-export type StartProcess = (handler: CommandProcessHandler) => CommandProcess;
+export type StartProcess = (handler: CommandProcessHandler, size: TerminalSize | undefined) => CommandProcess;
 
 /**
  * One exec or attach over any protocol. Output that the client does not take pauses the process; input that the
@@ -50,7 +50,7 @@ export class CommandSession implements CommandProcessHandler {
   start(): void {
     if (this.#isOver) return;
     try {
-      this.#process = this.#startProcess(this);
+      this.#process = this.#startProcess(this, this.#earlySize);
     } catch (error) {
       if (!(error instanceof CommandStartError)) throw error;
       this.onExit({ type: "failed", message: error.message });

@@ -89,10 +89,10 @@ function decideCommand(request: Request, route: KubeletRoute, node: ServingNode)
     subresource: route.subresource === "attach" ? "attach" : "exec",
     argv,
     requested,
-    start: (handler) =>
+    start: (handler, size) =>
       route.subresource === "attach"
         ? main.attach(requested, handler)
-        : startCommand({ argv, requested, environment, maxStdinBufferBytes }, handler),
+        : startCommand({ argv, requested, environment, maxStdinBufferBytes, size }, handler),
   };
   return isWebSocketUpgrade(request.rawHeaders)
     ? decideWebSocketCommand(request, service, node)

@@ -12,8 +12,7 @@ import {
 import { exitCodeOf, signalGroup } from "./process-group.ts";
 import { openPseudoTerminal, type PseudoTerminal, spawnWithoutTerminals } from "./pseudo-terminal.ts";
 
-const DEFAULT_COLUMNS = 80;
-const DEFAULT_ROWS = 24;
+const DEFAULT_SIZE: TerminalSize = { width: 80, height: 24 };
 
 /**
  * The session's leader gets the terminal as its controlling one, with job control: Node.js cannot.
@@ -45,7 +44,9 @@ export class TerminalProcess implements CommandProcess {
   constructor(path: string, line: CommandLine, handler: CommandProcessHandler) {
     this.#handler = handler;
     this.#maxStdinBufferBytes = line.maxStdinBufferBytes;
-    this.#terminal = openPseudoTerminal(DEFAULT_COLUMNS, DEFAULT_ROWS);
+    // A command that has started may ask for the size before this process runs again.
+    const { width, height } = line.size !== undefined && isTaken(line.size) ? line.size : DEFAULT_SIZE;
+    this.#terminal = openPseudoTerminal(width, height);
     const { slaveDescriptor: slave, slavePath, master } = this.#terminal;
     try {
       this.#child = spawnWithoutTerminals([slave, slave, slave, "pipe"], (stdio) =>
@@ -83,9 +84,8 @@ export class TerminalProcess implements CommandProcess {
 
   endStdin(): void {}
 
-  /** containerd ignores a size with a zero in it. */
-  resize({ width, height }: TerminalSize): void {
-    if (width > 0 && height > 0) this.#terminal.resize(width, height);
+  resize(size: TerminalSize): void {
+    if (isTaken(size)) this.#terminal.resize(size.width, size.height);
   }
 
   pauseOutput(): void {
@@ -140,4 +140,9 @@ export class TerminalProcess implements CommandProcess {
     if (this.#failure !== undefined) this.#handler.onExit({ type: "failed", message: this.#failure.message });
     else this.#handler.onExit({ type: "exited", code: this.#exitCode });
   }
+}
+
+/** containerd ignores a size with a zero in it. */
+function isTaken({ width, height }: TerminalSize): boolean {
+  return width > 0 && height > 0;
 }
