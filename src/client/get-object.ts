@@ -17,7 +17,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
- * Reads one object or list of an API server, through the target's proxy; the connection is kept for what follows at once. `timeoutMs`:
+ * Reads one object or list of an API server, through the target's proxy; the connection stays open for a request that follows at once. `timeoutMs`:
  * of the whole exchange; 0 is none.
  *
  * Throws ConnectError: "http" with the server's Status for an answer that is not 2xx, and as `dial` does.
@@ -46,7 +46,7 @@ export async function getObject<T>(
       encodeRequestHead({ endpoint, method: "GET", path: fullPath, headers }),
       { endpoint, method: "GET", responseHeaderTimeoutMs: NO_TIMEOUT_MS, signal: ends },
     );
-    const options = { deadlineMs: NO_TIMEOUT_MS, keep: (kept: Socket) => target.keep(kept, endpoint) };
+    const options = { deadlineMs: NO_TIMEOUT_MS, release: (idle: Socket) => target.release(idle, endpoint) };
     const whole = addAbortSignal(ends, new ResponseBody(socket, response, options));
     const body = await wholeBody(whole, MAX_OBJECT_BYTES);
     const { status, reason } = head;

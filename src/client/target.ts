@@ -3,7 +3,7 @@ import { type HeaderList, isHeaderName, isHeaderValue } from "../http/header-lis
 import { connectThroughProxy, type ProxyServer, proxyServerOf } from "../http/proxy-connection.ts";
 import { parseProxy, proxyFromEnvironment } from "../http/proxy-environment.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
-import { KeptConnection } from "../net/kept-connection.ts";
+import { IdleConnection } from "../net/idle-connection.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
 
 /** A server that streams: an API server, a kubelet, a gateway. */
@@ -31,8 +31,8 @@ export interface ConnectTrace {
   response?(status: number, statusText: string, headers: HeaderList, elapsedMs: number): void;
 }
 
-/** A connection whose answer was whole, for the session in the pod that was read by it. */
-const KEPT_MS = 1_000;
+/** The connection that read a pod is there for so long for the session in it. */
+const IDLE_MS = 1_000;
 const NO_TLS_OPTIONS: UpstreamTlsOptions = {};
 
 /**
@@ -48,8 +48,8 @@ export class Target {
   readonly #tlsOptions: () => UpstreamTlsOptions;
   #usedTlsOptions: UpstreamTlsOptions;
   #endpoint: UpstreamEndpoint;
-  readonly #kept = new KeptConnection(KEPT_MS);
-  #keptFor: UpstreamEndpoint | undefined;
+  readonly #idle = new IdleConnection(IDLE_MS);
+  #idleEndpoint: UpstreamEndpoint | undefined;
 
   constructor(options: TargetOptions) {
     const url = new URL(options.url);
@@ -80,20 +80,20 @@ export class Target {
   }
 
   /**
-   * A connection to the endpoint, through the proxy where there is one, as `dial` gives it, or one that was kept: paused then. Throws
+   * A connection to the endpoint, through the proxy where there is one, as `dial` gives it, or the idle one, paused. Throws
    * UpstreamError and ConnectError "proxy".
    */
   async connect(endpoint: UpstreamEndpoint, options: DialOptions): Promise<Socket> {
     const { proxy } = this;
-    const kept = this.#keptFor === endpoint ? this.#kept.take() : undefined;
-    if (kept !== undefined) return kept;
+    const idle = this.#idleEndpoint === endpoint ? this.#idle.take() : undefined;
+    if (idle !== undefined) return idle;
     return proxy === undefined ? dial(endpoint, options) : connectThroughProxy(proxy, endpoint, options);
   }
 
-  /** Gives a connection of `connect` back, whose last answer was whole, for a request that follows within a second. */
-  keep(socket: Socket, endpoint: UpstreamEndpoint): void {
-    this.#kept.keep(socket);
-    this.#keptFor = endpoint;
+  /** Returns a connection of `connect` after a complete response, for a request that follows within a second. */
+  release(socket: Socket, endpoint: UpstreamEndpoint): void {
+    this.#idle.put(socket);
+    this.#idleEndpoint = endpoint;
   }
 
   /** Throws Error for a line that HTTP cannot carry; its value is not in the message. */

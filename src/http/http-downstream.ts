@@ -26,8 +26,8 @@ export interface HttpDownstream {
   bodyBytes: number;
   /** The whole answer has been taken by the system. */
   readonly isFinished: boolean;
-  /** Among the requests in flight; -1 while it is not (src/listeners/in-flight.ts). */
-  place: number;
+  /** Its index among the requests in flight; -1 while it is not (src/listeners/in-flight.ts). */
+  inFlightIndex: number;
   /** An exception of a callback of this exchange's, on the client's side, ends the exchange by `onFailure` and nothing else. */
   contain(where: FaultPlace, onFailure: (error: unknown) => void): void;
   /** The exchange is over or the client has gone, once. At once when it is so already. */

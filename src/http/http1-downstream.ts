@@ -17,7 +17,7 @@ export class Http1Downstream implements HttpDownstream {
   readonly #response: ServerResponse;
   #isLengthSent = false;
   bodyBytes = 0;
-  place = -1;
+  inFlightIndex = -1;
   #takingMs = 0;
   #holdsParts = false;
 

@@ -26,7 +26,7 @@ export class Http2Downstream implements HttpDownstream {
   #isEnded = false;
   #holdsParts = false;
   bodyBytes = 0;
-  place = -1;
+  inFlightIndex = -1;
   #takingMs = 0;
 
   constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {

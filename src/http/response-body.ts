@@ -9,7 +9,7 @@ export const REFUSAL_BODY_DEADLINE_MS = 10_000;
 export interface ResponseBodyOptions {
   readonly deadlineMs?: number | undefined;
   /** Gets the socket, paused, where the body is whole and the connection can carry another exchange. Absent: it is closed. */
-  readonly keep?: ((socket: Socket) => void) | undefined;
+  readonly release?: ((socket: Socket) => void) | undefined;
 }
 
 /**
@@ -20,12 +20,12 @@ export interface ResponseBodyOptions {
 export class ResponseBody extends Readable {
   readonly #socket: Socket;
   readonly #deadline: NodeJS.Timeout;
-  #isKept = false;
+  #isReleased = false;
 
   constructor(
     socket: Socket,
     response: SingleResponse,
-    { deadlineMs = REFUSAL_BODY_DEADLINE_MS, keep }: ResponseBodyOptions = {},
+    { deadlineMs = REFUSAL_BODY_DEADLINE_MS, release }: ResponseBodyOptions = {},
   ) {
     super({ highWaterMark: 64 * 1024 });
     this.#socket = socket;
@@ -38,14 +38,14 @@ export class ResponseBody extends Readable {
       isOver = true;
       clearTimeout(this.#deadline);
       this.push(null);
-      if (keep === undefined || !response.keepsAlive) {
+      if (release === undefined || !response.keepsAlive) {
         socket.destroy();
         return;
       }
-      this.#isKept = true;
+      this.#isReleased = true;
       socket.off("data", take).off("end", end).off("close", end);
       socket.pause();
-      keep(socket);
+      release(socket);
     };
     const read = (more: () => void): void => {
       if (isOver) return;
@@ -72,12 +72,12 @@ export class ResponseBody extends Readable {
   }
 
   override _read(): void {
-    if (!this.#isKept) this.#socket.resume();
+    if (!this.#isReleased) this.#socket.resume();
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     clearTimeout(this.#deadline);
-    if (!this.#isKept) this.#socket.destroy();
+    if (!this.#isReleased) this.#socket.destroy();
     callback(error);
   }
 }

@@ -88,7 +88,8 @@ export class SingleResponse implements ResponseHandler<Buffer> {
 
   onHead(head: ResponseHead, { keepsAlive }: ResponseDelivery): void {
     this.#head = head;
-    this.#keepsAlive = keepsAlive;
+    // Behind a 101 the connection is no HTTP, although its framing is that of an empty body.
+    this.#keepsAlive = keepsAlive && head.status !== 101;
   }
 
   onBody(part: Buffer): void {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
 import { type ClientHello, ClientHelloReader } from "../../protocols/tls/index.ts";
+import { SERVER_CIPHERS } from "../listeners/serving-tls.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { judgeByFirstBytes } from "./first-bytes.ts";
 
@@ -44,6 +45,7 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
       key: certificates.map(({ key }) => key),
       ALPNProtocols: ["h2", "http/1.1"],
       minVersion: MIN_VERSION,
+      ciphers: SERVER_CIPHERS,
       handshakeTimeout: handshakeMs,
       ticketKeys,
     }).on("secureConnection", onSecure),

@@ -27,7 +27,7 @@ See https://cloud.google.com/blog/products/containers-kubernetes/kubectl-auth-ch
 
 /**
  * Credentials of the user's exec plugin or identity provider. Undefined where it has neither, or a token, password or certificate that
- * wins, as in client-go. Throws CredentialsError.
+ * wins, as in client-go. Throws CredentialsError, and the returned function rejects with one.
  */
 export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}): AskPlugin | undefined {
   const { exec, authProvider, token, tokenFile, basic, clientCertificate } = entries.user;

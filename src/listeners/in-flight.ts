@@ -1,12 +1,12 @@
-/** What belongs to one InFlight at a time; its place there is -1 while it does not. */
-export interface Placed {
-  place: number;
+/** A member of at most one InFlight at a time. Its index there is -1 while it is in none. */
+export interface InFlightMember {
+  inFlightIndex: number;
 }
 
-// A Set's table is replaced every few dozen additions and refers to the next: an old one keeps all later
-// members, with what hangs on them, from being collected while they are young (V8).
-/** What comes and goes with each request. */
-export class InFlight<Member extends Placed> implements Iterable<Member> {
+// V8 replaces a Set's table every few dozen additions, and each refers to the next: one in the old space
+// keeps later members, with all that they refer to, from being collected while they are young.
+/** A set for members that come and go with each request. */
+export class InFlight<Member extends InFlightMember> implements Iterable<Member> {
   readonly #members: Member[] = [];
 
   get size(): number {
@@ -14,23 +14,23 @@ export class InFlight<Member extends Placed> implements Iterable<Member> {
   }
 
   add(member: Member): void {
-    if (member.place !== -1) return;
-    member.place = this.#members.length;
+    if (member.inFlightIndex !== -1) return;
+    member.inFlightIndex = this.#members.length;
     this.#members.push(member);
   }
 
-  /** The last takes its place. Nothing happens to a member of another one. */
+  /** The last member takes its index. A member of another InFlight is left alone. */
   delete(member: Member): void {
-    const { place } = member;
-    if (this.#members[place] !== member) return;
-    member.place = -1;
+    const { inFlightIndex: index } = member;
+    if (this.#members[index] !== member) return;
+    member.inFlightIndex = -1;
     const last = this.#members.pop();
     if (last === undefined || last === member) return;
-    this.#members[place] = last;
-    last.place = place;
+    this.#members[index] = last;
+    last.inFlightIndex = index;
   }
 
-  /** Of those that are there now, whatever comes and goes meanwhile. */
+  /** Iterates over the present members, also while others are added or deleted. */
   [Symbol.iterator](): Iterator<Member> {
     return this.#members.slice()[Symbol.iterator]();
   }

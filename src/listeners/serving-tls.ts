@@ -3,8 +3,8 @@ import type { Server } from "node:net";
 import { DEFAULT_CIPHERS, type SecureContextOptions, type TLSSocket, type TlsOptions } from "node:tls";
 
 const AES_128 = "TLS_AES_128_GCM_SHA256";
-/** Node's list prefers AES-128 in TLS 1.2 only; Go's servers, and so kube-apiserver, always: their clients are spared 5 % of their CPU. */
-const CIPHERS = DEFAULT_CIPHERS.split(":")
+/** Node's suites with AES-128 first in TLS 1.3, too, as in Go's servers and so in kube-apiserver: it spares clients 5 % of their CPU. */
+export const SERVER_CIPHERS: string = DEFAULT_CIPHERS.split(":")
   .toSorted((one, other) => Number(other === AES_128) - Number(one === AES_128))
   .join(":");
 
@@ -43,7 +43,7 @@ export function secureContextOf({
     cert,
     key,
     minVersion: "TLSv1.2",
-    ciphers: CIPHERS,
+    ciphers: SERVER_CIPHERS,
     ...(ticketKeys && { ticketKeys }),
     ...(clientAuthorities.length > 0 && {
       ca: [...clientAuthorities],

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { DialOptions, UpstreamEndpoint } from "./dial.ts";
-import { KeptConnection } from "./kept-connection.ts";
+import { IdleConnection } from "./idle-connection.ts";
 
 /** Kubelets, and servers made with Go's net/http, wait for a first request for longer. */
 const SPARE_MS = 10_000;
@@ -13,13 +13,13 @@ export interface SpareConnectionsOptions {
   readonly spareMs?: number | undefined;
 }
 
-/** A connection in reserve for each endpoint that was dialled a moment ago, its handshake over: the next session saves it. */
+/** Preconnects to endpoints that had a session: the next one saves the TCP and TLS handshakes. */
 export class SpareConnections {
   readonly #max: number;
   readonly #spareMs: number;
   readonly #dial: SpareConnectionsOptions["dial"];
-  /** Those that are still dialled included. */
-  readonly #spares = new Map<string, KeptConnection>();
+  /** With those that are being dialled. */
+  readonly #spares = new Map<string, IdleConnection>();
 
   constructor({ max, dial, spareMs = SPARE_MS }: SpareConnectionsOptions) {
     this.#spareMs = spareMs;
@@ -31,23 +31,26 @@ export class SpareConnections {
     return this.#spares.size;
   }
 
-  /** As the `dial` of the options, for connections that are relayed; one that was in reserve is paused. */
-  async connect(endpoint: UpstreamEndpoint, options: DialOptions): Promise<Socket> {
+  /** As the `dial` of the options, for connections that are relayed. A spare one is paused, and `onSpare` is called before. */
+  async connect(endpoint: UpstreamEndpoint, options: DialOptions, onSpare?: () => void): Promise<Socket> {
     const key = keyOf(endpoint);
     const spare = this.#spares.get(key)?.take();
-    if (spare !== undefined) this.#spares.delete(key);
+    if (spare !== undefined) {
+      this.#spares.delete(key);
+      onSpare?.();
+    }
     const socket = spare ?? (await this.#dial(endpoint, options));
-    this.#prepare(key, endpoint, options);
+    this.#preconnect(key, endpoint, options);
     return socket;
   }
 
-  /** A failure is reported by the next session, which dials. */
-  #prepare(key: string, endpoint: UpstreamEndpoint, { dialTimeoutMs, reusesReads }: DialOptions): void {
+  /** A failure shows in the next session, which dials. */
+  #preconnect(key: string, endpoint: UpstreamEndpoint, { dialTimeoutMs, reusesReads }: DialOptions): void {
     if (this.#spares.size >= this.#max || this.#spares.has(key)) return;
     const forget = (): void => void this.#spares.delete(key);
-    const kept = new KeptConnection(this.#spareMs, forget);
-    this.#spares.set(key, kept);
-    this.#dial(endpoint, { dialTimeoutMs, reusesReads }).then((socket) => kept.keep(socket), forget);
+    const spare = new IdleConnection(this.#spareMs, forget);
+    this.#spares.set(key, spare);
+    this.#dial(endpoint, { dialTimeoutMs, reusesReads }).then((socket) => spare.put(socket), forget);
   }
 }
 

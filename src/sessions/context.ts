@@ -13,6 +13,7 @@ import type { Timeouts } from "../config/timeouts.ts";
 import type { Bandwidth } from "../net/bandwidth.ts";
 import type { DialOptions, UpstreamEndpoint } from "../net/dial.ts";
 import type { SessionClock } from "../net/session-clock.ts";
+import type { SpareConnections } from "../net/spare-connections.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ListenerMetrics } from "../observability/metrics.ts";
@@ -90,6 +91,6 @@ export interface KubeletOptions {
   endpointOf(node: NodeEndpoint): UpstreamEndpoint | Promise<UpstreamEndpoint>;
   /** How it is dialled, where that is not directly; as `dial`. */
   readonly connect?: ((endpoint: UpstreamEndpoint, options: DialOptions) => Promise<Socket>) | undefined;
-  /** The same for sessions, where connections are kept in reserve for them. */
-  readonly connectSession?: KubeletOptions["connect"];
+  /** The same for sessions, from spare connections; `onSpare` is called where it gives one of those. */
+  readonly connectSession?: SpareConnections["connect"];
 }

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { genericError } from "../../api/status.ts";
 import type { NodeEndpoint } from "../../cluster/locate.ts";
 import type { UpgradeResponse } from "../../http/upgrade-request.ts";
-import type { UpstreamEndpoint } from "../../net/dial.ts";
+import type { DialOptions, UpstreamEndpoint } from "../../net/dial.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { DialTicket } from "../../nodes/known-nodes.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";
@@ -26,9 +26,13 @@ export async function dialNode(
 ): Promise<UpgradeResponse> {
   const endpoint = await endpointOf(target.node, gateway.kubelet);
   const ticket = gateway.nodes.admit(target.node);
+  let isSpare = false;
   try {
-    const { kubelet } = gateway;
-    const connect = (kubelet.connectSession ?? kubelet.connect)?.bind(undefined, endpoint);
+    const { connect: connectDirectly, connectSession } = gateway.kubelet;
+    const connect =
+      connectSession === undefined
+        ? connectDirectly?.bind(undefined, endpoint)
+        : (options: DialOptions) => connectSession(endpoint, options, () => (isSpare = true));
     const response = await requestFromNode(target.node.name, plan, gateway, (resume) =>
       requestSession(endpoint, kubeletRequest, signal, gateway, connect, resume, trace),
     );
@@ -37,7 +41,9 @@ export async function dialNode(
   } catch (error) {
     settle(ticket, error);
     if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
-    const failure = unansweredPath(error);
+    const found = unansweredPath(error);
+    // A node may have closed a spare connection just then: that says nothing of the path.
+    const failure = isSpare && found === "no-answer" ? undefined : found;
     if (failure !== undefined && planAfter(plan, request.subresource) !== undefined) {
       gateway.nodes.recordFailure(target.node, webSocketPathOf(request.subresource), failure);
     }

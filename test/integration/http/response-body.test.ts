@@ -32,7 +32,7 @@ function responseOf(framing: string): SingleResponse {
 }
 
 describe("ResponseBody", () => {
-  it("gives up at its deadline, whoever reads it", async () => {
+  it("is given up at its deadline", async () => {
     const body = await bodyFrom((socket) => socket.write("ab"), "Content-Length: 3\r\n", 50);
     await expect(body.toArray()).rejects.toMatchObject({ code: "truncated-body", message: "i/o timeout" });
   });

@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { InFlight, type Placed } from "../../../src/listeners/in-flight.ts";
+import { InFlight, type InFlightMember } from "../../../src/listeners/in-flight.ts";
 
-interface Member extends Placed {
+interface Member extends InFlightMember {
   readonly name: number;
 }
 
 const members = (count: number): Member[] =>
-  Array.from({ length: count }, (_, name) => ({ name, place: -1 }));
+  Array.from({ length: count }, (_, name) => ({ name, inFlightIndex: -1 }));
 
 describe("what is in flight", () => {
-  it("holds what a Set would, whatever comes and goes", () => {
+  it("holds what a Set would, in any order of additions and deletions", () => {
     const step = fc.record({ comes: fc.boolean(), which: fc.nat({ max: 7 }) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -28,7 +28,7 @@ describe("what is in flight", () => {
           }
           expect(inFlight.size).toBe(expected.size);
           expect(new Set(inFlight)).toEqual(expected);
-          for (const each of all) expect(each.place === -1).toBe(!expected.has(each));
+          for (const each of all) expect(each.inFlightIndex === -1).toBe(!expected.has(each));
         }
       }),
     );

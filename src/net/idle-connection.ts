@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 
-/** One connection on which nothing is asked, for the request that may follow soon. It keeps no process running. */
-export class KeptConnection {
-  readonly #keptMs: number;
+/** One idle connection for the request that may follow soon. It does not keep the process running. */
+export class IdleConnection {
+  readonly #idleMs: number;
   readonly #onGone: () => void;
   #socket: Socket | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Whatever it brings while it is kept was not asked for. */
+  /** Bytes on an idle connection answer no request. */
   readonly #close = (): void => {
     const socket = this.#release();
     if (socket === undefined) return;
@@ -14,22 +14,22 @@ export class KeptConnection {
     this.#onGone();
   };
 
-  /** `keptMs`: until it is closed, well before a server would; what is sent to one that it closes might have been acted upon. */
-  constructor(keptMs: number, onGone: () => void = () => {}) {
-    this.#keptMs = keptMs;
+  /** `idleMs`: it is closed after so long, well before a server would: a request that meets a close may have been processed. */
+  constructor(idleMs: number, onGone: () => void = () => {}) {
+    this.#idleMs = idleMs;
     this.#onGone = onGone;
   }
 
-  /** The socket is this one's from here on, instead of another that was kept. */
-  keep(socket: Socket): void {
+  /** Takes over the socket, and closes the one that it had. */
+  put(socket: Socket): void {
     this.#release()?.destroy();
     this.#socket = socket.on("data", this.#close).on("end", this.#close).on("close", this.#close).unref();
-    this.#timer = setTimeout(this.#close, this.#keptMs).unref();
+    this.#timer = setTimeout(this.#close, this.#idleMs).unref();
     if (socket.destroyed || socket.readableEnded) this.#close();
     else socket.resume();
   }
 
-  /** What is kept, paused; it is the caller's then. */
+  /** The idle connection, paused. The caller owns it. */
   take(): Socket | undefined {
     return this.#release()?.pause().ref();
   }
