@@ -106,7 +106,7 @@ export class Target {
 
   /** The request target for a path below the server's own. */
   pathOf(path: string): string {
-    return this.url.pathname.replace(/\/+$/, "") + path;
+    return this.url.pathname.replace(/(?<!\/)\/+$/, "") + path;
   }
 }
 

@@ -46,9 +46,14 @@ export type QuotaStoreSettings = ValueOf<typeof fields>;
 function checkUrl(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === "")
-    return `must be a redis or rediss URL, got ${JSON.stringify(value.replace(/\/\/.*@/, "//...@").slice(0, 80))}`;
+    return `must be a redis or rediss URL, got ${JSON.stringify(withoutCredentials(value).slice(0, 80))}`;
   if (url.username !== "" || url.password !== "") return "must not hold credentials: see passwordFile";
   return /^\/?\d{0,5}$/.test(url.pathname) && url.search === "" && url.hash === ""
     ? undefined
     : "must be a host, a port and the number of a database";
+}
+
+function withoutCredentials(url: string): string {
+  const end = url.lastIndexOf("@");
+  return end === -1 ? url : `...${url.slice(end)}`;
 }

@@ -42,7 +42,7 @@ export class ApiClient {
 
   constructor(options: ApiClientOptions) {
     this.#options = options;
-    this.#prefix = new URL(options.kubeconfig.server).pathname.replace(/\/+$/, "");
+    this.#prefix = new URL(options.kubeconfig.server).pathname.replace(/(?<!\/)\/+$/, "");
   }
 
   /** The connections, with the certificates of the moment. */

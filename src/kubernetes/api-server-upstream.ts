@@ -54,7 +54,7 @@ export function forwardingTo(
   { forwardAs, impersonation, nameRequester }: LiveApi,
   dialTimeoutMs: number,
 ): ApiServerUpstream & { close(): void } {
-  const pathPrefix = new URL(kubeconfig.server).pathname.replace(/\/+$/, "");
+  const pathPrefix = new URL(kubeconfig.server).pathname.replace(/(?<!\/)\/+$/, "");
   if (forwardAs === "impersonate") {
     return {
       get upstream() {

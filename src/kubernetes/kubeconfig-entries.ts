@@ -115,7 +115,7 @@ function readCluster(cluster: Section | undefined, hasServer: boolean) {
   const server = cluster?.optionalString("server", checkServer);
   if (cluster !== undefined && !cluster.has("server") && !hasServer) cluster.problem("server", "is required");
   return {
-    server: (server ?? "").replace(/\/+$/, ""),
+    server: (server ?? "").replace(/(?<!\/)\/+$/, ""),
     certificateAuthority: pemOf(cluster, "certificate-authority"),
     insecureSkipTLSVerify: cluster?.boolean("insecure-skip-tls-verify") ?? false,
     tlsServerName: cluster?.optionalString("tls-server-name"),

@@ -77,5 +77,5 @@ function fileOf(name: string | undefined): { readonly file: string } | undefined
 
 /** Without a scheme it is http, as kubectl has it. */
 function serverUrl(text: string): string {
-  return (text.includes("://") ? text : `http://${text}`).replace(/\/+$/, "");
+  return (text.includes("://") ? text : `http://${text}`).replace(/(?<!\/)\/+$/, "");
 }

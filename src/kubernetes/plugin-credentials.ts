@@ -26,8 +26,8 @@ See https://cloud.google.com/blog/products/containers-kubernetes/kubectl-auth-ch
 };
 
 /**
- * Credentials of the user's exec plugin or identity provider. Undefined where it has neither, or a token, password or certificate that
- * wins, as in client-go. Throws CredentialsError, and the returned function rejects with one.
+ * Credentials of the user's exec plugin or identity provider. Undefined if it has neither, or others, which
+ * win as in client-go. Throws CredentialsError; the returned function rejects with one.
  */
 export function pluginOf(entries: KubeconfigEntries, options: PluginOptions = {}): AskPlugin | undefined {
   const { exec, authProvider, token, tokenFile, basic, clientCertificate } = entries.user;

@@ -241,8 +241,6 @@ async function answerUpgrade(
   }
 }
 
-const MAX_LOGGED_PATH = 256;
-
 /** A request that may not be made has one line: a session's is written where it is counted. Not the query, which may hold a token. */
 function logRefusal(
   incoming: IncomingStreaming | undefined,
@@ -251,9 +249,11 @@ function logRefusal(
 ): void {
   if (incoming === undefined || incoming.notes?.isLogged === true || (code !== 401 && code !== 403)) return;
   const { method, url, remoteAddress, notes } = incoming;
-  const path = url.pathname.slice(0, MAX_LOGGED_PATH);
   const { user, requestedBy } = notes ?? {};
-  logger.info({ method, path, remoteAddress, user, requestedBy, code, reason }, "request refused");
+  logger.info(
+    { method, path: url.pathname, remoteAddress, user, requestedBy, code, reason },
+    "request refused",
+  );
 }
 
 /** An error that is no answer is a fault of ours: logged whole, answered without details. */

@@ -45,6 +45,6 @@ function withExemplar(line: string, exemplar: Exemplar | undefined): string {
 /** Their values are ours or names of Kubernetes: none has a quote. */
 function labelsIn(text: string): Record<string, string> {
   return Object.fromEntries(
-    Array.from(text.matchAll(/(\w+)="([^"]*)"/g), ([, name = "", value = ""]) => [name, value]),
+    Array.from(text.matchAll(/\b(\w+)="([^"]*)"/g), ([, name = "", value = ""]) => [name, value]),
   );
 }

@@ -39,7 +39,8 @@ const SECRET_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[]
   [/\b(Bearer|Basic)\s+[^\s"',;]+/gi, `$1 ${REDACTED}`],
   // The browser's way to send a bearer token: as a subprotocol.
   [/(base64url\.bearer\.authorization\.k8s\.io\.)[^\s"',;]+/gi, `$1${REDACTED}`],
-  [/([a-z][a-z0-9+.-]*:\/\/)[^/\s"'@]+@/gi, `$1${REDACTED}@`],
+  // Not the scheme: a search that could start at every letter takes quadratic time.
+  [/(:\/\/)[^/\s"']+@/g, `$1${REDACTED}@`],
   [/\b(access_token|id_token|token|password|command)=[^&\s"']*/gi, `$1=${REDACTED}`],
   // A CRI streaming URL is a capability: its eight characters are all that is needed to run the
   // command.
@@ -48,16 +49,29 @@ const SECRET_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[]
 
 const MAX_DEPTH = 6;
 const MAX_ENTRIES = 100;
-const MAX_TEXT_CHARACTERS = 8 * 1024;
+/** What is searched for secrets of one text. More than is written, so that no secret is cut in two before it is found. */
+const MAX_SEARCHED_CHARACTERS = 8 * 1024;
+/** What is written of one text: peers choose reasons, problems and names. */
+const MAX_LOGGED_CHARACTERS = 1024;
+const MAX_LOGGED_STACK_CHARACTERS = 4 * 1024;
+/** What is written of a request's path and of the names in it, whose length strangers choose. */
+const MAX_LOGGED_PATH_CHARACTERS = 256;
+const PATH_NAMES = new Set(["path", "namespace", "pod", "container"]);
 
 /** A copy of `fields` that may be logged: secrets replaced, bytes counted instead of shown, size and depth bounded. */
 export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return redactObject(fields, 0);
 }
 
-export function redactText(text: string): string {
-  const cut = text.length > MAX_TEXT_CHARACTERS ? `${text.slice(0, MAX_TEXT_CHARACTERS)}...` : text;
-  return SECRET_TEXTS.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), cut);
+export function redactText(text: string, maxCharacters = MAX_LOGGED_CHARACTERS): string {
+  const searched = text.slice(0, MAX_SEARCHED_CHARACTERS);
+  const redacted = SECRET_TEXTS.reduce(
+    (result, [pattern, replacement]) => result.replace(pattern, replacement),
+    searched,
+  );
+  return redacted.length > maxCharacters || searched.length < text.length
+    ? `${redacted.slice(0, maxCharacters)}...`
+    : redacted;
 }
 
 function redactValue(value: unknown, depth: number): unknown {
@@ -88,7 +102,14 @@ function redactValue(value: unknown, depth: number): unknown {
 function redactObject(object: object, depth: number): Record<string, unknown> {
   const entries = Object.entries(object).slice(0, MAX_ENTRIES);
   return Object.fromEntries(
-    entries.map(([name, value]) => [name, isSecretName(name) ? REDACTED : redactValue(value, depth + 1)]),
+    entries.map(([name, value]) => [
+      name,
+      isSecretName(name)
+        ? REDACTED
+        : typeof value === "string" && PATH_NAMES.has(name)
+          ? redactText(value, MAX_LOGGED_PATH_CHARACTERS)
+          : redactValue(value, depth + 1),
+    ]),
   );
 }
 
@@ -107,9 +128,17 @@ function redactError(error: Error, depth: number): Record<string, unknown> {
     name: error.name,
     message: redactText(error.message),
     ...(typeof code === "string" || typeof code === "number" ? { code } : {}),
-    ...(error.stack === undefined ? {} : { stack: redactText(error.stack) }),
+    ...(error.stack === undefined ? {} : { stack: redactStack(error) }),
     ...(error.cause === undefined ? {} : { cause: redactValue(error.cause, depth + 1) }),
   };
+}
+
+/** The message stands in front of the frames, and must not take their place. */
+function redactStack({ name, message, stack = "" }: Error): string {
+  const headline = message === "" ? -1 : stack.indexOf(message);
+  const frames = headline === -1 ? stack : stack.slice(headline + message.length);
+  const first = headline === -1 ? "" : `${name}: ${redactText(message)}`;
+  return first + redactText(frames, MAX_LOGGED_STACK_CHARACTERS);
 }
 
 function isSecretName(name: string): boolean {

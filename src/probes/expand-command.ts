@@ -16,10 +16,15 @@ export function expandCommand(
   for (const { name, value } of environment) {
     if (typeof name === "string") values.set(name, typeof value === "string" ? value : "");
   }
-  return command.map((argument) =>
-    argument.replace(/\$\$|\$\(([^)]*)\)/g, (whole, name: string | undefined) => {
-      if (whole === "$$") return "$";
-      return values.get(name ?? "") ?? whole;
-    }),
-  );
+  return command.map((argument) => {
+    // Behind the last `)` no `$(` is closed: it is not looked for.
+    const end = argument.lastIndexOf(")") + 1;
+    const expanded = argument
+      .slice(0, end)
+      .replace(/\$\$|\$\(([^)]*)\)/g, (whole, name: string | undefined) => {
+        if (whole === "$$") return "$";
+        return values.get(name ?? "") ?? whole;
+      });
+    return expanded + argument.slice(end).replaceAll("$$", () => "$");
+  });
 }

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { PeerCertificates } from "./authenticator.ts";
 
-const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Intermediates between a client's certificate and an authority. OpenSSL's own bound is far higher. */
 const MAX_PATH_CERTIFICATES = 8;

@@ -23,7 +23,7 @@ export function verbosityOf(level: string | undefined): Verbosity {
   };
   const writeHeaders = (from: number, headers: readonly (readonly [string, string])[]): void => {
     for (const [name, value] of headers) {
-      const shown = SECRET_HEADERS.test(name) ? value.replace(/\S+$/, "<masked>") : value;
+      const shown = SECRET_HEADERS.test(name) ? value.replace(/(?<!\S)\S+$/, "<masked>") : value;
       write(from, `    ${name}: ${shown.replace(RESUME_SECRETS, "$1=<masked>")}`);
     }
   };

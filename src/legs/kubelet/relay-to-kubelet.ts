@@ -94,6 +94,8 @@ async function editorFor(
 /** The caller was admitted here: the refusal is about Sluice's own credentials. */
 function noteRefusal(status: number, { method, url }: IncomingStreaming, { logger }: ServingContext): void {
   if (status !== 401 && status !== 403) return;
-  const path = url.pathname.slice(0, 256);
-  logger.warn({ method, path, status }, "the kubelet refused the credentials of listeners.kubelet.upstream");
+  logger.warn(
+    { method, path: url.pathname, status },
+    "the kubelet refused the credentials of listeners.kubelet.upstream",
+  );
 }

@@ -130,6 +130,58 @@ describe("the logger", () => {
     expect(text().length).toBeLessThan(100_000);
   });
 
+  it("cuts what peers choose: 256 characters of a path and its names, 1,024 of other texts", () => {
+    const { lines, text, logger } = recordingLogger("info");
+    const long = "a".repeat(8_192);
+    const error = new Error(long, { cause: new Error(long) });
+    logger.info(
+      {
+        namespace: long,
+        pod: long,
+        container: long,
+        path: `/${long}`,
+        reason: long,
+        problems: [long],
+        error,
+      },
+      "request refused",
+    );
+    expect(lines[0]).toMatchObject({
+      namespace: `${"a".repeat(256)}...`,
+      pod: `${"a".repeat(256)}...`,
+      container: `${"a".repeat(256)}...`,
+      path: `/${"a".repeat(255)}...`,
+      reason: `${"a".repeat(1_024)}...`,
+      problems: [`${"a".repeat(1_024)}...`],
+      error: { message: `${"a".repeat(1_024)}...`, stack: expect.stringContaining("logger.test.ts") },
+    });
+    expect(text().length).toBeLessThan(20_000);
+  });
+
+  it("finds a secret where a text is cut", () => {
+    const { text, logger } = recordingLogger("info");
+    const url = (before: number) => `${"-".repeat(before)} redis://user:${SECRET}@host.test/`;
+    for (const limit of [256, 1_024]) {
+      for (let before = limit - 40; before < limit; before++) {
+        logger.info({ path: url(before), reason: url(before), error: new Error(url(before)) }, url(before));
+      }
+    }
+    expect(text()).not.toContain("s3cr");
+  });
+
+  it.each([
+    "https://user:SECRET@host.test",
+    "9https://user:SECRET@host.test",
+    "redis://:SECRET@host.test",
+    "http://user:SECR@SECRET@host.test",
+    "x.y://SECRET@host.test",
+  ])("takes the credentials out of %s", (url) => {
+    const { text, logger } = recordingLogger("info");
+    logger.info({ url: url.replaceAll("SECRET", SECRET) }, "event");
+    expect(text()).not.toContain(SECRET);
+    expect(text()).toContain("[redacted]@host.test");
+  });
+
   it("writes text for people, a line for each message and none for what a value holds", () => {
     const { text, logger } = textLogger();
     const error = Object.assign(new Error("no\nroute"), {

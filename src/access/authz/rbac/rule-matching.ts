@@ -29,6 +29,7 @@ function resourceMatches(resources: readonly string[], { resource, subresource }
 /** `*`, an exact path, or a prefix before a trailing `*`. */
 function urlMatches(urls: readonly string[], path: string): boolean {
   return urls.some(
-    (url) => url === ALL || url === path || (url.endsWith("*") && path.startsWith(url.replace(/\*+$/, ""))),
+    (url) =>
+      url === ALL || url === path || (url.endsWith("*") && path.startsWith(url.replace(/(?<!\*)\*+$/, ""))),
   );
 }

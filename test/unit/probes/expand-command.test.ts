@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { expandCommand } from "../../../src/probes/expand-command.ts";
+
+const environment = [
+  { name: "A", value: "1" },
+  { name: "A$(B", value: "2" },
+];
+
+describe("a probe's command", () => {
+  it.each([
+    ["$(A)", "1"],
+    ["x$(A)y$(A", "x1y$(A"],
+    ["$$(A)", "$(A)"],
+    ["$(A$(B)", "2"],
+    ["$(NONE)", "$(NONE)"],
+    ["a)$$b$(", "a)$b$("],
+    ["$$$$", "$$"],
+  ])("%s becomes %s", (written, expanded) => {
+    expect(expandCommand([written], environment)).toEqual([expanded]);
+  });
+
+  it("is expanded in time that grows as it does, however many names are begun", () => {
+    const timeOf = (times: number): number => {
+      const command = ["$(".repeat(times)];
+      const before = performance.now();
+      expandCommand(command, environment);
+      return performance.now() - before;
+    };
+    const leastOf = (times: number): number => Math.min(...Array.from({ length: 9 }, () => timeOf(times)));
+    leastOf(1_000);
+    expect(leastOf(400_000) / leastOf(100_000)).toBeLessThan(2.3 ** 2);
+  });
+});
