@@ -1,12 +1,18 @@
-// Writes dist/man: sluice(1), a page for each command, and sluice.yaml(5), from the tables of commands and of the configuration, as built.
+// Writes man of a built folder: sluice(1), a page for each command, and sluice.yaml(5), from the tables of commands and of the configuration, as built.
+//
+//   node scripts/build-man.mjs FOLDER
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { COMMAND_GROUPS, COMMANDS } from "../dist/src/cli/command-list.js";
-import { flagGroups, flagText, sentenceOf } from "../dist/src/cli/help-text.js";
-import { gatewayConfiguration } from "../dist/src/config/configuration.js";
-import { placedFields } from "../dist/src/config/field.js";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const dist = pathToFileURL(`${path.resolve(process.argv[2])}/`);
+const { COMMAND_GROUPS, COMMANDS } = await import(new URL("src/cli/command-list.js", dist));
+const { flagGroups, flagText, sentenceOf } = await import(new URL("src/cli/help-text.js", dist));
+const { gatewayConfiguration } = await import(new URL("src/config/configuration.js", dist));
+const { placedFields } = await import(new URL("src/config/field.js", dist));
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-const folder = new URL("../dist/man/", import.meta.url);
+const folder = new URL("man/", dist);
 
 /** Text of a page: a backslash, a hyphen and what would begin a request are written as roff wants them. */
 const plain = (text) =>

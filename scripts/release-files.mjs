@@ -6,7 +6,8 @@
 //                                                  without which npm refuses provenance
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -14,13 +15,16 @@ const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const manifestOf = (folder) => JSON.parse(readFileSync(path.join(project, folder, "package.json"), "utf8"));
 const { name, version } = manifestOf(".");
 const folders = [".", ...readdirSync(path.join(project, "packages")).map((name) => `packages/${name}`)];
+const isPublished = (folder) => folder === "." || manifestOf(folder).private !== true;
 
 const [first, tag] = process.argv.slice(2);
 if (first === "--check") {
   const wrong = folders.filter((folder) => `v${manifestOf(folder).version}` !== tag);
   for (const folder of wrong)
     console.error(`${folder}: version ${manifestOf(folder).version} is not that of ${tag}`);
-  const nameless = folders.filter((folder) => manifestOf(folder).repository === undefined);
+  const nameless = folders.filter(
+    (folder) => isPublished(folder) && manifestOf(folder).repository === undefined,
+  );
   for (const folder of nameless) console.error(`${folder}: package.json has no repository`);
   process.exit(wrong.length + nameless.length === 0 ? 0 : 1);
 }
@@ -43,7 +47,10 @@ const sumOf = (name) =>
     .update(readFileSync(path.join(folder, name)))
     .digest("hex");
 
-npm("pack", "--ignore-scripts", "--pack-destination", folder);
+const staged = mkdtempSync(path.join(tmpdir(), "sluice-package-"));
+process.on("exit", () => rmSync(staged, { recursive: true, force: true }));
+execFileSync(process.execPath, [path.join(project, "scripts/stage-package.mjs"), staged]);
+npm("pack", staged, "--ignore-scripts", "--pack-destination", folder);
 const bill = JSON.parse(npm("sbom", "--sbom-format", "cyclonedx", "--package-lock-only"));
 // `--omit dev` would also leave out what a dependency of ours and one for development share.
 const { packages } = JSON.parse(readFileSync(path.join(project, "package-lock.json"), "utf8"));

@@ -1,8 +1,10 @@
+import { realpathSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { startGateway } from "../app/app.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
+import { isSingleBinary } from "../config/own-files.ts";
 import { startDemoCluster } from "../demo/demo-cluster.ts";
 import { DemoFolder, randomToken } from "../demo/demo-folder.ts";
 import { formatResults, runSelfCheck } from "../demo/self-check.ts";
@@ -97,15 +99,28 @@ function instructions(folder: DemoFolder, adminUrl: string): string {
   return `The demo runs commands on this machine for any client with the token of its kubeconfig; it listens on loopback only.
 Try, in another terminal:
 
-  export KUBECONFIG=${folder.kubeconfig}
+  export KUBECONFIG=${shellWord(path.resolve(folder.kubeconfig))}
   kubectl get pods,nodes -o wide
   kubectl exec -it web -- sh            # to a node that speaks SPDY: translated
   kubectl exec -it web-ws -- sh         # to a node that declares ExtendWebSocketsToKubelet: passed through
   kubectl port-forward web 8080:80      # then open http://127.0.0.1:8080
   kubectl attach -i web                 # type a line; the container repeats it
-  npx sluice exec -it web -- sh         # the same without kubectl; also attach, cp, port-forward
+
+The same without kubectl; also attach, cp, port-forward:
+
+  ${shellWord(programFile())} exec -it web -- sh
 
 Sessions, health and metrics: ${adminUrl}
 Stop with Ctrl-C.
 `;
+}
+
+/** What starts this program from any folder. */
+function programFile(): string {
+  const [, script] = process.argv;
+  return isSingleBinary || script === undefined ? process.execPath : realpathSync(script);
+}
+
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

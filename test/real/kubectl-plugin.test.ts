@@ -17,8 +17,8 @@ describeReal("kubectl", "kubectl sluice", () => {
     runner = new KubectlRunner(newest);
     // As npm links the programs of a package.
     const root = path.resolve(path.dirname(builtProgram()), "../..");
-    const { bin } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
-    for (const [name, program] of Object.entries<string>(bin))
+    const { publishConfig } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+    for (const [name, program] of Object.entries<string>(publishConfig.bin))
       symlinkSync(path.join(root, program), path.join(runner.folder, name));
     env = { PATH: `${runner.folder}:${process.env.PATH}`, KUBECONFIG: demo.kubeconfig };
   });

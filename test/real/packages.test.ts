@@ -53,10 +53,11 @@ describeInstalled(`sluice without what is optional${because}`, () => {
       existsSync(path.join(installed.folder, "node_modules", name)),
     );
     expect(there).toEqual([]);
-    expect(await installed.run(BIN, "--version")).toEqual({
-      code: 0,
-      output: `sluice ${version}, Node ${process.version}\n`,
-    });
+    for (const program of [BIN, "node_modules/.bin/sluice", "node_modules/.bin/kubectl-sluice"])
+      expect(await installed.run(program, "--version")).toEqual({
+        code: 0,
+        output: `sluice ${version}, Node ${process.version}\n`,
+      });
     const kubeconfig = gateway.kubeconfigFor("token-admin");
     const exec = ["exec", "--kubeconfig", kubeconfig, "web", "-c", "main", "--", "echo", "it works"];
     expect(await installed.run(BIN, ...exec)).toEqual({ code: 0, output: "it works\n" });
@@ -101,8 +102,8 @@ describeInstalled(`the libraries${because}`, () => {
     );
 
   beforeAll(() => {
-    builtProgram();
-    execFileSync(process.execPath, [path.join(root, "scripts/build-packages.mjs")]);
+    const dist = path.dirname(path.dirname(builtProgram()));
+    execFileSync(process.execPath, [path.join(root, "scripts/build-packages.mjs"), dist]);
   });
 
   it("have the version of sluice, and its dependencies'", () => {

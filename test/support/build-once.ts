@@ -1,6 +1,9 @@
-import { builtProgram } from "./built-program.ts";
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+
+const script = path.resolve(import.meta.dirname, "../../scripts/build.mjs");
 
 /** Builds before any test file starts: several of them run the compiled program, and two builds at once would collide. */
 export default function setup(): void {
-  builtProgram();
+  execFileSync(process.execPath, [script, "--if-needed"], { stdio: "inherit" });
 }

@@ -1,21 +1,15 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const program = path.join(root, "dist/bin/sluice.cjs");
 
-/** The path of `sluice` as users run it, compiled; built again first when a source file is newer. */
+/** The path of `sluice` as users run it, compiled: build-once.ts builds it again before the run when a source file is newer. */
 export function builtProgram(): string {
-  if (!existsSync(program) || newestSourceMs() > statSync(program).mtimeMs) {
-    execFileSync("npm", ["run", "build"], { cwd: root, stdio: "pipe" });
-  }
   return program;
 }
 
 /** The folder with the compiled modules, one for each source file. */
 export function compiledSources(): string {
-  builtProgram();
   return path.join(root, "dist/src");
 }
 
@@ -28,13 +22,4 @@ export function sluiceCommand(...args: readonly string[]): [file: string, args: 
 /** `sluice` as a file that the system runs: the compiled program, or the single binary. */
 export function sluiceFile(): string {
   return process.env.SLUICE_BINARY ?? builtProgram();
-}
-
-function newestSourceMs(): number {
-  const files = ["src", "protocols"].flatMap((folder) =>
-    readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
-      path.join(root, folder, name),
-    ),
-  );
-  return Math.max(...files.map((file) => statSync(file).mtimeMs));
 }

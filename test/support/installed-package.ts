@@ -29,15 +29,17 @@ export class InstalledPackage {
     this.folder = folder;
   }
 
-  /** `folders` are of the repository, with a package.json each; flags are npm's. */
+  /** `folders` are of the repository, with a package.json each ("." is `sluice` as it is published); flags are npm's. */
   static async install(folders: readonly string[], flags: readonly string[] = []): Promise<InstalledPackage> {
     const folder = mkdtempSync(path.join(tmpdir(), "sluice-installed-"));
     const packed = path.join(folder, "packed");
     mkdirSync(packed);
     const archives: string[] = [];
     for (const name of folders) {
+      const source = name === "." ? path.join(folder, "staged") : path.join(root, name);
+      if (name === ".") await run(process.execPath, [path.join(root, "scripts/stage-package.mjs"), source]);
       const pack = ["pack", "--json", "--ignore-scripts", "--loglevel=error", "--pack-destination", packed];
-      const { stdout } = await run("npm", pack, { cwd: path.join(root, name), maxBuffer: 64 * 1024 * 1024 });
+      const { stdout } = await run("npm", pack, { cwd: source, maxBuffer: 64 * 1024 * 1024 });
       const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
       archives.push(path.join(packed, filename));
     }

@@ -1,0 +1,101 @@
+// Builds dist and packages/*/dist: each in a folder of its own, which takes the place of the old one when it is finished. So nothing that runs from dist
+// misses a file, two builds at once do not disturb each other, and one that is interrupted changes nothing.
+//
+//   node scripts/build.mjs                builds
+//   node scripts/build.mjs --if-needed    builds unless dist is newer than its sources; without the compilers it says so and exits with 0
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { replaceFolder } from "./replace-folder.mjs";
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const dist = path.join(root, "dist");
+const program = "bin/sluice.cjs";
+const TSC = "node_modules/typescript/bin/tsc";
+
+function isUpToDate() {
+  const built = [path.join(dist, program), path.join(root, "packages/client/dist")];
+  return built.every((file) => existsSync(file)) && statSync(built[0]).mtimeMs > newestSourceMs();
+}
+
+/** Folders are in it, too: a removed file changes them. */
+function newestSourceMs() {
+  const files = ["src", "protocols", "scripts"].flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true }).map((name) => path.join(folder, name)),
+  );
+  const all = [...files, "package.json", "tsconfig.json", "tsconfig.build.json"];
+  return Math.max(...all.map((file) => statSync(path.join(root, file)).mtimeMs));
+}
+
+/** They are development dependencies, and their native parts are optional packages for each platform. */
+async function areCompilersInstalled() {
+  const { status } = spawnSync(process.execPath, [path.join(root, TSC), "--version"], { stdio: "ignore" });
+  const rolldown = await import("rolldown").catch(() => undefined);
+  return status === 0 && rolldown !== undefined;
+}
+
+function run(script, ...args) {
+  const { status } = spawnSync(process.execPath, [path.join(root, script), ...args], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+async function build() {
+  removeAbandoned();
+  const startedAt = new Date();
+  const folder = `${dist}.${process.pid}`;
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => process.exit(1));
+
+  run(TSC, "-p", "tsconfig.build.json", "--outDir", folder);
+  const { licencesOf, writeBundle } = await import("./bundle.mjs");
+  // Of packages it includes yaml, which every client command loads and which comes in 70 files; npm installs the others.
+  const packages = await writeBundle(path.join(folder, "bin"), (name) => name === "yaml");
+  writeFileSync(path.join(folder, "bin/LICENSES"), licencesOf(packages));
+  const { publishConfig } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+  for (const file of Object.values(publishConfig.bin))
+    chmodSync(path.join(folder, path.relative("dist", file)), 0o755);
+  run("scripts/build-man.mjs", folder);
+  run("scripts/build-packages.mjs", folder);
+  // A source that is written while this builds has to be newer than what it builds.
+  utimesSync(path.join(folder, program), startedAt, startedAt);
+  replaceFolder(dist, folder);
+}
+
+/** A build whose process was killed leaves its folders. */
+function removeAbandoned() {
+  const packages = readdirSync(path.join(root, "packages")).map((name) => path.join(root, "packages", name));
+  for (const parent of [root, ...packages])
+    for (const name of readdirSync(parent)) {
+      const [, pid] = /^dist\.(\d+)/.exec(name) ?? [];
+      if (pid !== undefined && !isRunning(Number(pid)))
+        rmSync(path.join(parent, name), { recursive: true, force: true });
+    }
+}
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+const isNeeded = !process.argv.includes("--if-needed") || !isUpToDate();
+if (!isNeeded) console.log("Nothing to build: dist is newer than its sources.");
+else if (!process.argv.includes("--if-needed") || (await areCompilersInstalled())) await build();
+else
+  console.log(`Not built: the compilers are not installed (--omit=dev, --omit=optional or NODE_ENV=production leaves them out).
+With them: npm ci --include=dev --include=optional`);
