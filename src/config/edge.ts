@@ -9,7 +9,7 @@ export const edge = table({
     { check: checkOrigin },
   ),
   trustedProxies: strings(
-    "Addresses and networks whose X-Forwarded-For is believed, and which may hold any number of connections.",
+    "Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed, and which may hold any number of connections.",
     { check: checkNetwork },
   ),
 });

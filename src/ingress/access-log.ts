@@ -107,7 +107,7 @@ export class AccessLog {
       time: new Date().toISOString(),
       client: this.#options.edge.sourceAddressesOf(headers, remoteAddress)[0],
       method,
-      scheme: isTls ? "https" : "http",
+      scheme: this.#options.edge.isHttps(headers, { isTls, remoteAddress }) ? "https" : "http",
       host: cut(headerValue(headers, "host")),
       path: cut(path),
       protocol,

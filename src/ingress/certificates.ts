@@ -56,7 +56,8 @@ export class CertificateTable {
 
   /** Empty: it has none. */
   certificatesFor(serverName: string): readonly CertificateAndKey[] {
-    const name = serverName.toLowerCase();
+    // Some clients send the host as it was typed; a Host's trailing dot does not count either.
+    const name = serverName.toLowerCase().replace(/\.$/, "");
     const wildcard = wildcardOf(name) ?? "";
     const found =
       this.#byHost.get(name) ??

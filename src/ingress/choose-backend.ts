@@ -2,7 +2,8 @@ import type { HeaderList } from "../http/header-list.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
-import type { IngressRequest } from "./ingress-request.ts";
+import type { IngressRequest, RequestOrigin } from "./ingress-request.ts";
+import { withoutSegments } from "./request-path.ts";
 import type { RouteBackend, StreamingRoute } from "./route-backend.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
 
@@ -42,7 +43,7 @@ export interface ChosenUpstream {
 export function chooseBackend(
   request: IngressRequest,
   headers: HeaderList,
-  isTls: boolean,
+  origin: RequestOrigin,
   context: IngressContext,
 ): ChosenBackend {
   const route = context.routes().match(request.host, request.path);
@@ -60,7 +61,8 @@ export function chooseBackend(
     );
   }
   const { options } = route;
-  if (options.redirectsToTls && !isTls) {
+  if (options.redirectsToTls && !context.edge.isHttps(headers, origin)) {
+    if (request.host === "") return refuse(400, "missing Host header");
     return { type: "answer", route, answer: tlsRedirect(request.host, request.target) };
   }
   const turn = context.balancer.turnFor(route);
@@ -90,12 +92,9 @@ function streamingBackend(
   ownTarget: string,
   { streamingGateways }: IngressContext,
 ): ChosenBackend | undefined {
-  const { name, pathPrefix } = route;
-  const gateway = streamingGateways.get(name);
+  const gateway = streamingGateways.get(route.name);
   if (gateway === undefined) return undefined;
-  // What was matched and what is forwarded are the same path, so the prefix stands in both.
-  const rest = ownTarget.startsWith(pathPrefix) ? ownTarget.slice(pathPrefix.length) : ownTarget;
-  const target = rest.startsWith("/") ? rest : `/${rest}`;
+  const target = withoutSegments(ownTarget, route.strippedSegments);
   if (gateway.type === "local") return { type: "local", route, gateway, target };
   return {
     type: "upstream",

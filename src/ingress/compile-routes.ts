@@ -4,6 +4,7 @@ import type { HostOwnership } from "../config/ingress-listener.ts";
 import { HostOwners, hostOf } from "./host-owners.ts";
 import type { IngressClasses } from "./ingress-classes.ts";
 import type { PathType } from "./path-tree.ts";
+import { rulePathOf } from "./request-path.ts";
 import { type RouteBackend, routeBackendOf } from "./route-backend.ts";
 import { type RouteOptions, routeOptionsOf } from "./route-options.ts";
 import { RouteTable } from "./route-table.ts";
@@ -114,7 +115,7 @@ function addIngress(
       }
       const route = {
         host,
-        path,
+        path: rulePathOf(path),
         pathType: pathTypeOf(pathType),
         backend: served,
       };

@@ -39,14 +39,14 @@ export interface IncomingExchange extends RequestOrigin {
 /** One plain request, from its head to the end of its response. Never throws. */
 export function forwardRequest(exchange: IncomingExchange, context: IngressContext): void {
   const startedMs = performance.now();
-  const { downstream, isTls } = exchange;
+  const { downstream, mayOmitHost } = exchange;
   const { method, target, headers } = downstream;
-  const request = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders);
+  const request = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders, mayOmitHost);
   if ("problem" in request) {
     answer(exchange, ingressAnswer(request.status, request.problem, headers), undefined, context);
     return;
   }
-  const chosen = chooseBackend(request, downstream.headers, isTls, context);
+  const chosen = chooseBackend(request, headers, exchange, context);
   if (chosen.type === "answer") answer(exchange, chosen.answer, chosen.route, context);
   else if (chosen.type === "local") {
     if (context.accessLog !== undefined) {
@@ -194,7 +194,8 @@ export function forwardedHeaders(
   { isTls, remoteAddress }: RequestOrigin,
   { edge }: IngressContext,
 ): HeaderLine[] {
-  return withForwardedOrigin(withHeader(headers, "Host", authority), {
+  const named = authority === undefined ? headers : withHeader(headers, "Host", authority);
+  return withForwardedOrigin(named, {
     peerAddress: remoteAddress,
     isPeerTrusted: edge.isTrustedProxy(remoteAddress),
     protocol: isTls ? "https" : "http",

@@ -57,7 +57,7 @@ export async function forwardUpgradeRequest(
   socket.on("error", () => socket.destroy());
   const read = readIngressRequest(method, target, headers, context.limits.maxRequestHeaders);
   if ("problem" in read) return refuse(ingressAnswer(read.status, read.problem, headers));
-  const chosen = chooseBackend(read, headers, origin.isTls, context);
+  const chosen = chooseBackend(read, headers, origin, context);
   route = chosen.route?.names;
   if (chosen.type === "answer") return refuse(chosen.answer);
   if (chosen.type === "local") {

@@ -1,12 +1,14 @@
 import { type HeaderList, headerValues } from "../http/header-list.ts";
+import type { ConnectionOrigin } from "../listeners/edge-rules.ts";
 import { hostForMatching } from "./request-host.ts";
 import { requestPathOf } from "./request-path.ts";
 
 /** A request as routes see it. */
 export interface IngressRequest {
   readonly method: string;
-  /** As the client wrote it, port and case included. */
-  readonly authority: string;
+  /** As the client wrote it, port and case included. Undefined: an HTTP/1.0 client that wrote none. */
+  readonly authority: string | undefined;
+  /** Empty where there is no authority: rules without a host serve it. */
   readonly host: string;
   /** Undefined for targets that have none: `OPTIONS *`. */
   readonly path: string | undefined;
@@ -15,9 +17,9 @@ export interface IngressRequest {
 }
 
 /** The connection that a request came on. */
-export interface RequestOrigin {
-  readonly isTls: boolean;
-  readonly remoteAddress: string;
+export interface RequestOrigin extends ConnectionOrigin {
+  /** HTTP/1.0, which has no Host of its own: load balancers' health checks often send none. */
+  readonly mayOmitHost?: boolean;
 }
 
 export interface BadIngressRequest {
@@ -29,22 +31,22 @@ const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)([^#]*)$/i;
 
 /**
  * Reads host and path of a request. In absolute-form both come from the target (RFC 9112 section 3.2.2), and Host is not
- * looked at; otherwise there must be exactly one Host.
+ * looked at; otherwise there must be exactly one Host, or with `mayOmitHost` none.
  */
 export function readIngressRequest(
   method: string,
   target: string,
   headers: HeaderList,
   maxHeaders: number,
+  mayOmitHost = false,
 ): IngressRequest | BadIngressRequest {
   if (headers.length > maxHeaders) return { status: 431, problem: "too many header lines" };
   const absolute = ABSOLUTE_FORM.exec(target);
   const hosts = absolute === null ? headerValues(headers, "host") : [absolute[1] ?? ""];
   const [authority] = hosts;
-  if (authority === undefined || hosts.length !== 1) {
-    return bad(hosts.length === 0 ? "missing Host header" : "more than one Host header");
-  }
-  const host = hostForMatching(authority);
+  if (hosts.length > 1) return bad("more than one Host header");
+  if (authority === undefined && !mayOmitHost) return bad("missing Host header");
+  const host = authority === undefined ? "" : hostForMatching(authority);
   if (host === undefined) return bad("malformed Host header");
   const ownTarget = absolute === null ? target : (absolute[2] ?? "");
   if (ownTarget === "*" && method === "OPTIONS") {

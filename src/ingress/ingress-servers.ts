@@ -113,6 +113,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections): HttpSe
         {
           isTls,
           remoteAddress,
+          mayOmitHost: request.httpVersionMinor === 0,
           downstream,
           protocol: "http/1.1",
           expectsContinue,

@@ -1,5 +1,5 @@
-/** A host name or an IPv4 address, labels of letters, digits, `-` and `_` (which real hosts have), at most 253 characters. */
-const HOST = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+/** A host name or an IPv4 address, with what RFC 1123 excludes and real hosts have: `_`, and hyphens at a label's ends. */
+const HOST = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 const IPV6_LITERAL = /^\[[0-9a-f:.]{2,45}\]$/;
 
 /**

@@ -1,12 +1,17 @@
 /** A request's path as routes see it, and the target as the backend is sent it. */
 export interface RequestPath {
-  /** Decoded where decoding changes nothing (unreserved characters), dot segments resolved, without query. */
+  /** Normalized (RFC 3986 section 6.2.2), dot segments removed, without query. */
   readonly path: string;
   /** Path and query for the backend: the original bytes, unless there were dot segments: then what was matched. */
   readonly target: string;
 }
 
-const UNRESERVED = /%(?:2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])/g;
+const UNRESERVED = /^%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])$/;
+// Printable, but not allowed in a path (RFC 3986 section 3.3); clients send some of them unescaped.
+const EXCLUDED = /["<>\\^`{|}]/;
+const ESCAPE_OR_EXCLUDED = /%[0-9A-Fa-f]{2}|["<>\\^`{|}]/g;
+/** All that a rule may have and a path not: `?` and `#` too, which would end it. */
+const NOT_IN_PATH = /%(?![0-9A-Fa-f]{2})|[^\x21\x24-\x7e]|[<>?\\^`{|}]/gu;
 // Controls, space, `#` and anything beyond ASCII have no place in a request target (RFC 9112 section 3.2).
 const TARGET = /^[\x21\x22\x24-\x7e]*$/;
 
@@ -21,11 +26,46 @@ export function requestPathOf(target: string): RequestPath | undefined {
   if (!TARGET.test(target)) return undefined;
   if (raw === "") return { path: "/", target: `/${query}` };
   if (!raw.startsWith("/") || hasBrokenEscape(raw)) return undefined;
-  const decoded = raw.includes("%") ? raw.replace(UNRESERVED, (encoded) => decodeURIComponent(encoded)) : raw;
-  if (!decoded.includes("/.")) return { path: decoded, target };
-  const resolved = withoutDotSegments(decoded);
+  const path = raw.includes("%") || EXCLUDED.test(raw) ? normalized(raw) : raw;
+  if (!path.includes("/.")) return { path, target };
+  const resolved = withoutDotSegments(path);
   if (resolved === undefined) return undefined;
-  return { path: resolved, target: resolved === decoded ? target : `${resolved}${query}` };
+  return { path: resolved, target: resolved === path ? target : `${resolved}${query}` };
+}
+
+/** A rule's path in the form of `RequestPath.path`: what the API accepts matches a request for that very text. */
+export function rulePathOf(path: string): string {
+  const escaped = path.replace(NOT_IN_PATH, percentEncoded);
+  return escaped.includes("%") ? normalized(escaped) : escaped;
+}
+
+/**
+ * The target without its path's first `count` segments. Segments are counted, not compared, for a client may spell them
+ * otherwise than the rule does.
+ */
+export function withoutSegments(target: string, count: number): string {
+  const queryAt = target.indexOf("?");
+  const pathEnd = queryAt === -1 ? target.length : queryAt;
+  let start = 0;
+  for (let left = count; left > 0 && start < pathEnd; left--) {
+    const slash = target.indexOf("/", start + 1);
+    start = slash === -1 || slash > pathEnd ? pathEnd : slash;
+  }
+  return start === pathEnd ? `/${target.slice(pathEnd)}` : target.slice(start);
+}
+
+/** Unreserved characters decoded; every other escape in capitals, and what should have been escaped escaped. */
+function normalized(path: string): string {
+  return path.replace(ESCAPE_OR_EXCLUDED, (found) => {
+    if (found.length === 1) return encodeURIComponent(found);
+    const triplet = found.toUpperCase();
+    return UNRESERVED.test(triplet) ? decodeURIComponent(triplet) : triplet;
+  });
+}
+
+/** A lone surrogate is U+FFFD in UTF-8. */
+function percentEncoded(character: string): string {
+  return encodeURIComponent(/\p{Surrogate}/u.test(character) ? "\ufffd" : character);
 }
 
 function hasBrokenEscape(path: string): boolean {

@@ -26,8 +26,8 @@ export interface StreamingRoute {
   readonly names: RouteNames;
   /** The name of a gateway in the configuration. */
   readonly name: string;
-  /** Without trailing slash; empty for `/`. */
-  readonly pathPrefix: string;
+  /** Of the rule's path: so many are not part of the gateway's own paths. */
+  readonly strippedSegments: number;
 }
 
 /** Undefined: nothing that can be served; the reason is for an Event. */
@@ -56,7 +56,7 @@ export function routeBackendOf(
     ingress,
     names,
     name,
-    pathPrefix: path.endsWith("/") ? path.slice(0, -1) : path,
+    strippedSegments: path.replace(/\/$/, "").split("/").length - 1,
   };
 }
 

@@ -29,6 +29,8 @@ export interface SecureServer {
 const MAX_CLIENT_HELLO_BYTES = 16 * 1024;
 const TICKET_KEY_BYTES = 48;
 const MIN_VERSION = "TLSv1.2";
+/** `curl --http1.0` offers the last alone, and a handshake without a common protocol fails (RFC 7301 section 3.2). */
+const ALPN_PROTOCOLS = ["h2", "http/1.1", "http/1.0"];
 
 /**
  * TLS by server name, read before the handshake: each list of certificates has its own TLS server. With `SNICallback` Node up to 24
@@ -43,7 +45,7 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
     createTlsServer({
       cert: certificates.map(({ cert }) => cert),
       key: certificates.map(({ key }) => key),
-      ALPNProtocols: ["h2", "http/1.1"],
+      ALPNProtocols: ALPN_PROTOCOLS,
       minVersion: MIN_VERSION,
       ciphers: SERVER_CIPHERS,
       handshakeTimeout: handshakeMs,

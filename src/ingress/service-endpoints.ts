@@ -28,8 +28,9 @@ export function endpointsOf(
   if (service === undefined) return "no-service";
   // An external name can resolve to anything, the metadata service included.
   if (service.spec?.type === "ExternalName") return "external-name";
-  const port = service.spec?.ports?.find(({ name, port: number }) =>
-    typeof wanted === "number" ? number === wanted : name === wanted,
+  const port = service.spec?.ports?.find(
+    ({ name, port: number, protocol }) =>
+      isTcp(protocol) && (typeof wanted === "number" ? number === wanted : name === wanted),
   );
   if (port === undefined) return "no-such-port";
   const portName = port.name ?? "";
@@ -41,6 +42,11 @@ export function endpointsOf(
   return { addresses, appProtocol: port.appProtocol };
 }
 
+/** A Service may have a UDP port of the same number, as DNS and HTTP/3 do. */
+function isTcp(protocol: string | undefined): boolean {
+  return (protocol ?? "TCP") === "TCP";
+}
+
 type Conditions = NonNullable<NonNullable<EndpointSlice["endpoints"]>[number]["conditions"]>;
 
 function addressesOf(
@@ -50,7 +56,7 @@ function addressesOf(
 ): EndpointAddress[] {
   const found = new Map<string, EndpointAddress>();
   for (const { addressType, endpoints = [], ports = [] } of slices) {
-    const port = ports.find(({ name }) => (name ?? "") === portName)?.port;
+    const port = ports.find(({ name, protocol }) => (name ?? "") === portName && isTcp(protocol))?.port;
     // FQDN slices name hosts to resolve, as ExternalName does.
     if (port === undefined || addressType === "FQDN") continue;
     for (const { addresses, conditions = {} } of endpoints) {

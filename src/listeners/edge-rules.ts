@@ -11,6 +11,12 @@ import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 /** More hops than any request makes. */
 const MAX_FORWARDED_HOPS = 32;
 
+/** The connection that a request came on. */
+export interface ConnectionOrigin {
+  readonly isTls: boolean;
+  readonly remoteAddress: string;
+}
+
 /** Whose word is taken about addresses, and which web pages may open sessions. */
 export class EdgeRules {
   readonly #proxies: AddressList;
@@ -39,6 +45,19 @@ export class EdgeRules {
       addresses.unshift(before);
     }
     return addresses;
+  }
+
+  /**
+   * True if the client used TLS, here or at a trusted proxy that says so. Of several values of X-Forwarded-Proto the outermost
+   * trusted proxy's counts.
+   */
+  isHttps(headers: HeaderList, { isTls, remoteAddress }: ConnectionOrigin): boolean {
+    if (!this.isTrustedProxy(canonicalAddress(remoteAddress))) return isTls;
+    const protocols = listElements(headerValues(headers, "x-forwarded-proto"));
+    if (protocols.length === 0) return isTls;
+    const proxies = this.sourceAddressesOf(headers, remoteAddress).filter((hop) => this.isTrustedProxy(hop));
+    const protocol = protocols[Math.max(0, protocols.length - proxies.length)];
+    return /^(?:https|wss)$/i.test(protocol ?? "");
   }
 
   /** Why a web page may not open this session, if so (CSWSH); docs/decisions/0040-origins.md. */

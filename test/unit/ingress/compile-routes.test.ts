@@ -269,7 +269,7 @@ describe("what they are compiled to", () => {
     expect(table.match("h", "/clusters/a/api")).toMatchObject({
       type: "streaming",
       name: "a",
-      pathPrefix: "/clusters/a",
+      strippedSegments: 2,
     });
   });
 

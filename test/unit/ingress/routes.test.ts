@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readIngressRequest } from "../../../src/ingress/ingress-request.ts";
 import type { PathType } from "../../../src/ingress/path-tree.ts";
 import { hostForMatching } from "../../../src/ingress/request-host.ts";
-import { requestPathOf } from "../../../src/ingress/request-path.ts";
+import { requestPathOf, rulePathOf, withoutSegments } from "../../../src/ingress/request-path.ts";
 import { RouteTable } from "../../../src/ingress/route-table.ts";
 
 type Rule = readonly [pathType: PathType, path: string];
@@ -151,7 +151,8 @@ describe("hosts", () => {
     ["a/b", undefined],
     ["user@host", undefined],
     ["host:port", undefined],
-    ["-a.com", undefined],
+    ["feature-.preview.test", "feature-.preview.test"],
+    ["-a.com", "-a.com"],
     ["x".repeat(64), undefined],
     ["::1", undefined],
   ])("%j is matched as %j", (authority, expected) => {
@@ -172,6 +173,9 @@ describe("what is matched is what is forwarded", () => {
     ["/a/.", "/a/", "/a/"],
     ["/%61dmin", "/admin", "/%61dmin"],
     ["/a%2Fb", "/a%2Fb", "/a%2Fb"],
+    ["/caf%c3%a9", "/caf%C3%A9", "/caf%c3%a9"],
+    ['/a"b{c}', "/a%22b%7Bc%7D", '/a"b{c}'],
+    ["/a\\b", "/a%5Cb", "/a\\b"],
     ["/a%5C..%5Cb", "/a%5C..%5Cb", "/a%5C..%5Cb"],
     ["/a//b", "/a//b", "/a//b"],
     ["/.hidden", "/.hidden", "/.hidden"],
@@ -206,6 +210,59 @@ describe("what is matched is what is forwarded", () => {
         expect(requestPathOf(once.target)?.path).toBe(once.path);
       }),
     );
+  });
+});
+
+describe("a rule's path", () => {
+  it.each([
+    ["/%7Euser", "/~user"],
+    ["/caf\u00e9", "/caf%C3%A9"],
+    ["/caf%c3%a9", "/caf%C3%A9"],
+    ["/a b", "/a%20b"],
+    ["/what?", "/what%3F"],
+    ["/a#b", "/a%23b"],
+    ["/100%", "/100%25"],
+    ["/{id}", "/%7Bid%7D"],
+    ["/\ud83d\ude00", "/%F0%9F%98%80"],
+    ["/\ud800", "/%EF%BF%BD"],
+    ["/a%2fb", "/a%2Fb"],
+    ["/plain/path", "/plain/path"],
+    ["", ""],
+  ])("%j is matched as %j", (path, expected) => {
+    expect(rulePathOf(path)).toBe(expected);
+  });
+
+  it("matches a request for it, however the client escapes it", () => {
+    const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 });
+    const spelling = fc.constantFrom(
+      (spelt: string) => spelt,
+      (spelt: string) => spelt.toLowerCase(),
+    );
+    fc.assert(
+      fc.property(text, spelling, (name, spelled) => {
+        fc.pre(!/[/\\]/.test(name) && name !== "." && name !== "..");
+        const escaped = encodeURIComponent(name).replace(/%../g, spelled);
+        const path = requestPathOf(`/${escaped}`)?.path ?? "";
+        fc.pre(!/[!'()*:@$&+,;=%]/.test(name));
+        expect(rulePathOf(`/${name}`)).toBe(path);
+        expect(rulePathOf(path)).toBe(path);
+      }),
+    );
+  });
+});
+
+describe("a target without its first segments", () => {
+  it.each([
+    ["/clusters/a/api/v1?x=/y", 2, "/api/v1?x=/y"],
+    ["/clusters/a?x=/y", 2, "/?x=/y"],
+    ["/clusters/a", 2, "/"],
+    ["/clusters/a/", 2, "/"],
+    ["/%63lusters/a/api", 2, "/api"],
+    ["/api?q", 0, "/api?q"],
+    ["/", 0, "/"],
+    ["/a//b/c", 3, "/c"],
+  ])("%s without %i is %s", (target, count, rest) => {
+    expect(withoutSegments(target, count)).toBe(rest);
   });
 });
 

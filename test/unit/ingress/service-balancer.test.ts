@@ -111,6 +111,30 @@ describe("ServiceBalancer", () => {
     expect(firstsOf(balancer, 1, "other")).toEqual(["no-such-port"]);
   });
 
+  it("dials the TCP port of a Service that has UDP on the same number", () => {
+    const { balancer } = balancerOf(
+      service({
+        ports: [
+          { name: "udp", port: 53, protocol: "UDP" },
+          { name: "tcp", port: 53, protocol: "TCP" },
+          { name: "quic", port: 443, protocol: "UDP" },
+        ],
+      }),
+      slice(
+        "a",
+        ["10.0.0.1"],
+        [
+          { name: "udp", port: 5353, protocol: "UDP" },
+          { name: "tcp", port: 5354, protocol: "TCP" },
+          { name: "quic", port: 8443, protocol: "UDP" },
+        ],
+      ),
+    );
+    expect(firstsOf(balancer, 1, 53)).toEqual(["10.0.0.1:5354"]);
+    expect(firstsOf(balancer, 1, 443)).toEqual(["no-such-port"]);
+    expect(firstsOf(balancer, 1, "udp")).toEqual(["no-such-port"]);
+  });
+
   it("takes what is ready; with none ready, what still serves while it terminates", () => {
     const terminating = { ready: false, serving: true, terminating: true };
     const { cluster, balancer } = balancerOf(
