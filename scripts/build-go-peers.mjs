@@ -9,6 +9,8 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** Modules and the packages that are built of each. */
 const PEERS = {
   kubernetes: { folder: "bench/peers/kubernetes", packages: ["./kube-upstream", "./kube-proxy-go"] },
+  // With the flags of scripts/build-cluster.mjs, whose compiled packages it shares.
+  "access-oracle": { folder: "test/real/access-oracle", packages: ["./..."], flags: ["-trimpath"] },
   "probe-servers": { folder: "test/real/probe-servers", packages: ["./..."] },
   "grpc-interop": {
     folder: "test/real/grpc-interop",
@@ -20,11 +22,12 @@ const TIMEOUT_MS = 20 * 60_000;
 
 const isGoThere = spawnSync("go", ["version"], { timeout: 60_000 }).status === 0;
 if (!isGoThere) console.log("Go peers: Go is not installed");
-for (const [name, { folder, packages }] of isGoThere ? Object.entries(PEERS) : []) {
+for (const [name, { folder, packages, flags = [] }] of isGoThere ? Object.entries(PEERS) : []) {
   const startMs = performance.now();
   const target = path.join(root, "node_modules/.cache/go-peers", name);
-  const { status, error } = spawnSync("go", ["build", "-o", `${target}/`, ...packages], {
+  const { status, error } = spawnSync("go", ["build", ...flags, "-o", `${target}/`, ...packages], {
     cwd: path.join(root, folder),
+    ...(flags.length > 0 && { env: { ...process.env, CGO_ENABLED: "0" } }),
     stdio: "inherit",
     timeout: TIMEOUT_MS,
   });

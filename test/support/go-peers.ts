@@ -9,9 +9,19 @@ export default function setup(): void {
   spawnSync(process.execPath, [path.join(root, "scripts/build-go-peers.mjs")], { stdio: "inherit" });
 }
 
+type GoPeerModule = "access-oracle" | "kubernetes" | "probe-servers" | "grpc-interop";
+
 /** The path of a program that `scripts/build-go-peers.mjs` has built. */
-export function goPeer(module: "kubernetes" | "probe-servers" | "grpc-interop", program: string): string {
-  const file = path.join(root, "node_modules/.cache/go-peers", module, program);
+export function goPeer(module: GoPeerModule, program: string): string {
+  const file = fileOf(module, program);
   if (!existsSync(file)) throw new Error(`${program} was not built: see the beginning of this run`);
   return file;
+}
+
+export function isGoPeerBuilt(module: GoPeerModule, program: string): boolean {
+  return existsSync(fileOf(module, program));
+}
+
+function fileOf(module: GoPeerModule, program: string): string {
+  return path.join(root, "node_modules/.cache/go-peers", module, program);
 }

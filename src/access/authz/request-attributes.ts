@@ -1,3 +1,5 @@
+import { fieldTerms } from "../../api/read-only-server/field-selector.ts";
+import { int64Of, parseLabelSelector } from "../../api/read-only-server/label-selector.ts";
 import type { UserInfo } from "../authn/authenticator.ts";
 import type { Attributes } from "./authorizer.ts";
 
@@ -8,108 +10,103 @@ export interface RequestLine {
   readonly query: URLSearchParams;
 }
 
-const verbOfMethod: Readonly<Record<string, string>> = {
-  POST: "create",
-  PUT: "update",
-  PATCH: "patch",
-  DELETE: "delete",
-};
+const VERB_OF_METHOD: ReadonlyMap<string, string> = new Map([
+  ["POST", "create"],
+  ["GET", "get"],
+  ["HEAD", "get"],
+  ["PUT", "update"],
+  ["PATCH", "patch"],
+  ["DELETE", "delete"],
+]);
+/** Verbs that are the first segment below a version, deprecated and still served, whatever the method. */
+const PATH_VERBS: readonly string[] = ["watch", "proxy"];
+const NAMESPACE_SUBRESOURCES: readonly string[] = ["status", "finalize"];
 
-/** What kube-apiserver would ask its authorizer about this request (its RequestInfo): a resource with a verb, or a bare path. */
-export function requestAttributes(user: UserInfo, request: RequestLine): Attributes {
-  const { method, path } = request;
-  const [parts, pathVerb] = resourceParts(path);
-  const none = { namespace: "", apiGroup: "", apiVersion: "", resource: "", subresource: "", name: "" };
-  if (parts === undefined) {
+/**
+ * What kube-apiserver asks its authorizer about a request (RequestInfo of k8s.io/apiserver): a resource with a verb,
+ * or a bare path. A path that is only `watch` or `proxy`, a 500 there, is a resource of that name.
+ */
+export function requestAttributes(user: UserInfo, { method, path: rawPath, query }: RequestLine): Attributes {
+  const path = decoded(rawPath);
+  const [root = "", ...rest] = segmentsOf(rawPath);
+  const [apiGroup = "", apiVersion = "", ...below] = root === "api" ? ["", ...rest] : rest;
+  if ((root !== "api" && root !== "apis") || below.length === 0) {
+    const none = { namespace: "", apiGroup: "", apiVersion: "", resource: "", subresource: "", name: "" };
     return { user, ...none, isResourceRequest: false, verb: method.toLowerCase(), path };
   }
-  const name = parts.name === "" ? nameOfFieldSelector(request.query) : parts.name;
+  const hasPathVerb = PATH_VERBS.includes(below[0] as string) && below.length > 1;
+  const methodVerb = hasPathVerb ? (below[0] as string) : (VERB_OF_METHOD.get(method) ?? "");
+  const { namespace, parts } = inNamespace(hasPathVerb ? below.slice(1) : below);
+  const [resource = "", partName = "", third = ""] = parts;
+  // What follows a proxied object's name is the object's own path.
+  const subresource = methodVerb === "proxy" ? "" : third;
+  const { verb, name } = withoutName(methodVerb, partName, query);
   return {
     user,
-    ...parts,
-    name,
     isResourceRequest: true,
-    verb: pathVerb ?? verbOf(request, parts.name),
     path,
+    apiGroup,
+    apiVersion,
+    namespace,
+    resource,
+    subresource,
+    verb,
+    name,
   };
 }
 
-interface ResourceParts {
-  readonly apiGroup: string;
-  readonly apiVersion: string;
-  readonly namespace: string;
-  readonly resource: string;
-  readonly name: string;
-  readonly subresource: string;
+/** A Namespace lies, for its authorizer, in itself. */
+function inNamespace(parts: readonly string[]): { namespace: string; parts: readonly string[] } {
+  const [first, namespace = "", third] = parts;
+  if (first !== "namespaces") return { namespace: "", parts };
+  const isOwn = third === undefined || NAMESPACE_SUBRESOURCES.includes(third);
+  return { namespace, parts: isOwn ? parts : parts.slice(2) };
 }
 
-/** RequestInfo's verbs that are the first segment below a version, deprecated and still served, whatever the method. */
-const PATH_VERBS: readonly string[] = ["watch", "proxy"];
-
-/**
- * Undefined for a path without a resource, such as discovery and health. A path with a verb has it. A bare `watch` or `proxy`, a 500
- * of kube-apiserver, is a resource of that name.
- */
-function resourceParts(path: string): [parts: ResourceParts | undefined, pathVerb: string | undefined] {
-  const [root, ...rest] = decodedSegments(path);
-  const [apiGroup, apiVersion, ...below] = root === "api" ? ["", ...rest] : rest;
-  if ((root !== "api" && root !== "apis") || apiGroup === undefined || apiVersion === undefined)
-    return [undefined, undefined];
-  const [verb = "", ...about] = below;
-  if (!PATH_VERBS.includes(verb) || about.length === 0)
-    return [partsOf(apiGroup, apiVersion, below), undefined];
-  const parts = partsOf(apiGroup, apiVersion, about);
-  // What follows a proxied object's name is the object's own path.
-  return [verb === "proxy" && parts !== undefined ? { ...parts, subresource: "" } : parts, verb];
+/** Only a request for no object by name is a list, a watch or a deletion of many; the field selector of the former two may name one. */
+function withoutName(verb: string, name: string, query: URLSearchParams): { verb: string; name: string } {
+  if (name !== "" || (verb !== "get" && verb !== "delete")) return { verb, name };
+  if (verb === "delete") return { verb: "deletecollection", name };
+  const watch = query.get("watch");
+  const isWatch = watch !== null && watch !== "0" && watch.toLowerCase() !== "false";
+  return { verb: isWatch ? "watch" : "list", name: nameOfFieldSelector(query) };
 }
 
-function partsOf(
-  apiGroup: string,
-  apiVersion: string,
-  [first, second, third, ...others]: string[],
-): ResourceParts | undefined {
-  if (first === undefined) return undefined;
-  const isInNamespace = first === "namespaces" && third !== undefined && !isNamespaceSubresource(third);
-  if (isInNamespace) {
-    const [name = "", subresource = ""] = others;
-    return { apiGroup, apiVersion, namespace: second ?? "", resource: third, name, subresource };
-  }
-  // A Namespace lies, for its authorizer, in itself.
-  const namespace = first === "namespaces" ? (second ?? "") : "";
-  return { apiGroup, apiVersion, namespace, resource: first, name: second ?? "", subresource: third ?? "" };
-}
+const INTEGER_OPTIONS = ["limit", "timeoutSeconds"];
 
-function isNamespaceSubresource(segment: string): boolean {
-  return segment === "status" || segment === "finalize";
-}
-
-function decodedSegments(path: string): string[] {
-  return path
-    .split("/")
-    .filter((segment) => segment !== "")
-    .map(decoded);
-}
-
-/** What is no UTF-8 stays as it is: it belongs to a path behind a proxy subresource, and names no object. */
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
-}
-
-function verbOf({ method, query }: RequestLine, name: string): string {
-  if (method === "GET" || method === "HEAD") {
-    const watch = query.get("watch");
-    if (watch !== null && watch !== "0" && watch.toLowerCase() !== "false") return "watch";
-    return name === "" ? "list" : "get";
-  }
-  if (method === "DELETE" && name === "") return "deletecollection";
-  return verbOfMethod[method] ?? "";
-}
-
-/** A list or watch of one object by its name counts as a request for that name. */
+/** The name that a field selector requires; none where a list option is malformed, or where no object can have the name. */
 function nameOfFieldSelector(query: URLSearchParams): string {
-  return /^metadata\.name==?([^,=\\]+)$/.exec(query.get("fieldSelector") ?? "")?.[1] ?? "";
+  const selector = query.get("fieldSelector") ?? "";
+  if (!selector.includes("metadata.name")) return "";
+  try {
+    parseLabelSelector(query.get("labelSelector") ?? "");
+    const exact = fieldTerms(selector).find(
+      ({ field, operator }) => field === "metadata.name" && operator !== "!=",
+    );
+    const areIntegers = INTEGER_OPTIONS.every((option) => {
+      const value = query.get(option);
+      return value === null || int64Of(value) !== undefined;
+    });
+    const name = exact?.value ?? "";
+    return areIntegers && !/^\.{1,2}$|[/%]/.test(name) ? name : "";
+  } catch {
+    return "";
+  }
+}
+
+/** A path's segments as Go splits them: without the slashes at its ends, empty ones in between kept. */
+function segmentsOf(path: string): string[] {
+  const segments = path.split(/\/|%2f/i);
+  const first = segments.findIndex((segment) => segment !== "");
+  if (first === -1) return [];
+  return segments.slice(first, segments.findLastIndex((segment) => segment !== "") + 1).map(decoded);
+}
+
+/** Invalid UTF-8 is kept escaped: it belongs to a path behind a proxy subresource, and names no object. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -4,26 +4,50 @@ import type { Resource } from "./resources.ts";
 
 export type ObjectMatcher = (object: KubernetesObject) => boolean;
 
+export interface FieldTerm {
+  readonly field: string;
+  readonly operator: "=" | "==" | "!=";
+  readonly value: string;
+}
+
 /**
- * Parses `spec.nodeName=worker,status.phase!=Failed`; a backslash escapes a comma, equals sign or
- * backslash. Throws StatusError 400 for a term without operator or an unsupported field.
+ * Parses `spec.nodeName=worker,status.phase!=Failed`. Throws StatusError 400 for a malformed term or an
+ * unsupported field.
  */
 export function parseFieldSelector(selector: string, resource: Resource): ObjectMatcher {
-  const terms = selector.match(/(?:\\.|[^\\,])+/gs) ?? [];
-  const requirements = terms.map((term) => parseTerm(term, selector, resource));
+  const requirements = fieldTerms(selector).map(({ field, operator, value }) => {
+    const fieldOf = selectableValue(field, resource);
+    return (object: KubernetesObject) => (String(fieldOf(object) ?? "") === value) === (operator !== "!=");
+  });
   return (object) => requirements.every((isMet) => isMet(object));
 }
 
-function parseTerm(term: string, selector: string, resource: Resource): ObjectMatcher {
-  const parts = /^(?<field>(?:\\.|[^\\=!])*)(?<operator>==|!=|=)(?<value>.*)$/s.exec(term)?.groups;
-  if (parts === undefined) throw badRequest(`invalid selector: '${selector}'; can't understand '${term}'`);
-  const { field = "", operator, value = "" } = parts;
-  if (/(?<!\\)(?:\\\\)*=/.test(value)) {
-    throw badRequest(`invalid selector: '${selector}'; can't understand '${term}'`);
-  }
-  const fieldOf = selectableValue(field, resource);
-  const wanted = value.replace(/\\(.)/gs, "$1");
-  return (object) => (String(fieldOf(object) ?? "") === wanted) === (operator !== "!=");
+/**
+ * A selector's terms, sorted by their bytes as in apimachinery's fields.ParseSelector. In a value, a backslash
+ * escapes a comma, an equals sign or a backslash. Throws StatusError 400 in its words.
+ */
+export function fieldTerms(selector: string): readonly FieldTerm[] {
+  const terms = selector.match(/(?:\\.?|[^\\,])+/gs) ?? [];
+  const parsed = terms
+    .toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)))
+    .map((term) => {
+      const { field, operator, value } =
+        /^(?<field>.*?)(?<operator>!=|==?)(?<value>.*)$/s.exec(term)?.groups ?? {};
+      if (field === undefined || value === undefined)
+        throw badRequest(`invalid selector: '${selector}'; can't understand '${term}'`);
+      return { field, operator: operator as FieldTerm["operator"], value: unescaped(value) };
+    });
+  // A term of an operator alone is no requirement, whichever it is.
+  return parsed.filter(({ field, value }) => field !== "" || value !== "");
+}
+
+function unescaped(value: string): string {
+  return value.replace(/\\(.?)|[,=]/gsu, (sequence, escaped: string | undefined) => {
+    if (escaped === undefined)
+      throw badRequest(`invalid field selector: unescaped character in value: ${sequence.charCodeAt(0)}`);
+    if (escaped !== "" && "\\,=".includes(escaped)) return escaped;
+    throw badRequest(`invalid field selector: invalid escape sequence: ${sequence}`);
+  });
 }
 
 function selectableValue(field: string, resource: Resource): (object: KubernetesObject) => unknown {

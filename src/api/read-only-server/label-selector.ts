@@ -1,99 +1,114 @@
+import { aggregateText, invalidValue } from "../field-errors.ts";
 import { badRequest } from "../status.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../validation/name-rules.ts";
 
 type Labels = Readonly<Record<string, string>>;
 export type LabelMatcher = (labels: Labels) => boolean;
 
-/** White space is what Go's lexer takes for it: no-break spaces belong to words, where they are refused. */
-const TOKEN = /[ \t\r\n]*(?:(?<symbol>==|!=|[=!,()<>])|(?<word>[^ \t\r\n=!,()<>]+))/y;
+/**
+ * As apimachinery's lexer: no-break spaces belong to words, where they are refused; a NUL ends a token, and one
+ * that begins none ends the selector.
+ */
+const TOKEN = /[ \t\r\n]*(?<token>==|!=|[=!,()<>]|[^\0 \t\r\n=!,()<>]+)\0?/y;
+const SYMBOL = /^[=!,()<>]/;
 const END = "";
+const OPERATORS = ["in", "notin", "=", "==", "!=", ">", "<"];
 
 /**
- * Parses `app=web,tier in (a, b),!old,level>3` as Kubernetes does. A key that is absent satisfies `!=` and `notin`.
- * Throws StatusError 400 `unable to parse requirement: ...`.
+ * Parses `app=web,tier in (a, b),!old,level>3` as apimachinery's labels.Parse. A key that is absent satisfies
+ * `!=` and `notin`. Throws StatusError 400 in its words.
  */
 export function parseLabelSelector(selector: string): LabelMatcher {
   const tokens = new Tokens(selector);
   const requirements: LabelMatcher[] = [];
-  if (tokens.peek() !== END) {
-    do requirements.push(parseRequirement(tokens));
-    while (tokens.skip(","));
-    tokens.expect(END);
+  while (tokens.peek() !== END) {
+    if (!isWord(tokens.peek()) && tokens.peek() !== "!")
+      throw badRequest(`found '${tokens.peek()}', expected: !, identifier, or 'end of string'`);
+    requirements.push(parseRequirement(tokens));
+    const separator = tokens.next();
+    if (separator === END) break;
+    if (separator !== ",") throw badRequest(`found '${separator}', expected: ',' or 'end of string'`);
+    if (!isWord(tokens.peek()) && tokens.peek() !== "!")
+      throw badRequest(`found '${tokens.peek()}', expected: identifier after ','`);
   }
   return (labels) => requirements.every((isMet) => isMet(labels));
 }
 
 function parseRequirement(tokens: Tokens): LabelMatcher {
-  if (tokens.skip("!")) {
-    const key = parseKey(tokens);
-    return (labels) => !has(labels, key);
-  }
+  const isAbsent = tokens.skip("!");
   const key = parseKey(tokens);
-  const operator = tokens.peek();
-  switch (operator) {
-    case ",":
-    case END:
-      return (labels) => has(labels, key);
-    case "=":
-    case "==":
-    case "!=": {
-      tokens.next();
-      const value = parseValue(tokens);
-      return (labels) => (has(labels, key) && labels[key] === value) === (operator !== "!=");
-    }
-    case "in":
-    case "notin": {
-      tokens.next();
-      const values = parseValues(tokens);
-      return (labels) => (has(labels, key) && values.has(labels[key] ?? "")) === (operator === "in");
-    }
-    case "<":
-    case ">": {
-      tokens.next();
-      const bound = parseInteger(tokens.next());
-      return (labels) => has(labels, key) && isBeyond(labels[key] ?? "", operator, bound);
-    }
-    default:
-      throw unparsable(`found '${operator}', expected: in, notin, =, ==, !=, gt, lt`);
+  if (isAbsent) return (labels) => !has(labels, key);
+  if (tokens.peek() === "," || tokens.peek() === END) return (labels) => has(labels, key);
+  const operator = tokens.next();
+  if (!OPERATORS.includes(operator))
+    throw unparsable(`found '${operator}', expected: in, notin, =, ==, !=, gt, lt`);
+  const isSet = operator === "in" || operator === "notin";
+  const values = [...(isSet ? parseValues(tokens) : [parseValue(tokens)])].toSorted();
+  const isOrder = operator === "<" || operator === ">";
+  checkValues(key, values, isOrder);
+  if (isOrder) {
+    const bound = int64Of(values[0] ?? "") ?? 0n;
+    return (labels) => has(labels, key) && isBeyond(labels[key] ?? "", operator, bound);
   }
+  const isNegated = operator === "!=" || operator === "notin";
+  return (labels) => (has(labels, key) && values.includes(labels[key] ?? "")) !== isNegated;
 }
 
 function parseKey(tokens: Tokens): string {
   const key = tokens.next();
-  if (/^[=!,()<>]*$/.test(key))
-    throw unparsable(`found '${key}', expected: !, identifier, or 'end of string'`);
-  const [problem] = qualifiedNameProblems(key);
-  if (problem) throw unparsable(`key: Invalid value: ${JSON.stringify(key)}: ${problem}`);
+  if (!isWord(key)) throw unparsable(`found '${key}', expected: identifier`);
+  const problems = qualifiedNameProblems(key);
+  if (problems.length > 0)
+    throw unparsable(`<nil>: Invalid value: ${JSON.stringify(key)}: ${problems.join("; ")}`);
   return key;
 }
 
-/** `app=` asks for an empty value. */
+/** `app=` has an empty value. */
 function parseValue(tokens: Tokens): string {
-  if (tokens.peek() === "," || tokens.peek() === END || tokens.peek() === ")") return "";
+  if (tokens.peek() === "," || tokens.peek() === END) return "";
   const value = tokens.next();
-  if (/^[=!(<>]+$/.test(value)) throw unparsable(`found '${value}', expected: identifier`);
-  const [problem] = labelValueProblems(value);
-  if (problem) throw unparsable(`values[0]: Invalid value: ${JSON.stringify(value)}: ${problem}`);
+  if (!isWord(value)) throw unparsable(`found '${value}', expected: identifier`);
   return value;
 }
 
+/** `(a,b)`; an empty value stands before, between or behind commas. */
 function parseValues(tokens: Tokens): Set<string> {
-  tokens.expect("(");
+  const open = tokens.next();
+  if (open !== "(") throw unparsable(`found '${open}' expected: '('`);
+  const first = tokens.peek();
+  if (first !== ")" && first !== "," && !isWord(first))
+    throw unparsable(`found '${first}', expected: ',', ')' or identifier`);
   const values = new Set<string>();
-  do values.add(parseValue(tokens));
-  while (tokens.skip(","));
-  tokens.expect(")");
+  if (tokens.skip(")")) return values.add("");
+  while (!tokens.skip(")")) {
+    const token = tokens.next();
+    if (isWord(token)) {
+      values.add(token);
+      if (tokens.peek() !== "," && tokens.peek() !== ")")
+        throw unparsable(`found '${tokens.peek()}', expected: ',' or ')'`);
+    } else if (token === ",") {
+      if (values.size === 0 || tokens.peek() === ")" || tokens.peek() === ",") values.add("");
+    } else {
+      throw unparsable(`found '${token}', expected: ',', or identifier`);
+    }
+  }
   return values;
 }
 
-function parseInteger(text: string): bigint {
-  const number = int64Of(text);
-  if (number === undefined) {
-    throw unparsable(
-      `values[0]: Invalid value: ${JSON.stringify(text)}: for 'Gt', 'Lt' operators, the value must be an integer`,
-    );
-  }
-  return number;
+function checkValues(key: string, values: readonly string[], areIntegers: boolean): void {
+  const noInteger = "for 'Gt', 'Lt' operators, the value must be an integer";
+  const errors = [
+    ...values.flatMap((value, index) =>
+      areIntegers && int64Of(value) === undefined ? [invalidValue(["values", index], value, noInteger)] : [],
+    ),
+    ...values.flatMap((value, index) => {
+      const problems = labelValueProblems(value);
+      return problems.length === 0
+        ? []
+        : [invalidValue([`values[${index}][${key}]`], value, problems.join("; "))];
+    }),
+  ];
+  if (errors.length > 0) throw unparsable(aggregateText(errors));
 }
 
 function isBeyond(value: string, operator: "<" | ">", bound: bigint): boolean {
@@ -102,15 +117,21 @@ function isBeyond(value: string, operator: "<" | ">", bound: bigint): boolean {
   return operator === ">" ? number > bound : number < bound;
 }
 
-/** As strconv.ParseInt: what does not fit is none. */
-function int64Of(text: string): bigint | undefined {
-  if (!/^[+-]?\d+$/.test(text)) return undefined;
-  const number = BigInt(text.replace("+", ""));
+/** As strconv.ParseInt of 64 bits; undefined where that fails. */
+export function int64Of(text: string): bigint | undefined {
+  // Longer ones, but for zeros in front, do not fit; BigInt's time grows with the square.
+  const digits = /^([+-]?)0*(\d{0,19})$/.exec(text);
+  if (digits === null || !/\d$/.test(text)) return undefined;
+  const number = BigInt(digits[2] || "0") * (digits[1] === "-" ? -1n : 1n);
   return BigInt.asIntN(64, number) === number ? number : undefined;
 }
 
 function has(labels: Labels, key: string): boolean {
   return Object.hasOwn(labels, key);
+}
+
+function isWord(token: string): boolean {
+  return token !== END && !SYMBOL.test(token);
 }
 
 function unparsable(problem: string): Error {
@@ -123,10 +144,7 @@ class Tokens {
   #position = 0;
 
   constructor(text: string) {
-    this.#tokens = Array.from(
-      text.matchAll(new RegExp(TOKEN, "gy")),
-      ({ groups }) => groups?.symbol ?? groups?.word ?? "",
-    );
+    this.#tokens = Array.from(text.matchAll(new RegExp(TOKEN, "gy")), ({ groups }) => groups?.token ?? "");
   }
 
   peek(): string {
@@ -143,11 +161,5 @@ class Tokens {
     if (this.peek() !== wanted) return false;
     this.#position++;
     return true;
-  }
-
-  expect(wanted: string): void {
-    const found = this.next();
-    if (found !== wanted)
-      throw unparsable(`found '${found}', expected: '${wanted === END ? "end of string" : wanted}'`);
   }
 }

@@ -43,6 +43,11 @@ describe("label selectors", () => {
     ["absent=", false],
     ["example.com/x=y", true],
     ["toString", false],
+    // Go's lexer: a NUL ends a token, and behind one the selector.
+    ["app\0=web", true],
+    ["app=web\0\0,absent", true],
+    ["app in ()", false],
+    ["empty in (,)", true],
   ])("%j: %s", (selector, expected) => {
     expect(parseLabelSelector(selector)(labels)).toBe(expected);
   });
@@ -67,8 +72,12 @@ describe("label selectors", () => {
     "\ufeffa",
     "a>9223372036854775808",
     "a<-9223372036854775809",
+    // An integer, and no value of a label.
+    "a>-5",
+    "a>+5",
+    "a in (b,=)",
   ])("%j is refused", (selector) => {
-    expect(() => parseLabelSelector(selector)).toThrow(/^unable to parse requirement: /);
+    expect(() => parseLabelSelector(selector)).toThrow(/^unable to parse requirement: |^found '/);
   });
 
   it("are matchers or 400, whatever the text", () => {
@@ -132,7 +141,14 @@ describe("field selectors", () => {
     expect(matches(selector)).toBe(expected);
   });
 
-  it.each(["x", "toString=a", "a=b=c", "metadata.name"])("%j is refused", (selector) => {
+  it.each([
+    "x",
+    "toString=a",
+    "a=b=c",
+    "metadata.name",
+    "metadata.name=a\\",
+    "metadata.name=\\a",
+  ])("%j is refused", (selector) => {
     expect(() => matches(selector)).toThrow(StatusError);
   });
 });
