@@ -6,28 +6,43 @@ const BINARY_UNITS = [
   ["Ki", 1024],
 ] as const;
 
-const FACTOR_OF: ReadonlyMap<string, number> = new Map<string, number>([
-  ...BINARY_UNITS,
-  ["T", 1000 ** 4],
-  ["G", 1000 ** 3],
-  ["M", 1000 ** 2],
-  ["k", 1000],
-  ["", 1],
+/** Each as a power of ten and one of two. */
+const SUFFIXES: ReadonlyMap<string, readonly [tens: number, twos: number]> = new Map([
+  ...["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map((unit, at): Suffix => [unit, [3 * at - 9, 0]]),
+  ...["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((unit, at): Suffix => [unit, [0, 10 * (at + 1)]]),
 ]);
+type Suffix = [unit: string, powers: readonly [tens: number, twos: number]];
+/** Longer than any that means something; the time of BigInt grows with the square of its digits. */
+const MAX_QUANTITY_CHARACTERS = 100;
 
-/** The whole number behind a Kubernetes quantity: "64Ki", "1.5Mi", "10k", "1e3". Throws RangeError. */
+/**
+ * The whole number behind a Kubernetes quantity: "64Ki", "1.5Mi", "1.001k", "1e3", "3000m". Exact. Throws RangeError, also
+ * for one that is negative or past 2^53 - 1.
+ */
 export function parseQuantity(text: string): number {
-  const [, number, exponent, unit] = /^(\d+(?:\.\d+)?)(?:[eE](\d{1,2}))?([A-Za-z]*)$/.exec(text) ?? [];
-  const factor = FACTOR_OF.get(unit ?? "");
-  // Kubernetes has no unit behind an exponent either.
-  if (number === undefined || factor === undefined || (exponent !== undefined && unit !== "")) {
+  const parts =
+    text.length > MAX_QUANTITY_CHARACTERS
+      ? undefined
+      : /^\+?(?=\.?\d)(?<whole>\d*)\.?(?<fraction>\d*)(?:[eE](?<exponent>[+-]?\d+)|(?<unit>[A-Za-z]*))$/.exec(
+          text,
+        )?.groups;
+  const { whole = "", fraction = "", exponent, unit = "" } = parts ?? {};
+  const factor = SUFFIXES.get(unit);
+  if (parts === undefined || factor === undefined)
     throw new RangeError(`${JSON.stringify(text)} is not a quantity`);
-  }
-  const value = Number(number) * factor * 10 ** Number(exponent ?? 0);
-  if (!Number.isSafeInteger(value)) {
-    throw new RangeError(`${JSON.stringify(text)} is not a whole number`);
-  }
+  const digits = `${whole}${fraction}`.replace(/^0+/, "");
+  const [tens, twos] = factor;
+  const value = digits === "" ? 0 : shifted(digits, tens + Number(exponent ?? 0) - fraction.length, twos);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${JSON.stringify(text)} is not a whole number`);
   return value;
+}
+
+/** digits * 10^tens * 2^twos; NaN where that is no whole number, or a far too large one. */
+function shifted(digits: string, tens: number, twos: number): number {
+  if (Math.abs(tens) > MAX_QUANTITY_CHARACTERS) return Number.NaN;
+  const numerator = (BigInt(digits) << BigInt(twos)) * 10n ** BigInt(Math.max(0, tens));
+  const divisor = 10n ** BigInt(Math.max(0, -tens));
+  return numerator % divisor === 0n ? Number(numerator / divisor) : Number.NaN;
 }
 
 /** 65536 -> "64Ki"; the plain number where no unit divides it. */

@@ -16,14 +16,22 @@ export class CsvError extends Error {
 }
 
 /**
- * Reads CSV by RFC 4180 with the settings of kube-apiserver's token file: any number of fields, `""` for a quote inside quotes,
- * line breaks inside quotes, blank lines left out. Throws CsvError for a stray or an unclosed quote.
+ * Reads CSV as Go's encoding/csv with the settings of kube-apiserver's token file: any number of fields, `""` for a quote inside
+ * quotes, line breaks inside quotes, empty lines left out. Throws CsvError for a stray or an unclosed quote.
  */
-export function parseCsv(text: string): CsvRecord[] {
+export function parseCsv(source: string): CsvRecord[] {
+  // A carriage return counts as part of the line break that it stands before, the end of the text included.
+  const text = source.replaceAll("\r\n", "\n").replace(/\r$/, "");
   const records: CsvRecord[] = [];
   let [position, line] = [0, 1];
   while (position < text.length) {
     const start = line;
+    const blank = lineBreakLength(text, position);
+    if (blank > 0) {
+      position += blank;
+      line++;
+      continue;
+    }
     const fields: string[] = [];
     let isRecordOpen = true;
     while (isRecordOpen) {
@@ -34,13 +42,12 @@ export function parseCsv(text: string): CsvRecord[] {
       position = field.end + (isRecordOpen ? 1 : lineBreakLength(text, field.end));
     }
     line++;
-    const isBlank = fields.length === 1 && fields[0] === "";
-    if (!isBlank) records.push({ fields, line: start });
+    records.push({ fields, line: start });
   }
   return records;
 }
 
-const FIELD_END = /,|\r?\n/g;
+const FIELD_END = /[,\n]/g;
 
 function readField(text: string, start: number, line: number): { value: string; end: number } {
   if (text[start] !== '"') {
@@ -61,8 +68,7 @@ function readField(text: string, start: number, line: number): { value: string; 
 }
 
 function lineBreakLength(text: string, at: number): number {
-  if (text[at] === "\n") return 1;
-  return text.startsWith("\r\n", at) ? 2 : 0;
+  return text[at] === "\n" ? 1 : 0;
 }
 
 function countLines(text: string, start: number, end: number): number {
