@@ -105,7 +105,7 @@ export async function readKubeconfigEntries(
   const entries = {
     namespace: context?.section.optionalString("namespace") ?? "default",
     ...readCluster(cluster?.section, selection.server !== undefined),
-    user: user === undefined ? {} : readUser(user.section, path.dirname(user.file)),
+    user: user === undefined ? {} : readUser(user.section, path.dirname(user.file), userName),
   };
   if (problems.length > 0) throw new ConfigurationError(problems);
   return entries;
@@ -128,9 +128,15 @@ function readCluster(cluster: Section | undefined, hasServer: boolean) {
   };
 }
 
-function readUser(user: Section, folder: string): KubeconfigUser {
+/** What narrows an identity down; without a user to impersonate it would narrow nothing. */
+const IMPERSONATED_PARTS = ["as-uid", "as-groups", "as-user-extra"];
+
+function readUser(user: Section, folder: string, name = ""): KubeconfigUser {
   const username = secretText(user, "username");
-  const as = user.optionalString("as");
+  const as = user.optionalString("as") || undefined;
+  const narrowing = as === undefined ? IMPERSONATED_PARTS.find((part) => isFilled(user, part)) : undefined;
+  if (narrowing !== undefined)
+    user.problem(narrowing, `requesting uid, groups or user-extra for ${name} without impersonating a user`);
   return {
     clientCertificate: pemOf(user, "client-certificate"),
     clientKey: pemOf(user, "client-key"),
@@ -154,6 +160,11 @@ function readUser(user: Section, folder: string): KubeconfigUser {
     exec: user.has("exec") ? readExec(user, folder) : undefined,
     authProvider: user.has("auth-provider") ? readAuthProvider(user.section("auth-provider")) : undefined,
   };
+}
+
+function isFilled(user: Section, name: string): boolean {
+  const value = user.entries().find(([key]) => key === name)?.[1] ?? "";
+  return typeof value === "object" ? Object.keys(value).length > 0 : value !== "";
 }
 
 function readExec(user: Section, folder: string): ExecPlugin {

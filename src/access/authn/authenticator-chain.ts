@@ -9,6 +9,7 @@ import {
   type UserInfo,
   withAuthenticatedGroup,
 } from "./authenticator.ts";
+import { changesOnTheWay } from "./identity-text.ts";
 
 /** `authenticated`, `anonymous`, `no-credentials`, or what was wrong with the credentials. */
 export type AuthenticationResult = "authenticated" | "anonymous" | "no-credentials" | CredentialFault;
@@ -22,7 +23,7 @@ export interface AuthenticatorChainOptions {
 }
 
 /**
- * Tries each way of authentication; the first that knows the caller wins. Only a request without credentials is anonymous: a wrong
+ * Tries each way of authentication; the first that knows the caller wins. A user who would be another one behind us is refused. Only a request without credentials is anonymous: a wrong
  * token gets 401, as in kube-apiserver, which shows the mistake.
  */
 export class AuthenticatorChain implements Authenticator {
@@ -40,11 +41,12 @@ export class AuthenticatorChain implements Authenticator {
     let fault: CredentialFault | undefined;
     for (const authenticator of this.#options.authenticators) {
       const attempt = await authenticator.attempt(request);
-      if (attempt.type === "known") {
+      if (attempt.type === "known" && !changesOnTheWay(attempt.user)) {
         this.#options.onResult?.("authenticated");
         return withAuthenticatedGroup(attempt.user);
       }
-      if (attempt.type === "invalid") fault ??= attempt.fault;
+      if (attempt.type === "known") fault ??= "identity-malformed";
+      else if (attempt.type === "invalid") fault ??= attempt.fault;
     }
     const isAnonymous = fault === undefined && this.#options.isAnonymousAllowed;
     this.#options.onResult?.(isAnonymous ? "anonymous" : (fault ?? "no-credentials"));

@@ -33,6 +33,7 @@ export interface Authenticator {
 
 /**
  * Why a credential was not taken. A closed list, for it is a metric label; nothing that a client sends is part of it.
+ * `identity-malformed`: the user's texts have white space at an end, control characters or lone surrogates.
  * `authority-unreachable`: the authority could not be queried.
  */
 export const CREDENTIAL_FAULTS = [
@@ -49,6 +50,7 @@ export const CREDENTIAL_FAULTS = [
   "token-not-yet-valid",
   "token-audience-wrong",
   "token-claims-wrong",
+  "identity-malformed",
   "authority-unreachable",
 ] as const;
 export type CredentialFault = (typeof CREDENTIAL_FAULTS)[number];

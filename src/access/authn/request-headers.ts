@@ -40,13 +40,17 @@ export class RequestHeaders implements RequestAuthenticator {
     if (allowedNames.length > 0 && !allowedNames.includes(commonName)) {
       return invalidCredential("certificate-name-not-allowed");
     }
+    // Trimmed as text: a byte of UTF-8 may be a no-break space in Latin-1.
     const valuesOf = (names: readonly string[]) =>
       names.flatMap((wanted) =>
         headers
           .filter(([name]) => name.toLowerCase() === wanted.toLowerCase())
-          .map(([, value]) => headerText(value.trim())),
+          .map(([, value]) => headerText(value)),
       );
-    const firstOf = (names: readonly string[]) => valuesOf(names).find((value) => value !== "") ?? "";
+    const firstOf = (names: readonly string[]) =>
+      valuesOf(names)
+        .map((value) => value.trim())
+        .find((value) => value !== "") ?? "";
     const name = firstOf(usernameHeaders);
     if (name === "") return NO_CREDENTIAL;
     const groups = valuesOf(groupHeaders).filter((group) => group !== "");

@@ -10,6 +10,7 @@ import {
 } from "./authenticator.ts";
 import { bearerTokenOf, subprotocolTokenOf } from "./bearer.ts";
 import { CsvError, type CsvRecord, parseCsv } from "./csv.ts";
+import { isChangedText } from "./identity-text.ts";
 import { TokenDigests } from "./token-digests.ts";
 
 /** One line of a token file. */
@@ -73,6 +74,9 @@ function problemOf({ fields }: CsvRecord, lineOfToken: ReadonlyMap<string, numbe
     return `token file must have at least 3 columns (token, user name, user uid), found ${fields.length}`;
   }
   if (fields[0] === "") return "the token is empty";
+  const [, name = "", uid = "", groups = ""] = fields;
+  if ([name, uid, ...groups.split(",")].some(isChangedText))
+    return "the user's name, uid or a group has white space at an end, or a control character";
   const earlier = lineOfToken.get(fields[0] ?? "");
   return earlier === undefined ? undefined : `duplicate token, it stands on line ${earlier} already`;
 }

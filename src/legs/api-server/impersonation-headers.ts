@@ -23,11 +23,20 @@ export function impersonationHeaders(
     const requesters =
       namesRequester && user.requestedBy !== undefined ? [...earlier, user.requestedBy] : earlier;
     for (const [key, values] of Object.entries({ ...extra, [REQUESTED_BY_KEY]: requesters })) {
-      for (const value of values) lines.push([`Impersonate-Extra-${encodeURIComponent(key)}`, value]);
+      for (const value of values) lines.push([`Impersonate-Extra-${escapedKey(key)}`, value]);
     }
   }
   // One character a byte, as header values are written: names are UTF-8.
   return lines.map(([name, value]): HeaderLine => [name, Buffer.from(value).toString("latin1")]);
+}
+
+/** API servers put the header's name in lower case before they decode it. Brackets are not allowed in names. */
+function escapedKey(key: string): string {
+  const escaped = (letter: string): string => `%${letter.charCodeAt(0).toString(16)}`;
+  return key
+    .split(/([A-Z()])/)
+    .map((part, index) => (index % 2 === 1 ? escaped(part) : encodeURIComponent(part)))
+    .join("");
 }
 
 function hasFixedGroups({ name, groups }: RequestUser): boolean {

@@ -89,6 +89,18 @@ describe("loadKubeconfig", () => {
     expect(await (await load({ user })).headers()).toEqual(lines);
   });
 
+  it.each([
+    { "as-groups": ["nobodies"] },
+    { "as-uid": "7" },
+    { "as-user-extra": { a: ["x"] }, as: "" },
+  ])("refuses what narrows down an identity without a user to impersonate: %j", async (user) => {
+    await expect(load({ user: { token: "t", ...user } })).rejects.toThrow(
+      /requesting uid, groups or user-extra for \S+ without impersonating a user/,
+    );
+    const empty = { token: "t", "as-groups": [], "as-uid": "", "as-user-extra": {} };
+    expect(await (await load({ user: empty })).headers()).toEqual([["Authorization", "Bearer t"]]);
+  });
+
   it("reads a token's file again after a minute, and at once after a refusal", async () => {
     await writeFile(at("token"), "one\n");
     await writeFile(at("config"), config({ user: { tokenFile: "token", token: "stale" } }));

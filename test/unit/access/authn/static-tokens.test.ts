@@ -95,6 +95,16 @@ describe("StaticTokens", () => {
 
 describe("parseTokenFile", () => {
   it.each([
+    ['""\n', ["tokens.csv:1: token file must have at least 3 columns (token, user name, user uid), found 1"]],
+    ...[
+      'secret,"bob ",1',
+      'secret,bob,"\t1"',
+      'secret,bob,1,"dev,system:masters "',
+      "secret,bo\u0007b,1",
+    ].map((text): [string, string[]] => [
+      text,
+      ["tokens.csv:1: the user's name, uid or a group has white space at an end, or a control character"],
+    ]),
     ["a,b", ["tokens.csv:1: token file must have at least 3 columns (token, user name, user uid), found 2"]],
     [",b,c", ["tokens.csv:1: the token is empty"]],
     ["secret,b,c\nx,y,z\nsecret,d,e\n", ["tokens.csv:3: duplicate token, it stands on line 1 already"]],
@@ -119,6 +129,13 @@ describe("parseTokenFile", () => {
 });
 
 describe("parseCsv", () => {
+  it("takes carriage returns as Go does", () => {
+    const fieldsOf = (text: string) => parseCsv(text).map(({ fields }) => fields);
+    expect(fieldsOf('a\rb,c\r\n"x\r\ny"\r')).toEqual([["a\rb", "c"], ["x\ny"]]);
+    expect(fieldsOf('\r\n\r\r\n"a"\r\n')).toEqual([["\r"], ["a"]]);
+    expect(fieldsOf("a,")).toEqual([["a", ""]]);
+  });
+
   it("reads back whatever is written by RFC 4180", () => {
     const records = fc.array(
       fc.array(fc.string({ unit: fc.constantFrom("a", '"', ",", "\n", "\r\n", " ", "é") }), { minLength: 2 }),
@@ -128,7 +145,9 @@ describe("parseCsv", () => {
         const text = written
           .map((fields) => fields.map((field) => `"${field.replaceAll('"', '""')}"`).join(","))
           .join(lineBreak);
-        expect(parseCsv(text).map(({ fields }) => fields)).toEqual(written);
+        // Go's reader turns CRLF into LF inside quotes, too.
+        const read = written.map((fields) => fields.map((field) => field.replaceAll("\r\n", "\n")));
+        expect(parseCsv(text).map(({ fields }) => fields)).toEqual(read);
       }),
     );
   });

@@ -49,6 +49,37 @@ describe("tokens", () => {
 });
 
 describe("the chain", () => {
+  it.each<[what: string, user: Partial<typeof USER> & { extra?: Record<string, string[]> }]>([
+    ["a name with a blank at its end", { name: "u " }],
+    ["a name with a no-break space", { name: "\u00a0u" }],
+    ["a name with a lone surrogate", { name: "ann\ud800" }],
+    ["a uid with a tab", { uid: "1\t" }],
+    ["a group with a blank", { groups: ["dev", "system:masters "] }],
+    ["a group with ESC", { groups: ["de\u001bv"] }],
+    ["a group with C1", { groups: ["de\u009bv"] }],
+    ["an extra with a line break", { extra: { "acme.io/a": ["x\ny"] } }],
+    ["a key of extra with a blank", { extra: { "acme.io/a ": ["x"] } }],
+  ])("knows no user with %s", async (_, parts) => {
+    const user = { ...USER, ...parts };
+    const results: string[] = [];
+    const chain = new AuthenticatorChain({
+      authenticators: [new BearerTokens(says({ type: "known", user }))],
+      isAnonymousAllowed: true,
+      onResult: (result) => results.push(result),
+    });
+    expect(await chain.authenticate({ headers: [["Authorization", "Bearer t"]] })).toBeUndefined();
+    expect(results).toEqual(["identity-malformed"]);
+  });
+
+  it("knows users with blanks and letters of any script inside", async () => {
+    const user = { name: "Zoë à", uid: "", groups: ["d e v", "团队", "😀"], extra: {} };
+    const chain = new AuthenticatorChain({
+      authenticators: [new BearerTokens(says({ type: "known", user }))],
+      isAnonymousAllowed: false,
+    });
+    expect((await chain.authenticate({ headers: [["Authorization", "Bearer t"]] }))?.name).toBe("Zoë à");
+  });
+
   const resultsOf = async (
     headers: [string, string][],
     isAnonymousAllowed: boolean,
