@@ -51,7 +51,7 @@ const fields = table({
     { default: 10_000, ...MILLION },
   ),
   maxRequestHeaderBytes: bytes("Request line and headers of a client's request. Past it: 431.", {
-    default: "64Ki",
+    default: "1Mi",
     from: "8Ki",
     to: "16Mi",
   }),

@@ -10,6 +10,7 @@ import type { Duplex } from "node:stream";
 import type { TlsOptions } from "node:tls";
 import type { Limits } from "../config/limits.ts";
 import type { Timeouts } from "../config/timeouts.ts";
+import { answerClientErrors } from "./client-error.ts";
 
 /** Requests of one connection that wait for the answer to the one before; a client repeats further ones on another connection. */
 export const MAX_PIPELINED_REQUESTS = 32;
@@ -79,8 +80,11 @@ export function createHttp1Server(
     tls === undefined ? createServer(httpOptions) : createHttpsServer({ ...httpOptions, ...tls });
   // Heads are bounded by bytes: past a count of lines Node would drop lines without an error.
   server.maxHeadersCount = 0;
+  answerClientErrors(server, maxHeaderBytes);
   const turns = new Http1Turns((socket) => onFirstRequest?.(socket));
-  server.on("request", (request, response) => turns.take(request, response, onRequest));
+  const serve = (request: IncomingMessage, response: ServerResponse): void =>
+    request.httpVersionMajor === 1 ? onRequest(request, response) : refuseVersion(response);
+  server.on("request", (request, response) => turns.take(request, response, serve));
   if (onExpectContinue !== undefined) {
     server.on("checkContinue", (request, response) => turns.take(request, response, onExpectContinue));
   }
@@ -97,6 +101,12 @@ export function createHttp1Server(
     });
   }
   return server;
+}
+
+/** The parser also takes HTTP/0.9 and HTTP/2.0 for versions of a request line. */
+function refuseVersion(response: ServerResponse): void {
+  response.writeHead(505, { "Content-Type": "text/plain; charset=utf-8", Connection: "close" });
+  response.end("505 HTTP Version Not Supported: unsupported protocol version");
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;

@@ -50,16 +50,25 @@ const MAX_REJECTED_STREAMS = 100;
 
 const MIB = 1024 * 1024;
 
+/** A head's usual bound elsewhere: each stream may hold as much at once, and a few of a connection the longest that is allowed. */
+const USUAL_HEAD_BYTES = 64 * 1024;
+const LONGEST_HEADS_AT_ONCE = 16;
+
 /**
- * What node:http2 may hold for one connection, in MiB: all of its streams with full buffers and heads, twice over. Its own 10 would refuse
- * streams that `maxHttp2Streams` allows.
+ * What node:http2 may hold for one connection, in MiB: all of its streams with full buffers and usual heads, twice over. Its own 10 would
+ * refuse streams that `maxHttp2Streams` allows.
  */
 function sessionMemoryMib({
   maxHttp2Streams,
   socketBufferBytes,
   maxRequestHeaderBytes,
 }: Http2Limits): number {
-  return Math.max(10, Math.ceil((2 * maxHttp2Streams * (socketBufferBytes + maxRequestHeaderBytes)) / MIB));
+  const usualHeadBytes = Math.min(maxRequestHeaderBytes, USUAL_HEAD_BYTES);
+  const headBytes = Math.max(
+    2 * maxHttp2Streams * usualHeadBytes,
+    LONGEST_HEADS_AT_ONCE * maxRequestHeaderBytes,
+  );
+  return Math.max(10, Math.ceil((2 * maxHttp2Streams * socketBufferBytes + headBytes) / MIB));
 }
 
 /**

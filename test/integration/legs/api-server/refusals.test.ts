@@ -188,8 +188,21 @@ describe("refusals before a node is dialled", () => {
   });
 
   it("oversized headers get 431", async () => {
-    const lines = [...WEBSOCKET, `X-Big: ${"x".repeat(70_000)}`];
-    expect(parse(await exchange(await start(undefined), request("GET", EXEC, lines))).code).toBe(431);
+    const lines = [...WEBSOCKET, `X-Big: ${"x".repeat(2_000_000)}`];
+    const { code, head, body } = parse(await exchange(await start(undefined), request("GET", EXEC, lines)));
+    expect(code).toBe(431);
+    expect(head).toContain("Connection: close");
+    expect(body).toBe(
+      "431 Request Header Fields Too Large: the request line and headers have more than 1048576 bytes",
+    );
+  });
+
+  it("a command of 900 KB reaches the node", async () => {
+    const long = EXEC.replace("command=x", `command=${"x".repeat(900_000)}`);
+    const { code } = parse(
+      await exchange(await start("HTTP/1.1 404 Not Found\r\n\r\n"), request("GET", long, WEBSOCKET)),
+    );
+    expect(code).toBe(404);
   });
 
   it("a node without an address", async () => {

@@ -1,0 +1,62 @@
+import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+
+/** After a refusal, a client that sends nothing for this long is let go, as by Go's servers; any client after the latter. */
+export const REFUSAL_LINGER_MS = 500;
+export const MAX_REFUSAL_LINGER_MS = 5_000;
+
+type ParserError = Error & { readonly code?: string };
+/** Node keeps the answer that a connection is at. */
+type ServerSocket = Duplex & { readonly _httpMessage?: Pick<ServerResponse, "headersSent"> | null };
+
+/**
+ * Answers what Node's parser refuses with status, reason and a linger: input that is unread at the close makes the kernel send
+ * RST, and the client never sees the answer.
+ */
+export function answerClientErrors(server: Server, maxHeaderBytes: number): void {
+  server.on("clientError", (error: ParserError, socket: ServerSocket) => {
+    const refusal = refusalOf(error, maxHeaderBytes);
+    const isAnswered = socket._httpMessage?.headersSent === true;
+    if (refusal === undefined || isAnswered || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const [status, reason] = refusal;
+    const text = `${status} ${STATUS_CODES[status]}`;
+    const head = [`HTTP/1.1 ${text}`, "Content-Type: text/plain; charset=utf-8", "Connection: close"];
+    lingerAfter(socket, `${head.join("\r\n")}\r\n\r\n${text}: ${reason}`);
+  });
+}
+
+/** Undefined where the connection itself has failed. */
+function refusalOf({ code = "", message }: ParserError, maxHeaderBytes: number) {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return [431, `the request line and headers have more than ${maxHeaderBytes} bytes`] as const;
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return [413, "the extensions of the body's chunks are too large"] as const;
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [408, "the request did not arrive in time"] as const;
+    default:
+      // The parser's own words: a fixed text for each code.
+      return code.startsWith("HPE_") ? ([400, message.replace(/^Parse Error: /, "")] as const) : undefined;
+  }
+}
+
+/** Sends the text and the end of our side, then reads and discards until the client ends, too. */
+function lingerAfter(socket: Duplex, text: string): void {
+  const destroy = (): void => void socket.destroy();
+  // The parser would refuse what follows again. A listener of our own takes the input from it.
+  for (const listener of socket.listeners("data")) socket.off("data", listener as () => void);
+  const idle = setTimeout(destroy, REFUSAL_LINGER_MS);
+  const longest = setTimeout(destroy, MAX_REFUSAL_LINGER_MS);
+  socket.on("data", () => idle.refresh());
+  socket.on("error", destroy);
+  socket.once("end", destroy);
+  socket.once("close", () => {
+    clearTimeout(idle);
+    clearTimeout(longest);
+  });
+  socket.resume();
+  socket.end(text);
+}

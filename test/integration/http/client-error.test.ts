@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import { REFUSAL_LINGER_MS } from "../../../src/http/client-error.ts";
+import { createHttp1Server, type Http1Bounds } from "../../../src/http/http1-server.ts";
+
+const BOUNDS: Http1Bounds = { maxHeaderBytes: 16 * 1024, headMs: 300, keepAliveMs: 5_000 };
+const servers: Server[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+async function start(): Promise<number> {
+  const server = createHttp1Server(BOUNDS, {
+    onRequest: (request, response) => {
+      request.resume();
+      response.end("hello");
+    },
+  });
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+/** What comes back for these parts, sent one after the other, and how the connection ends. */
+async function exchange(port: number, parts: readonly string[], keepsOpen = true) {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  let [answer, reset] = ["", false];
+  socket.on("data", (bytes) => {
+    answer += bytes.toString("latin1");
+  });
+  socket.on("error", () => {
+    reset = true;
+  });
+  const over = new Promise<void>((resolve) => {
+    socket.once("end", resolve);
+    socket.once("close", () => resolve());
+  });
+  await once(socket, "connect");
+  for (const part of parts)
+    await new Promise<void>((resolve) => socket.write(part, "latin1", () => resolve()));
+  if (!keepsOpen) socket.end();
+  await over;
+  socket.destroy();
+  return { answer, reset };
+}
+
+it("a head past its bound is answered 431 with a reason, and its client reads it while it still sends", async () => {
+  const port = await start();
+  const parts = Array.from({ length: 40 }, () => "x".repeat(64 * 1024));
+  for (let round = 0; round < 5; round++) {
+    const { answer, reset } = await exchange(port, ["GET / HTTP/1.1\r\nHost: a\r\nX-Big: ", ...parts]);
+    expect(reset).toBe(false);
+    expect(answer).toMatch(
+      /^HTTP\/1\.1 431 Request Header Fields Too Large\r\nContent-Type: text\/plain; charset=utf-8\r\nConnection: close\r\n\r\n431 .* more than 16384 bytes$/,
+    );
+  }
+});
+
+it.each([
+  ["no HTTP at all", "hello\r\n\r\n", 400],
+  ["a header line without a colon", "GET / HTTP/1.1\r\nHost a\r\n\r\n", 400],
+  [
+    "a length and chunks",
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    400,
+  ],
+  ["a request line of HTTP/0.9, whose head has no end", "GET /\r\n", 408],
+  ["half a head", "GET / HTTP/1.1\r\nHost: a\r\n", 408],
+])("%s is answered %s", async (_, bytes, status) => {
+  const { answer, reset } = await exchange(await start(), [bytes]);
+  expect([answer.split(" ", 2)[1], reset]).toEqual([String(status), false]);
+  expect(answer).toMatch(new RegExp(`\\r\\n\\r\\n${status} [A-Z].*: .+`));
+});
+
+it.each([
+  "GET / HTTP/0.9\r\n\r\n",
+  "GET / HTTP/2.0\r\nHost: a\r\n\r\n",
+])("%j is answered 505", async (bytes) => {
+  expect((await exchange(await start(), [bytes])).answer).toMatch(/^HTTP\/1\.1 505 /);
+});
+
+it("a client that neither reads on nor closes is let go", async () => {
+  const port = await start();
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {});
+  socket.write("GET / HTTP/1.1\r\nbad\r\n\r\n");
+  socket.resume();
+  const startMs = performance.now();
+  await once(socket, "end");
+  const [server] = servers;
+  await expect
+    .poll(() => new Promise((resolve) => server?.getConnections((_, count) => resolve(count))), {
+      timeout: 10_000,
+    })
+    .toBe(0);
+  expect(performance.now() - startMs).toBeGreaterThan(REFUSAL_LINGER_MS / 2);
+  socket.destroy();
+});
