@@ -1,8 +1,9 @@
-import { readUint24, readUint32 } from "../bytes/index.ts";
+import { readUint16, readUint24, readUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import { CONTROL_BIT, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, LOW_31_BITS } from "./constants.ts";
 import { carveDataHeader } from "./data-header-slab.ts";
 import { writeDataHeader } from "./frame-encoder.ts";
+import { PING_BYTES } from "./frames/ping.ts";
 
 export interface FrameSplitterHandler {
   /** Bytes to pass on, in order; after each call of `push` what has been passed on ends with a whole frame. */
@@ -15,6 +16,8 @@ export interface FrameSplitterHandler {
   onFinish(streamId: number): void;
   /** The sender ends the session: what follows is ignored by its peers. */
   onGoAway(): void;
+  /** A PING, or the answer to one, which is not passed on. */
+  onPing(id: number): void;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -45,11 +48,16 @@ export class FrameSplitter {
   push(chunk: Uint8Array): void {
     const first = this.#heldBytes === 0 ? 0 : this.#completeHeld(chunk);
     if (this.#heldBytes > 0) return;
-    const start = this.#passRestOfData(chunk, first);
+    let start = this.#passRestOfData(chunk, first);
     let offset = start;
     while (offset < chunk.length) {
       const end = this.#endOfFrame(chunk, offset);
       if (end === undefined) break;
+      if (isPing(chunk, offset, end)) {
+        if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
+        this.#handler.onPing(readUint32(chunk, offset + FRAME_HEADER_BYTES));
+        start = end;
+      }
       offset = Math.min(end, chunk.length);
     }
     if (offset > start) this.#handler.onBytes(chunk.subarray(start, offset));
@@ -90,7 +98,8 @@ export class FrameSplitter {
     this.#heldBytes = 0;
     if (!isControl && payloadBytes > 0) return used;
     this.#endOfFrame(held, 0);
-    this.#handler.onBytes(held);
+    if (isPing(held, 0, held.length)) this.#handler.onPing(readUint32(held, FRAME_HEADER_BYTES));
+    else this.#handler.onBytes(held);
     return used;
   }
 
@@ -161,4 +170,10 @@ export class FrameSplitter {
       throw new ProtocolError("frame-too-large", `a control frame of ${payloadBytes} bytes`);
     }
   }
+}
+
+/** Whether the frame from `start` to `end` is a whole PING; one of another length is the receiver's to refuse. */
+function isPing(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start !== FRAME_HEADER_BYTES + PING_BYTES) return false;
+  return ((bytes[start] as number) & CONTROL_BIT) !== 0 && readUint16(bytes, start + 2) === FRAME_TYPE.PING;
 }

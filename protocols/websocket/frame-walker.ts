@@ -1,6 +1,6 @@
 import { NO_CLOSE_CODE } from "./close-code.ts";
 import type { WebSocketRole } from "./frame-decoder.ts";
-import { isControlOpcode, OPCODE } from "./frame-header.ts";
+import { isControlOpcode, MAX_CONTROL_PAYLOAD_BYTES, OPCODE, OPCODE_BITS } from "./frame-header.ts";
 import { FrameHeaderReader } from "./frame-header-reader.ts";
 
 export interface FrameWalkerHandler {
@@ -14,13 +14,22 @@ export interface FrameWalkerHandler {
   onMessageEnd(): void;
   /** 1005 where the Close frame has no body. */
   onClose(code: number): void;
+  /** A whole PING. The payload, unmasked, is the handler's to keep. */
+  onPing(payload: Uint8Array): void;
+  /**
+   * Bytes of the pushed chunk that go on to the other side, behind the events in them: all but PING and PONG frames, which end here. They
+   * are the chunk itself where it holds none of those.
+   */
+  onPass(bytes: Uint8Array): void;
+  /** The sender stands between two frames, and what it sent before was passed: once after `awaitBoundary`. */
+  onBoundary(): void;
 }
 
 const CLOSE_CODE_BYTES = 2;
 
 /**
- * Walks over the frames of a WebSocket that others decode: reads headers and close codes, and tells where payload lies. Pushed chunks are
- * neither copied nor written to, and nothing is allocated, however many frames there are.
+ * Walks over the frames of a WebSocket that others decode: reads headers, close codes and PINGs, tells where payload lies and what is to be
+ * passed on. Pushed chunks are neither copied nor written to, and nothing is allocated for data frames, however many there are.
  */
 export class WebSocketFrameWalker {
   readonly #handler: FrameWalkerHandler;
@@ -30,6 +39,13 @@ export class WebSocketFrameWalker {
   #isInMessage = false;
   #closeBytes = 0;
   #closeCode = 0;
+  #ping: Uint8Array | undefined;
+  #pingBytes = 0;
+  /** The frame at hand is a PING or a PONG. */
+  #isHeartbeat = false;
+  #isBoundaryDue = false;
+  /** Where in the chunk at hand the bytes begin that were not passed on yet. */
+  #passStart = 0;
 
   /** `role`: the receiver's, as of the decoder. A server's frames come masked. */
   constructor(role: WebSocketRole, handler: FrameWalkerHandler) {
@@ -37,12 +53,60 @@ export class WebSocketFrameWalker {
     this.#handler = handler;
   }
 
-  /** Throws ProtocolError at what no receiver accepts; nothing may be pushed after that. */
+  /** No frame has been begun. */
+  get isBetweenFrames(): boolean {
+    return this.#payloadBytesLeft === 0 && this.#frame.isComplete;
+  }
+
+  /** A data message has been begun: its last frame has not ended. */
+  get isInMessage(): boolean {
+    return this.#isInMessage;
+  }
+
+  /** How much of the chunk that was pushed last is settled: the rest is that of a frame that nobody accepts. */
+  get passedBytes(): number {
+    return this.#passStart;
+  }
+
+  /** Asks for `onBoundary`; to be called where the sender is within a frame. */
+  awaitBoundary(): void {
+    this.#isBoundaryDue = true;
+  }
+
+  /** Throws ProtocolError at what no receiver accepts, whose bytes were not passed; nothing may be pushed after that. */
   push(chunk: Uint8Array): void {
     let at = 0;
+    this.#passStart = 0;
     while (at < chunk.length) {
+      if (this.isBetweenFrames) this.#startFrame(chunk, at);
       at = this.#payloadBytesLeft > 0 ? this.#walkPayload(chunk, at) : this.#walkHeader(chunk, at);
     }
+    if (this.isBetweenFrames && this.#isBoundaryDue) this.#reachBoundary(chunk, at);
+    this.#passUpTo(chunk, at);
+  }
+
+  /** The first byte of a frame says already whether it goes on. */
+  #startFrame(chunk: Uint8Array, at: number): void {
+    if (this.#isBoundaryDue) this.#reachBoundary(chunk, at);
+    const opcode = (chunk[at] as number) & OPCODE_BITS;
+    const isHeartbeat = opcode === OPCODE.PING || opcode === OPCODE.PONG;
+    if (isHeartbeat !== this.#isHeartbeat) {
+      this.#passUpTo(chunk, at);
+      this.#isHeartbeat = isHeartbeat;
+    }
+  }
+
+  #reachBoundary(chunk: Uint8Array, at: number): void {
+    this.#passUpTo(chunk, at);
+    this.#isBoundaryDue = false;
+    this.#handler.onBoundary();
+  }
+
+  #passUpTo(chunk: Uint8Array, end: number): void {
+    const start = this.#passStart;
+    this.#passStart = end;
+    if (this.#isHeartbeat || start === end) return;
+    this.#handler.onPass(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end));
   }
 
   #walkHeader(chunk: Uint8Array, start: number): number {
@@ -65,6 +129,7 @@ export class WebSocketFrameWalker {
     const end = Math.min(chunk.length, at + this.#payloadBytesLeft);
     this.#payloadBytesLeft -= end - at;
     if (this.#frame.opcode === OPCODE.CLOSE) this.#readCloseCode(chunk, at, end);
+    else if (this.#frame.opcode === OPCODE.PING) this.#readPing(chunk, at, end);
     else if (!isControlOpcode(this.#frame.opcode)) this.#showData(chunk, at, end);
     if (this.#payloadBytesLeft === 0) this.#endFrame();
     return end;
@@ -72,10 +137,21 @@ export class WebSocketFrameWalker {
 
   #readCloseCode(chunk: Uint8Array, start: number, end: number): void {
     for (let at = start; at < end && this.#closeBytes < CLOSE_CODE_BYTES; at++) {
-      const unmasked = ((chunk[at] as number) ^ (this.#frame.maskKey >>> (24 - 8 * this.#closeBytes))) & 0xff;
-      this.#closeCode = (this.#closeCode << 8) | unmasked;
+      this.#closeCode = (this.#closeCode << 8) | this.#unmasked(chunk, at, this.#closeBytes);
       this.#closeBytes += 1;
     }
+  }
+
+  #readPing(chunk: Uint8Array, start: number, end: number): void {
+    this.#ping ??= new Uint8Array(MAX_CONTROL_PAYLOAD_BYTES);
+    for (let at = start; at < end; at++) {
+      this.#ping[this.#pingBytes] = this.#unmasked(chunk, at, this.#pingBytes);
+      this.#pingBytes += 1;
+    }
+  }
+
+  #unmasked(chunk: Uint8Array, at: number, index: number): number {
+    return ((chunk[at] as number) ^ (this.#frame.maskKey >>> (24 - 8 * (index & 3)))) & 0xff;
   }
 
   #showData(chunk: Uint8Array, start: number, end: number): void {
@@ -84,9 +160,14 @@ export class WebSocketFrameWalker {
   }
 
   #endFrame(): void {
-    if (this.#frame.opcode === OPCODE.CLOSE) {
+    const { opcode, isFinal } = this.#frame;
+    if (opcode === OPCODE.CLOSE) {
       this.#handler.onClose(this.#closeBytes === 0 ? NO_CLOSE_CODE : this.#closeCode);
-    } else if (!isControlOpcode(this.#frame.opcode) && this.#frame.isFinal) {
+    } else if (opcode === OPCODE.PING) {
+      const payload = (this.#ping ?? new Uint8Array(0)).slice(0, this.#pingBytes);
+      this.#pingBytes = 0;
+      this.#handler.onPing(payload);
+    } else if (!isControlOpcode(opcode) && isFinal) {
       this.#isInMessage = false;
       this.#handler.onMessageEnd();
     }

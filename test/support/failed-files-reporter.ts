@@ -10,7 +10,7 @@ const root = path.resolve(import.meta.dirname, "../..");
  */
 export default class FailedFilesReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
-    const file = process.env["SLUICE_FAILED_FILES"];
+    const file = process.env.SLUICE_FAILED_FILES;
     if (file === undefined || unhandledErrors.length > 0) return;
     const failed = modules.filter((module) => !module.ok());
     writeFileSync(file, failed.map(({ moduleId }) => `${path.relative(root, moduleId)}\n`).join(""));

@@ -6,6 +6,7 @@ import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
+import { NodeSilence } from "./node-silence.ts";
 import type { StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, type SessionEnd } from "./session-end.ts";
 
@@ -18,7 +19,7 @@ export interface RelayedSession {
 }
 
 /**
- * Passes bytes through. A client's FIN ends its input only; the node's ends the session behind all its
+ * Passes bytes through, but for heartbeats, which end here. A client's FIN ends its input only; the node's ends the session behind all its
  * output, where kube-apiserver cuts the tail. A side that breaks breaks the other.
  */
 export class Relay implements StreamingSession {
@@ -27,7 +28,12 @@ export class Relay implements StreamingSession {
   readonly #life: SessionLifecycle;
   readonly #ends: EndObserver | undefined;
   readonly #decoder: PassThroughDecoder | undefined;
+  readonly #silence: NodeSilence;
   #downstreamEndedMs: number | undefined;
+  #lastNodeBeatMs: number;
+  #lastClientBeatMs: number;
+  #hasPassedOutput = false;
+  #hasPassedInput = false;
 
   constructor(
     downstream: UpgradedConnection,
@@ -40,10 +46,13 @@ export class Relay implements StreamingSession {
     this.#downstream = downstream.socket;
     this.#upstream = upstream.socket;
     this.#life = life;
+    this.#lastNodeBeatMs = this.#lastClientBeatMs = life.clock.now();
+    this.#silence = new NodeSilence(this.#lastNodeBeatMs);
     feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), life.bandwidth?.direction());
     feed(this.#downstream, this.#upstream, (chunk) => this.#toUpstream(chunk), life.bandwidth?.direction());
     this.#upstream.on("end", () => this.#upstreamEnded());
     this.#downstream.on("end", () => this.#downstreamEnded());
+    this.#downstream.on("drain", () => this.#answerClient());
     this.#upstream.on("error", (error: Error) => this.#upstreamBroke(error.message));
     this.#downstream.on("error", (error: Error) => this.#clientBroke(error.message));
     this.#upstream.on("close", () => this.#upstreamBroke("the node's connection closed"));
@@ -55,6 +64,7 @@ export class Relay implements StreamingSession {
   tick(nowMs: number): void {
     if (this.#isAbandoned(nowMs))
       this.#clientBroke("the client ended its connection, and the node says nothing more");
+    else this.#beat(nowMs);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -62,28 +72,74 @@ export class Relay implements StreamingSession {
   }
 
   #toDownstream(chunk: Uint8Array): void {
-    this.#life.downstreamBytes += chunk.byteLength;
+    this.#silence.heard();
     if (this.#decoder === undefined) {
+      this.#life.downstreamBytes += chunk.byteLength;
       this.#passDownstream(chunk);
       return;
     }
+    this.#hasPassedOutput = false;
     const end = this.#decoder.fromNode(chunk, this.#passDownstream);
+    // The answer to a heartbeat of ours is no traffic.
+    if (this.#hasPassedOutput) this.#life.downstreamBytes += chunk.byteLength;
     if (end !== undefined) this.#cut(end);
   }
 
   readonly #passDownstream = (bytes: Uint8Array): void => {
+    this.#hasPassedOutput = true;
     if (this.#downstream.writable) this.#downstream.write(bytes);
   };
 
   #toUpstream(chunk: Uint8Array): void {
     if (this.#life.isOver) return;
-    const end = this.#decoder?.fromClient(chunk);
+    if (this.#decoder === undefined) {
+      this.#life.upstreamBytes += chunk.byteLength;
+      this.#passUpstream(chunk);
+      return;
+    }
+    this.#hasPassedInput = false;
+    const end = this.#decoder.fromClient(chunk, this.#passUpstream);
     if (end !== undefined) {
       this.#cut(end);
       return;
     }
-    this.#life.upstreamBytes += chunk.byteLength;
-    if (this.#upstream.writable) this.#upstream.write(chunk);
+    if (this.#hasPassedInput || this.#decoder.isSpdy) this.#life.upstreamBytes += chunk.byteLength;
+    this.#answerClient();
+  }
+
+  /** Behind the node's result nothing of the client's means anything, and its bytes could still do harm. */
+  readonly #passUpstream = (bytes: Uint8Array): void => {
+    this.#hasPassedInput = true;
+    if (this.#upstream.writable && this.#ends?.hasResult !== true) this.#upstream.write(bytes);
+  };
+
+  /** A client that does not read gets one answer, to its newest PING, when it reads again. */
+  #answerClient(): void {
+    if (this.#life.isOver || this.#downstream.writableNeedDrain) return;
+    const answer = this.#decoder?.answerClient?.();
+    if (answer !== undefined && this.#downstream.writable) this.#downstream.write(answer);
+  }
+
+  #beat(nowMs: number): void {
+    const { timeouts } = this.#life;
+    const isHeldUp = this.#upstream.isPaused() || this.#downstream.writableNeedDrain;
+    const isQuiet = this.#silence.isQuiet(nowMs, isHeldUp);
+    if (isQuiet && this.#ends?.hasResult !== true && !this.#upstream.writableNeedDrain) {
+      const answer = this.#decoder?.answerNode?.();
+      if (answer !== undefined) this.#passUpstream(answer);
+      const beatMs = this.#decoder?.isSpdy ? timeouts.spdyPingMs : timeouts.webSocketPingMs;
+      if (nowMs - this.#lastNodeBeatMs >= beatMs) {
+        const beat = this.#decoder?.beatNode?.();
+        if (beat !== undefined) this.#passUpstream(beat);
+        this.#lastNodeBeatMs = nowMs;
+      }
+    }
+    if (nowMs - this.#lastClientBeatMs < timeouts.unsolicitedPongMs || this.#downstream.writableNeedDrain)
+      return;
+    const beat = this.#decoder?.beatClient?.();
+    if (beat === undefined) return;
+    this.#lastClientBeatMs = nowMs;
+    if (this.#downstream.writable) this.#downstream.write(beat);
   }
 
   /** The node has said all it had to say, which ends a streaming session: the client gets all of it, then our FIN. */

@@ -10,6 +10,7 @@ import {
 } from "../../../protocols/spdy/index.ts";
 import { finishAndLinger, type LingerTimes } from "../../net/linger.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
+import { NodeSilence } from "./node-silence.ts";
 
 /** How a SPDY connection ended: `isClean` when the peer said GOAWAY or closed, otherwise it broke. */
 export interface SpdyConnectionEnd {
@@ -42,6 +43,7 @@ export class SpdyConnection {
   readonly #handler: SpdyConnectionHandler;
   readonly #options: SpdyConnectionOptions;
   readonly #session: SpdySession;
+  readonly #silence: NodeSilence;
   #lastPingMs: number;
   #isReceiving = false;
   #isFinishing = false;
@@ -52,6 +54,7 @@ export class SpdyConnection {
     this.#handler = handler;
     this.#options = options;
     this.#lastPingMs = options.clock.now();
+    this.#silence = new NodeSilence(this.#lastPingMs);
     this.#session = new SpdySession(
       options.role,
       {
@@ -72,6 +75,7 @@ export class SpdyConnection {
   /** Decodes a chunk read from the socket. A protocol error ends the connection: the peer cannot be understood any more. */
   receive(chunk: Uint8Array): void {
     if (this.#isOver) return;
+    this.#silence.heard();
     this.#isReceiving = true;
     try {
       this.#session.receive(chunk);
@@ -93,14 +97,12 @@ export class SpdyConnection {
     return this.#session.openStream(headers, handler);
   }
 
-  /**
-   * Heartbeat, about once a second. None while either side does not read: a PING that meets a closed
-   * socket makes the peer's kernel drop unsent output (src/net/linger.ts).
-   */
+  /** Heartbeat, to be called about once a second: to a node only when it has been silent while it was read. */
   tick(nowMs: number): void {
-    const { pingIntervalMs } = this.#options;
+    const { pingIntervalMs, role } = this.#options;
+    const isQuiet = this.#silence.isQuiet(nowMs, this.#socket.isPaused());
     if (this.#isOver || pingIntervalMs === 0 || nowMs - this.#lastPingMs < pingIntervalMs) return;
-    if (this.#socket.writableNeedDrain || this.#socket.isPaused()) return;
+    if (this.#socket.writableNeedDrain || this.#socket.isPaused() || (role === "client" && !isQuiet)) return;
     this.#lastPingMs = nowMs;
     this.#session.ping();
   }

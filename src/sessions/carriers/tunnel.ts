@@ -6,6 +6,7 @@ import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ForwardDecoder } from "../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "../observers/end-observer.ts";
+import { NodeSilence } from "./node-silence.ts";
 import type { StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
@@ -19,7 +20,7 @@ const CLOSE_INTERNAL_ERROR = 1011;
 
 /**
  * Carries a port-forward: SPDY/3.1 in WebSocket messages downstream, the same bytes upstream. One read
- * leaves as one message; messages have no meaning. client-go's own PINGs keep the upstream alive.
+ * leaves as one message; messages have no meaning. PINGs of both sides end here.
  */
 export class Tunnel implements StreamingSession {
   readonly #upstream: UpgradedConnection["socket"];
@@ -27,6 +28,8 @@ export class Tunnel implements StreamingSession {
   readonly #life: SessionLifecycle;
   readonly #ends = new ForwardEndObserver("GOAWAY");
   readonly #decoder: ForwardDecoder;
+  readonly #silence: NodeSilence;
+  #lastBeatMs: number;
 
   constructor(
     downstream: UpgradedConnection,
@@ -39,6 +42,8 @@ export class Tunnel implements StreamingSession {
     this.#decoder = new ForwardDecoder(spdyLimits, life.observers, this.#ends);
     this.#upstream = upstream.socket;
     this.#life = life;
+    this.#lastBeatMs = clock.now();
+    this.#silence = new NodeSilence(this.#lastBeatMs);
     this.#webSocket = new WebSocketConnection(
       downstream.socket,
       {
@@ -75,6 +80,14 @@ export class Tunnel implements StreamingSession {
 
   tick(nowMs: number): void {
     this.#webSocket.tick(nowMs);
+    const isHeldUp = this.#upstream.isPaused() || this.#webSocket.socket.writableNeedDrain;
+    if (!this.#silence.isQuiet(nowMs, isHeldUp) || this.#upstream.writableNeedDrain) return;
+    const answer = this.#decoder.answerNode();
+    if (answer !== undefined) this.#passUp(answer);
+    if (nowMs - this.#lastBeatMs < this.#life.timeouts.spdyPingMs) return;
+    this.#lastBeatMs = nowMs;
+    const beat = this.#decoder.beatNode();
+    if (beat !== undefined) this.#passUp(beat);
   }
 
   end(cause: CauseOfOurs, message: string): void {
@@ -83,11 +96,19 @@ export class Tunnel implements StreamingSession {
   }
 
   #fromUpstream(chunk: Uint8Array): void {
-    this.#life.downstreamBytes += chunk.byteLength;
-    const end = this.#decoder.readNode(chunk);
+    this.#silence.heard();
+    const end = this.#decoder.fromNode(chunk, this.#passDown);
     if (end !== undefined) this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
-    else this.#webSocket.sendMessage(undefined, chunk);
   }
+
+  readonly #passDown = (bytes: Uint8Array): void => {
+    this.#life.downstreamBytes += bytes.byteLength;
+    this.#webSocket.sendMessage(undefined, bytes);
+  };
+
+  readonly #passUp = (bytes: Uint8Array): void => {
+    if (this.#upstream.writable) this.#upstream.write(bytes);
+  };
 
   #fromClient(part: Uint8Array, isText: boolean): void {
     if (isText) {
@@ -96,13 +117,14 @@ export class Tunnel implements StreamingSession {
       return;
     }
     if (part.byteLength === 0) return;
-    const end = this.#decoder.fromClient(part);
+    const end = this.#decoder.fromClient(part, this.#passUp);
     if (end !== undefined) {
       this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
       return;
     }
     this.#life.upstreamBytes += part.byteLength;
-    if (this.#upstream.writable) this.#upstream.write(part);
+    const answer = this.#decoder.answerClient();
+    if (answer !== undefined) this.#webSocket.sendMessage(undefined, answer);
   }
 
   #upstreamBroke(message: string): void {

@@ -17,6 +17,7 @@ import { headerSlab } from "../../net/header-slab.ts";
 import { finishAndLinger, type LingerTimes } from "../../net/linger.ts";
 import { nextMaskKey } from "../../net/mask-keys.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
+import { NodeSilence } from "./node-silence.ts";
 import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
 
 const CLOSE_NO_STATUS = 1005;
@@ -69,6 +70,7 @@ export class WebSocketConnection {
   readonly #handler: WebSocketConnectionHandler;
   readonly #options: WebSocketConnectionOptions;
   readonly #decoder: WebSocketFrameDecoder;
+  readonly #silence: NodeSilence;
   #owedPong: Uint8Array | undefined;
   #lastPingMs: number;
   #lastPongMs: number;
@@ -79,6 +81,7 @@ export class WebSocketConnection {
     this.#handler = handler;
     this.#options = options;
     this.#lastPingMs = this.#lastPongMs = options.clock.now();
+    this.#silence = new NodeSilence(this.#lastPingMs);
     this.#decoder = new WebSocketFrameDecoder(
       options.role,
       {
@@ -91,7 +94,7 @@ export class WebSocketConnection {
       },
       options.limits,
     );
-    socket.on("drain", () => this.#flushPong());
+    if (options.role === "server") socket.on("drain", () => this.#flushPong());
     const peer = options.role === "server" ? "client" : "node";
     socket.on("end", () => this.#broken(`the ${peer} ended the connection without a Close frame`));
     socket.on("error", (error: Error) => this.#broken(error.message));
@@ -109,6 +112,7 @@ export class WebSocketConnection {
   /** Decodes a chunk read from the socket. The chunk is unmasked in place. A protocol error ends the connection. */
   receive(chunk: Uint8Array): void {
     if (this.#isOver) return;
+    this.#silence.heard();
     try {
       this.#decoder.push(chunk);
     } catch (error) {
@@ -142,12 +146,12 @@ export class WebSocketConnection {
     if (payload.byteLength > 0) this.#socket.write(payload);
   }
 
-  /** Heartbeats, to be called about once a second. They do not depend on whether data moves. */
+  /** Heartbeats, to be called about once a second; a node gets them, and its answers, only while it is silent (NodeSilence). */
   tick(nowMs: number): void {
-    if (this.#isOver || this.#socket.writableNeedDrain) return;
-    // Servers close right behind their last frame. While it waits here, a PING could meet the closed
-    // socket and lose it (src/net/linger.ts).
-    if (this.#options.role === "client" && this.#socket.isPaused()) return;
+    if (this.#isOver) return;
+    const isQuiet = this.#silence.isQuiet(nowMs, this.#socket.isPaused());
+    if (this.#socket.writableNeedDrain || (this.#options.role === "client" && !isQuiet)) return;
+    this.#flushPong();
     if (nowMs - this.#lastPingMs >= this.#options.pingIntervalMs) {
       this.#lastPingMs = nowMs;
       this.#sendControl(OPCODE.PING, NOTHING);
@@ -170,7 +174,8 @@ export class WebSocketConnection {
 
   #answerPing(payload: Uint8Array): void {
     if (this.#isOver) return;
-    if (this.#socket.writableNeedDrain) this.#owedPong = new Uint8Array(payload);
+    const mustWait = this.#options.role === "client" || this.#socket.writableNeedDrain;
+    if (mustWait) this.#owedPong = new Uint8Array(payload);
     else this.#sendPong(payload);
   }
 

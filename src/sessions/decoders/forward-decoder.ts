@@ -3,6 +3,7 @@ import {
   type ControlFrame,
   FrameDecoder,
   FrameWalker,
+  HeartbeatFilter,
   type SpdyHeaders,
   type SpdyLimits,
 } from "../../../protocols/spdy/index.ts";
@@ -10,7 +11,8 @@ import type { SessionEnd } from "../carriers/session-end.ts";
 import type { Farewells } from "../observers/end-observer.ts";
 import type { SessionStream, Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import type { PassThroughDecoder } from "./pass-through-decoder.ts";
+import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
+import { SpdyPings } from "./spdy-pings.ts";
 
 interface OpenStream {
   readonly stream: SessionStream;
@@ -22,20 +24,43 @@ interface OpenStream {
  * the client's header blocks as well.
  */
 export class ForwardDecoder implements PassThroughDecoder {
+  readonly isSpdy = true;
   readonly #observers: SessionObservers;
   readonly #maxStreams: number;
   readonly #clientWalker: FrameWalker;
   readonly #nodeWalker: FrameWalker;
+  readonly #clientFilter: HeartbeatFilter;
+  readonly #nodeFilter: HeartbeatFilter;
+  readonly #pings = new SpdyPings();
   readonly #streams = new Map<number, OpenStream>();
   #clientFrames: FrameDecoder | undefined;
   #nodeFrames: FrameDecoder | undefined;
   #refusal: SessionEnd | undefined;
+  #passUp: Pass = () => {};
+  #passDown: Pass = () => {};
 
   constructor(limits: SpdyLimits, observers: SessionObservers, ends: Farewells) {
     this.#observers = observers;
     this.#maxStreams = limits.maxStreams;
-    this.#clientWalker = new FrameWalker(() => ends.clientLeft("the client ended the session"));
-    this.#nodeWalker = new FrameWalker(() => ends.nodeLeft(true, "the node ended the session"));
+    const clientLeft = (): void => ends.clientLeft("the client ended the session");
+    const nodeLeft = (): void => ends.nodeLeft(true, "the node ended the session");
+    this.#clientWalker = new FrameWalker(clientLeft);
+    this.#nodeWalker = new FrameWalker(nodeLeft);
+    this.#clientFilter = new HeartbeatFilter({
+      onBytes: (bytes) => this.#passUp(bytes),
+      onPing: (id) => this.#pings.fromClient(id),
+      onGoAway: clientLeft,
+      onBoundary: () => {},
+    });
+    this.#nodeFilter = new HeartbeatFilter({
+      onBytes: (bytes) => this.#passDown(bytes),
+      onPing: (id) => this.#pings.fromNode(id),
+      onGoAway: nodeLeft,
+      onBoundary: () => {
+        const answer = this.#pings.answerClient();
+        if (answer !== undefined) this.#passDown(answer);
+      },
+    });
     if (observers.needsStreams) this.#clientFrames = this.#decoderOf("client", limits);
     if (observers.needsNodeStreams) this.#nodeFrames = this.#decoderOf("node", limits);
   }
@@ -45,25 +70,44 @@ export class ForwardDecoder implements PassThroughDecoder {
     return this.#clientFrames !== undefined;
   }
 
-  fromClient(chunk: Uint8Array): SessionEnd | undefined {
-    this.walkClient(chunk, 0, chunk.byteLength, 0, 0);
-    return this.decodeClient(chunk);
+  fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
+    const end = this.decodeClient(chunk);
+    if (end !== undefined) return end;
+    this.#passUp = pass;
+    this.#clientFilter.push(chunk);
+    return undefined;
   }
 
-  fromNode(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): SessionEnd | undefined {
-    const end = this.readNode(chunk);
-    if (end === undefined) pass(chunk);
-    return end;
+  fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
+    const end = this.#decodeNode(chunk);
+    if (end !== undefined) return end;
+    this.#passDown = pass;
+    this.#nodeFilter.push(chunk);
+    return undefined;
   }
 
-  /** The same, where the carrier passes on itself. */
+  answerClient(): Uint8Array | undefined {
+    if (!this.#pings.isAnswerDue) return undefined;
+    if (this.#nodeFilter.isBetweenFrames) return this.#pings.answerClient();
+    this.#nodeFilter.awaitBoundary();
+    return undefined;
+  }
+
+  answerNode(): Uint8Array | undefined {
+    return this.#clientFilter.isBetweenFrames ? this.#pings.answerNode() : undefined;
+  }
+
+  beatNode(): Uint8Array | undefined {
+    return this.#clientFilter.isBetweenFrames ? this.#pings.beatNode() : undefined;
+  }
+
+  /** Of a tunnel that passes through: its own frames hold those of SPDY, so that no heartbeat can be taken out. */
   readNode(chunk: Uint8Array): SessionEnd | undefined {
     this.#nodeWalker.push(chunk);
-    if (this.#nodeFrames !== undefined) this.#decode("node", this.#nodeFrames, chunk);
-    return this.#refusal;
+    return this.#decodeNode(chunk);
   }
 
-  /** The bytes of `chunk` from `start` to `end`, masked or not: see FrameWalker. */
+  /** The same of the client's: the bytes of `chunk` from `start` to `end`, masked or not. See FrameWalker. */
   walkClient(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void {
     this.#clientWalker.push(chunk, start, end, maskKey, maskPhase);
   }
@@ -71,6 +115,11 @@ export class ForwardDecoder implements PassThroughDecoder {
   decodeClient(chunk: Uint8Array): SessionEnd | undefined {
     if (this.#clientFrames !== undefined && this.#refusal === undefined)
       this.#decode("client", this.#clientFrames, chunk);
+    return this.#refusal;
+  }
+
+  #decodeNode(chunk: Uint8Array): SessionEnd | undefined {
+    if (this.#nodeFrames !== undefined) this.#decode("node", this.#nodeFrames, chunk);
     return this.#refusal;
   }
 

@@ -1,14 +1,26 @@
 import type { SessionEnd } from "../carriers/session-end.ts";
 
+export type Pass = (bytes: Uint8Array) => void;
+
 /**
  * Decodes what passes through a relay, for observers, and keeps no view of it. It looks at payload
- * only where an observer is shown it, and cuts frames only in `spdy-command-decoder.ts`.
+ * only where an observer is shown it, and cuts DATA frames only in `spdy-command-decoder.ts`. PINGs
+ * and their answers end here: a byte that meets a node's closed socket takes its queued output back.
  */
 export interface PassThroughDecoder {
-  /** To be called before the chunk is passed on. An end refuses it. */
-  fromClient(chunk: Uint8Array): SessionEnd | undefined;
-  /** Passes the chunk on, in pieces, behind what it tells observers. An end refuses it. */
-  fromNode(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): SessionEnd | undefined;
+  /** SPDY's heartbeats keep a session from being idle, as at the reference; WebSocket's do not. */
+  readonly isSpdy?: boolean | undefined;
+  /** Passes the chunk on, in pieces, behind what it tells observers, and without heartbeats. An end refuses it. */
+  fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined;
+  /** The same. Behind a call of `answerClient` that gave nothing it passes that answer as well, between two frames. */
+  fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined;
+  /** The answer to the client's newest PING, once, if the node's bytes stand between two frames. */
+  answerClient?(): Uint8Array | undefined;
+  /** The answer to the node's newest PING, once, if the client's bytes stand between two frames. */
+  answerNode?(): Uint8Array | undefined;
+  /** Heartbeats of ours, each at such a place; undefined elsewhere, and where the protocol has none for that side. */
+  beatClient?(): Uint8Array | undefined;
+  beatNode?(): Uint8Array | undefined;
   /** The bytes that report a failure to the client where the node reported nothing; undefined where it cannot be reported. */
   failureFrame?(message: string): Uint8Array | undefined;
 }

@@ -10,7 +10,7 @@ import {
   DATA_HEADER_BYTES,
   FrameDecoder,
   FrameSplitter,
-  FrameWalker,
+  HeartbeatFilter,
   type SpdyLimits,
   writeDataHeader,
 } from "../../../protocols/spdy/index.ts";
@@ -18,7 +18,8 @@ import { faultOf, type SessionEnd } from "../carriers/session-end.ts";
 import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, type SessionStream, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import type { PassThroughDecoder } from "./pass-through-decoder.ts";
+import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
+import { SpdyPings } from "./spdy-pings.ts";
 
 const STREAMS: Readonly<Record<string, SessionStream>> = {
   stdin: STDIN,
@@ -32,14 +33,17 @@ const STREAMS: Readonly<Record<string, SessionStream>> = {
  * reported: client-go takes an error stream that ends empty for exit code 0.
  */
 export class SpdyCommandDecoder implements PassThroughDecoder {
+  readonly isSpdy = true;
   readonly #version: RemoteCommandVersion;
   readonly #observers: SessionObservers;
   readonly #ends: CommandEndObserver;
   readonly #splitter: FrameSplitter;
-  readonly #clientWalker: FrameWalker;
+  readonly #clientFilter: HeartbeatFilter;
+  readonly #pings = new SpdyPings();
   readonly #streams = new Map<number, SessionStream>();
   #clientFrames: FrameDecoder | undefined;
-  #pass: (bytes: Uint8Array) => void = () => {};
+  #passUp: Pass = () => {};
+  #pass: Pass = () => {};
   #errorStreamId: number | undefined;
   #isReplied = false;
   #isOpaque = false;
@@ -53,7 +57,12 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
     this.#version = version;
     this.#observers = observers;
     this.#ends = ends;
-    this.#clientWalker = new FrameWalker(() => ends.clientLeft("the client ended the session"));
+    this.#clientFilter = new HeartbeatFilter({
+      onBytes: (bytes) => this.#passUp(bytes),
+      onPing: (id) => this.#pings.fromClient(id),
+      onGoAway: () => ends.clientLeft("the client ended the session"),
+      onBoundary: () => {},
+    });
     this.#clientFrames = new FrameDecoder(
       {
         onData: (streamId, part, fin) => this.#fromClient(streamId, part, fin),
@@ -72,24 +81,27 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
           if (streamId === this.#errorStreamId) observers.statusEnd();
         },
         onGoAway: () => ends.nodeLeft(true),
+        onPing: (id) => this.#pings.fromNode(id),
       },
       limits.maxControlFrameBytes,
     );
   }
 
-  fromClient(chunk: Uint8Array): SessionEnd | undefined {
-    this.#clientWalker.push(chunk);
+  fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
     try {
       this.#clientFrames?.push(chunk);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#clientFrames = undefined;
-      return this.#observers.undecodable("client", error.message);
+      const end = this.#observers.undecodable("client", error.message);
+      if (end !== undefined) return end;
     }
+    this.#passUp = pass;
+    this.#clientFilter.push(chunk);
     return undefined;
   }
 
-  fromNode(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): SessionEnd | undefined {
+  fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
     if (this.#isOpaque) {
       pass(chunk);
       return undefined;
@@ -104,6 +116,19 @@ export class SpdyCommandDecoder implements PassThroughDecoder {
       return faultOf("node", "protocol-error", `the node sent malformed SPDY: ${error.message}`);
     }
     return undefined;
+  }
+
+  /** What was passed to the client always ends with a whole frame. */
+  answerClient(): Uint8Array | undefined {
+    return this.#isOpaque ? undefined : this.#pings.answerClient();
+  }
+
+  answerNode(): Uint8Array | undefined {
+    return this.#clientFilter.isBetweenFrames ? this.#pings.answerNode() : undefined;
+  }
+
+  beatNode(): Uint8Array | undefined {
+    return this.#clientFilter.isBetweenFrames ? this.#pings.beatNode() : undefined;
   }
 
   failureFrame(message: string): Uint8Array | undefined {

@@ -1,12 +1,20 @@
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
-import { applyMask, WebSocketFrameWalker } from "../../../protocols/websocket/index.ts";
+import {
+  applyMask,
+  encodeControlFrame,
+  OPCODE,
+  WebSocketFrameWalker,
+} from "../../../protocols/websocket/index.ts";
 import { poisonFreed } from "../../net/freed-memory.ts";
+import { nextMaskKey } from "../../net/mask-keys.ts";
 import type { SessionEnd } from "../carriers/session-end.ts";
 import type { Farewells } from "../observers/end-observer.ts";
+import type { Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
-import type { PassThroughDecoder } from "./pass-through-decoder.ts";
+import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 
 const CLOSE_NORMAL = 1000;
+const NOTHING: Uint8Array = new Uint8Array(0);
 const SCRATCH_BYTES = 64 * 1024;
 
 /** One for all sessions: a view of it is good for one call. */
@@ -20,6 +28,11 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   #canReadClient = true;
   #canReadNode = true;
   #refusal: SessionEnd | undefined;
+  #passUp: Pass = () => {};
+  #passDown: Pass = () => {};
+  /** The payloads of PINGs that are not answered yet: of each side the newest (RFC 6455 section 5.5.3). */
+  #clientPing: Uint8Array | undefined;
+  #nodePing: Uint8Array | undefined;
 
   constructor(observers: SessionObservers, ends: Farewells) {
     this.observers = observers;
@@ -29,6 +42,13 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
         this.clientPayload(chunk, start, end, maskKey, maskPhase),
       onMessageEnd: () => {},
       onClose: (code) => ends.clientLeft(`the client closed with ${code}`),
+      onPing: (payload) => {
+        this.#clientPing = payload;
+      },
+      onPass: (bytes) => {
+        if (this.#refusal === undefined) this.#passUp(bytes);
+      },
+      onBoundary: () => {},
     });
     this.#node = new WebSocketFrameWalker("client", {
       onMessageStart: () => this.nodeMessage(),
@@ -37,6 +57,16 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       onClose: (code) => {
         if (code === CLOSE_NORMAL) observers.statusEnd();
         ends.nodeLeft(code === CLOSE_NORMAL, `the node closed the session with ${code}`);
+      },
+      onPing: (payload) => {
+        this.#nodePing = payload;
+      },
+      onPass: (bytes) => {
+        if (this.#refusal === undefined) this.#passDown(bytes);
+      },
+      onBoundary: () => {
+        const answer = this.#takeAnswer();
+        if (answer !== undefined) this.#passDown(answer);
       },
     });
   }
@@ -54,31 +84,69 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   protected abstract nodeMessage(): void;
   protected abstract nodePayload(chunk: Uint8Array, start: number, end: number): void;
 
-  fromClient(chunk: Uint8Array): SessionEnd | undefined {
-    if (this.#canReadClient && this.#refusal === undefined) {
-      try {
-        this.#client.push(chunk);
-      } catch (error) {
-        if (!(error instanceof ProtocolError)) throw error;
-        this.#canReadClient = false;
-        this.refuse(this.observers.undecodable("client", error.message));
-      }
-    }
+  fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
+    this.#passUp = pass;
+    this.#canReadClient = this.#walk("client", this.#client, this.#canReadClient, chunk, pass);
     return this.#refusal;
   }
 
-  fromNode(chunk: Uint8Array, pass: (bytes: Uint8Array) => void): SessionEnd | undefined {
-    if (this.#canReadNode) {
-      try {
-        this.#node.push(chunk);
-      } catch (error) {
-        if (!(error instanceof ProtocolError)) throw error;
-        this.#canReadNode = false;
-        this.refuse(this.observers.undecodable("node", error.message));
-      }
-    }
-    if (this.#refusal === undefined) pass(chunk);
+  fromNode(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
+    this.#passDown = pass;
+    this.#canReadNode = this.#walk("node", this.#node, this.#canReadNode, chunk, pass);
     return this.#refusal;
+  }
+
+  answerClient(): Uint8Array | undefined {
+    if (this.#clientPing === undefined || !this.#canReadNode) return undefined;
+    if (this.#node.isBetweenFrames) return this.#takeAnswer();
+    this.#node.awaitBoundary();
+    return undefined;
+  }
+
+  answerNode(): Uint8Array | undefined {
+    const payload = this.#nodePing;
+    if (payload === undefined || !this.#isClientBetweenFrames) return undefined;
+    this.#nodePing = undefined;
+    return encodeControlFrame(OPCODE.PONG, payload, nextMaskKey());
+  }
+
+  /** A PONG, which moves client-go's deadline though its PINGs wait behind input, and a PING. */
+  beatClient(): Uint8Array | undefined {
+    if (!this.#canReadNode || !this.#node.isBetweenFrames) return undefined;
+    const beats = [OPCODE.PONG, OPCODE.PING].map((opcode) => encodeControlFrame(opcode, NOTHING));
+    return Buffer.concat(beats);
+  }
+
+  beatNode(): Uint8Array | undefined {
+    return this.#isClientBetweenFrames ? encodeControlFrame(OPCODE.PING, NOTHING, nextMaskKey()) : undefined;
+  }
+
+  get #isClientBetweenFrames(): boolean {
+    return this.#canReadClient && this.#client.isBetweenFrames;
+  }
+
+  #takeAnswer(): Uint8Array | undefined {
+    const payload = this.#clientPing;
+    this.#clientPing = undefined;
+    return payload === undefined ? undefined : encodeControlFrame(OPCODE.PONG, payload);
+  }
+
+  /** Whether this side can still be read. What cannot be is passed on as it is, unless an observer refuses it. */
+  #walk(side: Side, walker: WebSocketFrameWalker, canRead: boolean, chunk: Uint8Array, pass: Pass): boolean {
+    if (this.#refusal !== undefined) return canRead;
+    if (!canRead) {
+      pass(chunk);
+      return false;
+    }
+    try {
+      walker.push(chunk);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.refuse(this.observers.undecodable(side, error.message));
+      if (this.#refusal === undefined) pass(chunk.subarray(walker.passedBytes));
+      return false;
+    }
   }
 
   protected refuse(end: SessionEnd | undefined): void {

@@ -19,10 +19,8 @@ export class PortRules implements SessionObserver {
     return message === undefined ? undefined : endOf("refused", message);
   }
 
-  /** A port that cannot be seen cannot be allowed. */
+  /** A port that cannot be seen cannot be allowed; neither side means anything without the streams of the other. */
   onUndecodable(side: Side, message: string): SessionEnd | undefined {
-    return side === "client"
-      ? faultOf("client", "protocol-error", `the client sent malformed SPDY: ${message}`)
-      : undefined;
+    return faultOf(side, "protocol-error", `the ${side} sent malformed SPDY: ${message}`);
   }
 }

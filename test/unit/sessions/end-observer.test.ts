@@ -42,7 +42,7 @@ class Observed {
   }
 
   fromDownstream(chunk: Uint8Array): void {
-    this.#decoder.fromClient(chunk);
+    this.#decoder.fromClient(chunk, () => {});
   }
 
   get hasResult(): boolean {

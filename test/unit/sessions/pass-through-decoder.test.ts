@@ -52,7 +52,7 @@ describe("a session that passes through", () => {
       watched(bytesOf((socket) => webSocketPipe(socket, role).send(Buffer.from(PAYLOAD)))),
     );
     decoder.fromNode(fromNode?.chunk as Uint8Array, () => {});
-    decoder.fromClient(fromClient?.chunk as Uint8Array);
+    decoder.fromClient(fromClient?.chunk as Uint8Array, () => {});
     expect(fromNode?.read.size).toBe(2 + channelBytes);
     expect(fromClient?.read.size).toBe(6);
   });
@@ -92,11 +92,17 @@ describe("a session that passes through", () => {
     ] as const) {
       const passed: Uint8Array[] = [];
       const decoder = decoding(session, seeing());
-      expect([decoder.fromClient(garbage), decoder.fromClient(garbage)]).toEqual([undefined, undefined]);
+      expect([decoder.fromClient(garbage, () => {}), decoder.fromClient(garbage, () => {})]).toEqual([
+        undefined,
+        undefined,
+      ]);
       decoder.fromNode(garbage, (bytes) => void passed.push(bytes));
       expect([passed, undecodable.splice(0)]).toEqual([[garbage], ["client", "node"]]);
       const refusing = decoding(session, seeing(refusal));
-      expect([refusing.fromClient(garbage), refusing.fromClient(garbage)]).toEqual([refusal, refusal]);
+      expect([refusing.fromClient(garbage, () => {}), refusing.fromClient(garbage, () => {})]).toEqual([
+        refusal,
+        refusal,
+      ]);
       expect(refusing.fromNode(garbage, () => expect.unreachable())).toBe(refusal);
       undecodable.length = 0;
     }
@@ -118,7 +124,12 @@ describe("a session that passes through", () => {
       },
     );
     const client = spdyPeer(
-      { send: (bytes) => void decoder.fromClient(bytes), take: () => [], closes: [], close: () => {} },
+      {
+        send: (bytes) => void decoder.fromClient(bytes, () => {}),
+        take: () => [],
+        closes: [],
+        close: () => {},
+      },
       "client",
     );
     for (let connection = 0; connection < 3; connection++) client.open(PORT);

@@ -75,7 +75,7 @@ describe("a relay", () => {
 
   it("writes the decoder's failure where the node ends without a status", async () => {
     const decoder: PassThroughDecoder = {
-      fromClient: () => undefined,
+      fromClient: (chunk, pass) => void pass(chunk),
       fromNode: (chunk, pass) => void pass(chunk),
       failureFrame: (message) => Buffer.from(`[${message}]`),
     };
@@ -90,7 +90,7 @@ describe("a relay", () => {
   it("passes nothing on that an observer refuses, and nothing behind it", async () => {
     const refused = endOf("refused", "port 22 is denied");
     const decoder: PassThroughDecoder = {
-      fromClient: (chunk) => (chunk[0] === 33 ? refused : undefined),
+      fromClient: (chunk, pass) => (chunk[0] === 33 ? refused : void pass(chunk)),
       fromNode: (chunk, pass) => void pass(chunk),
     };
     const { client, node, carried } = relayed({ decoder });

@@ -81,20 +81,28 @@ export class TunnelBridge implements StreamingSession {
     if (isText) throw new ProtocolError("malformed-message", "a text message in a tunnel");
     if (part.byteLength === 0 || this.#life.isOver) return;
     this.#life.downstreamBytes += part.byteLength;
-    const end = this.#decoder.readNode(part);
+    const end = this.#decoder.fromNode(part, this.#passDown);
     if (end !== undefined) this.#breakOff(end);
-    else if (this.#downstream.writable) this.#downstream.write(part);
   }
+
+  readonly #passDown = (bytes: Uint8Array): void => {
+    if (this.#downstream.writable) this.#downstream.write(bytes);
+  };
+
+  readonly #passUp = (bytes: Uint8Array): void => {
+    this.#webSocket.sendMessage(undefined, bytes);
+  };
 
   #fromClient(chunk: Uint8Array): void {
     if (this.#life.isOver) return;
-    const end = this.#decoder.fromClient(chunk);
+    const end = this.#decoder.fromClient(chunk, this.#passUp);
     if (end !== undefined) {
       this.#breakOff(end);
       return;
     }
     this.#life.upstreamBytes += chunk.byteLength;
-    this.#webSocket.sendMessage(undefined, chunk);
+    const answer = this.#decoder.answerClient();
+    if (answer !== undefined) this.#passDown(answer);
   }
 
   /** Close 1000 is the upstream's proper end; after anything else the client must not take what it has for all. */

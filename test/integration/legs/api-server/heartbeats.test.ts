@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { NODE_SILENCE_MS } from "../../../../src/sessions/carriers/node-silence.ts";
 import { defaultTimeouts } from "../../../support/default-configuration.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
@@ -191,7 +192,7 @@ describe("heartbeats towards the node", () => {
     client.socket.terminate();
   });
 
-  it("none while the client holds up reading from the node: the answer could not arrive", async () => {
+  it("none while the client holds up reading from the node, nor for seconds behind its last byte", async () => {
     const { authority, raw } = await startRaw({
       onSession: (socket) => {
         const frame = dataFrame(3, "x".repeat(1024 * 1024));
@@ -209,6 +210,8 @@ describe("heartbeats towards the node", () => {
     clock.advance(spdyPingMs);
     client.socket.resume();
     await expect.poll(downstreamBytes, { timeout: 10_000 }).toBe(FLOOD_BYTES);
+    clock.advance(1);
+    clock.advance(NODE_SILENCE_MS - 1);
     expect(pingIds(raw)).toEqual([]);
     clock.advance(1);
     await expect.poll(() => pingIds(raw)).toEqual([1]);

@@ -61,7 +61,7 @@ const step = fc.record({
 });
 
 describe("FrameSplitter", () => {
-  it("passes on the same conversation however it is cut, and stands between frames after every chunk", () => {
+  it("passes on the same conversation but for PINGs however it is cut, and stands between frames after every chunk", () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 12 }),
@@ -70,6 +70,7 @@ describe("FrameSplitter", () => {
           const wire = encodeConversation(steps);
           const expected = understood([Uint8Array.from(wire)]);
           const passed: Uint8Array[] = [];
+          const pings: number[] = [];
           const splitter = new FrameSplitter(
             {
               onBytes: (bytes) => void passed.push(bytes.slice()),
@@ -77,6 +78,7 @@ describe("FrameSplitter", () => {
               onReply: () => {},
               onFinish: () => {},
               onGoAway: () => {},
+              onPing: (id) => void pings.push(id),
             },
             defaultSpdyLimits.maxControlFrameBytes,
           );
@@ -86,7 +88,9 @@ describe("FrameSplitter", () => {
             expect(understood(passed).isBetweenFrames).toBe(true);
             offset += length;
           }
-          expect(understood(passed)).toEqual(expected);
+          const controls = expected.controls.filter((type) => type !== "PING");
+          expect(understood(passed)).toEqual({ ...expected, controls });
+          expect(pings).toHaveLength(expected.controls.length - controls.length);
         },
       ),
     );
@@ -101,6 +105,7 @@ describe("FrameSplitter", () => {
         onReply: (id) => void said.push(`reply ${id}`),
         onFinish: (id) => void said.push(`finish ${id}`),
         onGoAway: () => void said.push("goaway"),
+        onPing: (id) => void said.push(`ping ${id}`),
       },
       1024,
     );
@@ -109,14 +114,23 @@ describe("FrameSplitter", () => {
     const frame = dataFrame(3, new Uint8Array(10), true);
     splitter.push(frame.slice(0, 12));
     splitter.push(frame.slice(12));
+    splitter.push(encoder.encode({ type: "PING", id: 2 }));
     splitter.push(encoder.encode({ type: "RST_STREAM", streamId: 1, status: 5 }));
     splitter.push(encoder.encode({ type: "GOAWAY", lastGoodStreamId: 3, status: 0 }));
-    expect(said).toEqual(["reply 1", "payload 3 of 4", "payload 3 of 6", "finish 3", "finish 1", "goaway"]);
+    const payload = ["payload 3 of 4", "payload 3 of 6", "finish 3"];
+    expect(said).toEqual(["reply 1", ...payload, "ping 2", "finish 1", "goaway"]);
   });
 
   it("refuses a control frame longer than it may hold, from its header", () => {
     const splitter = new FrameSplitter(
-      { onBytes: () => {}, onPayload: () => {}, onReply: () => {}, onFinish: () => {}, onGoAway: () => {} },
+      {
+        onBytes: () => {},
+        onPayload: () => {},
+        onReply: () => {},
+        onFinish: () => {},
+        onGoAway: () => {},
+        onPing: () => {},
+      },
       16,
     );
     expect(() => splitter.push(Uint8Array.of(0x80, 3, 0, 4, 0, 0, 0, 17))).toThrow(

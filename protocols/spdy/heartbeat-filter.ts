@@ -1,0 +1,129 @@
+import { readUint16, readUint24 } from "../bytes/index.ts";
+import { CONTROL_BIT, FRAME_HEADER_BYTES, FRAME_TYPE } from "./constants.ts";
+import { PING_BYTES } from "./frames/ping.ts";
+
+export interface HeartbeatFilterHandler {
+  /** Bytes that go on to the other side, in order: all but PING frames. They are the chunk itself where it holds none of those. */
+  onBytes(bytes: Uint8Array): void;
+  /** A PING, or the answer to one: only its sender's parity tells. */
+  onPing(id: number): void;
+  onGoAway(): void;
+  /** What was passed on ends with a whole frame: once after `awaitBoundary`. */
+  onBoundary(): void;
+}
+
+/**
+ * Passes the frames of one side of a SPDY connection on without understanding them, but for PINGs, which end here. Chunks are neither
+ * copied nor written to; a control frame's header that a chunk cuts off is held until its type is known.
+ */
+export class HeartbeatFilter {
+  readonly #handler: HeartbeatFilterHandler;
+  readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
+  #headerBytesRead = 0;
+  #payloadBytesLeft = 0;
+  #isPing = false;
+  #pingId = 0;
+  #isBoundaryDue = false;
+  /** Where in the chunk at hand the bytes begin that were not passed on yet. */
+  #passStart = 0;
+
+  constructor(handler: HeartbeatFilterHandler) {
+    this.#handler = handler;
+  }
+
+  /** What was passed on ends with a whole frame. */
+  get isBetweenFrames(): boolean {
+    if (this.#headerBytesRead > 0) return this.#isHeaderHeld;
+    return this.#payloadBytesLeft === 0 || this.#isPing;
+  }
+
+  /** Asks for `onBoundary`; to be called where the sender is within a frame. */
+  awaitBoundary(): void {
+    this.#isBoundaryDue = true;
+  }
+
+  push(chunk: Uint8Array): void {
+    let at = 0;
+    this.#passStart = 0;
+    while (at < chunk.length) {
+      at = this.#payloadBytesLeft > 0 ? this.#walkPayload(chunk, at) : this.#walkHeader(chunk, at);
+    }
+    if (this.isBetweenFrames) this.#reachBoundary(chunk, at);
+    this.#passUpTo(chunk, at);
+  }
+
+  #walkHeader(chunk: Uint8Array, start: number): number {
+    if (this.#headerBytesRead === 0) {
+      this.#reachBoundary(chunk, start);
+      const end = start + FRAME_HEADER_BYTES;
+      if (end <= chunk.length) {
+        this.#beginFrame(chunk, start);
+        if (this.#isPing) this.#drop(chunk, start, end);
+        return end;
+      }
+    }
+    return this.#walkCutHeader(chunk, start);
+  }
+
+  #walkCutHeader(chunk: Uint8Array, start: number): number {
+    const end = Math.min(chunk.length, start + FRAME_HEADER_BYTES - this.#headerBytesRead);
+    this.#header.set(chunk.subarray(start, end), this.#headerBytesRead);
+    this.#headerBytesRead += end - start;
+    const isHeld = this.#isHeaderHeld;
+    if (isHeld) this.#drop(chunk, start, end);
+    if (this.#headerBytesRead < FRAME_HEADER_BYTES) return end;
+    this.#headerBytesRead = 0;
+    this.#beginFrame(this.#header, 0);
+    if (isHeld && !this.#isPing) this.#handler.onBytes(this.#header.slice());
+    return end;
+  }
+
+  /** One of a DATA frame needs not be. */
+  get #isHeaderHeld(): boolean {
+    return ((this.#header[0] as number) & CONTROL_BIT) !== 0;
+  }
+
+  #beginFrame(bytes: Uint8Array, at: number): void {
+    this.#payloadBytesLeft = readUint24(bytes, at + 5);
+    const isControl = ((bytes[at] as number) & CONTROL_BIT) !== 0;
+    const type = isControl ? readUint16(bytes, at + 2) : 0;
+    // A PING of another length is the receiver's to refuse.
+    this.#isPing = type === FRAME_TYPE.PING && this.#payloadBytesLeft === PING_BYTES;
+    if (type === FRAME_TYPE.GOAWAY) this.#handler.onGoAway();
+  }
+
+  #walkPayload(chunk: Uint8Array, start: number): number {
+    const end = Math.min(chunk.length, start + this.#payloadBytesLeft);
+    this.#payloadBytesLeft -= end - start;
+    if (!this.#isPing) return end;
+    for (let at = start; at < end; at++) this.#pingId = ((this.#pingId << 8) | (chunk[at] as number)) >>> 0;
+    this.#drop(chunk, start, end);
+    if (this.#payloadBytesLeft === 0) {
+      const id = this.#pingId;
+      this.#isPing = false;
+      this.#pingId = 0;
+      this.#handler.onPing(id);
+    }
+    return end;
+  }
+
+  #reachBoundary(chunk: Uint8Array, at: number): void {
+    if (!this.#isBoundaryDue) return;
+    this.#passUpTo(chunk, at);
+    this.#isBoundaryDue = false;
+    this.#handler.onBoundary();
+  }
+
+  /** Passes what comes before, and not these bytes. */
+  #drop(chunk: Uint8Array, start: number, end: number): void {
+    this.#passUpTo(chunk, start);
+    this.#passStart = end;
+  }
+
+  #passUpTo(chunk: Uint8Array, end: number): void {
+    const start = this.#passStart;
+    this.#passStart = end;
+    if (start < end)
+      this.#handler.onBytes(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end));
+  }
+}
