@@ -72,7 +72,12 @@ async function upload(source: CopyEnd, destination: RemoteEnd, options: CopyOpti
   const found = await look(destination.path, options, name);
   if (found.kind === "other")
     throw new CopyError("usage", `${destination.path} is neither a file nor a folder`);
+  const refuseSlash = (): void => {
+    if (found.kind !== "folder" && destination.path.endsWith("/"))
+      throw new CopyError("usage", `${destination.path} is no folder`);
+  };
   if (source.type !== "local") {
+    refuseSlash();
     if (found.kind === "folder")
       throw new CopyError("usage", `${destination.path} is a folder; stdin is a file`);
     const { uploadStream } = await import("./copy/upload-file.ts");
@@ -86,6 +91,7 @@ async function upload(source: CopyEnd, destination: RemoteEnd, options: CopyOpti
     const { uploadFolder } = await import("./copy/upload-folder.ts");
     await uploadFolder(source.path, target, found, options);
   } else if (stats.isFile()) {
+    refuseSlash();
     const { uploadFile } = await import("./copy/upload-file.ts");
     await uploadFile(source.path, target, found, options);
   } else throw new CopyError("usage", `${source.path} is neither a file nor a folder`);

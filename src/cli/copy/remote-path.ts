@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { CopyError } from "./copy-error.ts";
 import type { RemoteShell } from "./remote-shell.ts";
 
 export type Tool = "sha256sum" | "openssl" | "tail" | "tar" | "find";
@@ -21,41 +22,68 @@ export interface RemotePath {
 export const SIZE_FUNCTION = `z() { stat -L -c %s "$1" 2>/dev/null || wc -c < "$1"; }
 `;
 
-const INSPECT = `p="$1"
-if [ -d "$p" ]; then k=folder; d="$p"; b=; else d=$(dirname "$p"); b=/$(basename "$p")
-if [ -f "$p" ]; then k=file; elif [ -e "$p" ]; then k=other; else k=absent; fi; fi
-d=$(cd "$d" 2>/dev/null && pwd -P) || d=
+/** Every step that fails is the script's failure; the path is the last thing that it prints, for it may hold line feeds. */
+const INSPECT = `p="$1"; d="$2"; b="/$3"; CDPATH=
+if [ -d "$p" ]; then k=folder; d="$p"; b=
+elif [ -f "$p" ]; then k=file; elif [ -e "$p" ]; then k=other; else k=absent; fi
+d=$(cd "$d" && pwd -P && echo .) || exit 1
+d="\${d%??}"
 [ "$d" = / ] && [ -n "$b" ] && d=
-echo "kind $k"; echo "path $d$b"
-if [ $k = file ]; then stat -L -c 'stat %s %Y %i
-mode %a' "$p" 2>/dev/null || echo "size $(wc -c < "$p")"; fi
-t="$d$b"; [ $k = folder ] && t="$t/$2"
+echo "kind $k"
+if [ $k = file ]; then
+if s=$(stat -L -c 'stat %s %Y %i
+mode %a' "$p" 2>/dev/null); then echo "$s"; else s=$(wc -c < "$p") || exit 1; echo "size $s"; fi; fi
+t="$d$b"; [ $k = folder ] && t="$t/$4"
 [ -e "\${t%/*}/.\${t##*/}.sluice-partial" ] && echo "partial there"
 for t in sha256sum openssl tail tar find; do command -v $t >/dev/null 2>&1 && echo "tool $t"; done
-true`;
+printf 'path %s' "$d$b"`;
 
 /**
  * Looks at a path; `name` is what will be put there should it be a folder. Throws CopyError, and what executors throw: also where the
- * container has no shell.
+ * container has no shell, or where the folder of the path cannot be entered.
  */
 export async function inspect(shell: RemoteShell, path: string, name = ""): Promise<RemotePath> {
-  const lines = (await shell.mustRun(INSPECT, [argumentOf(path), name])).split("\n");
+  const [folder, base] = [posix.dirname(path), posix.basename(path)];
+  return readInspection(await shell.mustRun(INSPECT, [argumentOf(path), argumentOf(folder), base, name]));
+}
+
+/** Whatever a container prints is checked before it is taken for a path. Throws CopyError "remote". */
+export function readInspection(text: string): RemotePath {
+  const pathAt = /(?:^|\n)path (?=\/)/.exec(text);
+  const lines = text.slice(0, pathAt?.index ?? text.length).split("\n");
   const fieldOf = (name: string): string =>
     lines
       .find((line) => line.startsWith(`${name} `))
       ?.slice(name.length + 1)
       .trim() ?? "";
-  const tools = lines.filter((line) => line.startsWith("tool ")).map((line) => line.slice(5) as Tool);
+  const kind = fieldOf("kind");
+  const version = fieldOf("stat");
+  const size = version.split(" ")[0] || fieldOf("size") || (kind === "file" ? "" : "0");
+  if (pathAt === null || !isKind(kind) || Number.isNaN(bytesIn(size))) {
+    throw new CopyError(
+      "remote",
+      `the container's answer cannot be read: ${JSON.stringify(text.slice(0, 200))}`,
+    );
+  }
   const mode = Number.parseInt(fieldOf("mode"), 8);
   return {
-    kind: fieldOf("kind") as RemotePath["kind"],
-    path: fieldOf("path") || path,
-    size: Number(fieldOf("size") || fieldOf("stat").split(" ")[0] || 0),
-    version: fieldOf("stat"),
+    kind,
+    path: text.slice(pathAt.index + pathAt[0].length),
+    size: Number(size),
+    version,
     mode: Number.isNaN(mode) ? undefined : mode & 0o777,
-    tools: new Set(tools),
+    tools: new Set(lines.filter((line) => line.startsWith("tool ")).map((line) => line.slice(5) as Tool)),
     hasPartial: fieldOf("partial") !== "",
   };
+}
+
+function isKind(text: string): text is RemotePath["kind"] {
+  return ["file", "folder", "other", "absent"].includes(text);
+}
+
+/** The number of bytes that a container printed, and NaN for anything else: nothing printed is not a 0. */
+export function bytesIn(text: string): number {
+  return /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
 }
 
 /** No path is taken for a flag. */

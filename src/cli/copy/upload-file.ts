@@ -9,7 +9,7 @@ import type { CopyOptions } from "./copy-options.ts";
 import { readPieces } from "./file-reader.ts";
 import { canHash, hashIn, RunningHash } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
-import { partialName, type RemotePath } from "./remote-path.ts";
+import { bytesIn, partialName, type RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
 import { APPEND, FINISH, HOW_FAR, REMOVE, WRITE, WRITE_AND_HASH } from "./upload-scripts.ts";
@@ -135,7 +135,7 @@ class Upload {
       this.safeBytes = 0;
       return 0;
     }
-    const found = Number((await this.#options.shell.mustRun(HOW_FAR, [this.#partial])).trim());
+    const found = bytesIn(await this.#options.shell.mustRun(HOW_FAR, [this.#partial]));
     const sentBytes = this.hash.bytes - this.safeBytes;
     const gainedBytes = found - this.safeBytes;
     if (gainedBytes < sentBytes / 2) this.limitBytes = Math.max(MIN_LIMIT_BYTES, Math.trunc(sentBytes / 2));
@@ -146,7 +146,7 @@ class Upload {
 
   /** All before `bytes` is in the container. Throws CopyError "mismatch" where the container says otherwise. */
   arrived(bytes: number): void {
-    if (Number(this.#theirs.trim()) !== bytes) {
+    if (bytesIn(this.#theirs) !== bytes) {
       throw new CopyError(
         "mismatch",
         `${this.#destination}: ${this.#theirs.trim()} bytes arrived of ${bytes}`,
@@ -185,9 +185,11 @@ class Upload {
     if (this.#canCheck && hashIn(this.#theirs) !== this.hash.hex()) {
       throw new CopyError("mismatch", `${this.#destination}: the SHA-256 differs on both ends`);
     }
-    const arrived = Number(this.#theirs.trim());
-    if (!this.#canCheck && arrived !== bytes) {
-      throw new CopyError("mismatch", `${this.#destination}: ${arrived} bytes arrived of ${bytes}`);
+    if (!this.#canCheck && bytesIn(this.#theirs) !== bytes) {
+      throw new CopyError(
+        "mismatch",
+        `${this.#destination}: ${this.#theirs.trim()} bytes arrived of ${bytes}`,
+      );
     }
     let isAgain = false;
     const finish = async (): Promise<string> => {

@@ -16,7 +16,7 @@ const pod = JSON.stringify({
   spec: { containers: [{ name: "main" }] },
   status: { phase: "Running" },
 });
-const INSPECTED = "kind file\npath /data\nstat 4 1 1\nmode 644\ntool tail\n";
+const INSPECTED = "kind file\nstat 4 1 1\nmode 644\ntool tail\npath /data";
 
 /** What a first look finds. */
 let inspected = INSPECTED;
@@ -174,12 +174,36 @@ describe("sluice cp and servers that break the rules", () => {
   });
 
   it.each([
+    "",
+    "kind file\nstat 4 1 1\npath ",
+    "kind absent\npath data",
+    "kind folder",
+    "kind socket\npath /data",
+    "kind file\npath /data",
+    "kind file\nsize\npath /data",
+    "kind file\nsize x\npath /data",
+  ])("a first look answered with %j is a failure, not a path", async (text) => {
+    inspected = text;
+    answer = saying(data, afterwards, onChannel(ERROR, SUCCESS));
+    writeFileSync(path.join(folder, "mine"), "data");
+    for (const ends of [
+      ["web:/data", `${folder}/out`],
+      [`${folder}/mine`, "web:/data"],
+    ]) {
+      const { exitCode, stderr } = await sluice.run(["cp", ...ends]);
+      expect(stderr).toMatch(/^error: the container's answer cannot be read: /);
+      expect(exitCode).toBe(1);
+    }
+    expect(readdirSync(folder).sort()).toEqual(["kubeconfig", "mine"]);
+  });
+
+  it.each([
     "x",
     "g",
     "L",
     "K",
   ])("a header of type %s that says it is 5 GiB long ends the copy with a sentence", async (type) => {
-    inspected = "kind folder\npath /data\ntool tar\n";
+    inspected = "kind folder\ntool tar\npath /data";
     const header = onChannel(STDOUT, tarHeader("long", type, 5 * 1024 ** 3).toString("latin1"));
     const rest = Array.from({ length: 40 }, () => onChannel(STDOUT, "\0".repeat(64 * 1024)));
     answer = saying(header, ...rest, onChannel(ERROR, SUCCESS));
@@ -196,7 +220,7 @@ describe("sluice cp and servers that break the rules", () => {
       inspected = INSPECTED.replace("mode 644", "mode 777");
       expect((await sluice.run(["cp", "web:/data", `${folder}/out`])).exitCode).toBe(0);
       expect(statSync(`${folder}/out`).mode & 0o777).toBe(0o750);
-      inspected = "kind folder\npath /data\ntool tar\n";
+      inspected = "kind folder\ntool tar\npath /data";
       const archive = [tarHeader("sub/", "5", 0), tarHeader("sub/f", "0", 0), Buffer.alloc(1024)];
       answer = saying(
         onChannel(STDOUT, Buffer.concat(archive).toString("latin1")),

@@ -260,6 +260,42 @@ describe("sluice cp", () => {
     expect(names(target)).toEqual([]);
   });
 
+  it.each([
+    "none/one",
+    "none/deeper/one",
+    "file/below",
+    "dangling/one",
+  ])("a folder that is not there is a failure, and nothing is written elsewhere: %s", async (name) => {
+    fill(path.join(local, "one"), 10);
+    mkdirSync(path.join(local, "tree"));
+    fill(path.join(remote, "file"), 10);
+    symlinkSync("nowhere", path.join(remote, "dangling"));
+    const [before, root] = [names(folder), readdirSync("/")];
+    const base = path.posix.basename(name);
+    for (const args of [
+      [path.join(local, "one"), `web:${remote}/${name}`],
+      [path.join(local, "tree"), `web:${remote}/${name}`],
+      ["-", `web:${remote}/${name}`],
+      [`web:${remote}/${name}`, local],
+    ]) {
+      const { exitCode, stdout, stderr } = await sluice.run(["cp", ...args], { input: "stdin" });
+      expect([args, exitCode, stdout]).toEqual([args, 1, ""]);
+      expect(stderr).toMatch(/^error: in the container, exit code \d: .+\n$/s);
+    }
+    expect(names(folder)).toEqual(before);
+    expect(readdirSync("/")).toEqual(root);
+    expect(root).not.toContain(base);
+  });
+
+  it("a file for a path that ends in a slash goes into that folder, or nowhere", async () => {
+    fill(path.join(local, "one"), 10);
+    for (const source of [path.join(local, "one"), "-"]) {
+      const result = await sluice.run(["cp", source, `web:${remote}/new/`], { input: "stdin" });
+      expect(result).toMatchObject({ exitCode: 1, stderr: `error: ${remote}/new/ is no folder\n` });
+    }
+    expect(names(remote)).toEqual([]);
+  });
+
   it.each<[(paths: { remote: string; local: string }) => string[], number, RegExp]>([
     [({ remote: r, local: l }) => [`web:${r}/none`, l], 1, /^error: .*none: no such file or directory\n$/],
     [({ remote: r, local: l }) => [`${l}/none`, `web:${r}/x`], 1, /none doesn't exist in local filesystem/],
