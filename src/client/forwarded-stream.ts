@@ -11,6 +11,12 @@ export const ERROR_WAIT_MS = 5_000;
 
 /** What a stream needs of its connection. */
 export interface ForwardLink {
+  /** The server accepted the stream. */
+  accepted(stream: ForwardedStream): void;
+  /** Data came: the server has most likely read what was sent. */
+  answered(): void;
+  /** That stream ends without our finish: the server may never read what it has of it. */
+  abandoned(): void;
   /** Sends a chunk on that stream, and calls back when the connection takes more. */
   send(data: SpdyStream, chunk: Uint8Array, taken: () => void): void;
   /** What the local side has not taken changed. */
@@ -20,16 +26,22 @@ export interface ForwardLink {
 
 /**
  * One connection to a port of a pod, half-closable like a net.Socket. A failure at the far end, which the server tells on the
- * error stream of the pair, is its 'error'; the other connections go on.
+ * error stream of the pair, is its 'error'; the other connections go on. Once the server has ended both streams it reads no
+ * more: what is written then fails with SessionError "remote-closed", after all that came has been read.
  */
 export class ForwardedStream extends Duplex {
   readonly port: number;
+  /** The server accepted the stream (true), or it ended before that. */
+  readonly accepted: Promise<boolean>;
+  #resolveAccepted: (isAccepted: boolean) => void = () => {};
   readonly #link: ForwardLink;
   #data: SpdyStream | undefined;
   #error: SpdyStream | undefined;
   #errorText = "";
   #hasReadAll = false;
   #hasErrorEnded = false;
+  #isRemoteClosed = false;
+  #writing: ((error?: Error | null) => void) | undefined;
   #finished: (() => void) | undefined;
   #errorTimer: NodeJS.Timeout | undefined;
 
@@ -37,6 +49,14 @@ export class ForwardedStream extends Duplex {
     super({ allowHalfOpen: true });
     this.port = port;
     this.#link = link;
+    this.accepted = new Promise((resolve) => {
+      this.#resolveAccepted = resolve;
+    });
+  }
+
+  /** The server reads nothing more of it, whatever is written; fires 'remoteClosed' when it becomes true. */
+  get isRemoteClosed(): boolean {
+    return this.#isRemoteClosed;
   }
 
   /** The error stream comes first, as client-go opens them; it is only read. */
@@ -49,8 +69,13 @@ export class ForwardedStream extends Duplex {
   };
 
   readonly dataHandler: SpdyStreamHandler = {
+    onReply: () => {
+      this.#link.accepted(this);
+      this.#resolveAccepted(true);
+    },
     onData: (part, fin) => {
       if (part.byteLength > 0 && !this.#hasReadAll) {
+        this.#link.answered();
         this.push(part);
         this.#link.bufferedChanged(this);
       }
@@ -60,7 +85,10 @@ export class ForwardedStream extends Duplex {
       if (end.type === "session-ended") this.sessionEnded();
       else if (this.#errorText !== "") this.#fail();
       // Go's peers read a reset as an end.
-      else this.#readAll();
+      else {
+        this.#readAll();
+        this.#closeRemote();
+      }
     },
   };
 
@@ -73,9 +101,11 @@ export class ForwardedStream extends Duplex {
     this.#link.bufferedChanged(this);
   }
 
-  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: () => void): void {
-    if (this.#data === undefined) done();
-    else this.#link.send(this.#data, chunk, done);
+  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#writing = done;
+    if (this.#isRemoteClosed) this.#refuseWrite();
+    else if (this.#data === undefined) this.#written();
+    else this.#link.send(this.#data, chunk, () => this.#written());
   }
 
   /** Done when the error stream has ended, too: before, nothing says that the far end took it all. */
@@ -87,7 +117,9 @@ export class ForwardedStream extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearTimeout(this.#errorTimer);
+    this.#resolveAccepted(false);
     this.#link.forget(this);
+    if (this.#data?.isWritable === true) this.#link.abandoned();
     this.#data?.reset();
     this.#error?.reset();
     done(error);
@@ -112,7 +144,36 @@ export class ForwardedStream extends Duplex {
     else this.#fail();
   }
 
+  /**
+   * The server has ended both streams, or has reset the data: containerd then reads no more of it (containerd/cri#1470). SPDY here has
+   * no flow control, so that what is still sent stops the whole connection; a reset lets the server drop what it has.
+   */
+  #closeRemote(): void {
+    if (this.#isRemoteClosed) return;
+    this.#isRemoteClosed = true;
+    if (this.#data?.isWritable === true) this.#link.abandoned();
+    this.#data?.reset();
+    this.emit("remoteClosed");
+    if (this.#writing !== undefined) this.#refuseWrite();
+  }
+
+  #written(): void {
+    if (this.#isRemoteClosed) return;
+    const done = this.#writing;
+    this.#writing = undefined;
+    done?.();
+  }
+
+  /** An error takes what has not been read with it, so it waits for that. */
+  #refuseWrite(): void {
+    const refuse = (): void =>
+      this.#writing?.(new SessionError("remote-closed", "the far end closed the connection"));
+    if (this.readableEnded) refuse();
+    else this.once("end", refuse);
+  }
+
   #settle(): void {
+    if (this.#hasErrorEnded && this.#hasReadAll) this.#closeRemote();
     const done = this.#finished;
     if (done === undefined) return;
     if (this.#hasErrorEnded) {

@@ -25,11 +25,17 @@ export class PortForwardConnection {
   readonly #streams = new Set<ForwardedStream>();
   /** The streams whose local side has not taken what waits, and since when. */
   readonly #full = new Map<ForwardedStream, number>();
+  /** The streams that the server has not accepted: since when, and how many chunks had been sent before. */
+  readonly #unaccepted = new Map<ForwardedStream, { sinceMs: number; readonly chunks: number }>();
   readonly #waiting: (() => void)[] = [];
   #resolveEnded: (error?: SessionError) => void = () => {};
   #nextRequestId = 0;
   #lastHeardMs: number;
   #hasUnansweredData = false;
+  /** Of data: what was sent, and what the server has shown to have read. */
+  #sentChunks = 0;
+  #readChunks = 0;
+  #isRetired = false;
   #isOver = false;
 
   constructor(socket: Duplex, head: Buffer, transport: "websocket" | "spdy", times: SessionTimes) {
@@ -67,12 +73,27 @@ export class PortForwardConnection {
     return this.#streams.size;
   }
 
-  /** A connection to that port (1 to 65535). Throws SessionError "connection-lost" when the session is over. */
+  /** What was sent may have stopped the server's reading, so that no further stream would be accepted: it was not answered. */
+  get isInDoubt(): boolean {
+    return this.#sentChunks > this.#readChunks;
+  }
+
+  /** Opens no more streams, and closes behind the last one that it has. */
+  retire(): void {
+    this.#isRetired = true;
+    if (this.#streams.size === 0) this.close();
+  }
+
+  /**
+   * A connection to that port (1 to 65535). It fails with "stream-timeout" when the server does not accept it in time. Throws
+   * SessionError "connection-lost" when the session is over.
+   */
   openStream(port: number): ForwardedStream {
     if (this.#isOver) throw new SessionError("connection-lost", "lost connection to pod");
     const requestId = String(this.#nextRequestId++);
     const stream = new ForwardedStream(port, this.#link);
     this.#streams.add(stream);
+    this.#unaccepted.set(stream, { sinceMs: this.#times.clock.now(), chunks: this.#sentChunks });
     const headers = (streamType: "error" | "data") => streamHeaders({ streamType, port, requestId });
     this.#socket.cork();
     const error = this.#spdy.openStream(headers("error"), stream.errorHandler);
@@ -91,17 +112,31 @@ export class PortForwardConnection {
   }
 
   tick(nowMs: number): void {
+    this.#endUnaccepted(nowMs);
     this.#endStalled(nowMs);
     this.#spdy.tick(nowMs);
-    if (this.#socket.isPaused() || this.#hasUnansweredData) this.#lastHeardMs = nowMs;
+    // Data on its way may hold up every answer, for as long as nobody else waits for one.
+    const holdsUpItself = this.#hasUnansweredData && this.#streams.size < 2;
+    if (this.#socket.isPaused() || holdsUpItself) this.#lastHeardMs = nowMs;
     if (nowMs - this.#lastHeardMs < this.#times.deadlineMs) return;
     this.#spdy.abort();
     this.#over(new SessionError("heartbeat-timeout", "the server did not answer for too long: i/o timeout"));
   }
 
   readonly #link: ForwardLink = {
+    accepted: (stream) => {
+      this.#readChunks = Math.max(this.#readChunks, this.#unaccepted.get(stream)?.chunks ?? 0);
+      this.#unaccepted.delete(stream);
+    },
+    answered: () => {
+      this.#readChunks = this.#sentChunks;
+    },
+    abandoned: () => {
+      this.#sentChunks += 1;
+    },
     send: (data, chunk, taken) => {
       this.#hasUnansweredData = true;
+      this.#sentChunks += 1;
       this.#socket.cork();
       data.write(chunk);
       this.#socket.uncork();
@@ -116,7 +151,9 @@ export class PortForwardConnection {
     },
     forget: (stream) => {
       this.#streams.delete(stream);
+      this.#unaccepted.delete(stream);
       if (this.#full.delete(stream)) this.#regulate();
+      if (this.#isRetired && this.#streams.size === 0) this.close();
     },
   };
 
@@ -127,6 +164,8 @@ export class PortForwardConnection {
   }
 
   #drained(): void {
+    // The server takes what is sent, so it lives, though it has nothing to say.
+    this.#lastHeardMs = this.#times.clock.now();
     for (const callback of this.#waiting.splice(0)) callback();
   }
 
@@ -142,6 +181,19 @@ export class PortForwardConnection {
     for (const [stream, sinceMs] of [...this.#full]) {
       if (nowMs - sinceMs < STREAM_STALL_TIMEOUT_MS) continue;
       stream.destroy(new SessionError("output-failed", "the local connection does not read"));
+    }
+  }
+
+  #endUnaccepted(nowMs: number): void {
+    for (const [stream, opened] of [...this.#unaccepted]) {
+      // Nothing can be accepted while we do not read.
+      if (this.#socket.isPaused()) opened.sinceMs = nowMs;
+      else if (nowMs - opened.sinceMs >= this.#times.streamCreationMs) {
+        this.#isRetired = true;
+        stream.destroy(
+          new SessionError("stream-timeout", "the server did not accept the connection in time"),
+        );
+      }
     }
   }
 

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from "node:net";
 import type { ForwardedStream } from "./forwarded-stream.ts";
 import type { PortMapping } from "./port-argument.ts";
+import { SessionError } from "./session-error.ts";
 
 /** Where a forward listens. */
 export interface ListeningPort extends PortMapping {
@@ -23,6 +24,10 @@ export interface PortForwarderOptions {
 }
 
 const DEFAULT_MAX_CONNECTIONS = 1_000;
+/** A local side that still sends has so long to read what came before it is reset. */
+const RESET_DELAY_MS = 500;
+/** What a local side may take to close after the pod's end of its connection has. */
+const CLOSE_WAIT_MS = 60_000;
 
 /** Listens locally and joins every connection with a stream of its own. No failure of one of them ends it. */
 export class PortForwarder {
@@ -106,10 +111,22 @@ export class PortForwarder {
       return;
     }
     remote.on("error", (error: Error) => {
+      // What was sent after the pod's end has nowhere to go: as over TCP, its sender gets a reset, behind all that came before.
+      if (error instanceof SessionError && error.code === "remote-closed") {
+        whenFinished(local, () => setTimeout(() => local.resetAndDestroy(), RESET_DELAY_MS).unref());
+        return;
+      }
       // What came before it has been passed on; the reset says that it was not all.
       local.resetAndDestroy();
       this.#options.onError?.(port, error);
     });
+    // A local side that does not close after both ends of the pod keeps its place for so long.
+    remote.once("remoteClosed", () =>
+      whenFinished(local, () => {
+        const timer = setTimeout(() => local.destroy(), CLOSE_WAIT_MS).unref();
+        local.once("close", () => clearTimeout(timer));
+      }),
+    );
     if (local.destroyed) remote.destroy();
     local.once("close", () => {
       // After both ends it closes by itself, once the server has said whether anything failed.
@@ -118,6 +135,12 @@ export class PortForwarder {
     local.pipe(remote);
     remote.pipe(local);
   }
+}
+
+/** All that was written has been handed to the system. */
+function whenFinished(socket: Socket, then: () => void): void {
+  if (socket.writableFinished) then();
+  else socket.once("finish", then);
 }
 
 function addressesOf(address: string): readonly string[] {

@@ -8,6 +8,7 @@ import type { CommandStatus } from "../../protocols/remotecommand/index.ts";
  * - "heartbeat-timeout": the server did not answer for as long as client-go waits;
  * - "protocol-error": the server broke the protocol;
  * - "stream-timeout": the server did not accept the streams of the session;
+ * - "remote-closed": the far end of a forwarded connection takes no more, and what was written then has not arrived;
  * - "input-failed", "output-failed": the local stream that the session reads or writes failed;
  * - "aborted": the caller's signal.
  */
@@ -18,6 +19,7 @@ export type SessionErrorCode =
   | "heartbeat-timeout"
   | "protocol-error"
   | "stream-timeout"
+  | "remote-closed"
   | "input-failed"
   | "output-failed"
   | "aborted";

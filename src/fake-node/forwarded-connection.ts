@@ -5,12 +5,14 @@ import type { FakeNodeLimits } from "./limits.ts";
 /** The client's side of one forwarded connection: a pair of SPDY streams or of WebSocket channels. */
 export interface ForwardClient {
   sendData(part: Uint8Array): void;
-  /** The target will send no more. */
+  /** The target has ended, and so has the connection. */
   finishData(): void;
   resetData(): void;
   /** Text that the user must see. kubectl ends all forwarding at it, so it is for connections that never were. */
   sendError(text: string): void;
   finishError(): void;
+  /** Nothing reads what the client still sends: containerd's copy of it has ended, and Go's SPDY keeps it. */
+  endReading(): void;
   /** The connection to the client takes no more for now; `resumeReading` is called when it does. */
   readonly isFull: boolean;
   /** The target does not take what was sent for it: the connection must not be read (true), or may be again. */
@@ -45,6 +47,7 @@ export class ForwardedConnection {
   #hasConnected = false;
   #hasClientFinished = false;
   #hasTargetFinished = false;
+  #closesAtMs = Number.POSITIVE_INFINITY;
   #isOver = false;
 
   constructor(client: ForwardClient, target: ForwardTarget, limits: FakeNodeLimits, now: () => number) {
@@ -66,8 +69,10 @@ export class ForwardedConnection {
     socket.on("data", (part: Uint8Array) => this.#received(part));
     socket.once("end", () => this.#targetFinished());
     socket.once("error", (error: NodeJS.ErrnoException) => {
-      if (this.#hasConnected) this.abort();
-      else this.#refuse(target, error.code === "ECONNREFUSED" ? "connection refused" : error.message);
+      // A reset may come before the event of the connection that it ends.
+      if (error.syscall === "connect")
+        this.#refuse(target, error.code === "ECONNREFUSED" ? "connection refused" : error.message);
+      else this.#fail(target, error);
     });
     socket.once("close", () => this.abort());
   }
@@ -104,6 +109,7 @@ export class ForwardedConnection {
   tick(nowMs: number): void {
     const isStalled = nowMs - this.#lastTakenMs >= this.#limits.streamStallTimeoutMs;
     if (this.#isBlocked && isStalled) this.abort();
+    if (nowMs >= this.#closesAtMs) this.#close();
   }
 
   #pump(): void {
@@ -144,20 +150,46 @@ export class ForwardedConnection {
   #targetFinished(): void {
     if (this.#isOver) return;
     this.#hasTargetFinished = true;
-    this.#client.finishData();
+    if (this.#limits.forwardGraceMs === Number.POSITIVE_INFINITY) this.#client.finishData();
+    this.#closesAtMs = this.#now() + this.#limits.forwardGraceMs;
     this.#endIfBothFinished();
   }
 
   #endIfBothFinished(): void {
-    if (this.#isOver || !this.#hasTargetFinished || this.#socket?.writableFinished !== true) return;
+    if (!this.#isOver && this.#hasTargetFinished && this.#socket?.writableFinished === true) this.#close();
+  }
+
+  /** As containerd: the target has ended, and what the client sends is no longer read, whether it has ended or not. */
+  #close(): void {
+    if (this.#isOver) return;
     this.#client.finishError();
+    this.#client.finishData();
+    if (!this.#hasClientFinished) this.#client.endReading();
     this.#over();
   }
 
+  #refuse(target: ForwardTarget, reason: string): void {
+    const { port, sandboxId } = target;
+    this.#sayAndEnd(
+      target,
+      `failed to connect to localhost:${port} inside namespace "${sandboxId}", IPv4: dial tcp4 127.0.0.1:${port}: connect: ${reason}`,
+    );
+  }
+
+  /** A target that resets what it had accepted: an error of containerd's copy, which kubectl ends all forwarding at. */
+  #fail(target: ForwardTarget, { code = "", syscall = "read" }: NodeJS.ErrnoException): void {
+    const { port, sandboxId } = target;
+    const reason = code === "EPIPE" ? "broken pipe" : "connection reset by peer";
+    const from = `127.0.0.1:${this.#socket?.localPort ?? 0}`;
+    this.#sayAndEnd(
+      target,
+      `failed to execute portforward in network namespace "${sandboxId}": ${syscall} tcp4 ${from}->127.0.0.1:${port}: ${syscall}: ${reason}`,
+    );
+  }
+
   /** containerd's words. */
-  #refuse({ port, sandboxId }: ForwardTarget, reason: string): void {
+  #sayAndEnd({ port, sandboxId }: ForwardTarget, cause: string): void {
     if (this.#isOver) return;
-    const cause = `failed to connect to localhost:${port} inside namespace "${sandboxId}", IPv4: dial tcp4 127.0.0.1:${port}: connect: ${reason}`;
     this.#client.sendError(`error forwarding port ${port} to pod ${sandboxId}, uid : ${cause}`);
     this.#client.finishError();
     this.#client.resetData();

@@ -78,8 +78,9 @@ export class LegacyPortForward {
     const connection = new ForwardedConnection(
       {
         sendData: (part) => send(dataChannel, part),
-        // A channel cannot end alone, and the client cannot finish: the target's end is the connection's.
-        finishData: () => queueMicrotask(() => connection.abort()),
+        // A channel cannot end alone: with the last connection the WebSocket is closed.
+        finishData: () => {},
+        endReading: () => {},
         resetData: () => {},
         sendError: (text) => send(errorChannelOf(index), new TextEncoder().encode(text)),
         finishError: () => {},

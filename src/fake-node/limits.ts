@@ -10,6 +10,10 @@ export interface FakeNodeLimits {
   readonly maxStdinBufferBytes: number;
   /** The same for the target of one forwarded connection. */
   readonly maxForwardBufferBytes: number;
+  /** What a client has, once the target of its connection has ended: containerd closes both then. Infinity: a runtime that half-closes. */
+  readonly forwardGraceMs: number;
+  /** Of a forwarded connection whose target has ended, in bytes: past it the client's connection is read no more, as spdystream's queues are full then. */
+  readonly maxUnreadForwardBytes: number;
   /** Of what a main process wrote, for `/containerLogs`; past it the oldest lines are dropped. Each line counts 64 bytes more than it has. */
   readonly maxLogBytes: number;
   /** Answers (to PINGs) that may wait for a client that sends but does not read, before it is cut off. */
@@ -24,6 +28,8 @@ export const defaultFakeNodeLimits: FakeNodeLimits = {
   streamCreationTimeoutMs: 30_000,
   streamStallTimeoutMs: 30_000,
   maxStdinBufferBytes: 1024 * 1024,
+  forwardGraceMs: 1_000,
+  maxUnreadForwardBytes: 51 * 32 * 1024,
   maxLogBytes: 1024 * 1024,
   maxForwardBufferBytes: 1024 * 1024,
   maxQueuedBytes: 4 * 1024 * 1024,

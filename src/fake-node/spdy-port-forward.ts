@@ -23,6 +23,8 @@ interface ClientStream {
   earlyBytes: number;
   hasEnded: boolean;
   connection: ForwardedConnection | undefined;
+  /** Of what came after the node stopped reading the stream; undefined while it reads. */
+  unreadBytes: number | undefined;
 }
 
 /** Serves portforward.k8s.io on a socket, or on a tunnel, whose 101 has been written. */
@@ -98,6 +100,7 @@ export class SpdyPortForward {
       earlyBytes: 0,
       hasEnded: false,
       connection: undefined,
+      unreadBytes: undefined,
     };
     const result = this.#pairing.add(headers.value, client, this.#context.clock.now());
     if (result.type === "duplicate") {
@@ -125,7 +128,11 @@ export class SpdyPortForward {
   }
 
   #received(client: ClientStream, part: Uint8Array, fin: boolean): void {
-    if (client.connection !== undefined) {
+    if (client.unreadBytes !== undefined) {
+      client.unreadBytes += part.length;
+      // Until the connection ends: a reset would be read behind what nobody reads.
+      if (client.unreadBytes > this.#context.limits.maxUnreadForwardBytes) this.#gate.hold(client);
+    } else if (client.connection !== undefined) {
       client.connection.write(part);
       if (fin) client.connection.finish();
       return;
@@ -149,6 +156,9 @@ export class SpdyPortForward {
         resetData: () => data.stream.reset(),
         sendError: (text) => error.stream.write(new TextEncoder().encode(text)),
         finishError: () => error.stream.finish(),
+        endReading: () => {
+          data.unreadBytes = 0;
+        },
         get isFull() {
           return socket.writableNeedDrain;
         },

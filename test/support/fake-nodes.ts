@@ -1,6 +1,7 @@
 import {
   createFakeNode,
   type FakeNode,
+  type FakeNodeLimits,
   runFakeNode,
   type SelfSignedCertificate,
 } from "../../src/fake-node/index.ts";
@@ -12,6 +13,7 @@ export interface WebNodeOptions {
   readonly tls?: SelfSignedCertificate | undefined;
   /** Ports of the pod, and the loopback ports where they are; HTTP on 80 and echo on 7 unless given. */
   readonly ports?: ReadonlyMap<number, number> | undefined;
+  readonly limits?: Partial<FakeNodeLimits> | undefined;
 }
 
 /** A fake node with one pod in `default`, whose container `main` is a shell that echoes what it is attached to. */
@@ -21,10 +23,11 @@ export function runWebNode({
   declaresWebSockets = false,
   tls,
   ports,
+  limits,
 }: WebNodeOptions = {}): Promise<FakeNode> {
   const containers = [{ name: "main", command: ["/bin/sh", "-c", "exec cat"] }];
   const web = { namespace: "default", name: pod, uid: pod, containers };
-  const options = { name, declaresWebSockets, ...(tls && { tls }) };
+  const options = { name, declaresWebSockets, ...(tls && { tls }), ...(limits && { limits }) };
   return ports === undefined
     ? runFakeNode({ ...options, pods: [web] })
     : createFakeNode({ ...options, pods: [{ ...web, ports }] });

@@ -1,6 +1,6 @@
 import type { RunningGateway } from "../../src/app/app.ts";
 import { Target } from "../../src/client/index.ts";
-import type { FakeNode } from "../../src/fake-node/index.ts";
+import type { FakeNode, FakeNodeLimits } from "../../src/fake-node/index.ts";
 import { TESTER_TOKEN } from "./gateway-files.ts";
 import type { MetricSamples } from "./taken-path.ts";
 import { startTestGateway, type TestGateway } from "./test-gateway.ts";
@@ -12,6 +12,8 @@ export interface ResumableGatewayOptions {
   readonly declaresWebSockets?: boolean;
   /** As of WebNodeOptions. */
   readonly ports?: ReadonlyMap<number, number>;
+  /** Of the node, where a test needs others. */
+  readonly nodeLimits?: Partial<FakeNodeLimits>;
   /** The section of the configuration. */
   readonly resumption?: object;
   readonly shutdownGracePeriod?: string;
@@ -31,13 +33,14 @@ export class ResumableGateway {
   static async start({
     declaresWebSockets = false,
     ports,
+    nodeLimits,
     resumption,
     shutdownGracePeriod = "0s",
     more,
   }: ResumableGatewayOptions = {}) {
     const gateway = await startTestGateway({
       scheme: "http",
-      fakeNodes: [{ declaresWebSockets, ports }],
+      fakeNodes: [{ declaresWebSockets, ports, limits: nodeLimits }],
       users: [`${OTHER_TOKEN},other,uid-2,"dev"`],
       timeouts: { shutdownGracePeriod },
       configuration: { ...(resumption && { resumption }), ...more },

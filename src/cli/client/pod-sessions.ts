@@ -11,6 +11,8 @@ import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 /** How long a local connection waits for a pod that is being replaced, or a gateway that restarts. */
 export const RECONNECT_WINDOW_MS = 30_000;
 const RETRY_DELAY_MS = 250;
+/** What a server that may have stopped reading has to accept a stream, before another connection is dialled. */
+export const ACCEPT_WAIT_MS = 3_000;
 /** The pods behind a service are listed again after this long. */
 const PODS_REUSE_MS = 1_000;
 
@@ -22,6 +24,7 @@ export class PodSessions {
   readonly #client: ClientConnection;
   readonly #source: PodSource;
   readonly #sessions = new Map<string, Promise<PortForwardConnection>>();
+  readonly #retired = new Set<Promise<PortForwardConnection>>();
   readonly #load = new Map<string, number>();
   #pods: { readonly list: readonly PodObject[]; readonly untilMs: number } | undefined;
   #isClosed = false;
@@ -58,7 +61,7 @@ export class PodSessions {
 
   close(): void {
     this.#isClosed = true;
-    for (const session of this.#sessions.values()) {
+    for (const session of [...this.#sessions.values(), ...this.#retired]) {
       session.then(
         (connection) => connection.close(),
         () => {},
@@ -71,14 +74,34 @@ export class PodSessions {
     const release = this.#reserve(keyOf(pod));
     try {
       const remotePort = await this.#source.portOf(pod, port);
-      const connection = await this.#session(pod);
-      const stream = connection.openStream(remotePort);
+      const stream = await this.#openOn(pod, remotePort);
       stream.once("close", release);
       return stream;
     } catch (error) {
       release();
       throw error;
     }
+  }
+
+  /**
+   * A connection whose server may have stopped reading is believed in when it accepts the stream; otherwise what it carries stays there,
+   * and a further connection is dialled.
+   */
+  async #openOn(pod: PodObject, port: number): Promise<ForwardedStream> {
+    const session = this.#session(pod);
+    const connection = await session;
+    const isInDoubt = connection.isInDoubt;
+    const stream = connection.openStream(port);
+    if (!isInDoubt || (await isTrueWithin(stream.accepted, ACCEPT_WAIT_MS))) return stream;
+    stream.on("error", () => {}).destroy();
+    connection.retire();
+    const key = keyOf(pod);
+    if (this.#sessions.get(key) === session) {
+      this.#sessions.delete(key);
+      this.#retired.add(session);
+      process.stderr.write("a forwarded connection holds up the others: new ones go another way\n");
+    }
+    return (await this.#session(pod)).openStream(port);
   }
 
   /** Counted from the choice on, so that connections that come at once spread, too. */
@@ -117,8 +140,8 @@ export class PodSessions {
     const session = this.#dial(pod);
     this.#sessions.set(key, session);
     session.then(
-      (connection) => connection.ended.then(() => this.#forget(key)),
-      () => this.#forget(key),
+      (connection) => connection.ended.then(() => this.#forget(key, session)),
+      () => this.#forget(key, session),
     );
     return session;
   }
@@ -144,10 +167,24 @@ export class PodSessions {
     return dialer.dial();
   }
 
-  #forget(key: string): void {
+  #forget(key: string, session: Promise<PortForwardConnection>): void {
     this.#client.verbosity.note(`the session with pod ${key} is over`);
+    this.#retired.delete(session);
+    if (this.#sessions.get(key) !== session) return;
     this.#sessions.delete(key);
     this.#pods = undefined;
+  }
+}
+
+async function isTrueWithin(promise: Promise<boolean>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([promise, tooLate]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -125,6 +125,46 @@ describe("sluice port-forward", () => {
     expect(child.exitCode).toBeNull();
   });
 
+  it("serves the next connection by another way when a server reads no more, and says so", async () => {
+    // Go's SPDY stops reading everything once the queue of one stream is full; what was open stays as it is.
+    const kubelet = new ScriptedKubelet({
+      protocol: "portforward.k8s.io",
+      refuse: ({ method }) => (method === "GET" ? "HTTP/1.1 403 Forbidden\r\n\r\n" : undefined),
+      onData: (stream, part, fin, session) => {
+        if (!stream.startsWith("data")) return;
+        const said = Buffer.from(part).toString();
+        if (said === "stop reading") session.socket.pause();
+        else if (said !== "")
+          session.streams
+            .get(stream)
+            ?.write(Buffer.from(`session ${kubelet.sessions.indexOf(session)}: ${said}`));
+        if (fin) session.streams.get(stream)?.finish();
+      },
+    });
+    const port = await kubelet.listen();
+    closing.push(() => kubelet.close());
+    api.setPods([{ name: "web-1", port }]);
+    const { ports, stderr } = await startForward("web-1", ":80");
+    const neighbour = connect({ host: "127.0.0.1", port: ports[0] ?? 0 });
+    neighbour.write("hi");
+    expect(String((await once(neighbour, "data"))[0])).toBe("session 0: hi");
+    const stopping = connect({ host: "127.0.0.1", port: ports[0] ?? 0 });
+    stopping.write("stop reading");
+    await eventually("the server reads no more", () => kubelet.sessions[0]?.socket.isPaused());
+    // Two at once: one further session for both.
+    expect(await Promise.all([ask(ports[0]), ask(ports[0])])).toEqual(["session 1: hi", "session 1: hi"]);
+    expect(stderr()).toBe("a forwarded connection holds up the others: new ones go another way\n");
+    expect([neighbour.destroyed, stopping.destroyed, kubelet.sessions.length]).toEqual([false, false, 2]);
+    kubelet.sessions[0]?.socket.resume();
+    neighbour.write("again");
+    expect(String((await once(neighbour, "data"))[0])).toBe("session 0: again");
+    for (const socket of [neighbour, stopping]) socket.destroy();
+    await eventually(
+      "the old session ends with its last connection",
+      () => kubelet.sessions[0]?.socket.readableEnded,
+    );
+  });
+
   it.each([
     [
       ["web-1"],

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ERROR_WAIT_MS, type ForwardedStream } from "../../../src/client/forwarded-stream.ts";
@@ -13,9 +13,11 @@ import {
 import { FallbackDialer, SpdyDialer, TunnelDialer } from "../../../src/client/port-forward-dialers.ts";
 import { PortForwarder } from "../../../src/client/port-forwarder.ts";
 import { Target } from "../../../src/client/target.ts";
+import { createDemoPodServers } from "../../../src/fake-node/index.ts";
 import { openSocketCount, until } from "../../support/http/loopback.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { type KubeletScript, type KubeletSession, ScriptedKubelet } from "../../support/scripted-kubelet.ts";
+import { POD, startNode } from "../fake-node/upgrade.ts";
 import { startTunnelServer } from "./tunnel-server.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -249,6 +251,164 @@ describe("port-forward sessions", () => {
     clock.advance(STREAM_STALL_TIMEOUT_MS);
     expect((await failed)[0]).toMatchObject({ message: "the local connection does not read" });
     expect((await other).toString()).toBe("waiting");
+  });
+});
+
+describe("a server that reads no more", () => {
+  /** What containerd does with a target that ends first: both streams end, and the data stream is not read. */
+  const endingFirst: KubeletScript = {
+    ...echoing,
+    onStream: (name, stream, session) => {
+      if (name !== "data0") return;
+      stream.write(Buffer.from("banner"));
+      session.streams.get("error0")?.finish();
+      stream.finish();
+    },
+  };
+
+  it("is sent nothing more of a connection that it has ended, and its sender hears of it behind all that came", async () => {
+    const received = new Map<string, number>();
+    const { connection } = await dialed({
+      ...endingFirst,
+      onData: (name, part, fin, session) => {
+        received.set(name, (received.get(name) ?? 0) + part.byteLength);
+        if (name !== "data0") echoing.onData?.(name, part, fin, session);
+      },
+    });
+    const errors: string[] = [];
+    const port = await forwarding(async () => connection.openStream(80), errors);
+    const socket = await local(port);
+    expect((await once(socket, "data")).toString()).toBe("banner");
+    await once(socket, "end");
+    const closed = new Promise<string>((resolve) => {
+      socket.once("error", ({ message }) => resolve(message));
+    });
+    socket.write(Buffer.alloc(16 * 1024 * 1024));
+    expect(await closed).toMatch(/ECONNRESET|EPIPE/);
+    expect(errors).toEqual([]);
+    expect(received.get("data0") ?? 0).toBe(0);
+    expect((await echoThrough(connection, Buffer.from("next"))).toString()).toBe("next");
+  });
+
+  it.each([
+    "finishes",
+    "resets",
+  ])("a library's stream says so to who writes, and to nobody else: it %s", async (how) => {
+    const { connection } = await dialed({
+      onStream: (name, stream, session) => {
+        if (!name.startsWith("data")) return;
+        stream.write(Buffer.from("banner"));
+        if (how === "resets") stream.reset();
+        else {
+          stream.finish();
+          session.streams.get(name.replace("data", "error"))?.finish();
+        }
+      },
+    });
+    const writing = connection.openStream(80);
+    await once(writing, "remoteClosed");
+    writing.write("too late");
+    const failed = new Promise<Error>((resolve) => void writing.once("error", resolve));
+    expect((await once(writing, "data"))[0].toString()).toBe("banner");
+    expect(await failed).toMatchObject({ code: "remote-closed" });
+    const reading = connection.openStream(80);
+    expect((await buffer(reading)).toString()).toBe("banner");
+    reading.end();
+    await until(() => connection.openStreams === 0, "both are over");
+  });
+
+  it("fails a connection that is not accepted in time, and opens no more", async () => {
+    const clock = new ManualClock();
+    const { kubelet, connection } = await dialed(echoing, { clock });
+    expect((await echoThrough(connection, Buffer.from("x"))).toString()).toBe("x");
+    kubelet.sessions[0]?.socket.pause();
+    const stream = connection.openStream(80);
+    const failed = once(stream, "error");
+    clock.advance(29_999);
+    expect(stream.destroyed).toBe(false);
+    clock.advance(1);
+    expect((await failed)[0]).toMatchObject({ code: "stream-timeout" });
+    expect(await stream.accepted).toBe(false);
+    // It was the last one of a session that opens no more.
+    expect(await connection.ended).toBeUndefined();
+  });
+
+  it("is given up where data on its way holds up others, and not where it holds up itself alone", async () => {
+    const clock = new ManualClock();
+    const { kubelet, connection } = await dialed(echoing, { clock });
+    const [one] = [connection.openStream(80)];
+    expect(await one.accepted).toBe(true);
+    kubelet.sessions[0]?.socket.pause();
+    one.write(Buffer.alloc(100));
+    for (let hour = 0; hour < 3; hour += 1) clock.advance(3_600_000);
+    expect(connection.isOver).toBe(false);
+    kubelet.sessions[0]?.socket.resume();
+    await once(one, "data");
+    const other = connection.openStream(80);
+    expect(await other.accepted).toBe(true);
+    kubelet.sessions[0]?.socket.pause();
+    one.on("error", () => {}).write(Buffer.alloc(100));
+    other.on("error", () => {});
+    clock.advance(60_999);
+    expect(connection.isOver).toBe(false);
+    clock.advance(1);
+    expect(await connection.ended).toMatchObject({ code: "heartbeat-timeout" });
+  });
+
+  it("is in doubt after data, and after data that was given up, until it answers or accepts a stream", async () => {
+    const { kubelet, connection } = await dialed({});
+    const answer = (): void => kubelet.sessions[0]?.streams.get("data0")?.write(Buffer.from("answer"));
+    expect(connection.isInDoubt).toBe(false);
+    const stream = connection.openStream(80);
+    stream.write("x");
+    // Accepted before the data: that says nothing of it.
+    expect(await stream.accepted).toBe(true);
+    kubelet.sessions[0]?.spdy.ping();
+    expect(connection.isInDoubt).toBe(true);
+    answer();
+    await once(stream, "data");
+    expect(connection.isInDoubt).toBe(false);
+    stream.destroy();
+    expect(connection.isInDoubt).toBe(true);
+    kubelet.sessions[0]?.spdy.ping();
+    await until(() => kubelet.sessions[0]?.pongs.length === 2, "the answers to PINGs");
+    expect(connection.isInDoubt).toBe(true);
+    expect(await connection.openStream(80).on("error", () => {}).accepted).toBe(true);
+    expect(connection.isInDoubt).toBe(false);
+  });
+});
+
+describe("a pod's server that ends first", () => {
+  it.each([
+    "SPDY",
+    "a tunnel",
+  ])("does not stop the connections after it, whatever its client still sends: %s", async (way) => {
+    const banner = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on("error", () => {}).end("banner");
+    });
+    const [servers] = [await createDemoPodServers("web"), banner.listen(0, "127.0.0.1")];
+    await once(banner, "listening");
+    const ports = new Map([...servers.ports, [5, (banner.address() as AddressInfo).port]]);
+    const node = await startNode({ pods: [{ ...POD, ports }] });
+    const Dialer = way === "SPDY" ? SpdyDialer : TunnelDialer;
+    const connection = await new Dialer(targetOf(node.port), "/portForward/default/web").dial();
+    closing.push(async () => {
+      connection.close();
+      await Promise.all([node.close(), servers.close(), new Promise((resolve) => banner.close(resolve))]);
+    });
+    const [first, second] = await Promise.all(
+      [5, 7].map((remote) => forwarding(async () => connection.openStream(remote))),
+    );
+    for (let round = 0; round < 3; round += 1) {
+      const socket = await local(first ?? 0);
+      await once(socket.resume(), "end");
+      const lost = new Promise((resolve) => void socket.once("error", resolve));
+      socket.write(Buffer.alloc(16 * 1024 * 1024));
+      expect(await lost).toMatchObject({ code: expect.stringMatching(/ECONNRESET|EPIPE/) });
+      const next = await local(second ?? 0);
+      next.end("served");
+      expect(await text(next)).toBe("served");
+    }
   });
 });
 

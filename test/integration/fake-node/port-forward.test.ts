@@ -18,10 +18,15 @@ import {
 
 let servers: DemoPodServers;
 let deaf: Server;
+let banner: Server;
+let resetting: Server;
 let node: FakeNode;
 const deafSockets: Socket[] = [];
 const STALL_MS = 200;
 const BUFFER_BYTES = 256 * 1024;
+const UNREAD_BYTES = 64 * 1024;
+/** What the target with a banner heard. */
+let said = "";
 
 beforeAll(async () => {
   servers = await createDemoPodServers("web");
@@ -32,13 +37,23 @@ beforeAll(async () => {
   });
   deaf.listen(0, "127.0.0.1");
   await once(deaf, "listening");
-  const ports = new Map([...servers.ports, [9, (deaf.address() as AddressInfo).port]]);
+  banner = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on("error", () => {}).on("data", (part) => (said += part));
+    socket.end("banner");
+  }).listen(0, "127.0.0.1");
+  resetting = createServer((socket) => {
+    socket.on("error", () => {}).once("data", () => socket.resetAndDestroy());
+  }).listen(0, "127.0.0.1");
+  await Promise.all([once(banner, "listening"), once(resetting, "listening")]);
+  const portOf = (server: Server) => (server.address() as AddressInfo).port;
+  const ports = new Map([...servers.ports, [5, portOf(banner)], [6, portOf(resetting)], [9, portOf(deaf)]]);
   node = await startNode({
     pods: [{ ...POD, ports }],
     limits: {
       streamStallTimeoutMs: STALL_MS,
       maxForwardBufferBytes: BUFFER_BYTES,
       streamCreationTimeoutMs: 300,
+      maxUnreadForwardBytes: UNREAD_BYTES,
     },
   });
 });
@@ -46,7 +61,7 @@ afterAll(async () => {
   for (const socket of deafSockets) socket.destroy();
   await node.close();
   await servers.close();
-  deaf.close();
+  for (const server of [deaf, banner, resetting]) server.close();
 });
 
 let nextRequestId = 0;
@@ -66,6 +81,17 @@ function forward(client: SpdyClient, port: number): Forwarded {
 async function openClient(): Promise<SpdyClient> {
   const { socket, head } = await spdyUpgrade(node, "/portForward/default/web", "portforward.k8s.io");
   return new SpdyClient(socket, head);
+}
+
+/** A round trip of another client. */
+async function echoElsewhere(): Promise<void> {
+  const client = await openClient();
+  const { data } = forward(client, 7);
+  data.stream.write(Buffer.from("elsewhere"));
+  data.stream.finish();
+  await data.ended;
+  expect(textOf(data)).toBe("elsewhere");
+  client.socket.destroy();
 }
 
 const GET = Buffer.from("GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n");
@@ -94,6 +120,65 @@ describe("port-forward over SPDY", () => {
     data.stream.finish();
     await Promise.all([data.ended, error.ended]);
     expect(Buffer.concat(data.parts).equals(bytes)).toBe(true);
+    client.socket.destroy();
+  });
+
+  it("ends as containerd does when the target ends first: the client's side 1 s later, whatever it still sends", async () => {
+    const client = await openClient();
+    const polite = forward(client, 5);
+    const deafened = forward(client, 5);
+    await Promise.all(
+      [polite, deafened].map(async ({ data }) => {
+        while (textOf(data) !== "banner") await once(client.socket, "data");
+      }),
+    );
+    // The data does not end with the target, but with the connection.
+    expect([polite.data.end, polite.error.end]).toEqual(["open", "open"]);
+    polite.data.stream.write(Buffer.from("within the second"));
+    polite.data.stream.finish();
+    await Promise.all([polite.data.ended, polite.error.ended, deafened.data.ended, deafened.error.ended]);
+    expect([polite, deafened].map(({ data, error }) => [data.end, error.end, textOf(error)])).toEqual(
+      [1, 2].map(() => ["finished", "finished", ""]),
+    );
+    expect(said).toContain("within the second");
+
+    const echo = forward(client, 7);
+    echo.data.stream.write(Buffer.from("before"));
+    while (textOf(echo.data) !== "before") await once(client.socket, "data");
+    // What is sent to a connection that is over is kept, up to a bound, and then stops them all for good.
+    deafened.data.stream.write(Buffer.alloc(UNREAD_BYTES + 1));
+    // Until the first bytes of it have stopped the reading, a reset could come with them.
+    await echoElsewhere();
+    deafened.data.stream.reset();
+    echo.data.stream.write(Buffer.from("after"));
+    for (let round = 0; round < 5; round += 1) await echoElsewhere();
+    expect(textOf(echo.data)).toBe("before");
+    client.socket.destroy();
+  });
+
+  it("a client that resets its stream in time does not stop the others", async () => {
+    const client = await openClient();
+    const { data } = forward(client, 5);
+    await data.ended;
+    data.stream.write(Buffer.alloc(UNREAD_BYTES - 1));
+    data.stream.reset();
+    const echo = forward(client, 7);
+    echo.data.stream.write(Buffer.from("goes on"));
+    echo.data.stream.finish();
+    await echo.data.ended;
+    expect(textOf(echo.data)).toBe("goes on");
+    client.socket.destroy();
+  });
+
+  it("says what containerd says of a target that resets what it had accepted", async () => {
+    const client = await openClient();
+    const { data, error } = forward(client, 6);
+    data.stream.write(Buffer.from("x"));
+    await Promise.all([data.ended, error.ended]);
+    expect(textOf(error)).toMatch(
+      /^error forwarding port 6 to pod 5a1f, uid : failed to execute portforward in network namespace "5a1f": (read|write) tcp4 127\.0\.0\.1:\d+->127\.0\.0\.1:6: \1: (connection reset by peer|broken pipe)$/,
+    );
+    expect(data.end).toBe("reset");
     client.socket.destroy();
   });
 

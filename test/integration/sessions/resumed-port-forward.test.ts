@@ -20,7 +20,12 @@ async function start(declaresWebSockets: boolean) {
   const service = await startTwoWayService();
   stops.push(() => service.close());
   const ports = new Map([[POD_PORT, service.port]]);
-  const gateway = await ResumableGateway.start({ declaresWebSockets, ports });
+  const gateway = await ResumableGateway.start({
+    declaresWebSockets,
+    ports,
+    // What is tried is the way, which keeps a half-close where the runtime does.
+    nodeLimits: { forwardGraceMs: Number.POSITIVE_INFINITY },
+  });
   stops.push(() => gateway.stop());
   const proxy = await startFaultProxy(gateway.port, { cutAfterBytes: 200_000, maxCuts: CUTS });
   stops.push(() => proxy.close());
