@@ -1,7 +1,7 @@
 import { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Duplex, Readable } from "node:stream";
-import { isHttp2Stream } from "../net/abort-socket.ts";
+import { breakStream, isHttp2Stream } from "../net/abort-socket.ts";
 import { flatHeaders, type HeaderLine, hasHeader, withoutHeaders } from "./header-list.ts";
 import { withoutHopByHop } from "./hop-by-hop.ts";
 import { http2ResponseHeaders } from "./http2-headers.ts";
@@ -33,7 +33,7 @@ export async function copyRefusal(
   }
   const abort = (): void => {
     refused.body.destroy();
-    if (isHttp2Stream(socket)) socket.close(constants.NGHTTP2_INTERNAL_ERROR);
+    if (isHttp2Stream(socket)) breakStream(socket);
     else socket.destroy();
   };
   socket.on("error", abort).on("close", abort);

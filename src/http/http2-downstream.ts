@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
+import { breakStream, cancelStream } from "../net/abort-socket.ts";
 import { containEvents, type FaultPlace } from "../observability/faults.ts";
 import { type HeaderList, hasHeader, headerListOf } from "./header-list.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
@@ -7,6 +8,7 @@ import { http1Lines, http2Headers, http2ResponseHeaders } from "./http2-headers.
 
 /** node:http2 sends in a later turn. Up to here a copy, from Node's pool, costs less than memory for the next read. */
 const COPIED_BYTES = 4096;
+const NOTHING = new Uint8Array(0);
 
 /** One HTTP/2 exchange (RFC 9113 section 8) of Http2Connections, which hears the stream's errors; 'close' says the same. */
 export class Http2Downstream implements HttpDownstream {
@@ -47,7 +49,10 @@ export class Http2Downstream implements HttpDownstream {
   }
 
   get isBodyComplete(): boolean {
-    return !this.hasBody || this.#stream.readableEnded;
+    if (!this.hasBody) return true;
+    // A reset ends the readable side as well, and says here that it was none of END_STREAM.
+    const { readableEnded, aborted, rstCode } = this.#stream;
+    return readableEnded && !aborted && rstCode === constants.NGHTTP2_NO_ERROR;
   }
 
   get trailers(): HeaderList {
@@ -159,7 +164,7 @@ export class Http2Downstream implements HttpDownstream {
   }
 
   readonly #overdue = (): void => {
-    if (!this.hasTakenAll) this.#stream.close(constants.NGHTTP2_CANCEL);
+    if (!this.hasTakenAll) cancelStream(this.#stream);
   };
 
   finish(trailers: HeaderList): void {
@@ -178,11 +183,14 @@ export class Http2Downstream implements HttpDownstream {
   }
 
   truncate(): void {
-    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    const stream = this.#stream;
+    // The client may have what came; who takes nothing of it has `expectTaking`.
+    if (stream.writableLength > 0 && stream.writable) stream.write(NOTHING, () => breakStream(stream));
+    else breakStream(stream);
   }
 
   abort(): void {
-    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    breakStream(this.#stream);
   }
 
   /** GOAWAY: streams that are open go on. */

@@ -5,6 +5,7 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import { cancelStream } from "../net/abort-socket.ts";
 import { internalFailure, UpstreamError } from "../net/upstream-error.ts";
 import { containEvents } from "../observability/faults.ts";
 import { responseHeadersOf } from "./exchange-headers.ts";
@@ -45,11 +46,17 @@ export async function forwardOverHttp2(
   downstream: HttpDownstream,
   options: ForwardOverHttp2Options,
 ): Promise<void> {
-  const closed = new Promise<void>((resolve) => downstream.onClose(resolve));
+  let isOver = false;
+  const closed = new Promise<void>((resolve) =>
+    downstream.onClose(() => {
+      isOver = true;
+      resolve();
+    }),
+  );
   for (let upstream: Http2Upstream | undefined = options.upstream; upstream !== undefined; ) {
     try {
       const session = await upstream.session();
-      exchange(downstream, session, options);
+      if (!isOver) exchange(downstream, session, options);
       return await closed;
     } catch (error) {
       const failure =
@@ -81,8 +88,9 @@ function exchange(
   const timer = headerTimer(stream, options.responseHeaderTimeoutMs, (error) => {
     failure = error;
   });
+  const hasEnded = watchEnd(stream);
   const onFailure = (error: unknown): void => {
-    cancel(stream);
+    cancelStream(stream);
     if (isWhole) return;
     // What is answered here is not answered again at 'close'.
     isWhole = true;
@@ -95,7 +103,7 @@ function exchange(
     const isHeadOnly = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     const received = { headers, rawHeaders: rawHeaders ?? [], isWhole: isHeadOnly };
     failure = respond(downstream, stream, received, options);
-    if (failure !== undefined) cancel(stream);
+    if (failure !== undefined) cancelStream(stream);
   });
   stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
     trailers = trailersToForward(headerListOf(rawTrailers ?? []));
@@ -103,11 +111,13 @@ function exchange(
   // The reason is in `rstCode`, and 'close' follows.
   stream.on("error", () => {});
   stream.once("end", () => {
-    // A reset ends the readable side as well.
-    isWhole = !stream.aborted && stream.rstCode === constants.NGHTTP2_NO_ERROR && downstream.hasResponded;
+    isWhole = hasEnded() && downstream.hasResponded;
     if (!isWhole) return;
     downstream.finish(trailers);
-    if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
+    if (downstream.isBodyComplete) return;
+    // The backend has heard a part of the request, and must not take it for the whole.
+    cancelStream(stream);
+    downstream.discardBody(UNREAD_BODY_LINGER_MS);
   });
   stream.once("close", () => {
     clearTimeout(timer);
@@ -121,19 +131,24 @@ function exchange(
       );
   });
   downstream.onClose(() => {
-    if (!stream.closed) cancel(stream);
+    if (!stream.closed) cancelStream(stream);
   });
   if (downstream.hasBody)
     sendBody(downstream, stream, options, (error) => {
       failure = error;
-      cancel(stream);
+      cancelStream(stream);
     });
 }
 
-/** A stream that is only closed, and has a response that is not read, never says 'close'. */
-function cancel(stream: ClientHttp2Stream): void {
-  stream.close(constants.NGHTTP2_CANCEL);
-  stream.destroy();
+/** Whether END_STREAM has come: behind a whole request node:http2 ends a stream that is reset with NO_ERROR in the same way. */
+function watchEnd(stream: ClientHttp2Stream): () => boolean {
+  let hasEnded = false;
+  const { push } = stream;
+  stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    if (chunk === null && !stream.closed) hasEnded = true;
+    return push.call(stream, chunk, encoding);
+  };
+  return () => hasEnded;
 }
 
 function sendBody(
@@ -144,14 +159,14 @@ function sendBody(
 ): void {
   // An empty body may have ended while the upstream was dialled, and does not end twice.
   if (downstream.body.readableEnded) {
-    stream.end();
+    if (downstream.isBodyComplete) stream.end();
     return;
   }
   downstream.body.pipe(stream, { end: false });
   const unwatch = watchBody(downstream, timeouts, onSilent);
   if (unwatch !== undefined) stream.once("close", unwatch);
   downstream.body.once("end", () => {
-    if (!stream.writableEnded) stream.end();
+    if (downstream.isBodyComplete && !stream.writableEnded) stream.end();
   });
 }
 
@@ -201,7 +216,7 @@ function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefi
   if (timeoutMs === undefined) return;
   stream.setTimeout(timeoutMs, () => {
     if (stream.isPaused()) expectBytesWithin(stream, timeoutMs);
-    else cancel(stream);
+    else cancelStream(stream);
   });
 }
 
@@ -223,7 +238,7 @@ function headerTimer(
   if (timeoutMs === undefined) return undefined;
   return setTimeout(() => {
     onTimeout(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers"));
-    cancel(stream);
+    cancelStream(stream);
   }, timeoutMs);
 }
 

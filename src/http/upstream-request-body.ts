@@ -46,7 +46,9 @@ export class UpstreamRequestBody {
 
   readonly #end = (): void => {
     this.stop();
-    const { isChunked, trailers } = this.#downstream;
+    const { isChunked, isBodyComplete, trailers } = this.#downstream;
+    // Of an HTTP/2 stream that was reset the body ends, too: to the upstream it must not.
+    if (!isBodyComplete) return;
     if (isChunked) this.#connection.write(`0\r\n${trailerText(trailersToForward(trailers))}`);
     this.#onSent();
   };

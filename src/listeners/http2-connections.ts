@@ -10,6 +10,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Limits } from "../config/limits.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
+import { breakStream } from "../net/abort-socket.ts";
 import { contain, containEvents } from "../observability/faults.ts";
 import { settlesWithin } from "./settles-within.ts";
 
@@ -120,7 +121,7 @@ export class Http2Connections {
       const { session } = stream;
       if (session?.socket === undefined) return;
       const request = { stream, pseudo, rawHeaders, socket: session.socket as Socket };
-      const abort = (): void => stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      const abort = (): void => breakStream(stream);
       containEvents(stream, "listener", abort);
       destroyWhenReset(stream);
       contain(

@@ -1,6 +1,6 @@
-import { constants, type ServerHttp2Stream } from "node:http2";
+import type { Http2Stream, ServerHttp2Stream } from "node:http2";
 import { Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { addAbortSignal, type Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 
 /**
@@ -10,8 +10,29 @@ import { TLSSocket } from "node:tls";
 export function abortSocket(socket: Duplex): void {
   if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
   // A WebSocket on an HTTP/2 stream: RFC 8441 section 5 maps a broken connection to CANCEL.
-  else if (isHttp2Stream(socket)) socket.close(constants.NGHTTP2_CANCEL);
+  else if (isHttp2Stream(socket)) cancelStream(socket);
   else socket.destroy();
+}
+
+/** `destroy`, and for a stream CANCEL: without an error node:http2 would reset it with NO_ERROR. */
+export function destroySocket(socket: Duplex): void {
+  if (isHttp2Stream(socket)) cancelStream(socket);
+  else socket.destroy();
+}
+
+const ABORTED = AbortSignal.abort();
+
+/**
+ * RST_STREAM with CANCEL, and nothing before it. `close` ends the writable side first: END_STREAM leaves ahead of the reset, and
+ * what is cut short looks whole. node:http2 takes an AbortError for CANCEL; an `error` event says the same.
+ */
+export function cancelStream(stream: Http2Stream): void {
+  if (!stream.destroyed) addAbortSignal(ABORTED, stream);
+}
+
+/** The same with INTERNAL_ERROR: the exchange failed, and not because it was given up. */
+export function breakStream(stream: Http2Stream): void {
+  stream.destroy(new Error("the exchange was cut short"));
 }
 
 /** A client on one stream of an HTTP/2 connection, where others have a connection of their own (RFC 8441). */

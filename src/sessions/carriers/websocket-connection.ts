@@ -13,6 +13,7 @@ import {
   writeFrameHeader,
   writeMaskedFrameHeader,
 } from "../../../protocols/websocket/index.ts";
+import { destroySocket } from "../../net/abort-socket.ts";
 import { headerSlab } from "../../net/header-slab.ts";
 import { finishAndLinger, type LingerTimes } from "../../net/linger.ts";
 import { nextMaskKey } from "../../net/mask-keys.ts";
@@ -169,7 +170,7 @@ export class WebSocketConnection {
   /** Breaks the connection without a Close frame: the peer must not take what it has for complete. */
   abort(): void {
     this.#isOver = true;
-    this.#socket.destroy();
+    destroySocket(this.#socket);
   }
 
   #answerPing(payload: Uint8Array): void {
@@ -207,7 +208,7 @@ export class WebSocketConnection {
   #broken(reason: string): void {
     if (this.#isOver) return;
     this.#end({ isClean: false, isProtocolError: false, code: CLOSE_ABNORMAL, reason });
-    this.#socket.destroy();
+    destroySocket(this.#socket);
   }
 
   #end(end: WebSocketEnd): void {
