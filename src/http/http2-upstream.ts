@@ -2,6 +2,7 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import type { Socket } from "node:net";
 import { DEFAULT_DIAL_TIMEOUT_MS, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
+import { watchHttp2Session } from "./watch-http2-session.ts";
 
 export interface Http2UpstreamTimes {
   /** A request is on its way, and nothing has come for so long: the connection is tried by a PING. */
@@ -104,6 +105,7 @@ export class Http2Upstream {
       createConnection: () => socket,
       settings: { enablePush: false },
     });
+    watchHttp2Session(session, socket);
     // A session ends for its streams by their own events; here it is only not used again.
     session.on("error", () => {});
     session.once("goaway", () => this.#forgetSession(session));

@@ -10,6 +10,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Limits } from "../config/limits.ts";
 import { MAX_SENT_HEADER_BLOCK_BYTES } from "../http/http2-headers.ts";
+import { watchHttp2Session } from "../http/watch-http2-session.ts";
 import { breakStream } from "../net/abort-socket.ts";
 import { contain, containEvents } from "../observability/faults.ts";
 import { settlesWithin } from "./settles-within.ts";
@@ -163,6 +164,7 @@ export class Http2Connections {
   #opened(session: ServerHttp2Session, socket: Duplex): void {
     this.#sessions.set(session, 0);
     session.once("close", () => this.#sessions.delete(session));
+    watchHttp2Session(session, socket);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     let timer: NodeJS.Timeout | undefined;
     const idle = (): void => {

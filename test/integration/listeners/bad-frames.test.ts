@@ -1,0 +1,69 @@
+import type { Socket } from "node:net";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/frame-peer.ts";
+import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
+import { listenRaw, type RawUpstream } from "../../support/http/loopback.ts";
+import { frameOf, headerBlockOf } from "../../support/http2-frames.ts";
+
+let upstream: RawUpstream;
+let door: FrontDoor;
+
+beforeAll(async () => {
+  upstream = await listenRaw(() => {});
+  door = await FrontDoor.start([
+    ...serviceObjects("app", [upstream]),
+    ingressObject("all", { defaultBackend: backend("app") }),
+  ]);
+  await door.serves(1);
+});
+afterAll(async () => {
+  await door.stop();
+  await upstream.close();
+});
+
+/** Each ends the connection, by RFC 9113 or by nghttp2; what Node.js 20 says of it differs. */
+const BAD_FRAMES: readonly (readonly [string, Buffer])[] = [
+  ["a PING of seven bytes", frameOf(FRAME.ping, 0, 0, Buffer.alloc(7))],
+  ["SETTINGS of five bytes", frameOf(FRAME.settings, 0, 0, Buffer.alloc(5))],
+  ["a header block that is none", frameOf(FRAME.headers, FLAG.endHeaders, 2_001, Buffer.alloc(10, 0xff))],
+  ["DATA on an idle stream", frameOf(FRAME.data, 0, 2_001, Buffer.from("x"))],
+  ["CONTINUATION behind nothing", frameOf(9, FLAG.endHeaders, 1, Buffer.from([0x82]))],
+  ["a WINDOW_UPDATE of nothing", frameOf(8, 0, 0, Buffer.alloc(4))],
+  ["a PUSH_PROMISE", frameOf(5, FLAG.endHeaders, 1, Buffer.from([0, 0, 0, 2]))],
+  ["RST_STREAM of an idle stream", frameOf(FRAME.reset, 0, 2_001, Buffer.from([0, 0, 0, 8]))],
+];
+
+async function badClient(isSecure: boolean, frame: Buffer, streams: number): Promise<FrameClient> {
+  const client = await openFrameClient(isSecure ? door.httpsPort : door.httpPort, isSecure);
+  const head = { ":method": "POST", ":scheme": "http", ":path": "/", ":authority": "a" };
+  for (let id = 1; id < 2 * streams; id += 2)
+    client.send(FRAME.headers, FLAG.endHeaders, id, headerBlockOf(head));
+  await eventually("the requests at the backend", () => open(upstream.sockets) >= streams);
+  client.socket.write(frame);
+  return client;
+}
+
+const open = (sockets: readonly Socket[]): number =>
+  sockets.filter((socket) => !socket.destroyed && !socket.readableEnded).length;
+
+describe.each([
+  ["in the clear", false],
+  ["over TLS", true],
+] as const)("a connection of HTTP/2 %s is closed behind the GOAWAY, and its exchanges end,", (_where, isSecure) => {
+  it.each(BAD_FRAMES)("after %s", async (_what, frame) => {
+    const client = await badClient(isSecure, frame, 5);
+    await eventually("the end of the connection", () => client.isOver, { timeoutMs: 2_000 });
+    await eventually("the end of its exchanges", () => open(upstream.sockets) === 0, { timeoutMs: 2_000 });
+  });
+
+  it.each(BAD_FRAMES)("without a stream, after %s", async (_what, frame) => {
+    const client = await badClient(isSecure, frame, 0);
+    await eventually("the end of the connection", () => client.isOver, { timeoutMs: 2_000 });
+  });
+
+  it("though the client breaks off at once", async () => {
+    for (const [, frame] of BAD_FRAMES) (await badClient(isSecure, frame, 5)).raw.resetAndDestroy();
+    await eventually("the end of its exchanges", () => open(upstream.sockets) === 0, { timeoutMs: 2_000 });
+  });
+});
