@@ -90,6 +90,8 @@ describe.skipIf(!canBuild)("the Debian package (needs dpkg-deb, strip and root)"
         { encoding: "utf8" },
       );
       expect([status, stdout]).toEqual([0, expect.stringContaining("OK")]);
+      // systemd's own judgement does not count it: a dump would hold keys and tokens.
+      expect(readFileSync(unit, "utf8")).toMatch(/^LimitCORE=0$/m);
     });
 
     it("are the service and a socket for it, disabled, which systemd reads without a warning", () => {

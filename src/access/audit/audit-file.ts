@@ -12,9 +12,11 @@ export interface AuditFileOptions {
 }
 
 const DAY_MS = 86_400_000;
+/** Who ran what, and why: nobody else's to read. */
+const OWNER_ONLY = 0o600;
 
 /**
- * Events as JSON lines in a file that only its owner reads, rotated as `name-<time>.ext` like kube-apiserver's log backend. Lines are
+ * Events as JSON lines in a file that only its owner reads, one that was there before too, rotated as `name-<time>.ext` like kube-apiserver's log backend. Lines are
  * whole: what a full disk cut is removed.
  */
 export class AuditFile {
@@ -56,8 +58,17 @@ export class AuditFile {
 
   async #open(): Promise<void> {
     await mkdir(path.dirname(this.#options.path), { recursive: true, mode: 0o700 });
-    this.#handle = await open(this.#options.path, "a", 0o600);
-    this.#bytes = (await this.#handle.stat()).size;
+    const handle = await open(this.#options.path, "a", OWNER_ONLY);
+    try {
+      const found = await handle.stat();
+      // The mode of open is for files that are new. A device or a pipe keeps its own.
+      if (found.isFile() && (found.mode & 0o777) !== OWNER_ONLY) await handle.chmod(OWNER_ONLY);
+      this.#bytes = found.size;
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+    this.#handle = handle;
   }
 
   async #rotate(): Promise<void> {

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -41,6 +42,34 @@ describe("an audit file", () => {
     const lines = readFileSync(name, "utf8").trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line).auditID)).toEqual(["id-1", "id-2", "id-3"]);
     expect(statSync(name).mode & 0o777).toBe(0o600);
+  });
+
+  it.each(["644", "640", "660"])("of mode %s that was there before becomes its owner's alone", async (mode) => {
+    const name = path.join(folder, "audit.log");
+    const target = path.join(folder, "elsewhere.log");
+    for (const place of [name, target]) {
+      writeFileSync(place, "before\n");
+      chmodSync(place, Number.parseInt(mode, 8));
+    }
+    const file = fileAt({ maxBytes: 100_000 });
+    await file.append([event(1)]);
+    await file.close();
+    expect(readFileSync(name, "utf8")).toBe(`before\n${event(1)}\n`);
+    expect(statSync(name).mode & 0o777).toBe(0o600);
+
+    rmSync(name);
+    symlinkSync(target, name);
+    await file.append([event(2)]);
+    await file.close();
+    expect(statSync(target).mode & 0o777).toBe(0o600);
+  });
+
+  it("leaves the mode of a device alone", async () => {
+    const before = statSync("/dev/null").mode;
+    const file = fileAt({ path: "/dev/null" });
+    await file.append([event(1)]);
+    await file.close();
+    expect(statSync("/dev/null").mode).toBe(before);
   });
 
   it("is renamed before it gets too long, and as many backups are kept as were asked for", async () => {
