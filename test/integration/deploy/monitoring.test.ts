@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -17,6 +17,8 @@ const read = (file: string): string => readFileSync(new URL(`../../../${file}`, 
 const rules = (
   parse(read("deploy/prometheus/rules.yaml")) as { groups: readonly { rules: readonly Rule[] }[] }
 ).groups.flatMap((group) => group.rules);
+/** Alertmanager and Grafana make a link of the annotation runbook_url alone, and only of a whole URL. */
+const RUNBOOKS = "https://sluice.dev/docs/runbooks";
 const alerts = rules.flatMap(({ alert }) => alert ?? []);
 
 describe("the rules for Prometheus", () => {
@@ -30,8 +32,23 @@ describe("the rules for Prometheus", () => {
     const headings = [...read("docs/runbooks.md").matchAll(/^## (\S+)$/gm)].map(([, name]) => name);
     expect(headings).toEqual(alerts);
     for (const { alert, annotations } of rules) {
-      if (alert !== undefined) expect(annotations?.runbook).toBe(`docs/runbooks.md#${alert.toLowerCase()}`);
+      if (alert !== undefined) expect(annotations?.runbook_url).toBe(`${RUNBOOKS}#${alert.toLowerCase()}`);
     }
+  });
+
+  it("are loaded by what docs/monitoring.md says, from files that are there", () => {
+    const page = read("docs/monitoring.md");
+    expect(page).toContain(RUNBOOKS);
+    const named = [...page.matchAll(/\bdeploy\/[\w./-]+\w/g)].map(([file]) => file);
+    expect(named).toEqual(expect.arrayContaining(["deploy/prometheus/rules.yaml", "deploy/grafana"]));
+    for (const file of named) expect(existsSync(new URL(`../../../${file}`, import.meta.url)), file).toBe(true);
+    const { rule_files: loaded } = parse(read("deploy/docker/prometheus.yml")) as { rule_files: string[] };
+    const { services, configs } = parse(read("docker-compose.yml")) as {
+      services: { prometheus: { configs: { source: string; target: string }[] } };
+      configs: Record<string, { file: string }>;
+    };
+    const mounted = services.prometheus.configs.find(({ target }) => loaded.includes(target));
+    expect(configs[mounted?.source ?? ""]?.file).toBe("deploy/prometheus/rules.yaml");
   });
 
   it("are tested once firing and once silent", () => {
