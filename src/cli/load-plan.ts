@@ -15,11 +15,12 @@ import { remotePort } from "./flag-readers.ts";
 import { defaultCommand, type SessionPlace, sessionPath } from "./load-target.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Throws UsageError. `operands` is what stands before `--`, `command` what stands behind it. */
+/** Throws UsageError. `operands` is what stands before `--`, `command` what stands behind it; the server may be on loopback. */
 export function planOf(
   values: LoadValues,
   operands: readonly string[],
   command: readonly string[],
+  isOnLoopback = false,
 ): LoadPlan {
   const [kind, pod = "", portText = "", ...rest] = operands;
   if (kind !== "exec" && kind !== "attach" && kind !== "port-forward") {
@@ -42,6 +43,8 @@ export function planOf(
     PROTOCOLS_OF[kind],
   ) as LoadProtocol;
   const { direction } = values;
+  if (direction !== "echo" && values["in-flight"] !== undefined)
+    throw new UsageError(`--in-flight ${values["in-flight"]}: only messages of --direction echo come back`);
   const numbers = numbersOf(values);
   const isCommandOurs = kind === "exec" && command.length === 0 && streamingUrl === undefined;
   const verification = verificationOf(values, kind, direction, isCommandOurs, numbers.sessions);
@@ -58,7 +61,19 @@ export function planOf(
     hasInput: direction !== "download",
   };
   const seed = values.seed ?? randomBytes(4).readUInt32BE();
-  return { kind, protocol, direction, verification, path: sessionPath(place), port, ...numbers, seed };
+  const messagesInFlight = inFlightOf(values, isOnLoopback);
+  return {
+    ...{ kind, protocol, direction, verification, path: sessionPath(place), port },
+    ...numbers,
+    messagesInFlight,
+    seed,
+  };
+}
+
+/** Without a network in between, the latency of full buffers is that of the generator's own queue. */
+function inFlightOf(values: LoadValues, isOnLoopback: boolean): number {
+  const isClosed = isOnLoopback && values.direction === "echo" && values["message-rate"] === 0;
+  return values["in-flight"] ?? (isClosed ? 1 : 0);
 }
 
 function numbersOf(values: LoadValues) {

@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { isLoopback } from "../config/address-list.ts";
 import { isSingleBinary } from "../config/own-files.ts";
 import {
   HTTP_METRICS,
@@ -38,13 +39,16 @@ async function runSessions(
   operands: readonly string[],
   command: readonly string[],
 ): Promise<number> {
-  const plan = planOf(values, operands, command);
+  // What is wrong with the command line is said before files are read.
+  planOf(values, operands, command);
+  const target = await targetSpecOf(values);
+  // A wrong kubeconfig is reported once, before processes start; a missing package before the load.
+  const { hostname } = (await openTarget(target)).url;
+  const isOnLoopback = hostname === "localhost" || isLoopback(hostname.replace(/^\[|\]$/g, ""));
+  const plan = planOf(values, operands, command, isOnLoopback);
   const processes = processesOf(values, plan);
   const part = partOf(values, plan, processes);
   const thresholds = thresholdsOf(values, SESSION_METRICS);
-  const target = await targetSpecOf(values);
-  // A wrong kubeconfig is reported once, before processes start; a missing package before the load.
-  await openTarget(target);
   if (values.html !== undefined) await readPlots();
   const startAtMs = announcedStart(values);
   const view = openLoadView(plan);

@@ -75,11 +75,12 @@ function dataOf({ perSecond }: LoadReport): unknown {
 function planText({ plan, startedAt, seconds }: LoadReport): string {
   const rate =
     plan.messagesPerSecond === 0 ? "as fast as they are taken" : `${plan.messagesPerSecond} per second`;
+  const inFlight = plan.messagesInFlight > 0 ? `, ${plan.messagesInFlight} in flight in each session` : "";
   const sessions =
     plan.arrivalsPerSecond > 0
       ? `${plan.arrivalsPerSecond} new sessions per second`
       : `${plan.sessions} sessions`;
-  return `${startedAt}, ${seconds} s: ${sessions}, direction ${plan.direction}, messages of ${plan.messageBytes} bytes, ${rate}. Latencies count from when something was due, not from when it was sent.`;
+  return `${startedAt}, ${seconds} s: ${sessions}, direction ${plan.direction}, messages of ${plan.messageBytes} bytes, ${rate}${inFlight}. Latencies count from when something was due, not from when it was sent.`;
 }
 
 function errorTable({ errors }: LoadReport): string {

@@ -39,6 +39,8 @@ export interface LoadPlan {
   readonly messageBytes: number;
   /** Messages per second of each session; 0 is as fast as they are taken. */
   readonly messagesPerSecond: number;
+  /** Messages of a session that are sent and not yet back, at most; 0: as many as the server takes. Only for `echo`. */
+  readonly messagesInFlight: number;
   /** A session that makes no progress for so long has failed, in milliseconds. */
   readonly timeoutMs: number;
   readonly seed: number;

@@ -95,11 +95,14 @@ export class LoadSession {
   }
 
   #openSource(): MessageSource {
-    const { messageBytes, messages, messagesPerSecond, direction } = this.#plan;
+    const { messageBytes, messages, messagesPerSecond, messagesInFlight, direction } = this.#plan;
     const source = new MessageSource({
       messageBytes,
       messages: messages === 0 ? Number.POSITIVE_INFINITY : messages,
       perSecond: messagesPerSecond,
+      ...(messagesInFlight > 0 && {
+        isFull: () => this.#sentBytes - this.#receivedBytes > (messagesInFlight - 1) * messageBytes,
+      }),
       bytes: (offset, byteLength) => this.#stream.bytes(offset, byteLength),
       onSent: (dueMs) => {
         if (direction === "echo") this.#dueTimes.push(dueMs);
@@ -137,6 +140,7 @@ export class LoadSession {
     this.#recorder.counts.receivedBytes += part.byteLength;
     if (this.#plan.direction !== "echo") return;
     this.#timeMessages(nowMs);
+    this.#source?.roomAgain();
     this.#cutWhenAllIsBack();
   }
 

@@ -6,6 +6,8 @@ export interface MessageSourceOptions {
   readonly messages: number;
   /** 0: as fast as they are read. */
   readonly perSecond: number;
+  /** True while no message more may be under way: the next one waits for `roomAgain`. */
+  readonly isFull?: () => boolean;
   /** The bytes of the stream from an offset on. */
   readonly bytes: (offset: number, byteLength: number) => Uint8Array;
   /** A message is handed on; `dueMs` (performance.now) is when it should have been. */
@@ -22,6 +24,7 @@ export class MessageSource extends Readable {
   #startMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isFinished = false;
+  #isHeld = false;
 
   constructor(options: MessageSourceOptions) {
     super({ highWaterMark: Math.max(64 * 1024, options.messageBytes) });
@@ -36,13 +39,24 @@ export class MessageSource extends Readable {
     this.push(null);
   }
 
+  /** Messages came back, so that another may go where one waits. */
+  roomAgain(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this._read();
+  }
+
   override _read(): void {
     if (this.#isFinished || this.#timer !== undefined) return;
-    const { perSecond, messages, messageBytes, bytes, onSent } = this.#options;
+    const { perSecond, messages, messageBytes, bytes, isFull, onSent } = this.#options;
     const nowMs = performance.now();
     this.#startMs ??= nowMs;
     if (this.#sent >= messages) {
       this.finish();
+      return;
+    }
+    if (isFull?.() === true) {
+      this.#isHeld = true;
       return;
     }
     const dueMs = perSecond === 0 ? nowMs : this.#startMs + (this.#sent * 1_000) / perSecond;

@@ -112,6 +112,12 @@ export const loadFlags = {
     parse: ratePerSecond,
     group: traffic,
   },
+  "in-flight": {
+    value: "N",
+    help: "messages of a session that are sent and not yet back, at most; 0 is as many as are taken; without it 1 for a server on loopback and no rate, otherwise 0",
+    parse: quantityBetween(0, 1_000_000),
+    group: traffic,
+  },
   timeout: {
     value: "DURATION",
     help: "a session without progress for this time has failed",

@@ -36,6 +36,21 @@ describe("the flags of sluice load", () => {
     expect(plan(["attach", "web"], { sessions: "2" })).toMatchObject({ verification: "none" });
   });
 
+  it("have one message in flight on loopback, unless a rate or a number says otherwise", () => {
+    const inFlight = (flags: Record<string, string>, isOnLoopback = true) => {
+      const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
+      const invocation = parseFlags({ flags: loadFlags }, ["exec", "web", ...given]);
+      if (invocation === "help") throw new Error("help was asked for");
+      return planOf(invocation.values, ["exec", "web"], [], isOnLoopback).messagesInFlight;
+    };
+    expect(inFlight({})).toBe(1);
+    expect(inFlight({}, false)).toBe(0);
+    expect(inFlight({ "message-rate": "10" })).toBe(0);
+    expect(inFlight({ direction: "upload" })).toBe(0);
+    expect(inFlight({ "in-flight": "0" })).toBe(0);
+    expect(inFlight({ "in-flight": "8" }, false)).toBe(8);
+  });
+
   it("name paths as the server has them", () => {
     expect(plan(["exec", "web"], { container: "c" }, ["cat", "-u"]).path).toBe(
       "/api/v1/namespaces/default/pods/web/exec?command=cat&command=-u&container=c&stdin=true&stdout=true",
@@ -59,6 +74,11 @@ describe("the flags of sluice load", () => {
     [["exec", "web"], { duration: "5" }, '--duration 5: must be a duration such as "2s"'],
     [["exec", "web"], { "message-size": "1Gi" }, "--message-size 1Gi"],
     [["exec", "web"], { verify: "digest" }, "--verify digest: must be echo or none"],
+    [
+      ["exec", "web"],
+      { direction: "upload", "in-flight": "1" },
+      "only messages of --direction echo come back",
+    ],
     [["exec", "web"], { speaks: "kubelet" }, "-c CONTAINER is required"],
     [["port-forward", "web"], {}, "PORT is missing"],
     [["exec", "web"], { part: "2/2" }, "--part 2/2: must be I/N, I from 0 and below N"],
@@ -117,6 +137,8 @@ describe("sluice load against the demo", () => {
       "50",
       "--message-size",
       "10000",
+      // One by one they would take long enough for a line of progress.
+      ...(direction === "echo" ? ["--in-flight", "0"] : []),
     ];
     const json = path.join(folder, "report.json");
     const { code, stdout, stderr } = await load([

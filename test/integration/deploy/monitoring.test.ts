@@ -41,7 +41,8 @@ describe("the rules for Prometheus", () => {
     expect(page).toContain(RUNBOOKS);
     const named = [...page.matchAll(/\bdeploy\/[\w./-]+\w/g)].map(([file]) => file);
     expect(named).toEqual(expect.arrayContaining(["deploy/prometheus/rules.yaml", "deploy/grafana"]));
-    for (const file of named) expect(existsSync(new URL(`../../../${file}`, import.meta.url)), file).toBe(true);
+    for (const file of named)
+      expect(existsSync(new URL(`../../../${file}`, import.meta.url)), file).toBe(true);
     const { rule_files: loaded } = parse(read("deploy/docker/prometheus.yml")) as { rule_files: string[] };
     const { services, configs } = parse(read("docker-compose.yml")) as {
       services: { prometheus: { configs: { source: string; target: string }[] } };

@@ -60,6 +60,28 @@ describe("a load of exec sessions", () => {
     expect(report.latencies.message.p90Us).toBeGreaterThan(0.7 * stallMs * 1_000);
   });
 
+  it("has no more messages under way than it may, and sends on as they come back", async () => {
+    const waiting: Buffer[] = [];
+    let most = 0;
+    const target = await server((socket) => {
+      socket.on("message", (message: Buffer) => {
+        // The input's end is no message.
+        if (message[0] === CLOSE) return void setTimeout(() => end(socket), 50);
+        waiting.push(message.subarray(1));
+        most = Math.max(most, waiting.length);
+        if (waiting.length > 1) return;
+        setTimeout(() => {
+          for (const part of waiting.splice(0)) socket.send(Buffer.concat([Buffer.of(STDOUT), part]));
+        }, 5);
+      });
+    });
+    const bounded = { ...plan, sessions: 1, count: 1, messages: 12, messagesInFlight: 3 };
+    const report = await loaded(target, bounded);
+    expect(report.messages).toEqual({ sent: 12, received: 12 });
+    expect(report.sessions.failed).toBe(0);
+    expect(most).toBe(3);
+  });
+
   it.each([
     ["changes a byte", "wrong-bytes", (part: Buffer) => Buffer.from(part.map((byte) => byte ^ 1))],
     ["loses a byte", "wrong-bytes", (part: Buffer) => part.subarray(1)],

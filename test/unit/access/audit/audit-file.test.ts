@@ -44,7 +44,11 @@ describe("an audit file", () => {
     expect(statSync(name).mode & 0o777).toBe(0o600);
   });
 
-  it.each(["644", "640", "660"])("of mode %s that was there before becomes its owner's alone", async (mode) => {
+  it.each([
+    "644",
+    "640",
+    "660",
+  ])("of mode %s that was there before becomes its owner's alone", async (mode) => {
     const name = path.join(folder, "audit.log");
     const target = path.join(folder, "elsewhere.log");
     for (const place of [name, target]) {
