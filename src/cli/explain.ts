@@ -1,3 +1,4 @@
+import type { Pod } from "../api/objects.ts";
 import { StatusError } from "../api/status.ts";
 import { locate } from "../cluster/locate.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
@@ -20,7 +21,7 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
   }
   const { subresource, namespace, pod } = parseTarget(operands);
   const configuration = await loadConfiguration(values.config);
-  const request = { subresource, namespace, pod, container: values.container };
+  const request = { subresource, namespace, pod };
   try {
     return await snapshotCluster(
       configuration,
@@ -35,18 +36,21 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
 }
 
 async function explain(
-  request: Parameters<typeof locate>[1],
+  session: Parameters<typeof locate>[1],
   values: Invocation<typeof explainFlags>["values"],
   { kubelet, featureGates, policy }: GatewayConfiguration,
   { store, judgeConnect }: ClusterSnapshot,
 ): Promise<number> {
-  const { subresource, namespace, pod } = request;
+  const { subresource, namespace, pod } = session;
+  const choice = values.container ?? defaultContainerOf(store.getPod(namespace, pod), subresource);
+  const request = { ...session, container: choice };
   const target = locate(store, request, {
     preferredAddressTypes: kubelet.preferredAddressTypes,
     defaultKubeletPort: kubelet.port,
   });
   const { name, host, port, declaredFeatures } = target.node;
-  const container = target.container === undefined ? "" : `, container ${target.container}`;
+  const by = values.container === undefined ? ", kubectl's default" : "";
+  const container = target.container === undefined ? "" : `, container ${target.container}${by}`;
   process.stdout.write(
     `${subresource} ${namespace}/${pod}${container}\n` +
       `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n`,
@@ -60,11 +64,22 @@ async function explain(
   process.stdout.write(explainClients(subresource, capability, featureGates, verdict?.reason));
   if (values.user === undefined) return 0;
   const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
-  const session = { ...request, ...values, user: values.user, container: target.container, podLabels };
-  const { text, isRefused } = explainPolicy(policy.rules, session);
+  const wanted = { ...request, ...values, user: values.user, container: target.container, podLabels };
+  const { text, isRefused } = explainPolicy(policy.rules, wanted);
   process.stdout.write(`\n${text}`);
   return isRefused ? 1 : 0;
 }
+
+/** kubectl always names a container: the annotated one, otherwise the first. The API server asks for a name where there are several. */
+function defaultContainerOf(pod: Pod | undefined, subresource: Subresource): string | undefined {
+  if (pod === undefined || subresource === "portforward") return undefined;
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const annotated = pod.metadata.annotations?.[DEFAULT_CONTAINER];
+  const all = [...containers, ...initContainers, ...ephemeralContainers];
+  return (all.find(({ name }) => name === annotated) ?? containers[0])?.name;
+}
+
+const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
 
 function parseTarget(operands: readonly string[]): {
   subresource: Subresource;

@@ -10,7 +10,7 @@ export const explainFlags = {
     value: "URL",
     help: "the admin listener of a running gateway, to include what it learned about the node",
   },
-  container: { short: "c", value: "NAME", help: "as kubectl -c" },
+  container: { short: "c", value: "NAME", help: "as kubectl -c; without it kubectl's default" },
   user: { value: "NAME", help: "the user; without it no rule is evaluated", group },
   group: { value: "NAME", help: "a group of the user", isRepeatable: true, group },
   command: {
