@@ -10,20 +10,37 @@ const document = parseDocument(readFileSync(new URL("values.yaml", chart), "utf8
 const values = document.contents;
 const read = (name) => readFileSync(new URL(name, chart), "utf8");
 
+const OF_SERVICES = {
+  "service.type": { enum: ["ClusterIP", "NodePort", "LoadBalancer"] },
+  "service.externalTrafficPolicy": { enum: ["", "Cluster", "Local"] },
+};
+/** What a value may be, by its path or the end of it. */
+const CONSTRAINTS = {
+  ...OF_SERVICES,
+  "image.digest": { pattern: "^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})?$" },
+  "image.pullPolicy": { enum: ["Always", "IfNotPresent", "Never"] },
+  "rbac.impersonate": { enum: ["constrained", "legacy", "none"] },
+  "service.port": { minimum: 1, maximum: 65535 },
+};
+
 /** `{}` and `[]` are for what users fill in; everything else is as written here, and nothing else. */
-function schemaOf(node, comment, name) {
+function schemaOf(node, comment, name, path = "") {
   const description = comment === undefined ? {} : { description: comment };
   if (isSeq(node)) return { type: "array", ...description };
   if (isMap(node)) {
     if (name === "config") return { $ref: "#/$defs/configuration", ...description };
     if (node.items.length === 0 || node.flow) return { type: "object", ...description };
     const properties = Object.fromEntries(
-      node.items.map((pair) => [pair.key.value, schemaOf(pair.value, commentOf(pair, node), pair.key.value)]),
+      node.items.map((pair) => [
+        pair.key.value,
+        schemaOf(pair.value, commentOf(pair, node), pair.key.value, `${path}.${pair.key.value}`),
+      ]),
     );
     return { type: "object", ...description, additionalProperties: false, properties };
   }
   const type = typeof node.value === "number" ? "integer" : typeof node.value;
-  return { type, ...description, default: node.value };
+  const end = Object.keys(CONSTRAINTS).find((each) => path.endsWith(`.${each}`));
+  return { type, ...description, ...CONSTRAINTS[end], default: node.value };
 }
 
 /** Any part of a configuration: the chart has the rest. Sections that users begin are checked as `check-config` does. */

@@ -13,7 +13,10 @@ const ROLES = {
   ],
   bastion: ["--values", `${chart}/ci/bastion-values.yaml`],
   ingress: ["--set", "gateway.enabled=false,ingress.enabled=true"],
-  node: ["--set", "gateway.enabled=false,node.enabled=true,node.tls.existingSecret=sluice-node-tls"],
+  node: [
+    "--set",
+    "gateway.enabled=false,node.enabled=true,node.tls.hostPath=/var/lib/kubelet/pki,node.clientCA.existingConfigMap=sluice-node-client-ca",
+  ],
   // `sluice load job` sets number, arguments and place.
   load: [
     "--set",

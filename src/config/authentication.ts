@@ -154,6 +154,10 @@ export const authentication = table({
     "certificates",
     { flag: "client-ca-file" },
   ),
+  refuseSystemMasters: boolean(
+    "Client certificates of the group `system:masters`, which may do everything whatever the modes of authorization say, are refused.",
+    { default: false },
+  ),
   requestHeader: optionalSection(
     "A proxy that has authenticated its users itself, believed only behind a certificate of its own authority.",
     requestHeader,

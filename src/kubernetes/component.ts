@@ -2,7 +2,7 @@
 
 import type { ObjectKind, Pod, PodStatus } from "../api/objects.ts";
 import { ClusterStore } from "../cluster/cluster-store.ts";
-import { RBAC_KINDS, SESSION_KINDS } from "../cluster/freshness.ts";
+import { RBAC_KINDS } from "../cluster/freshness.ts";
 import { readManifestFiles } from "../cluster/manifest-files.ts";
 import { type LastGoodManifests, ManifestSource } from "../cluster/manifest-source.ts";
 import { parseManifests } from "../cluster/manifests.ts";
@@ -28,7 +28,7 @@ import { LiveCluster, type LiveClusterOptions } from "./live-cluster.ts";
 import { PermissionCheck } from "./permission-check.ts";
 import { PodDeletionCost } from "./pod-deletion-cost.ts";
 import { publishPodStatus } from "./publish-pod-status.ts";
-import { requiredRules } from "./required-rules.ts";
+import { requiredRules, watchedSessionKinds } from "./required-rules.ts";
 
 const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingress", "IngressClass"];
 
@@ -251,13 +251,14 @@ function isPublished(feature: string, gates: FeatureGates): boolean {
 }
 
 /** Kinds without a reader are not watched. */
-function kindsFor({
-  authorization,
-  listeners,
-}: GatewayConfiguration): Pick<LiveClusterOptions, "kinds" | "namespaces"> {
+function kindsFor(configuration: GatewayConfiguration): Pick<LiveClusterOptions, "kinds" | "namespaces"> {
+  const { authorization, listeners } = configuration;
   const usesRbac =
     authorization.modes.includes("RBAC") || listeners.kubelet?.authorization?.modes.includes("RBAC") === true;
-  const kinds: readonly ObjectKind[] = [...SESSION_KINDS, ...(usesRbac ? RBAC_KINDS : [])];
+  const kinds: readonly ObjectKind[] = [
+    ...watchedSessionKinds(configuration),
+    ...(usesRbac ? RBAC_KINDS : []),
+  ];
   if (listeners.ingress !== undefined) return { kinds: [...kinds, ...INGRESS_KINDS] };
   const service = listeners.peers?.service;
   if (service === undefined) return { kinds };

@@ -69,6 +69,7 @@ export class LiveCluster {
 
   start(): void {
     for (const reflector of this.#reflectors.values()) reflector.start();
+    if (this.#reflectors.size === 0) this.#tellSync();
     const { store, logger } = this.#options;
     if (!this.#reflectors.has("Ingress")) return;
     this.#secrets = new NamedSecrets({

@@ -1,4 +1,6 @@
 import { ADMISSION_RESOURCES } from "../api/admission/connect-rules.ts";
+import type { ObjectKind } from "../api/objects.ts";
+import { SESSION_KINDS } from "../cluster/freshness.ts";
 import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { servesApi } from "../config/listeners.ts";
@@ -60,7 +62,7 @@ function clusterRules(live: LiveApi, configuration: GatewayConfiguration): Requi
   const { ingress, peers } = listeners;
   const probesPods = podProbes.nodeNames.length > 0;
   return [
-    rule("", ["pods", "nodes", "namespaces"], ["get", "list", "watch"], "every gateway"),
+    ...sessionRules(configuration),
     ...(servesApi(listeners) && live.admission === "apiServer"
       ? [rule("admissionregistration.k8s.io", ADMISSION, ["list", "watch"], "cluster.admission: apiServer")]
       : []),
@@ -107,6 +109,27 @@ function clusterRules(live: LiveApi, configuration: GatewayConfiguration): Requi
       ? [rule("", ["pods"], ["patch"], "cluster.podDeletionCost; a Role in its namespace suffices", false)]
       : []),
   ];
+}
+
+/** Pods, nodes and namespaces, as far as something reads them: sessions all three, a front door the namespaces of its routes. */
+export function watchedSessionKinds(configuration: GatewayConfiguration): readonly ObjectKind[] {
+  const { cluster, listeners, podProbes } = configuration;
+  const hasSessions = servesApi(listeners);
+  const readers: Readonly<Partial<Record<ObjectKind, boolean>>> = {
+    Pod: hasSessions || podProbes.nodeNames.length > 0,
+    Node: hasSessions || cluster.live?.publishDeclaredFeatures !== undefined,
+    Namespace: hasSessions || listeners.ingress !== undefined,
+  };
+  return SESSION_KINDS.filter((kind) => readers[kind]);
+}
+
+function sessionRules(configuration: GatewayConfiguration): RequiredRule[] {
+  const resources = watchedSessionKinds(configuration).map((kind) => `${kind.toLowerCase()}s`);
+  if (resources.length === 0) return [];
+  const neededBy = servesApi(configuration.listeners)
+    ? "listeners.apiServer"
+    : "listeners.ingress, podProbes, cluster.publishDeclaredFeatures";
+  return [rule("", resources, ["get", "list", "watch"], neededBy)];
 }
 
 function modesOf({
@@ -193,7 +216,8 @@ function ingressRules(): RequiredRule[] {
       "",
       ["secrets"],
       ["list", "watch"],
-      "certificates that Ingresses name; Roles in their namespaces suffice",
+      "certificates that Ingresses name; Roles in their namespaces, also for those names alone, suffice",
+      false,
     ),
   ];
 }

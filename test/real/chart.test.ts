@@ -114,6 +114,16 @@ describeReal(["helm", "kubectl"], "the chart", () => {
       "at '/gateway/config/timeouts': additional properties 'idel' not allowed",
     ],
     ["ingress.config.limits.maxRequestHeaders=many", "at '/ingress/config/limits/maxRequestHeaders'"],
+    ["gateway.service.type=ExternalName", "at '/gateway/service/type': value must be one of"],
+    ["ingress.service.externalTrafficPolicy=local", "at '/ingress/service/externalTrafficPolicy'"],
+    ["image.digest=latest", "at '/image/digest': 'latest' does not match pattern"],
+    ["image.digest=sha256:abc", "at '/image/digest'"],
+    ["gateway.rbac.impersonate=true", "at '/gateway/rbac/impersonate'"],
+    ["node.enabled=true", "node.tls.hostPath is required"],
+    [
+      "node.enabled=true,node.tls.existingSecret=t",
+      "node.clientCA.certificates or node.clientCA.existingConfigMap is",
+    ],
     ["gateway.tls.generate=false", "gateway.tls needs existingSecret, certManager.enabled or generate"],
     ["gateway.tls.certManager.enabled=true", "gateway.tls.certManager.issuerRef.name is required"],
     ["gateway.peers.certManager.enabled=true", "gateway.peers.certManager.issuerRef.name is required"],
@@ -138,7 +148,10 @@ describeReal(["helm", "kubectl"], "the chart", () => {
       ],
       bastion: ["--values", path.join(CHART, "ci/bastion-values.yaml")],
       ingress: ["--set", "gateway.enabled=false,ingress.enabled=true"],
-      node: ["--set", "gateway.enabled=false,node.enabled=true,node.tls.existingSecret=sluice-node-tls"],
+      node: [
+        "--set",
+        "gateway.enabled=false,node.enabled=true,node.tls.hostPath=/var/lib/kubelet/pki,node.clientCA.existingConfigMap=sluice-node-client-ca",
+      ],
     };
     const args = ["--namespace", "door", "--skip-tests", "--set", "image.repository=r/s,image.tag=t"];
     const { stdout: rendered } = helm("template", "sluice", CHART, ...args, ...(options[role] ?? []));

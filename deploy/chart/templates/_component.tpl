@@ -196,6 +196,8 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "sluice.serviceAccountName" . }}
     namespace: {{ $root.Release.Namespace }}
+---
+{{ include "sluice.deletionCost.policy" . }}
 {{- end }}
 {{- if $values.serviceAccount.create }}
 ---
@@ -261,8 +263,12 @@ spec:
         {{- range .ports }}
         - { port: {{ .name }} }
         {{- end }}
+    # It names users and pods. The kubelet's probes come from the node, which policies let through.
     - from:
-        - namespaceSelector: {{- toYaml $root.Values.networkPolicy.metricsNamespaceSelector | nindent 12 }}
+        - podSelector: {}
+        {{- with $root.Values.networkPolicy.metricsNamespaceSelector }}
+        - namespaceSelector: {{- toYaml . | nindent 12 }}
+        {{- end }}
       ports:
         - { port: admin }
     {{- if .peerPort }}

@@ -17,7 +17,12 @@ cluster:
   # Without credentials for kubelets the API server carries all sessions, as it admits and audits them.
   admission: always
   {{- end }}
-  forwardAs: {{ ternary "impersonate" "caller" .values.rbac.impersonate }}
+  {{- if eq .values.rbac.impersonate "none" }}
+  forwardAs: caller
+  {{- else }}
+  forwardAs: impersonate
+  impersonation: {{ .values.rbac.impersonate }}
+  {{- end }}
 authentication:
   tokenReview: { inCluster: true }
 authorization:
@@ -125,7 +130,9 @@ metadata:
 rules:
   # Where a session goes.
   - { apiGroups: [""], resources: [pods, nodes, namespaces], verbs: [get, list, watch] }
-  # Which sessions admission of the cluster judges (cluster.admission).
+  {{- $admission := dig "cluster" "admission" (ternary "always" "apiServer" (empty .values.kubelet.existingSecret)) .values.config }}
+  {{- if eq $admission "apiServer" }}
+  # Which sessions admission of the cluster judges (cluster.admission: apiServer).
   - apiGroups: [admissionregistration.k8s.io]
     resources:
       {{- range list "validating" "mutating" }}
@@ -134,10 +141,12 @@ rules:
       - {{ . }}admissionpolicybindings
       {{- end }}
     verbs: [list, watch]
+  {{- end }}
   # authentication.tokenReview and authorization.webhook.
   - { apiGroups: [authentication.k8s.io], resources: [tokenreviews], verbs: [create] }
   - { apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create] }
-  {{- if and .values.rbac.impersonate (eq (dig "cluster" "impersonation" "legacy" .values.config) "constrained") }}
+  {{- $impersonation := include "sluice.impersonation" . }}
+  {{- if eq $impersonation "constrained" }}
   # cluster.impersonation: constrained. Any user but nodes and members of system:masters; service accounts by name alone.
   - apiGroups: [authentication.k8s.io]
     resources:
@@ -161,7 +170,7 @@ rules:
       - impersonate-on:user-info:{{ $method }}
       - impersonate-on:serviceaccount:{{ $method }}
       {{- end }}
-  {{- else if .values.rbac.impersonate }}
+  {{- else if eq $impersonation "legacy" }}
   # cluster.forwardAs: impersonate.
   - { apiGroups: [""], resources: [users, groups, serviceaccounts], verbs: [impersonate] }
   - { apiGroups: [authentication.k8s.io], resources: [uids], verbs: [impersonate] }
@@ -184,6 +193,16 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "sluice.serviceAccountName" . }}
     namespace: {{ .root.Release.Namespace }}
+{{- end }}
+
+{{- /* constrained, legacy or none. An API server before Kubernetes 1.36 does not know the verbs of the first, and would refuse everybody. */ -}}
+{{- define "sluice.impersonation" -}}
+{{- $how := .values.rbac.impersonate -}}
+{{- if ne $how "none" }}{{ $how = dig "cluster" "impersonation" $how .values.config }}{{ end -}}
+{{- if and (eq $how "constrained") (semverCompare "<1.36-0" .root.Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "gateway.rbac.impersonate=constrained needs Kubernetes 1.36 and this is %s: set it to legacy, which may impersonate everybody, or to none, which forwards the callers' own tokens" .root.Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+{{ $how }}
 {{- end }}
 
 {{- define "sluice.userExtras" -}}

@@ -27,7 +27,12 @@ metadata:
   name: {{ $namespace }}-{{ $name }}
   labels: {{- $labels | nindent 4 }}
 rules:
-  - { apiGroups: [""], resources: [pods, nodes, namespaces], verbs: [get, list, watch] }
+  # Which namespaces may use the routes of which class and host.
+  - { apiGroups: [""], resources: [namespaces], verbs: [get, list, watch] }
+  {{- if include "sluice.prober.areNodesGiven" . }}
+  # podProbes.
+  - { apiGroups: [""], resources: [pods], verbs: [get, list, watch] }
+  {{- end }}
   # Routes, and where they lead.
   - { apiGroups: [""], resources: [services], verbs: [list, watch] }
   - { apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list, watch] }
@@ -35,8 +40,8 @@ rules:
   # What is reported of Ingresses.
   - { apiGroups: [networking.k8s.io], resources: [ingresses/status], verbs: [patch] }
   - { apiGroups: [""], resources: [events], verbs: [create, get, patch] }
-  {{- if not .values.rbac.secretNamespaces }}
-  # The certificates that Ingresses name.
+  {{- if has "*" .values.rbac.secretNamespaces }}
+  # ingress.rbac.secretNamespaces: ["*"].
 {{ $secrets }}
   {{- end }}
 ---
@@ -52,7 +57,7 @@ subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespac
 # Which replica writes statuses and Events.
 {{ include "sluice.lease" (merge (dict "election" (dig "listeners" "ingress" "leaderElection" dict .values.config) "leaseName" $name) .) }}
 {{- end }}
-{{- range .values.rbac.secretNamespaces }}
+{{- range without .values.rbac.secretNamespaces "*" }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -70,6 +75,27 @@ metadata:
   namespace: {{ . }}
   labels: {{- $labels | nindent 4 }}
 roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ $name }}-secrets }
+subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespace }} }]
+{{- end }}
+{{- range $secretNamespace, $names := .values.rbac.secrets }}
+---
+# A watch of one Secret by its name is what the role permits; so are its lists.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ $name }}-named-secrets
+  namespace: {{ $secretNamespace }}
+  labels: {{- $labels | nindent 4 }}
+rules:
+  - { apiGroups: [""], resources: [secrets], resourceNames: {{ toJson $names }}, verbs: [list, watch] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ $name }}-named-secrets
+  namespace: {{ $secretNamespace }}
+  labels: {{- $labels | nindent 4 }}
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ $name }}-named-secrets }
 subjects: [{ kind: ServiceAccount, name: {{ $account }}, namespace: {{ $namespace }} }]
 {{- end }}
 {{- end }}

@@ -57,7 +57,7 @@ export async function buildAuthenticator(
   if (clientCAFile !== undefined) {
     const authority = await readAuthority(clientCAFile, requestHeader === undefined);
     authorities.push({ file: clientCAFile, authority });
-    authenticators.push(new ClientCertificates(authority));
+    authenticators.push(new ClientCertificates(authority, authentication.refuseSystemMasters));
   }
   const stops: (() => void)[] = [];
   const tokens = new TokenChain(

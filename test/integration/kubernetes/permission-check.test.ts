@@ -182,6 +182,6 @@ it("asks again when a pod may not be read any more, in a gateway's cluster", asy
   const warning = () => lines.find(({ msg }) => msg.includes("lacks permissions"));
   await eventually("it is logged", () => warning() !== undefined);
   expect(warning()?.missing).toEqual(
-    ["pods", "nodes", "namespaces"].map((kind) => `get ${kind} (every gateway)`),
+    ["pods", "nodes", "namespaces"].map((kind) => `get ${kind} (listeners.apiServer)`),
   );
 });
