@@ -1,7 +1,7 @@
 import type { UserInfo } from "./authenticator.ts";
 
 /** C0, DEL and C1 (RFC 9110 section 5.5: header values cannot hold the former), and what ends a line for Unicode. */
-const CONTROL = /[\0-\x1f\x7f-\x9f\u2028\u2029]/;
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 const SPACE_AT_AN_END = /^\s|\s$/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 

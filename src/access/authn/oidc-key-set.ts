@@ -1,48 +1,112 @@
-import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
+import { createLocalJWKSet, errors, type JSONWebKeySet } from "jose";
 
 /** Fetches a JSON document over verified https, bounded in size and time, no redirect followed. Rejects when there is no answer. */
 export type GetJson = (url: string) => Promise<{ readonly status: number; readonly body: unknown }>;
+/** jose's: finds the key of a token's header. */
+export type KeyResolver = ReturnType<typeof createLocalJWKSet>;
 
-/** Keys are fetched again at this age, and for an unknown key id at most this often. */
+/** Keys are fetched again at this age; while that fails, those that are known count. */
 export const KEY_SET_MAX_AGE_MS = 600_000;
-export const KEY_SET_COOLDOWN_MS = 30_000;
-/** The pause after a failed discovery: invalid tokens must not become a stream of requests. */
-export const DISCOVERY_COOLDOWN_MS = 5_000;
+/** Fetches for tokens that no known key verifies: so many at once, and one more for each such time that has passed. */
+export const KEY_SET_FETCHES = 10;
+export const KEY_SET_FETCH_EVERY_MS = 1_000;
+/** The pause after the issuer failed: invalid tokens must not become a stream of requests. */
+export const ISSUER_COOLDOWN_MS = 5_000;
 
 /** The issuer could not be queried for its keys, or its response was invalid. */
 export class IssuerUnreachable extends Error {
   override readonly name = "IssuerUnreachable";
 }
 
-/** An issuer's signing keys: found by discovery when the first token comes, fetched again when they are old or one is missing. */
+interface KnownKeys {
+  readonly resolver: KeyResolver;
+  readonly fetchedMs: number;
+}
+
+/**
+ * An issuer's signing keys: found by discovery when the first token comes, fetched again when they are old, or when none
+ * verifies a token, as in kube-apiserver: an issuer may replace a key under its name.
+ */
 export class OidcKeySet {
   readonly #issuerUrl: string;
   readonly #getJson: GetJson;
   readonly #nowMs: () => number;
-  #discovery: Promise<JWTVerifyGetKey> | undefined;
+  #keysUrl: string | undefined;
   #failedUntilMs = 0;
+  #keys: KnownKeys | undefined;
+  #fetching: Promise<KnownKeys> | undefined;
+  #fetches = KEY_SET_FETCHES;
+  #countedMs: number;
 
   /** `nowMs` is monotonic. */
   constructor(issuerUrl: string, getJson: GetJson, nowMs: () => number = () => performance.now()) {
     this.#issuerUrl = issuerUrl;
     this.#getJson = getJson;
     this.#nowMs = nowMs;
+    this.#countedMs = nowMs();
   }
 
-  /** For jose's jwtVerify. Throws IssuerUnreachable when discovery fails. */
-  async resolver(): Promise<JWTVerifyGetKey> {
-    if (this.#nowMs() < this.#failedUntilMs) throw new IssuerUnreachable("discovery failed a moment ago");
-    this.#discovery ??= this.#discover();
+  /**
+   * What `verify` makes of the keys. Where none of them verifies the token it is called once more, with keys that were fetched
+   * since. Throws what it throws, and IssuerUnreachable where no keys are known.
+   */
+  async verified<Result>(verify: (keys: KeyResolver) => Promise<Result>): Promise<Result> {
+    const known = await this.#currentKeys();
     try {
-      return await this.#discovery;
+      return await verify(known.resolver);
     } catch (error) {
-      this.#discovery = undefined;
-      this.#failedUntilMs = this.#nowMs() + DISCOVERY_COOLDOWN_MS;
-      throw error;
+      if (!isOfAnotherKey(error)) throw error;
+      const newer = this.#keys === known ? await this.#fetchedAgain() : this.#keys;
+      if (newer === undefined) throw error;
+      return await verify(newer.resolver);
     }
   }
 
-  async #discover(): Promise<JWTVerifyGetKey> {
+  async #currentKeys(): Promise<KnownKeys> {
+    const keys = this.#keys;
+    if (keys === undefined) return await this.#fetch();
+    if (this.#nowMs() - keys.fetchedMs < KEY_SET_MAX_AGE_MS) return keys;
+    return (await this.#fetchedAgain()) ?? keys;
+  }
+
+  /** Undefined where they cannot be had, or were fetched too often. */
+  async #fetchedAgain(): Promise<KnownKeys | undefined> {
+    if (this.#fetching === undefined && !this.#mayFetch()) return undefined;
+    return await this.#fetch().catch(() => undefined);
+  }
+
+  #mayFetch(): boolean {
+    const nowMs = this.#nowMs();
+    const gained = Math.floor((nowMs - this.#countedMs) / KEY_SET_FETCH_EVERY_MS);
+    this.#countedMs += gained * KEY_SET_FETCH_EVERY_MS;
+    this.#fetches = Math.min(KEY_SET_FETCHES, this.#fetches + gained);
+    if (this.#fetches === 0) return false;
+    this.#fetches -= 1;
+    return true;
+  }
+
+  #fetch(): Promise<KnownKeys> {
+    this.#fetching ??= this.#fetchKeys().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  }
+
+  async #fetchKeys(): Promise<KnownKeys> {
+    if (this.#nowMs() < this.#failedUntilMs) throw new IssuerUnreachable("the issuer failed a moment ago");
+    try {
+      this.#keysUrl ??= await this.#discover();
+      const keys = (await this.#get(this.#keysUrl)) as JSONWebKeySet;
+      this.#keys = { resolver: createLocalJWKSet(keys), fetchedMs: this.#nowMs() };
+      return this.#keys;
+    } catch (error) {
+      this.#failedUntilMs = this.#nowMs() + ISSUER_COOLDOWN_MS;
+      if (error instanceof IssuerUnreachable) throw error;
+      throw new IssuerUnreachable("the issuer's keys are no key set", { cause: error });
+    }
+  }
+
+  async #discover(): Promise<string> {
     const { issuer, jwks_uri: keysUrl } = (await this.#get(
       `${this.#issuerUrl.replace(/\/$/, "")}/.well-known/openid-configuration`,
     )) as { issuer?: unknown; jwks_uri?: unknown };
@@ -50,11 +114,7 @@ export class OidcKeySet {
     if (typeof keysUrl !== "string" || !URL.canParse(keysUrl) || new URL(keysUrl).protocol !== "https:") {
       throw new IssuerUnreachable("the discovery document names no https jwks_uri");
     }
-    return createRemoteJWKSet(new URL(keysUrl), {
-      cacheMaxAge: KEY_SET_MAX_AGE_MS,
-      cooldownDuration: KEY_SET_COOLDOWN_MS,
-      [customFetch]: async (url) => Response.json(await this.#get(url)),
-    });
+    return keysUrl;
   }
 
   async #get(url: string): Promise<object> {
@@ -64,4 +124,8 @@ export class OidcKeySet {
     if (status === 200 && typeof body === "object" && body !== null) return body;
     throw new IssuerUnreachable(`the issuer answered ${status} without a JSON object`);
   }
+}
+
+function isOfAnotherKey(error: unknown): boolean {
+  return error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWSSignatureVerificationFailed;
 }

@@ -1,11 +1,17 @@
-import { createHmac, createPublicKey } from "node:crypto";
+import { createHmac, createPublicKey, KeyObject, sign as signature } from "node:crypto";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Attempt } from "../../../../src/access/authn/authenticator.ts";
 import { userOfClaims } from "../../../../src/access/authn/oidc-claims.ts";
-import { DISCOVERY_COOLDOWN_MS, OidcKeySet } from "../../../../src/access/authn/oidc-key-set.ts";
+import {
+  ISSUER_COOLDOWN_MS,
+  KEY_SET_FETCH_EVERY_MS,
+  KEY_SET_FETCHES,
+  KEY_SET_MAX_AGE_MS,
+  OidcKeySet,
+} from "../../../../src/access/authn/oidc-key-set.ts";
 import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
 import type { OidcAuthentication } from "../../../../src/config/authentication.ts";
 import { defaultConfiguration } from "../../../../src/config/configuration.ts";
@@ -83,23 +89,83 @@ describe("tokens of an OpenID Connect issuer", () => {
     expect(wrong).toEqual({ type: "invalid", fault: "token-signature-wrong" });
   });
 
-  it("are verified with keys that were published later, after the cool-down only", async () => {
+  it("are verified with keys that were published a moment ago, also under a name that another key had", async () => {
     const tokens = tokensOf();
-    expect((await tokens.attemptToken(await sign())).type).toBe("known");
-    published.push({ ...(await exportJWK(second.publicKey)), kid: "two", alg: "RS256" });
-    const token = await sign({}, second, { kid: "two" });
-    for (let times = 0; times < 5; times += 1) {
-      expect(await tokens.attemptToken(token)).toEqual({ type: "invalid", fault: "token-key-unknown" });
+    const typeOf = async (token: string) => (await tokens.attemptToken(token)).type;
+    expect(await typeOf(await sign())).toBe("known");
+    published = [{ ...(await exportJWK(second.publicKey)), kid: "one", alg: "RS256" }];
+    expect(await typeOf(await sign({}, second))).toBe("known");
+    published = [{ ...(await exportJWK(stranger.publicKey)), kid: "three", alg: "RS256" }];
+    expect(await typeOf(await sign({}, stranger, { kid: "three" }))).toBe("known");
+    expect(await typeOf(await sign({}, second))).toBe("invalid");
+  });
+
+  it("that nobody signed have the keys fetched so often and no more, and hold up no valid one", async () => {
+    let nowMs = 0;
+    const tokens = tokensOf({}, () => nowMs);
+    const [good, bad] = [await sign(), await sign({}, stranger)];
+    const fetches = () => asked.filter((path) => path === "/keys").length;
+    for (let times = 0; times < KEY_SET_FETCHES + 5; times += 1) {
+      expect(await tokens.attemptToken(bad)).toEqual(invalid("token-signature-wrong"));
     }
-    // A fresh set stands for one whose cool-down is over: jose reads the wall clock.
-    expect((await tokensOf().attemptToken(token)).type).toBe("known");
-    expect(asked.filter((path) => path === "/keys")).toHaveLength(2);
+    expect(fetches()).toBe(1 + KEY_SET_FETCHES);
+    expect((await tokens.attemptToken(good)).type).toBe("known");
+    nowMs += 2 * KEY_SET_FETCH_EVERY_MS;
+    await Promise.all([1, 2, 3].map(() => tokens.attemptToken(bad)));
+    expect(fetches()).toBe(2 + KEY_SET_FETCHES);
+    // An issuer that is down takes no known key away.
+    answerStatus = 500;
+    nowMs += 2 * KEY_SET_MAX_AGE_MS;
+    expect((await tokens.attemptToken(good)).type).toBe("known");
+  });
+
+  const signedText = (payload: string | Uint8Array, header: object = { alg: "RS256", kid: "one" }) =>
+    signedParts(JSON.stringify(header), payload);
+  /** Signed by the issuer, whatever the parts are. */
+  const signedParts = (header: string, payload: string | Uint8Array) => {
+    const input = `${Buffer.from(header).toString("base64url")}.${Buffer.from(payload).toString("base64url")}`;
+    return `${input}.${signature("RSA-SHA256", Buffer.from(input), KeyObject.from(first.privateKey)).toString("base64url")}`;
+  };
+  const claimsText = (claims: string) =>
+    `{"iss":${JSON.stringify(issuer)},"aud":"sluice","sub":"jane","exp":${seconds(60)}${claims}}`;
+
+  it.each<[string, () => string, boolean]>([
+    ["claims as they are", () => signedText(claimsText("")), true],
+    ["an expiry of 1e999", () => signedText(claimsText(',"exp":1e999')), false],
+    ["an expiry of 1e308", () => signedText(claimsText("").replace(/"exp":\d+/, '"exp":1e308')), false],
+    ["no finite expiry", () => signedText(claimsText("").replace(/"exp":\d+/, '"exp":1e999')), false],
+    ["a byte order mark", () => signedText(`\ufeff${claimsText("")}`), false],
+    ["claims that are not UTF-8", () => signedText(Buffer.from(claimsText(',"x":"\xff"'), "latin1")), false],
+    [
+      "an audience that is a number",
+      () => signedText(claimsText("").replace('"sluice"', '[1,"sluice"]')),
+      false,
+    ],
+    ["two audiences", () => signedText(claimsText("").replace('"sluice"', '["x","sluice"]')), true],
+    [
+      "a header name twice",
+      () => signedParts('{"alg":"none","kid":"one","alg":"RS256"}', claimsText("")),
+      false,
+    ],
+    [
+      "the same, escaped",
+      () => signedParts('{"kid":"one","\\u0061lg":"none","alg":"RS256"}', claimsText("")),
+      false,
+    ],
+    ["b64 without crit", () => signedText(claimsText(""), { alg: "RS256", kid: "one", b64: false }), false],
+    ["a padded signature", () => `${signedText(claimsText(""))}=`, false],
+    ["nbf 4 minutes ahead", () => signedText(claimsText(`,"nbf":${seconds(240)}`)), true],
+    ["nbf 6 minutes ahead", () => signedText(claimsText(`,"nbf":${seconds(360)}`)), false],
+    ["nbf null", () => signedText(claimsText(',"nbf":null')), true],
+    ["nbf as text", () => signedText(claimsText(`,"nbf":"${seconds(-60)}"`)), false],
+  ])("with %s", async (_, make, isTaken) => {
+    expect((await tokensOf().attemptToken(make())).type).toBe(isTaken ? "known" : "invalid");
   });
 
   const wrong: readonly [string, () => Promise<string>, Attempt][] = [
     ["expired", () => sign({ exp: seconds(-60) }), invalid("token-expired")],
     ["without an expiry", () => sign({ exp: undefined as never }), invalid("token-claims-wrong")],
-    ["not valid yet", () => sign({ nbf: seconds(60) }), invalid("token-not-yet-valid")],
+    ["not valid yet", () => sign({ nbf: seconds(360) }), invalid("token-not-yet-valid")],
     ["for somebody else", () => sign({ aud: "other" }), invalid("token-audience-wrong")],
     ["of another key with the same id", () => sign({}, stranger), invalid("token-signature-wrong")],
     ["of an unknown key", () => sign({}, stranger, { kid: "nope" }), invalid("token-key-unknown")],
@@ -154,7 +220,7 @@ describe("tokens of an OpenID Connect issuer", () => {
     expect(await tokens.attemptToken(token)).toEqual(invalid("authority-unreachable"));
     expect(asked).toEqual(["/.well-known/openid-configuration"]);
     answerStatus = 200;
-    nowMs = DISCOVERY_COOLDOWN_MS;
+    nowMs = ISSUER_COOLDOWN_MS;
     expect((await tokens.attemptToken(token)).type).toBe("known");
   });
 
