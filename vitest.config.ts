@@ -1,14 +1,31 @@
 import { defineConfig } from "vitest/config";
 
+/** Half the time of all unit tests: properties with thousands of cases, and threads. `npm run unit` leaves them out. */
+const PROPERTIES = [
+  "test/unit/access/authz/rbac/differential.test.ts",
+  "test/unit/api/validation/any-object.test.ts",
+  "test/unit/cluster/manifest-files.test.ts",
+  "test/unit/cluster/manifest-source.test.ts",
+  "test/unit/cluster/read-in-thread.test.ts",
+  "test/unit/cluster/recorded-objects.test.ts",
+  "test/unit/cluster/slices.test.ts",
+  "test/unit/protocols/http1/fuzz.test.ts",
+  "test/unit/protocols/resume/byte-queue.test.ts",
+  "test/unit/protocols/spdy/fuzz.test.ts",
+  "test/unit/protocols/websocket/fuzz.test.ts",
+  "test/unit/sessions/pass-through-splits.test.ts",
+];
+
 export default defineConfig({
   test: {
     reporters: [
       "default",
       "./test/support/threats-reporter.ts",
-      "./test/support/real-parts-reporter.ts",
+      "./test/support/closing-table-reporter.ts",
       "./test/support/failed-files-reporter.ts",
     ],
     globalSetup: ["./test/support/build-once.ts"],
+    setupFiles: ["./test/support/compare-bytes.ts"],
     // Half of a test's time is waiting; vitest's own number leaves one of two cores to itself.
     maxWorkers: "100%",
     testTimeout: 30_000,
@@ -23,9 +40,14 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/unit/**/*.test.ts", "test/architecture/**/*.test.ts"],
+          exclude: PROPERTIES,
           pool: "threads",
           isolate: false,
         },
+      },
+      {
+        extends: true,
+        test: { name: "properties", include: PROPERTIES, pool: "threads", isolate: false },
       },
       {
         extends: true,

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { POD_DELETION_COST_ANNOTATION } from "../../src/kubernetes/pod-deletion-cost.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
-import { describeReal, isFullRun, type RealPart } from "../support/real-parts.ts";
+import { describeFull } from "../support/real-parts.ts";
 import { ChartedCluster, IMAGE } from "./kubernetes/charted-cluster.ts";
 import { balanceService, type ServiceBalancer } from "./kubernetes/service-balancer.ts";
 import { ServiceEndpoints } from "./kubernetes/service-endpoints.ts";
@@ -45,10 +45,7 @@ interface Pod {
 }
 
 /** Minutes of a node of its own, as the upgrade: SLUICE_FULL=1 has it. */
-const parts: RealPart[] = ["cluster", "helm"];
-const describeScaling = isFullRun ? describeReal.bind(undefined, parts) : describe.skip;
-
-describeScaling("autoscaling in the cluster", () => {
+describeFull(["cluster", "helm"], "autoscaling in the cluster", () => {
   let charted: ChartedCluster;
   let endpoints: ServiceEndpoints;
   let gateway: ServiceBalancer;

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { writeEvidence } from "../support/in-cluster-evidence.ts";
 import { collect } from "../support/kubectl.ts";
-import { describeReal, isFullRun, type RealPart } from "../support/real-parts.ts";
+import { describeFull } from "../support/real-parts.ts";
 import { ChartedCluster, IMAGE, VERSIONS } from "./kubernetes/charted-cluster.ts";
 import { TOKENS } from "./kubernetes/credentials.ts";
 import { HTTP_PORT, pod } from "./kubernetes/objects.ts";
@@ -31,10 +31,7 @@ const VALUES = {
 };
 
 /** Three minutes, with a node of its own: behind in-cluster.test.ts it finds what that leaves. SLUICE_FULL=1 has it. */
-const parts: RealPart[] = ["cluster", "helm"];
-const describeUpgrade = isFullRun ? describeReal.bind(undefined, parts) : describe.skip;
-
-describeUpgrade("an upgrade in the cluster", () => {
+describeFull(["cluster", "helm"], "an upgrade in the cluster", () => {
   let charted: ChartedCluster;
   let endpoints: ServiceEndpoints;
   let gateway: ServiceBalancer;

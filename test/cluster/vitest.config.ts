@@ -8,9 +8,10 @@ export default defineConfig({
     include: ["test/cluster/**/*.test.ts"],
     reporters: [
       "default",
-      "./test/support/real-parts-reporter.ts",
+      "./test/support/closing-table-reporter.ts",
       "./test/support/failed-files-reporter.ts",
     ],
+    setupFiles: ["./test/support/compare-bytes.ts"],
     globalSetup: ["./test/support/build-once.ts", "./test/cluster/global-setup.ts"],
     env: { SLUICE_POISON_READS: "1" },
     fileParallelism: false,

@@ -58,7 +58,8 @@ export interface RealPartState {
 export function stateOf(part: RealPart): RealPartState {
   const versions = versionsOf(part);
   if (part === "cluster") return { versions, missing: clusterObstacle(versions) };
-  if (versions.length === 0) return { versions, missing: `${part} is not installed` };
+  if (versions.length === 0)
+    return { versions, missing: part === "docker" ? "no docker engine answers" : `${part} is not installed` };
   return { versions, missing: part === "containerd" ? containerdObstacle() : undefined };
 }
 
@@ -91,6 +92,12 @@ export function describeReal(needed: RealPart | readonly RealPart[], name: strin
 
 /** With SLUICE_FULL=1, and where evidence is written, a matrix has every release of kubectl and the largest copies. */
 export const isFullRun = process.env.SLUICE_FULL === "1" || process.env.SLUICE_WRITE_DOCS === "1";
+
+/** `describeReal` for tests that take minutes: other runs skip them, and the closing table says so. */
+export function describeFull(needed: readonly RealPart[], name: string, tests: () => void): void {
+  if (isFullRun) describeReal(needed, name, tests);
+  else describe.skip(`${name} (SLUICE_FULL=1)`, { meta: { realParts: needed } }, tests);
+}
 
 /** For use inside `describeReal("kubectl", ...)`, oldest first: every release found in a full run, otherwise the sample. */
 export function kubectls(): readonly Kubectl[] {

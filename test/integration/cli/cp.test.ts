@@ -296,17 +296,17 @@ describe("sluice cp", () => {
     expect(names(remote)).toEqual([]);
   });
 
-  it.each<[(paths: { remote: string; local: string }) => string[], number, RegExp]>([
-    [({ remote: r, local: l }) => [`web:${r}/none`, l], 1, /^error: .*none: no such file or directory\n$/],
-    [({ remote: r, local: l }) => [`${l}/none`, `web:${r}/x`], 1, /none doesn't exist in local filesystem/],
-    [({ local: l }) => ["web:/dev/null", `${l}/x`], 1, /neither a file nor a folder/],
-    [({ remote: r, local: l }) => [`web:${r}`, "-", l], 2, /source and destination are required/],
-    [() => ["a", "b"], 2, /one of src or dest must be a remote file specification/],
-    [() => ["web:a", "web:b"], 2, /one of src or dest must be a local file specification/],
-    [() => ["web:", "b"], 2, /filepath can not be empty/],
-    [() => ["a/b/c:d", "b"], 2, /filespec must match the canonical format/],
-    [({ local: l }) => ["nope:/x", l], 1, /Error from server \(NotFound\): pods "nope" not found/],
-  ])("refuses %o", async (args, exitCode, stderr) => {
+  it.each<[number, RegExp, (paths: { remote: string; local: string }) => string[]]>([
+    [1, /^error: .*none: no such file or directory\n$/, ({ remote: r, local: l }) => [`web:${r}/none`, l]],
+    [1, /none doesn't exist in local filesystem/, ({ remote: r, local: l }) => [`${l}/none`, `web:${r}/x`]],
+    [1, /neither a file nor a folder/, ({ local: l }) => ["web:/dev/null", `${l}/x`]],
+    [2, /source and destination are required/, ({ remote: r, local: l }) => [`web:${r}`, "-", l]],
+    [2, /one of src or dest must be a remote file specification/, () => ["a", "b"]],
+    [2, /one of src or dest must be a local file specification/, () => ["web:a", "web:b"]],
+    [2, /filepath can not be empty/, () => ["web:", "b"]],
+    [2, /filespec must match the canonical format/, () => ["a/b/c:d", "b"]],
+    [1, /Error from server \(NotFound\): pods "nope" not found/, ({ local: l }) => ["nope:/x", l]],
+  ])("exits with %i and says %s", async (exitCode, stderr, args) => {
     const result = await sluice.run(["cp", ...args({ remote, local })]);
     expect(result.exitCode).toBe(exitCode);
     expect(result.stderr).toMatch(stderr);

