@@ -8,7 +8,6 @@ import type {
   Subject,
 } from "../../../api/rbac-objects.ts";
 import type { UserInfo } from "../../authn/authenticator.ts";
-import { rulesOfClusterRole } from "./aggregation.ts";
 import { identitiesOf, identityOfSubject } from "./subjects.ts";
 
 /** What a role gives, or why it gives nothing. */
@@ -29,6 +28,9 @@ interface IndexedBinding {
   readonly subject: Subject;
 }
 
+/** `all`: those that an aggregated role may be made of. */
+type RulesOfClusterRole = (role: ClusterRole, all: readonly ClusterRole[]) => readonly PolicyRule[];
+
 type BindingsOfIdentity = Map<string, IndexedBinding[]>;
 
 /**
@@ -42,9 +44,11 @@ export class RbacIndex {
   readonly #clusterBindings: BindingsOfIdentity = new Map();
   readonly #bindingsOfNamespace = new Map<string, BindingsOfIdentity>();
   readonly #resolved = new Map<string, RoleRules>();
+  readonly #rulesOfClusterRole: RulesOfClusterRole;
 
   /** Objects are looked at in the order given; equal names must not stand twice. */
-  constructor(objects: Iterable<RbacObject>) {
+  constructor(objects: Iterable<RbacObject>, rulesOfClusterRole: RulesOfClusterRole) {
+    this.#rulesOfClusterRole = rulesOfClusterRole;
     let order = 0;
     for (const object of objects) {
       order += 1;
@@ -108,7 +112,7 @@ export class RbacIndex {
     const role = this.#clusterRoles.get(name);
     return role === undefined
       ? { error: missing }
-      : { rules: rulesOfClusterRole(role, this.#clusterRoleList) };
+      : { rules: this.#rulesOfClusterRole(role, this.#clusterRoleList) };
   }
 }
 

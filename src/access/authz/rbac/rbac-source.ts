@@ -1,5 +1,6 @@
 import { isRbacObject, type RbacObject } from "../../../api/rbac-objects.ts";
 import type { StatusError } from "../../../api/status.ts";
+import { rulesOfClusterRole } from "./aggregation.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacIndex } from "./rbac-index.ts";
 
@@ -10,13 +11,16 @@ export interface RbacObjects {
   /** In order of namespace and name. */
   listRbacObjects(): readonly RbacObject[];
   subscribe(listener: (change: { readonly object: { readonly kind: string } }) => void): () => void;
-  /** Whether they still count. Absent: always. */
+  /** Of a live source alone: whether they still count. */
   readonly freshnessOf?:
     | ((kinds: readonly RbacObject["kind"][]) => { readonly problem: StatusError | undefined })
     | undefined;
 }
 
-/** The index of the current objects, rebuilt lazily after a change. */
+/**
+ * The index of the current objects, rebuilt lazily after a change. Manifests get the built-in roles and aggregation beside them; a live
+ * source counts as it is.
+ */
 export class RbacSource {
   readonly #objects: RbacObjects;
   readonly #unsubscribe: () => void;
@@ -33,8 +37,16 @@ export class RbacSource {
   get current(): RbacIndex {
     const problem = this.#objects.freshnessOf?.(RBAC_KINDS).problem;
     if (problem !== undefined) throw problem;
-    this.#index ??= new RbacIndex(withBootstrapPolicy(this.#objects.listRbacObjects()));
+    this.#index ??= this.#indexOf(this.#objects.listRbacObjects());
     return this.#index;
+  }
+
+  /** A cluster has its built-in and aggregated roles itself, unless an administrator took them away. */
+  #indexOf(objects: readonly RbacObject[]): RbacIndex {
+    const isLive = this.#objects.freshnessOf !== undefined;
+    return isLive
+      ? new RbacIndex(objects, ({ rules }) => rules ?? [])
+      : new RbacIndex(withBootstrapPolicy(objects), rulesOfClusterRole);
   }
 
   stop(): void {

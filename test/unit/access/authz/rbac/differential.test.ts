@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { rulesOfClusterRole } from "../../../../../src/access/authz/rbac/aggregation.ts";
 import { RbacAuthorizer } from "../../../../../src/access/authz/rbac/rbac-authorizer.ts";
 import { RbacIndex } from "../../../../../src/access/authz/rbac/rbac-index.ts";
 import type { PolicyRule, RbacObject } from "../../../../../src/api/rbac-objects.ts";
@@ -153,7 +154,7 @@ describe("RBAC against a naive second evaluator", () => {
         if (!reading.isValid) throw new Error(JSON.stringify(reading.problems));
         return reading.object as RbacObject;
       });
-      const index = new RbacIndex(objects);
+      const index = new RbacIndex(objects, rulesOfClusterRole);
       const authorizer = new RbacAuthorizer(() => index);
       for (const request of asking) {
         const attributes = asked({ ...request, user: { ...request.user, uid: "", extra: {} } });

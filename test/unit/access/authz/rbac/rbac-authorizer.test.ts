@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Attributes } from "../../../../../src/access/authz/authorizer.ts";
+import { rulesOfClusterRole } from "../../../../../src/access/authz/rbac/aggregation.ts";
 import { RbacAuthorizer } from "../../../../../src/access/authz/rbac/rbac-authorizer.ts";
 import { RbacIndex } from "../../../../../src/access/authz/rbac/rbac-index.ts";
 import type { ClusterRole, LabelSelector, RbacObject } from "../../../../../src/api/rbac-objects.ts";
@@ -15,7 +16,7 @@ import {
 } from "../../../../support/rbac-objects.ts";
 
 function authorizerOf(...objects: RbacObject[]): RbacAuthorizer {
-  const index = new RbacIndex(objects);
+  const index = new RbacIndex(objects, rulesOfClusterRole);
   return new RbacAuthorizer(() => index);
 }
 
@@ -263,11 +264,14 @@ describe("the index", () => {
     const others = Array.from({ length: 5_000 }, (_, index) =>
       clusterRoleBinding(`b${index}`, "ClusterRole/c", `User:other-${index}`, `Group:others-${index}`),
     );
-    const index = new RbacIndex([
-      clusterRole("c", resourceRule("*|*|*")),
-      ...others,
-      clusterRoleBinding("mine", "ClusterRole/c", "User:me", "Group:g"),
-    ]);
+    const index = new RbacIndex(
+      [
+        clusterRole("c", resourceRule("*|*|*")),
+        ...others,
+        clusterRoleBinding("mine", "ClusterRole/c", "User:me", "Group:g"),
+      ],
+      rulesOfClusterRole,
+    );
     expect([...index.bindingsFor(user("me", "g"), "ns")].map((binding) => binding.describe())).toEqual([
       'ClusterRoleBinding "mine" of ClusterRole "c" to User "me"',
     ]);

@@ -14,8 +14,10 @@ import {
   user,
 } from "../../../../support/rbac-objects.ts";
 
-function start() {
-  const store = new ClusterStore();
+function start({ isLive = false } = {}) {
+  const store = new ClusterStore(
+    isLive ? { freshnessOf: () => ({ asOf: new Date(), problem: undefined }) } : {},
+  );
   const source = new RbacSource(store);
   const authorizer = new RbacAuthorizer(() => source.current);
   const set = (...objects: KubernetesObject[]) => store.replaceAll(objects, new Date(0));
@@ -91,6 +93,31 @@ describe("the bootstrap policy", () => {
       true,
       false,
     ]);
+  });
+});
+
+describe("a live cluster", () => {
+  it("gives back no built-in role that its administrator deleted", async () => {
+    const { set, may } = start({ isLive: true });
+    set(roleBinding("ns", "team", "ClusterRole/edit", "User:u"));
+    const exec = { user: known, namespace: "ns", name: "p", verb: "create", apiGroup: "", resource: "pods" };
+    expect(await may({ ...exec, subresource: "exec" })).toBe(false);
+    expect(await may(path("/version", stranger))).toBe(false);
+  });
+
+  it("gives the rules that an aggregated role has stored, not those of its parts", async () => {
+    const { set, may } = start({ isLive: true });
+    const edit: ClusterRole = {
+      ...clusterRole("edit", resourceRule("get||configmaps")),
+      aggregationRule: {
+        clusterRoleSelectors: [{ matchLabels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } }],
+      },
+    };
+    const part = labelled("part", "edit", resourceRule("get||pods"));
+    set(edit, part, roleBinding("ns", "team", "ClusterRole/edit", "User:u"));
+    const asks = { user: known, namespace: "ns", name: "x", verb: "get", apiGroup: "" };
+    expect(await may({ ...asks, resource: "configmaps" })).toBe(true);
+    expect(await may({ ...asks, resource: "pods" })).toBe(false);
   });
 });
 
