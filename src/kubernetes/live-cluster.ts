@@ -143,10 +143,17 @@ export class LiveCluster {
   #reflectorOf(kind: ObjectKind): Reflector {
     const { store, namespaces } = this.#options;
     return this.#newReflector(kind, collectionPath(kind, namespaces?.[kind]), {
-      replace: (objects) => store.replaceKind(kind, objects),
-      upsert: (object) => store.upsert(object),
+      replace: (objects) => {
+        store.replaceKind(kind, objects);
+        this.#readThrough.relisted(kind, (namespace, name) => store.get(kind, namespace, name) !== undefined);
+      },
+      upsert: (object) => {
+        const { namespace = "", name } = object.metadata;
+        this.#readThrough.overtaken("change", kind, namespace, name);
+        store.upsert(object);
+      },
       remove: (namespace, name) => {
-        this.#readThrough.removed(kind, namespace, name);
+        this.#readThrough.overtaken("deletion", kind, namespace, name);
         store.remove(kind, namespace, name);
       },
     });

@@ -22,11 +22,20 @@ export interface ReadThroughOptions {
   readonly maxReadsAtOnce?: number;
 }
 
+interface RunningRead {
+  readonly done: Promise<boolean>;
+  readonly kind: ObjectKind;
+  readonly namespace: string;
+  readonly name: string;
+  /** What the watch, or a list of it, told since the read began. */
+  overtakenBy: "change" | "deletion" | "list" | undefined;
+}
+
 /** One read for all callers that miss the same object, and none for a while after the API has said that there is none. */
 export class ReadThrough {
   readonly #options: ReadThroughOptions;
   readonly #nowMs: () => number;
-  readonly #reads = new Map<string, { readonly done: Promise<boolean>; isOvertaken: boolean }>();
+  readonly #reads = new Map<string, RunningRead>();
   readonly #missingUntilMs = new Map<string, number>();
 
   constructor(options: ReadThroughOptions) {
@@ -52,26 +61,45 @@ export class ReadThrough {
       throw tooManyRequests(`too many ${pluralOf(kind)} are being looked up, please try again`, 1);
     }
     const done = this.#fetch(key, kind, namespace, name).finally(() => this.#reads.delete(key));
-    this.#reads.set(key, { done, isOvertaken: false });
+    this.#reads.set(key, { done, kind, namespace, name, overtakenBy: undefined });
     return done;
   }
 
-  /** The watch says that it is gone: an answer that is still under way is of the past. */
-  removed(kind: ObjectKind, namespace: string, name: string): void {
+  /** The watch told of the object: an answer that is still under way is of the past. */
+  overtaken(by: "change" | "deletion", kind: ObjectKind, namespace: string, name: string): void {
     const running = this.#reads.get(`${kind}/${namespace}/${name}`);
-    if (running !== undefined) running.isOvertaken = true;
+    if (running !== undefined) running.overtakenBy = by;
+  }
+
+  /** The kind was listed: answers that are still under way may be older than the list. */
+  relisted(kind: ObjectKind, has: (namespace: string, name: string) => boolean): void {
+    for (const running of this.#reads.values()) {
+      if (running.kind !== kind) continue;
+      running.overtakenBy = has(running.namespace, running.name) ? "change" : "list";
+    }
   }
 
   async #fetch(key: string, kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
     const { client, found, onOutcome } = this.#options;
+    const overtakenBy = () => this.#reads.get(key)?.overtakenBy;
+    const read = () => client.json({ path: objectPath(kind, namespace, name) });
     try {
-      const object = await client.json({ path: objectPath(kind, namespace, name) });
-      const isCurrent = this.#reads.get(key)?.isOvertaken !== true;
-      if (isCurrent) found(kind, object);
-      onOutcome(kind, isCurrent ? "found" : "missing");
-      return isCurrent;
+      let object = await read();
+      if (overtakenBy() === "list") {
+        // A list without the object may be older or newer than the answer; the next answer is newer.
+        (this.#reads.get(key) as RunningRead).overtakenBy = undefined;
+        object = await read();
+      }
+      if (overtakenBy() === undefined) found(kind, object);
+      const isThere = overtakenBy() === undefined || overtakenBy() === "change";
+      onOutcome(kind, isThere ? "found" : "missing");
+      return isThere;
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) {
+        if (overtakenBy() === "change") {
+          onOutcome(kind, "found");
+          return true;
+        }
         this.#rememberMissing(key);
         onOutcome(kind, "missing");
         return false;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../../src/api/objects.ts";
 import { ApiError } from "../../../src/kubernetes/api-error.ts";
 import { MAX_REMEMBERED_MISSING, MISSING_FOR_MS, ReadThrough } from "../../../src/kubernetes/read-through.ts";
@@ -81,9 +81,45 @@ describe("reading through", () => {
   it("takes no answer that a watch has overtaken", async () => {
     const { reads, asked, found } = scripted();
     const read = reads.read("Pod", "a", "p");
-    reads.removed("Pod", "a", "p");
+    reads.overtaken("deletion", "Pod", "a", "p");
     asked[0]?.answer(pod("p"));
     expect([await read, found]).toEqual([false, []]);
+  });
+
+  it.each(["answer", "404"])("knows an object by the watch that overtook the %s", async (kind) => {
+    const { reads, asked, found, outcomes } = scripted();
+    const read = reads.read("Node", "", "n");
+    reads.overtaken("change", "Node", "", "n");
+    if (kind === "404") asked[0]?.fail(notFound());
+    else asked[0]?.answer({ apiVersion: "v1", kind: "Node", metadata: { name: "n" } });
+    expect([await read, found, outcomes]).toEqual([true, [], ["found"]]);
+  });
+
+  it("asks again where a list came between that has no such object", async () => {
+    const { reads, asked, found } = scripted();
+    const read = reads.read("Pod", "a", "p");
+    reads.relisted("Pod", () => false);
+    asked[0]?.answer(pod("p"));
+    await eventually("it is asked again", () => asked.length === 2);
+    asked[1]?.fail(notFound());
+    expect([await read, found]).toEqual([false, []]);
+  });
+
+  it("never puts an older object over the watch's", async () => {
+    const { server, client, live, store, synced } = await startLive();
+    await synced();
+    await eventually("both are watched", () => server.watches.size === 2);
+    const older = { apiVersion: "v1", kind: "Node", metadata: { name: "n", resourceVersion: "1", uid: "u" } };
+    let answer = (_object: object): void => {};
+    const read = new Promise<object>((resolve) => (answer = resolve));
+    const asked = vi.spyOn(client, "json").mockReturnValueOnce(read);
+    const looked = live.lookUpNode("n");
+    expect(asked).toHaveBeenCalledOnce();
+    server.apply({ apiVersion: "v1", kind: "Node", metadata: { name: "n", labels: { age: "new" } } });
+    await eventually("the watch told", () => store.getNode("n")?.metadata.labels?.age === "new");
+    answer(older);
+    await looked;
+    expect(store.getNode("n")?.metadata.labels).toEqual({ age: "new" });
   });
 
   it("finds a pod and its node that no watch has told of", async () => {
