@@ -27,6 +27,8 @@ export const defaultLocateOptions: LocateOptions = {
 export interface StreamingTarget {
   readonly namespace: string;
   readonly pod: string;
+  /** Absent in manifests that give none. */
+  readonly podUid?: string | undefined;
   /** Undefined for port-forward, which knows pods only. */
   readonly container: string | undefined;
   readonly node: NodeEndpoint;
@@ -63,7 +65,13 @@ export function locate(
 
   const node = cluster.getNode(nodeName);
   if (node === undefined) throw notFound("nodes", nodeName);
-  return { namespace, pod: podName, container, node: nodeEndpointOf(node, options) };
+  return {
+    namespace,
+    pod: podName,
+    podUid: pod.metadata.uid,
+    container,
+    node: nodeEndpointOf(node, options),
+  };
 }
 
 /** An absent and an empty name are the same to the API server. */

@@ -65,6 +65,12 @@ export class ResumableGateway {
     });
   }
 
+  /** Writes the manifests anew. */
+  editCluster(edit: (text: string) => string): void {
+    const { files } = this.#gateway;
+    files.write("cluster.json", edit(files.read("cluster.json")));
+  }
+
   sessions(): ReturnType<RunningGateway["sessions"]> {
     return this.#gateway.running.sessions();
   }

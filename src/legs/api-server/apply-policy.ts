@@ -2,13 +2,17 @@ import { tunnelOffers } from "../../../protocols/portforward/index.ts";
 import type { UserInfo } from "../../access/authn/authenticator.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { requirePolicy } from "../../access/policy/require-policy.ts";
+import { notFound } from "../../api/status.ts";
 import type { StreamingTarget } from "../../cluster/locate.ts";
 import type { AppliedPolicy } from "../../sessions/admission.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { Plan } from "../../sessions/plan.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
 
-/** Asks policy about a session whose pod, container and user are known. Throws StatusError 403 that names the rule. */
+/**
+ * Asks policy about a session whose pod, container and user are known. Throws StatusError 403 that names the rule, and 404 where the pod
+ * is gone, or another has its name: labels that are not known could be any.
+ */
 export function applyPolicy(
   user: UserInfo,
   request: StreamingRequest,
@@ -17,11 +21,13 @@ export function applyPolicy(
   { policy, cluster }: Pick<GatewayContext, "policy" | "cluster">,
 ): AppliedPolicy {
   const { namespace, pod, subresource, command, streams, reason } = request;
+  const known = cluster.getPod(namespace, pod);
+  if (known === undefined || known.metadata.uid !== target.podUid) throw notFound("pods", pod);
   const wanted: WantedSession = {
     user: user.name,
     groups: user.groups,
     namespace,
-    podLabels: cluster.getPod(namespace, pod)?.metadata.labels ?? {},
+    podLabels: known.metadata.labels ?? {},
     container: target.container,
     subresource,
     command,

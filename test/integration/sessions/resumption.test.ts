@@ -184,8 +184,8 @@ describe("a resumable session's bounds", () => {
     await gateway.stop();
     await proxy.close();
   });
-  async function start(resumption: object, shutdownGracePeriod = "0s"): Promise<void> {
-    gateway = await ResumableGateway.start({ resumption, shutdownGracePeriod });
+  async function start(resumption: object, shutdownGracePeriod = "0s", more = {}): Promise<void> {
+    gateway = await ResumableGateway.start({ resumption, shutdownGracePeriod, more });
     proxy = await startFaultProxy(gateway.port, { cutAfterBytes: Number.POSITIVE_INFINITY, maxCuts: 1e9 });
   }
   const metric = async (name: string) => (await gateway.metrics()).get(name);
@@ -265,6 +265,22 @@ describe("a resumable session's bounds", () => {
     expect(await metric('sluice_session_resumptions_total{result="identity"}')).toBe(1);
     expect(gateway.logged.join("")).not.toContain(agreement.key);
     resumed.socket.destroy();
+  });
+
+  it("is gone with its pod, and another pod of its name is not it", async () => {
+    const rules = [{ name: "no", action: "deny", match: { podLabels: { tier: "db" } } }];
+    await start({}, "0s", { policy: { rules } });
+    const { agreement } = await openSession(["cat"]);
+    proxy.cutAll();
+    gateway.editCluster((text) => text.replace('"uid":"web"', '"uid":"another"'));
+    const refused = (attempt: number) => refusalOf(resume(agreement, { attempt }));
+    let attempt = 0;
+    await expect.poll(() => refused(++attempt)).toBe('404 NotFound pods "web" not found');
+    gateway.editCluster((text) => text.replace('"name":"web"', '"name":"other"'));
+    const headers = { Authorization: `Bearer ${TESTER_TOKEN}` };
+    const pod = `http://127.0.0.1:${gateway.port}/api/v1/namespaces/default/pods/web`;
+    await expect.poll(async () => (await fetch(pod, { headers })).status).toBe(404);
+    expect(await refused(++attempt)).toBe('404 NotFound pods "web" not found');
   });
 
   it("looks at 8 wrong proofs, and then makes its owner wait", async () => {
