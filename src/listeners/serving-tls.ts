@@ -57,10 +57,26 @@ export function secureContextOf({
 
 /** Node's HTTPS server takes every connection for HTTP/1.1; those that chose HTTP/2 go to `acceptHttp2`. */
 export function serveByAlpn(server: Server, acceptHttp2: (socket: TLSSocket) => void): void {
-  const serveHttp1 = server.listeners("secureConnection") as ((socket: TLSSocket) => void)[];
+  serveThrough(server, (socket, serveHttp1) => {
+    if (socket.alpnProtocol === "h2") acceptHttp2(socket);
+    else serveHttp1();
+  });
+}
+
+/** Connections that are not accepted are closed before a byte of theirs is taken for a request. */
+export function serveAccepted(server: Server, accepts: (socket: TLSSocket) => boolean): void {
+  serveThrough(server, (socket, serve) => {
+    if (accepts(socket)) serve();
+    else socket.destroy();
+  });
+}
+
+function serveThrough(server: Server, take: (socket: TLSSocket, serve: () => void) => void): void {
+  const listeners = server.listeners("secureConnection") as ((socket: TLSSocket) => void)[];
   server.removeAllListeners("secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
-    if (socket.alpnProtocol === "h2") acceptHttp2(socket);
-    else for (const serve of serveHttp1) serve.call(server, socket);
+    take(socket, () => {
+      for (const listener of listeners) listener.call(server, socket);
+    });
   });
 }

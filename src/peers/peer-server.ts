@@ -1,12 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Server as HttpsServer } from "node:https";
 import type { Duplex } from "node:stream";
-import { checkServerIdentity, type TLSSocket } from "node:tls";
+import { checkServerIdentity } from "node:tls";
 import type { AdminSession } from "../admin/admin-server.ts";
 import { serviceUnavailable } from "../api/status.ts";
 import { createHttp1Server } from "../http/http1-server.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
-import { type ServingTls, secureContextOf, tlsOptionsOf } from "../listeners/serving-tls.ts";
+import { type ServingTls, secureContextOf, serveAccepted, tlsOptionsOf } from "../listeners/serving-tls.ts";
 import type { GatewayContext } from "../sessions/context.ts";
 import { ownerServerBounds, takeFromReplica } from "../sessions/resumption/owner-server.ts";
 import { HELLO_PATH, helloOf, SESSIONS_PATH } from "./peer-protocol.ts";
@@ -67,14 +67,14 @@ export function createPeerServer({ tls, name, replica, listSessions, gateway }: 
     },
   );
   server.maxConnections = 2 * limits.maxPeers + limits.maxPeerRelays;
-  server.on("secureConnection", (socket: TLSSocket) => {
-    const wrong = checkServerIdentity(name, socket.getPeerCertificate());
-    if (wrong === undefined) return;
+  // A request may come in the handshake's last flight: HTTP gets the connection behind the check.
+  serveAccepted(server, (socket) => {
+    if (checkServerIdentity(name, socket.getPeerCertificate()) === undefined) return true;
     logger.warn(
       { remoteAddress: socket.remoteAddress },
       "a connection has a certificate that is no replica's",
     );
-    socket.destroy();
+    return false;
   });
   return server;
 }

@@ -1,10 +1,15 @@
+import { once } from "node:events";
 import { createServer as createTlsServer } from "node:https";
 import { createServer, type Server } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../../protocols/resume/index.ts";
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
 import type { RunningGateway } from "../../../src/app/app.ts";
 import { listenAt } from "../../../src/net/listen.ts";
+import { callerLine } from "../../../src/sessions/resumption/caller-line.ts";
 import { newReplicaId, ReplicaName } from "../../../src/sessions/resumption/replica-name.ts";
+import { ResumableSessions } from "../../../src/sessions/resumption/resumable-sessions.ts";
 import {
   ReplicaFiles,
   type ReplicasOptions,
@@ -13,7 +18,7 @@ import {
   targetAt,
 } from "../../support/replicas.ts";
 import { OTHER_TOKEN } from "../../support/resumable-gateway.ts";
-import { openResumable, refusalOf, resumeOnce } from "../../support/resumption-client.ts";
+import { EXEC_PATH, openResumable, refusalOf, resumeOnce } from "../../support/resumption-client.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
 
 vi.setConfig({ testTimeout: 60_000, expect: { poll: { timeout: 20_000 } } });
@@ -178,6 +183,32 @@ describe("a peer that does not answer as it should", () => {
     connection.socket.destroy();
   });
 
+  it("has another name in its certificate: no request of its handshake's flight is carried out", async () => {
+    await start();
+    const { agreement, connection } = await openResumable(at(0), ["cat"]);
+    const claims = vi.spyOn(ResumableSessions.prototype, "claim");
+    const user = { name: "stranger", uid: "", groups: [], extra: {} };
+    const { session } = agreement;
+    const head = [
+      `GET ${EXEC_PATH} HTTP/1.1`,
+      "Host: peer",
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Version: 13",
+      `Sec-WebSocket-Key: ${Buffer.alloc(16).toString("base64")}`,
+      `Sec-WebSocket-Protocol: ${RESUME_PROTOCOL}`,
+      `${RESUME_HEADER}: ${encodeResumption({ session, attempt: 1, received: 0, proof: "x".repeat(43) })}`,
+      callerLine(user).join(": "),
+    ];
+    for (const commonName of ["sluice-peer", "somebody"]) {
+      const pair = await issueCertificate({ commonName }, files.authority);
+      await sayAtOnce(pair, wireOf(0).targetPort, `${head.join("\r\n")}\r\n\r\n`);
+    }
+    // That of the replica's own name alone.
+    expect(claims).toHaveBeenCalledTimes(1);
+    connection.socket.destroy();
+  });
+
   it("is of a later release: more fields are well, no common protocol is named", async () => {
     await start({ count: 3 });
     const leaf = await issueCertificate({ commonName: "sluice-peer" }, files.authority);
@@ -277,6 +308,14 @@ describe("secrets of replicas", () => {
     (await resumeOnce(at(1), agreement, { attempt: 1 })).socket.destroy();
   });
 });
+
+/** Bytes in the flight of the handshake's end, until the listener has closed the connection. */
+async function sayAtOnce(pair: { cert: string; key: string }, port: number, text: string): Promise<void> {
+  const socket = connectTls({ ...pair, host: "127.0.0.1", port, rejectUnauthorized: false });
+  socket.on("error", () => {}).resume();
+  socket.end(text);
+  await once(socket, "close");
+}
 
 /** A request to a peers listener by a client with that certificate. */
 async function askAs(pair: { cert: string; key: string } | undefined, port: number): Promise<string> {
