@@ -3,6 +3,7 @@ import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint 
 import { joinHostPort } from "../net/go-dial-error.ts";
 import { secureSocket } from "../net/secure-socket.ts";
 import { abortedError, UpstreamError } from "../net/upstream-error.ts";
+import { connectRequest, requireHost } from "./connect-request.ts";
 import { exchangeHeads } from "./upgrade-request.ts";
 
 /** An HTTP proxy that connects us to nodes by CONNECT (RFC 9110 section 9.3.6), such as konnectivity's in its http-connect form. */
@@ -26,6 +27,7 @@ export async function dialThroughProxy(
   endpoint: UpstreamEndpoint,
   { dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS, signal }: DialOptions,
 ): Promise<Socket> {
+  requireHost(endpoint.host);
   const deadlineMs = performance.now() + dialTimeoutMs;
   const remaining = () => ({ dialTimeoutMs: Math.max(1, deadlineMs - performance.now()), signal });
   const authorization = await authorizationOf(proxy);
@@ -60,9 +62,8 @@ async function askFor(
     socket.destroy();
     throw new UpstreamError("dial-failed", text, { cause });
   };
-  const credentials = authorization === undefined ? "" : `Proxy-Authorization: ${authorization}\r\n`;
-  const request = `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`;
-  const { head, rest } = await exchangeHeads(socket, Buffer.from(request, "latin1"), {
+  const request = connectRequest(endpoint.host, endpoint.port, authorization);
+  const { head, rest } = await exchangeHeads(socket, request, {
     endpoint,
     method: "CONNECT",
     responseHeaderTimeoutMs: dialTimeoutMs,

@@ -6,6 +6,7 @@ import { secureSocket } from "../net/secure-socket.ts";
 import { UpstreamTls } from "../net/tls.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { ConnectError } from "./connect-error.ts";
+import { connectRequest, requireHost } from "./connect-request.ts";
 import { askSocksProxy, type SocksCredentials } from "./socks-proxy.ts";
 import { exchangeHeads } from "./upgrade-request.ts";
 
@@ -75,17 +76,22 @@ async function askProxy(
   { dialTimeoutMs, signal, allowHalfOpen }: DialOptions,
 ): Promise<Socket> {
   try {
+    requireHost(endpoint.host);
     const socket = await dial(proxy.endpoint, { dialTimeoutMs, signal, allowHalfOpen });
     if (proxy.socks !== undefined) {
       await askSocksProxy(socket, endpoint, proxy.socks.credentials, { dialTimeoutMs, signal });
       return socket;
     }
-    const { head, rest } = await exchangeHeads(socket, connectRequest(proxy, endpoint), {
-      endpoint: proxy.endpoint,
-      method: "CONNECT",
-      responseHeaderTimeoutMs: dialTimeoutMs,
-      signal,
-    });
+    const { head, rest } = await exchangeHeads(
+      socket,
+      connectRequest(endpoint.host, endpoint.port, proxy.authorization),
+      {
+        endpoint: proxy.endpoint,
+        method: "CONNECT",
+        responseHeaderTimeoutMs: dialTimeoutMs,
+        signal,
+      },
+    );
     if (head.status < 200 || head.status > 299) {
       socket.destroy();
       throw new ConnectError("proxy", `proxy: ${head.status} ${head.reason}`, {
@@ -101,11 +107,4 @@ async function askProxy(
     const what = proxy.socks === undefined ? "proxyconnect tcp" : `socks connect tcp ${where}`;
     throw new ConnectError("proxy", `${what}: ${error.message}`, { cause: error });
   }
-}
-
-function connectRequest(proxy: ProxyServer, { host, port }: UpstreamEndpoint): Buffer {
-  const authority = joinHostPort(host, port);
-  const authorization =
-    proxy.authorization === undefined ? "" : `Proxy-Authorization: ${proxy.authorization}\r\n`;
-  return Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`, "latin1");
 }

@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { AddressRules } from "./address-rules.ts";
 import { joinHostPort } from "./go-dial-error.ts";
+import { isHost } from "./host.ts";
 import type { ReservedEndpoints, Resolve } from "./reserved-endpoints.ts";
 
 export class NodeAddressRefused extends Error {
@@ -33,7 +34,7 @@ export class NodeAddresses {
 
   /** Throws NodeAddressRefused when any address of the name is refused, and what the lookup throws. */
   async resolve(host: string, port: number): Promise<string> {
-    refuseNumber(host);
+    requireHost(host);
     const addresses = isIP(host) === 0 ? await this.#resolve(host) : [host];
     for (const address of addresses) {
       if (this.#rules.refuses(address)) throw notAllowed(address);
@@ -49,16 +50,19 @@ export class NodeAddresses {
   /** For a proxy that looks names up itself: an address is checked, a name is not looked up here. Throws NodeAddressRefused. */
   async check(host: string, port: number): Promise<string> {
     if (isIP(host) !== 0) return await this.resolve(host, port);
-    refuseNumber(host);
+    requireHost(host);
     if (/(^|\.)localhost\.?$/i.test(host) && this.#rules.refuses("127.0.0.1")) throw notAllowed(host);
     return host;
   }
 }
 
 /** `2130706433`, `0x7f.1` and `127.1` are no names: resolvers take them for addresses without a look into the DNS. */
-function refuseNumber(host: string): void {
+function requireHost(host: string): void {
+  if (!isHost(host)) throw notAllowed(JSON.stringify(host.slice(0, MAX_QUOTED_CHARACTERS)));
   if (isIP(host) === 0 && /(^|\.)(\d+|0x[0-9a-f]*)\.?$/i.test(host)) throw notAllowed(host);
 }
+
+const MAX_QUOTED_CHARACTERS = 80;
 
 function notAllowed(what: string): NodeAddressRefused {
   return new NodeAddressRefused(`address not allowed: ${what}`);

@@ -6,6 +6,7 @@ import path from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { dialThroughProxy, type EgressProxy } from "../../../src/http/egress-proxy.ts";
+import { connectThroughProxy } from "../../../src/http/proxy-connection.ts";
 import { requestUpgrade } from "../../../src/http/upgrade-request.ts";
 import { dial } from "../../../src/net/dial.ts";
 import { UpstreamTls } from "../../../src/net/tls.ts";
@@ -243,6 +244,19 @@ describe("an egress proxy", () => {
       code: "dial-failed",
       message: "the credentials for the egress proxy cannot be read",
     });
+  });
+
+  it("gets no host that is more than one word, nor do proxies of kubeconfigs", async () => {
+    const proxy = await startProxy();
+    const smuggled = { host: "x HTTP/1.1\r\n\r\nGET /internal HTTP/1.1\r\nX: y", port: 10_250 };
+    const message = /is neither an IP address nor a host name/;
+    const server = { host: "127.0.0.1", port: proxy.port };
+    await expect(dialThroughProxy({ server }, smuggled, {})).rejects.toThrow(message);
+    for (const socks of [undefined, { credentials: undefined }]) {
+      const kubeconfigs = { endpoint: server, authorization: undefined, ...(socks && { socks }) };
+      await expect(connectThroughProxy(kubeconfigs, smuggled, {})).rejects.toThrow(message);
+    }
+    expect(proxy.requests).toEqual([]);
   });
 
   it("gets a node's IPv6 address in brackets and a name as it is", async () => {

@@ -281,6 +281,36 @@ describe("a node's address", () => {
     await expect(new NodeAddresses([], never).check(host, 10_250)).rejects.toThrow("address not allowed");
   });
 
+  it.each([
+    "x HTTP/1.1\r\nX-Smuggled: 1",
+    "169.254.169.254 HTTP/1.1\r\nX",
+    "127.0.0.1 ",
+    "node\n",
+    "a..b",
+    "-node",
+    "node_1",
+    "user@node",
+    "node:22",
+    "",
+  ])("that is neither an IP address nor a host name is refused on every path: %j", async (host) => {
+    const addresses = new NodeAddresses([], async () => ["10.0.0.7"]);
+    await expect(addresses.resolve(host, 10_250)).rejects.toThrow("address not allowed");
+    await expect(addresses.check(host, 10_250)).rejects.toThrow("address not allowed");
+  });
+
+  it.each([
+    "node-1",
+    "NODE-1.Example.COM",
+    "node-1.example.com.",
+    "9.node",
+  ])("may be a name: %s", async (host) => {
+    const addresses = new NodeAddresses([], async () => ["10.0.0.7"]);
+    expect([await addresses.resolve(host, 10_250), await addresses.check(host, 10_250)]).toEqual([
+      "10.0.0.7",
+      host,
+    ]);
+  });
+
   it("is looked up once, and refused when any answer is", async () => {
     const asked: string[] = [];
     const addresses = new NodeAddresses([], async (host) => {
