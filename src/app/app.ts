@@ -224,7 +224,6 @@ export async function startGateway(
 
   /** Where an API server listens, as configured and, where the system chose the port, as it is: no node may be there. */
   const ownEndpoints = (): ReservedEndpoint[] => {
-    const { apiEndpoint } = cluster.started;
     const at = [
       apiSettings,
       listeners.admin,
@@ -235,7 +234,7 @@ export async function startGateway(
     const ours = at.flatMap((where) =>
       where === undefined || where.port === 0 ? [] : [{ host: where.address, port: where.port }],
     );
-    return apiEndpoint === undefined ? ours : [...ours, apiEndpoint];
+    return [...ours, ...cluster.started.listApiEndpoints()];
   };
   const listSessions = () => [
     ...sessions.started.context.sessions.list(),

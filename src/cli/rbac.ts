@@ -48,12 +48,14 @@ subjects:
 `;
 }
 
-function ruleText({ apiGroup, resources, nonResourceURLs, verbs, neededBy }: RequiredRule): string {
+function ruleText(rule: RequiredRule): string {
+  const { apiGroup, resources, resourceNames, nonResourceURLs, verbs, neededBy } = rule;
   const quoted = (item: string): string => (/^[\w-]/.test(item) ? item : `"${item}"`);
   const list = (items: readonly string[]): string => `[${items.map(quoted).join(", ")}]`;
   const what =
     nonResourceURLs === undefined
       ? `apiGroups: ${list([apiGroup])}\n    resources: ${list(resources)}`
       : `nonResourceURLs: ${list(nonResourceURLs)}`;
-  return `  # ${neededBy}\n  - ${what}\n    verbs: ${list(verbs)}\n`;
+  const names = resourceNames === undefined ? "" : `    resourceNames: ${list(resourceNames)}\n`;
+  return `  # ${neededBy}\n  - ${what}\n${names}    verbs: ${list(verbs)}\n`;
 }

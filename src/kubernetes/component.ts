@@ -19,6 +19,7 @@ import { Metrics } from "../observability/metrics.ts";
 import type { GatewayContext } from "../sessions/context.ts";
 import { type AdmissionVerdict, type ConnectSession, judgeOnce } from "./admission-verdict.ts";
 import { ApiClient } from "./api-client.ts";
+import { ApiServerEndpoints, reservesApiServers } from "./api-server-endpoints.ts";
 import { type ApiServerUpstream, connectorOf, forwardingTo } from "./api-server-upstream.ts";
 import { ConnectAdmission } from "./connect-admission.ts";
 import { EventRecorder } from "./event-recorder.ts";
@@ -35,8 +36,8 @@ const INGRESS_KINDS: readonly ObjectKind[] = ["Service", "EndpointSlice", "Ingre
 export interface BuiltCluster extends Component {
   readonly store: ClusterStore;
   readonly lookUp: GatewayContext["lookUp"];
-  /** Where the live API is: no node may be there. */
-  readonly apiEndpoint: { readonly host: string; readonly port: number } | undefined;
+  /** Where the live API is, by the kubeconfig and by its own endpoints, as of now: no node may be there. */
+  listApiEndpoints(): readonly { readonly host: string; readonly port: number }[];
   /** The live API as the server for all other requests; undefined if manifests hold the cluster state. */
   readonly apiServer: ApiServerUpstream | undefined;
   /** Whether admission of the live API may judge a session; undefined where it is not asked. */
@@ -89,7 +90,7 @@ export async function buildCluster(
   return {
     store,
     lookUp: undefined,
-    apiEndpoint: undefined,
+    listApiEndpoints: () => [],
     apiServer: undefined,
     judgeConnect: undefined,
     live: undefined,
@@ -179,6 +180,10 @@ async function buildLive(
   follow(live);
   const permissions = new PermissionCheck({ client, rules: requiredRules(configuration), logger });
   live.start();
+  const configured = addressOfUrl(kubeconfig.server);
+  const apiServers = reservesApiServers(configuration)
+    ? new ApiServerEndpoints({ client, metrics: metrics.cluster, logger })
+    : undefined;
   const admission =
     settings.admission === "apiServer" && servesApi(configuration.listeners)
       ? new ConnectAdmission({
@@ -207,7 +212,7 @@ async function buildLive(
   return {
     store,
     lookUp: (namespace, pod) => live.lookUp(namespace, pod),
-    apiEndpoint: addressOfUrl(kubeconfig.server),
+    listApiEndpoints: () => [configured, ...(apiServers?.list() ?? [])],
     apiServer,
     judgeConnect: settings.admission === "always" ? () => ALWAYS : admission?.judge.bind(admission),
     live: { client, namespace: kubeconfig.namespace, known: live.known },
@@ -223,6 +228,7 @@ async function buildLive(
       permissions.stop();
       publisher?.stop();
       await admission?.stop();
+      await apiServers?.stop();
       await live.stop();
       apiServer?.close();
       client.close();

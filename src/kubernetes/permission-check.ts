@@ -87,11 +87,11 @@ export class PermissionCheck {
     const newest = Math.max(...this.#options.rules.map(({ sinceMinor = 0 }) => sinceMinor));
     if (newest > 0) missing.push(...(await this.#olderThan(newest)));
     for (const rule of this.#options.rules) {
-      const { apiGroup, resources, verbs, neededBy, isChecked, namespace } = rule;
+      const { apiGroup, resources, verbs, neededBy, isChecked, namespace, resourceNames = [] } = rule;
       for (const resource of isChecked ? resources : []) {
         const refused: string[] = [];
         for (const verb of verbs)
-          if (!(await this.#mayDo(verb, apiGroup, resource, namespace))) refused.push(verb);
+          if (!(await this.#mayDo(verb, apiGroup, resource, namespace, resourceNames[0]))) refused.push(verb);
         const name = apiGroup === "" ? resource : `${resource}.${apiGroup}`;
         if (refused.length > 0) missing.push(`${refused.join(", ")} ${name} (${neededBy})`);
       }
@@ -114,13 +114,19 @@ export class PermissionCheck {
     ];
   }
 
-  async #mayDo(verb: string, group: string, name: string, namespace?: string): Promise<boolean> {
-    const cut = name.indexOf("/");
-    const [resource, subresource] = cut === -1 ? [name, ""] : [name.slice(0, cut), name.slice(cut + 1)];
+  async #mayDo(
+    verb: string,
+    group: string,
+    what: string,
+    namespace: string | undefined,
+    name: string | undefined,
+  ): Promise<boolean> {
+    const cut = what.indexOf("/");
+    const [resource, subresource] = cut === -1 ? [what, ""] : [what.slice(0, cut), what.slice(cut + 1)];
     const json = {
       apiVersion: "authorization.k8s.io/v1",
       kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes: { verb, group, resource, subresource, namespace } },
+      spec: { resourceAttributes: { verb, group, resource, subresource, namespace, name } },
     };
     const body = { contentType: "application/json", json };
     const review = await this.#options.client.json({

@@ -4,6 +4,7 @@ import { SESSION_KINDS } from "../cluster/freshness.ts";
 import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { servesApi } from "../config/listeners.ts";
+import { API_SERVERS_NEED, reservesApiServers } from "./api-server-endpoints.ts";
 
 /** What the gateway's account must be allowed to do, with the part of the configuration that needs it. */
 export interface RequiredRule {
@@ -11,6 +12,8 @@ export interface RequiredRule {
   readonly resources: readonly string[];
   /** In place of resources. */
   readonly nonResourceURLs?: readonly string[];
+  /** Objects that alone are meant; absent: all. */
+  readonly resourceNames?: readonly string[];
   readonly verbs: readonly string[];
   readonly neededBy: string;
   /** False: other credentials may be meant, or Roles may do. Then their absence shows only when they are used. */
@@ -63,6 +66,15 @@ function clusterRules(live: LiveApi, configuration: GatewayConfiguration): Requi
   const probesPods = podProbes.nodeNames.length > 0;
   return [
     ...sessionRules(configuration),
+    ...(reservesApiServers(configuration)
+      ? [
+          {
+            ...rule("discovery.k8s.io", ["endpointslices"], ["list", "watch"], API_SERVERS_NEED),
+            resourceNames: ["kubernetes"],
+            namespace: "default",
+          },
+        ]
+      : []),
     ...(servesApi(listeners) && live.admission === "apiServer"
       ? [rule("admissionregistration.k8s.io", ADMISSION, ["list", "watch"], "cluster.admission: apiServer")]
       : []),

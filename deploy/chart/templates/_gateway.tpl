@@ -130,6 +130,11 @@ metadata:
 rules:
   # Where a session goes.
   - { apiGroups: [""], resources: [pods, nodes, namespaces], verbs: [get, list, watch] }
+  # The API servers' own endpoints, which no node may have.
+  - apiGroups: [discovery.k8s.io]
+    resources: [endpointslices]
+    resourceNames: [kubernetes]
+    verbs: [list, watch]
   {{- $admission := dig "cluster" "admission" (ternary "always" "apiServer" (empty .values.kubelet.existingSecret)) .values.config }}
   {{- if eq $admission "apiServer" }}
   # Which sessions admission of the cluster judges (cluster.admission: apiServer).

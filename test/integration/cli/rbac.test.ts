@@ -58,10 +58,13 @@ describe("sluice rbac", () => {
     expect(text.slice(text.indexOf("apiVersion"))).toBe(out);
   });
 
-  it("a gateway that forwards as its caller and asks no admission needs to read pods, nodes and namespaces", async () => {
+  it("a gateway that forwards as its caller and asks no admission needs to read pods, nodes, namespaces and API servers' endpoints", async () => {
     const cluster = { inCluster: true, admission: "none" };
     expect(await rbac({ cluster }, "--name", "gw", "--user", "sluice-gateway")).toBe(0);
-    expect(out.match(/^ {4}resources: .*$/gm)).toEqual(["    resources: [pods, nodes, namespaces]"]);
+    expect(out.match(/^ {4}resources: .*$/gm)).toEqual([
+      "    resources: [pods, nodes, namespaces]",
+      "    resources: [endpointslices]",
+    ]);
     expect(out).toContain("kind: User\n    apiGroup: rbac.authorization.k8s.io\n    name: sluice-gateway\n");
     expect(out.match(/^ {2}name: gw$/gm)).toHaveLength(3);
   });

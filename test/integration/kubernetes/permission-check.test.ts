@@ -176,7 +176,7 @@ it("asks again when a pod may not be read any more, in a gateway's cluster", asy
   );
   onTestFinished(() => cluster.stop());
   const reviews = () => server.requests.filter(({ path: asked }) => asked.includes("selfsubject")).length;
-  await eventually("three kinds are reviewed", () => reviews() === 9);
+  await eventually("four kinds are reviewed", () => reviews() === 11);
   mayGet = false;
   await expect(cluster.lookUp?.("default", "web")).rejects.toThrow("the API server cannot be asked");
   const warning = () => lines.find(({ msg }) => msg.includes("lacks permissions"));

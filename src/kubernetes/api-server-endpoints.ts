@@ -1,0 +1,68 @@
+import type { KubernetesObject } from "../api/objects.ts";
+import type { EndpointSlice } from "../api/service-objects.ts";
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import { servesApi } from "../config/listeners.ts";
+import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { ApiClient } from "./api-client.ts";
+import { liveObject } from "./live-object.ts";
+import { collectionPath } from "./live-resources.ts";
+import { loggedReflector } from "./logged-reflector.ts";
+import type { Reflector } from "./reflector.ts";
+
+/** The Service of the API servers, and the EndpointSlice that they write for it. */
+export const API_SERVER_SERVICE = { namespace: "default", name: "kubernetes" } as const;
+
+/** Why `sluice rbac` has a rule for it. */
+export const API_SERVERS_NEED =
+  "the API servers' own endpoints, which no node may have (kubelet.allowAPIServerEndpoints)";
+
+/** Whether the cluster's API servers are looked up, so that no node is dialled where one is. */
+export function reservesApiServers({ cluster, kubelet, listeners }: GatewayConfiguration): boolean {
+  return cluster.live !== undefined && servesApi(listeners) && !kubelet.allowAPIServerEndpoints;
+}
+
+export interface ApiServerEndpointsOptions {
+  readonly client: Pick<ApiClient, "json" | "open">;
+  readonly metrics: ClusterMetrics;
+  readonly logger: Pick<Logger, "info" | "warn">;
+}
+
+/** Addresses and ports of the cluster's API servers behind their Service, as they are now; none before they were listed. */
+export class ApiServerEndpoints {
+  readonly #reflector: Reflector;
+  #endpoints: readonly { readonly host: string; readonly port: number }[] = [];
+
+  constructor({ client, metrics, logger }: ApiServerEndpointsOptions) {
+    const { namespace, name } = API_SERVER_SERVICE;
+    const take = (slice?: KubernetesObject): void => {
+      this.#endpoints = slice === undefined ? [] : endpointsOf(slice as EndpointSlice);
+    };
+    this.#reflector = loggedReflector<KubernetesObject>({
+      kind: "EndpointSlice",
+      client,
+      path: collectionPath("EndpointSlice", namespace),
+      fieldSelector: `metadata.name=${name}`,
+      sink: { replace: ([slice]) => take(slice), upsert: take, remove: () => take() },
+      read: (value) => liveObject("EndpointSlice", value),
+      metrics,
+      logger,
+    });
+    this.#reflector.start();
+  }
+
+  list(): readonly { readonly host: string; readonly port: number }[] {
+    return this.#endpoints;
+  }
+
+  async stop(): Promise<void> {
+    await this.#reflector.stop();
+  }
+}
+
+function endpointsOf({ endpoints = [], ports = [] }: EndpointSlice) {
+  const numbers = ports.flatMap(({ port }) => (port === undefined ? [] : [port]));
+  return endpoints.flatMap(({ addresses }) =>
+    addresses.flatMap((host) => numbers.map((port) => ({ host, port }))),
+  );
+}
