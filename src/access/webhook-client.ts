@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { readNamedFile } from "../config/named-file-text.ts";
 import { type PemSource, parseWebhookKubeconfig } from "../config/webhook-kubeconfig.ts";
 import type { WebhookTarget, WebhookUrl } from "../config/webhook-target.ts";
 import { HttpUpstream } from "../http/http-upstream.ts";
 import { type JsonAnswer, postJson } from "../http/post-json.ts";
-import type { UpstreamEndpoint } from "../net/dial.ts";
-import { addressOfUrl, endpointOfUrl } from "../net/endpoint-of-url.ts";
+import { addressOfUrl } from "../net/endpoint-of-url.ts";
+import type { ReadFile } from "../net/followed-files.ts";
 import { inClusterServer } from "../net/in-cluster-server.ts";
-import { UpstreamTls } from "../net/tls.ts";
+import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";
+import { tlsOptionsOf, type UpstreamTlsFiles, type UpstreamUse } from "../net/upstream-tls-files.ts";
 
 export interface WebhookClient {
   /** A Buffer is JSON already. */
@@ -20,40 +20,66 @@ export interface WebhookClientOptions {
   /** What a URL of the configuration without a path means. A kubeconfig's URL is taken as it is, as kube-apiserver takes it. */
   readonly defaultPath: string;
   readonly timeoutMs: number;
+  /** In logs and metrics. */
+  readonly use: UpstreamUse;
+  readonly upstreams: UpstreamTlsFiles;
   /** Where the pod's ServiceAccount is, if not at its usual place. */
   readonly serviceAccountFolder?: string | undefined;
 }
 
-/** A service queried by POSTing JSON. Throws ConfigurationError for a kubeconfig, or a file of it, that is unreadable or invalid. */
+/** A service queried by POSTing JSON, by its files as they are. Throws ConfigurationError for a kubeconfig, or a file of it, that is unreadable or invalid. */
 export async function webhookClient(
   target: WebhookTarget,
-  { defaultPath, timeoutMs, serviceAccountFolder }: WebhookClientOptions,
+  { defaultPath, timeoutMs, use, upstreams, serviceAccountFolder }: WebhookClientOptions,
 ): Promise<WebhookClient> {
-  const { endpoint, path, token, tokenFile } =
+  const read = (file: ReadFile) =>
     target.kind === "kubeconfig"
-      ? await targetOfKubeconfig(target.file)
-      : await targetOfUrl(
+      ? targetOfKubeconfig(target.file, file)
+      : targetOfUrl(
           target.kind === "url" ? target : inClusterServer(process.env, serviceAccountFolder),
           defaultPath,
+          file,
         );
-  const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: timeoutMs });
+  const connected = ({ address, tls, ...rest }: ServerTarget) => {
+    if (tls !== undefined) upstreams.note(use, tls);
+    const endpoint = { ...address, tls: tls && tlsOf(target, tls) };
+    return { ...rest, upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeoutMs }) };
+  };
+  const first = await upstreams.follow(use, read, (next) => {
+    const previous = current.upstream;
+    current = connected(next);
+    previous.close();
+  });
+  let current = connected(first);
   return {
     ask: async (body) => {
+      const { upstream, path, token, tokenFile } = current;
       const bearerToken = tokenFile === undefined ? token : (await readFile(tokenFile, "utf8")).trim();
       return postJson(upstream, { path, body, bearerToken, timeoutMs });
     },
-    stop: () => upstream.close(),
+    stop: () => current.upstream.close(),
   };
 }
 
-async function targetOfUrl(target: Omit<WebhookUrl, "kind">, defaultPath: string) {
+/** Where reviews or events go, by the files as they are. */
+interface ServerTarget {
+  readonly address: { readonly host: string; readonly port: number };
+  /** Absent: plain HTTP. */
+  readonly tls: UpstreamTlsOptions | undefined;
+  readonly path: string;
+  readonly token: string | undefined;
+  readonly tokenFile: string | undefined;
+}
+
+async function targetOfUrl(
+  target: Omit<WebhookUrl, "kind">,
+  defaultPath: string,
+  read: ReadFile,
+): Promise<ServerTarget> {
   const { url, tokenFile } = target;
-  return {
-    endpoint: await endpointOfUrl(url, target),
-    path: pathOf(url, defaultPath),
-    token: undefined,
-    tokenFile,
-  };
+  const { isTls, ...address } = addressOfUrl(url);
+  const tls = isTls ? await tlsOptionsOf(target, read) : undefined;
+  return { address, tls, path: pathOf(url, defaultPath), token: undefined, tokenFile };
 }
 
 function pathOf(url: string, defaultPath: string): string {
@@ -61,44 +87,37 @@ function pathOf(url: string, defaultPath: string): string {
   return `${pathname === "/" ? defaultPath : pathname}${search}`;
 }
 
-async function targetOfKubeconfig(file: string) {
-  const kubeconfig = parseWebhookKubeconfig(await readNamed(file), file);
+async function targetOfKubeconfig(file: string, read: ReadFile): Promise<ServerTarget> {
+  const kubeconfig = parseWebhookKubeconfig(await readNamed(file, read), file);
   const { isTls, ...address } = addressOfUrl(kubeconfig.url);
+  const pemOf = (source: PemSource | undefined) =>
+    source === undefined || "pem" in source ? source?.pem : readNamed(source.file, read);
   const tls = isTls
-    ? tlsOf(file, {
-        ca: await readPem(kubeconfig.certificateAuthority),
-        certificate: await readPem(kubeconfig.clientCertificate),
-        key: await readPem(kubeconfig.clientKey),
+    ? {
+        ca: await pemOf(kubeconfig.certificateAuthority),
+        certificate: await pemOf(kubeconfig.clientCertificate),
+        key: await pemOf(kubeconfig.clientKey),
         serverName: kubeconfig.tlsServerName,
         insecureSkipVerify: kubeconfig.insecureSkipTLSVerify,
-      })
+      }
     : undefined;
-  const endpoint: UpstreamEndpoint = { ...address, tls };
-  return {
-    endpoint,
-    path: pathOf(kubeconfig.url, "/"),
-    token: kubeconfig.token,
-    tokenFile: kubeconfig.tokenFile,
-  };
+  const { token, tokenFile } = kubeconfig;
+  return { address, tls, path: pathOf(kubeconfig.url, "/"), token, tokenFile };
 }
 
-function readPem(source: PemSource | undefined): string | undefined | Promise<string> {
-  return source === undefined || "pem" in source ? source?.pem : readNamed(source.file);
-}
-
-async function readNamed(file: string): Promise<string> {
+async function readNamed(file: string, read: ReadFile): Promise<string> {
   try {
-    return await readNamedFile(file);
+    return await read(file);
   } catch (error) {
     throw problemOf(file, error);
   }
 }
 
-function tlsOf(file: string, options: ConstructorParameters<typeof UpstreamTls>[0]): UpstreamTls {
+function tlsOf(target: WebhookTarget, options: UpstreamTlsOptions): UpstreamTls {
   try {
     return new UpstreamTls(options);
   } catch (error) {
-    throw problemOf(file, error);
+    throw target.kind === "kubeconfig" ? problemOf(target.file, error) : error;
   }
 }
 

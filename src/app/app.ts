@@ -22,6 +22,7 @@ import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
 import type { Sessions } from "../sessions/sessions.ts";
+import { buildCertificates } from "./certificates-component.ts";
 import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime/runtime.ts";
 import { buildSessions, startOwnerListener } from "./sessions-component.ts";
 import { type Departure, Supervisor } from "./supervisor.ts";
@@ -75,12 +76,20 @@ export async function startGateway(
   const cluster = app.add("cluster", () =>
     buildCluster(configuration, metrics, logger, runtime.lastGoodManifests),
   );
-  const authentication = app.add("authentication", () => buildAuthenticator(configuration, metrics, logger));
+  const certificates = app.add("certificates", () => buildCertificates(metrics, logger, runtime.isFirst));
+  const authentication = app.add("authentication", () =>
+    buildAuthenticator(configuration, metrics, logger, certificates.started.upstreams),
+  );
   const authorization = app.add("authorization", () =>
-    buildAuthorizer(configuration.authorization, cluster.started.store, logger),
+    buildAuthorizer(
+      configuration.authorization,
+      cluster.started.store,
+      logger,
+      certificates.started.upstreams,
+    ),
   );
   const audit = app.add("audit", () =>
-    buildAudit(configuration.audit, metrics, logger, runtime.openAuditLog),
+    buildAudit(configuration.audit, metrics, logger, certificates.started.upstreams, runtime.openAuditLog),
   );
   const quotas = app.add("quotas", () => runtime.buildQuotas(configuration, metrics, logger));
   const policy = app.add("policy", () => buildPolicy(configuration.policy, quotas.started.quotas));
@@ -100,6 +109,7 @@ export async function startGateway(
       audit: audit.started,
       policy: policy.started,
       ownEndpoints: () => ownEndpoints(),
+      upstreams: certificates.started.upstreams,
       siblings,
       replicas: peers?.started,
       tracing: tracing?.started,
@@ -114,6 +124,7 @@ export async function startGateway(
       judgeConnect: cluster.started.judgeConnect,
       ticketKeys,
       operations: metrics.operations,
+      upstreams: certificates.started.upstreams,
     }),
   );
   if (configuration.cluster.live?.podDeletionCost === true && runtime.isFirst !== false) {
@@ -134,6 +145,7 @@ export async function startGateway(
         { authentication: authentication.started, authorization: authorization.started },
         sessions.started.context,
         metrics,
+        certificates.started.upstreams,
         ticketKeys,
       ),
     );
@@ -219,6 +231,7 @@ export async function startGateway(
         { ...sessions.started.context, isGatewayHealthy: probes.started.isGatewayHealthy },
         api.started.listener,
         runtime,
+        certificates.started.upstreams,
       ),
     );
 

@@ -13,6 +13,7 @@ import { Bandwidth } from "../net/bandwidth.ts";
 import { listenAtPath } from "../net/listen.ts";
 import type { ReservedEndpoint } from "../net/reserved-endpoints.ts";
 import { SessionClock } from "../net/session-clock.ts";
+import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import { buildKnownNodes } from "../nodes/component.ts";
 import type { Component } from "../observability/component.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -32,6 +33,7 @@ export interface SessionsParts {
   readonly policy: { readonly inForce: GatewayPolicy };
   /** Where this process listens as an API server, asked when a node is dialled: no node may be there. */
   readonly ownEndpoints: () => readonly ReservedEndpoint[];
+  readonly upstreams: UpstreamTlsFiles;
   readonly siblings: Siblings | undefined;
   /** Absent: this gateway is the only replica. */
   readonly replicas: { readonly name: ReplicaName; readonly peers: SessionPeers } | undefined;
@@ -72,7 +74,7 @@ export async function buildSessions(
       limits,
       timeouts,
       nodes: buildKnownNodes(configuration, clock, metrics, logger),
-      kubelet: await buildKubelet(configuration, parts.ownEndpoints),
+      kubelet: await buildKubelet(configuration, parts.ownEndpoints, parts.upstreams),
       clock,
       bandwidth: bytesPerSecond === 0 ? undefined : new Bandwidth(bytesPerSecond),
       sessions,

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { parseAuditPolicy } from "./audit-policy.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { keyPairProblem } from "./key-pair.ts";
 import { readText } from "./load-configuration.ts";
 import type { NamedFile } from "./named-file.ts";
 import { parseWebhookKubeconfig } from "./webhook-kubeconfig.ts";
@@ -43,14 +44,23 @@ async function checkOne({ file, content, certificateFile }: NamedFile): Promise<
 }
 
 async function checkKey(text: string, file: string, certificateFile: string | undefined): Promise<void> {
-  const key = read(() => createPrivateKey(text), `${file} has no private key in PEM that can be used`);
+  read(() => createPrivateKey(text), `${file} has no private key in PEM that can be used`);
   if (certificateFile === undefined) return;
   // The certificate's own problems are reported where it is named.
-  const [own] = await readText(certificateFile)
-    .then((pem) => certificatesOf(pem, certificateFile))
-    .catch(() => []);
-  if (own !== undefined && !own.checkPrivateKey(key)) {
-    throw new Error(`the key in ${file} does not belong to the certificate in ${certificateFile}`);
+  const pem = await readText(certificateFile).catch(() => "");
+  const problem = hasCertificates(pem, certificateFile) ? keyPairProblem(pem, text) : undefined;
+  if (problem !== undefined) {
+    throw new Error(
+      `the key in ${file} does not belong to the certificate in ${certificateFile}: ${problem}`,
+    );
+  }
+}
+
+function hasCertificates(text: string, file: string): boolean {
+  try {
+    return certificatesOf(text, file).length > 0;
+  } catch {
+    return false;
   }
 }
 

@@ -30,25 +30,35 @@ export class HttpUpstream {
   readonly endpoint: UpstreamEndpoint;
   /** As the option, for upgrades, whose connections are not of the pool. Absent: it is dialled. */
   readonly connect: ((options: DialOptions) => Promise<Socket>) | undefined;
-  /** Where requests are forwarded over. */
-  readonly pool: Http1UpstreamPool;
   readonly #options: HttpUpstreamOptions;
+  #pool: Http1UpstreamPool | undefined;
   #agent: Agent | undefined;
+  /** Of the TLS identity that the idle connections have. */
+  #generation: number | undefined;
 
   constructor(options: HttpUpstreamOptions) {
     this.endpoint = options.endpoint;
     this.connect = options.connect?.bind(undefined, options.endpoint);
     this.#options = options;
-    this.pool = new Http1UpstreamPool({
-      maxIdleConnections: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
-      idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
-      maxExchangesPerConnection: options.maxExchangesPerConnection ?? DEFAULT_MAX_EXCHANGES_PER_CONNECTION,
-      connect: () => connectionTo(options, true),
+    this.#generation = options.endpoint.tls?.generation;
+  }
+
+  /** Where requests are forwarded over. */
+  get pool(): Http1UpstreamPool {
+    this.#leaveOldIdentity();
+    const { maxIdleConnections, idleTimeoutMs, maxExchangesPerConnection } = this.#options;
+    this.#pool ??= new Http1UpstreamPool({
+      maxIdleConnections: maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
+      idleTimeoutMs: idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+      maxExchangesPerConnection: maxExchangesPerConnection ?? DEFAULT_MAX_EXCHANGES_PER_CONNECTION,
+      connect: () => connectionTo(this.#options, true),
     });
+    return this.#pool;
   }
 
   /** For questions of our own, which Node's client asks: a few, whose answers are wanted whole. */
   get agent(): Agent {
+    this.#leaveOldIdentity();
     this.#agent ??= new DialingAgent(this.#options);
     return this.#agent;
   }
@@ -57,6 +67,17 @@ export class HttpUpstream {
   close(): void {
     this.pool.close();
     this.#agent?.destroy();
+  }
+
+  /** Certificates or trust were replaced: connections of before serve no further exchange. */
+  #leaveOldIdentity(): void {
+    const generation = this.#options.endpoint.tls?.generation;
+    if (generation === this.#generation) return;
+    this.#generation = generation;
+    this.#pool?.close();
+    this.#agent?.destroy();
+    this.#pool = undefined;
+    this.#agent = undefined;
   }
 }
 

@@ -1,8 +1,9 @@
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { type Secret, TLS_SECRET_TYPE } from "../api/service-objects.ts";
 import type { HostOwnership } from "../config/ingress-listener.ts";
+import { keyPairOf } from "../config/key-pair.ts";
 import { readAuthority } from "./backend-tls.ts";
 import { HostOwners } from "./host-owners.ts";
 import { wildcardOf } from "./request-host.ts";
@@ -126,7 +127,7 @@ function readCertificate({ type, data = {} }: Secret): ServingCertificate | stri
   if (cert === undefined) return "has no tls.crt";
   if (key === undefined) return "has no tls.key";
   try {
-    const certificate = new X509Certificate(cert);
+    const [certificate] = keyPairOf(cert, key) as [X509Certificate];
     createSecureContext({ cert, key });
     const names = certificate.subjectAltName ?? "";
     return {
@@ -138,8 +139,10 @@ function readCertificate({ type, data = {} }: Secret): ServingCertificate | stri
         .filter((name) => name.startsWith("DNS:"))
         .map((name) => name.slice("DNS:".length).toLowerCase()),
     };
-  } catch {
-    return "holds no certificate and key that belong together";
+  } catch (error) {
+    const { message } = error as Error;
+    const problem = /^(?:tls|x509): /.test(message) ? `: ${message}` : "";
+    return `holds no certificate and key that belong together${problem}`;
   }
 }
 

@@ -10,8 +10,8 @@ import { PlainRequests } from "../listeners/plain-requests.ts";
 import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";
 import { finishRequests } from "../listeners/shutdown.ts";
 import { AddressRules } from "../net/address-rules.ts";
-import { endpointOfUrl } from "../net/endpoint-of-url.ts";
 import { type Listen, urlOf } from "../net/listen.ts";
+import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import type { Component } from "../observability/component.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { AccessLog } from "./access-log.ts";
@@ -49,13 +49,14 @@ export async function startIngress(
   gateway: ServingContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
   api: Listener,
   { listen, ticketKeys }: IngressRuntime,
+  upstreams: UpstreamTlsFiles,
 ): Promise<RunningIngress> {
   const { logger } = gateway;
   const { store } = cluster;
   const metrics = gateway.metrics.ingress;
   // What reads files comes before what has to be stopped.
   const defaultTls = await defaultTlsOf(listener);
-  const streamingGateways = await streamingGatewaysOf(listener, configuration, api);
+  const streamingGateways = await streamingGatewaysOf(listener, configuration, api, upstreams);
   const writer = buildIngressWriter(listener.leaderElection, cluster, logger);
   const publisher = new StatusPublisher({
     cluster: store,
@@ -177,6 +178,7 @@ async function streamingGatewaysOf(
   { streamingGateways }: IngressListener,
   { timeouts }: GatewayConfiguration,
   api: Listener,
+  upstreams: UpstreamTlsFiles,
 ): Promise<Map<string, StreamingGateway>> {
   const found = new Map<string, StreamingGateway>();
   for (const { name, upstream } of streamingGateways) {
@@ -186,7 +188,7 @@ async function streamingGatewaysOf(
         listener: api,
       });
     } else {
-      const endpoint = await endpointOfUrl(upstream.url, upstream);
+      const endpoint = await upstreams.endpoint("streamingGateway", upstream.url, upstream);
       found.set(name, {
         type: "upstream",
         upstream: new EndpointUpstream(endpoint, timeouts.dialMs),

@@ -3,8 +3,9 @@ import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { HeaderList } from "../http/header-list.ts";
 import { HttpUpstream } from "../http/http-upstream.ts";
 import { connectThroughProxy, proxyServerOf } from "../http/proxy-connection.ts";
-import { addressOfUrl, endpointOfUrl } from "../net/endpoint-of-url.ts";
+import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import { UpstreamTls } from "../net/tls.ts";
+import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import type { ApiClient } from "./api-client.ts";
 import type { Kubeconfig } from "./kubeconfig.ts";
 
@@ -28,14 +29,12 @@ export interface ApiServerUpstream {
 }
 
 /** The API server that the configuration names; undefined where it names none. Throws ConfigurationError for files that are wrong. */
-export async function upstreamApiServerOf({
-  upstreamAPIServer,
-  timeouts,
-}: Pick<GatewayConfiguration, "upstreamAPIServer" | "timeouts">): Promise<
-  (ApiServerUpstream & { close(): void }) | undefined
-> {
+export async function upstreamApiServerOf(
+  { upstreamAPIServer, timeouts }: Pick<GatewayConfiguration, "upstreamAPIServer" | "timeouts">,
+  upstreams: UpstreamTlsFiles,
+): Promise<(ApiServerUpstream & { close(): void }) | undefined> {
   if (upstreamAPIServer === undefined) return undefined;
-  const endpoint = await endpointOfUrl(upstreamAPIServer.url, upstreamAPIServer);
+  const endpoint = await upstreams.endpoint("upstreamAPIServer", upstreamAPIServer.url, upstreamAPIServer);
   const upstream = new HttpUpstream({ endpoint, dialTimeoutMs: timeouts.dialMs });
   const { clientCertificateFile, impersonation, nameRequester } = upstreamAPIServer;
   return {

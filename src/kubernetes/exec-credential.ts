@@ -1,4 +1,4 @@
-import { createSecureContext } from "node:tls";
+import { keyPairOf } from "../config/key-pair.ts";
 import { parseYamlDocuments } from "../config/yaml-documents.ts";
 import type { KubeconfigEntries } from "./kubeconfig-entries.ts";
 
@@ -109,10 +109,9 @@ function textOf(status: Readonly<Record<string, unknown>>, name: string): string
 function checkPair(certificate: string | undefined, key: string | undefined): void {
   if (certificate === undefined || key === undefined) return;
   try {
-    createSecureContext({ cert: certificate, key });
+    keyPairOf(certificate, key);
   } catch (error) {
-    const { code = "not PEM" } = error as NodeJS.ErrnoException;
-    throw new Error(`failed parsing client key/certificate: ${code}`);
+    throw new Error(`failed parsing client key/certificate: ${(error as Error).message}`);
   }
 }
 

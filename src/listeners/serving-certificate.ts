@@ -2,27 +2,25 @@ import type { Server } from "node:http";
 import { Server as HttpsServer } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { WatchedAuthority } from "../access/authn/component.ts";
-import { watchFolders } from "../cluster/path-watcher.ts";
 import type { ListenerTls } from "../config/certificate-files.ts";
-import { namedFilesAreRight, readNamedFile } from "../config/named-file-text.ts";
+import { keyPairOf } from "../config/key-pair.ts";
+import { readNamedFile } from "../config/named-file-text.ts";
+import { FollowedFiles, type ReadFile } from "../net/followed-files.ts";
 import type { Logger } from "../observability/logger.ts";
 import { type ServingTls, secureContextOf } from "./serving-tls.ts";
 
-/** Certificate tools write the certificate and then the key: both are read when it has been quiet for this long. */
-const SETTLE_MS = 200;
-
-/** Throws when a file cannot be read, or OpenSSL cannot use its content. */
+/** Throws when a file cannot be read, when certificate and key do not belong together, or OpenSSL cannot use them. */
 export async function readServingTls(
   files: ListenerTls,
   authorities: readonly Pick<WatchedAuthority, "file">[],
   ticketKeys?: Buffer | undefined,
+  read: ReadFile = readNamedFile,
 ): Promise<ServingTls> {
-  const [cert, key, ...clientAuthorities] = await Promise.all(
-    [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map((file) =>
-      readNamedFile(file),
-    ),
+  const [cert = "", key = "", ...clientAuthorities] = await Promise.all(
+    [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map((file) => read(file)),
   );
-  const tls = { cert: cert as string, key: key as string, clientAuthorities, ticketKeys };
+  keyPairOf(cert, key);
+  const tls = { cert, key, clientAuthorities, ticketKeys };
   createSecureContext(secureContextOf(tls));
   return tls;
 }
@@ -59,44 +57,23 @@ export function watchServingTls(
   replaceTls: (tls: ServingTls) => void,
   { files, current, authorities, logger, ticketKeys, onServed }: WatchedTlsOptions,
 ): WatchedTls {
-  let timer: NodeJS.Timeout | undefined;
   const paths = [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)];
-  let served = textsOf(current);
+  const texts = [current.cert, current.key, ...current.clientAuthorities];
   onServed(current.cert);
-  const reload = async (): Promise<void> => {
-    try {
-      const tls = await readServingTls(files, authorities, ticketKeys);
-      const texts = textsOf(tls);
-      if (texts.every((text, index) => text === served[index])) return;
-      for (const [index, { authority }] of authorities.entries()) {
-        authority.replace(tls.clientAuthorities[index] ?? "");
-      }
-      replaceTls(tls);
-      served = texts;
-      onServed(tls.cert);
-      namedFilesAreRight(paths.map((name, index) => ({ name, text: texts[index] as string })));
-      logger.info({ certFile: files.certFile }, "the serving certificate was read again");
-    } catch (error) {
-      logger.error({ error, certFile: files.certFile }, "the serving certificate could not be read again");
-    }
-  };
-  const stop = watchFolders(paths, {
-    onChange: () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => void reload(), SETTLE_MS).unref();
+  return new FollowedFiles<ServingTls>(
+    {
+      what: "the serving certificate",
+      fields: { certFile: files.certFile },
+      read: (read) => readServingTls(files, authorities, ticketKeys, read),
+      changed: (tls) => {
+        for (const [index, { authority }] of authorities.entries()) {
+          authority.replace(tls.clientAuthorities[index] ?? "");
+        }
+        replaceTls(tls);
+        onServed(tls.cert);
+      },
+      logger,
     },
-    onError: (error) => logger.error({ error }, "the serving certificate is no longer watched"),
-  });
-  return {
-    reload,
-    stop: () => {
-      clearTimeout(timer);
-      stop();
-    },
-  };
-}
-
-/** In the order of their files. */
-function textsOf({ cert, key, clientAuthorities }: WatchedTlsOptions["current"]): readonly string[] {
-  return [cert, key, ...clientAuthorities];
+    new Map(paths.map((name, index) => [name, texts[index] ?? ""])),
+  );
 }

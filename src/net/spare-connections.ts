@@ -54,7 +54,7 @@ export class SpareConnections {
   }
 }
 
-/** The names that its certificate was verified for belong to it. */
-function keyOf({ host, port, serverName = "", commonName = "" }: UpstreamEndpoint): string {
-  return JSON.stringify([host, port, serverName, commonName]);
+/** The names that its certificate was verified for belong to it, and the certificates that it was opened with. */
+function keyOf({ host, port, serverName = "", commonName = "", tls }: UpstreamEndpoint): string {
+  return JSON.stringify([host, port, serverName, commonName, tls?.generation]);
 }

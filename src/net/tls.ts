@@ -6,6 +6,7 @@ import {
   type PeerCertificate,
   type SecureContext,
 } from "node:tls";
+import { keyPairOf } from "../config/key-pair.ts";
 
 /** How an upstream is trusted and how we identify ourselves to it. Texts and buffers are PEM. */
 export interface UpstreamTlsOptions {
@@ -36,18 +37,27 @@ export const MAX_REMEMBERED_SESSIONS = 1000;
  * takes milliseconds. Throws OpenSSL's error for bad PEM.
  */
 export class UpstreamTls {
-  readonly #options: UpstreamTlsOptions;
-  readonly #context: SecureContext;
+  #options: UpstreamTlsOptions;
+  #context: SecureContext;
+  #generation = 0;
   readonly #sessions = new Map<string, Buffer>();
 
   constructor(options: UpstreamTlsOptions = {}) {
+    this.#context = contextOf(options);
     this.#options = options;
-    this.#context = createSecureContext({
-      minVersion: "TLSv1.2",
-      ...(options.ca === undefined ? {} : { ca: options.ca }),
-      ...(options.certificate === undefined ? {} : { cert: options.certificate }),
-      ...(options.key === undefined ? {} : { key: options.key }),
-    });
+  }
+
+  /** Higher after each `replace`: connections of before are of another identity. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Takes other certificates for connections to come, and forgets sessions. What was before stays when this throws. */
+  replace(options: UpstreamTlsOptions): void {
+    this.#context = contextOf(options);
+    this.#options = options;
+    this.#sessions.clear();
+    this.#generation += 1;
   }
 
   /** Options for `tls.connect` to that endpoint. ALPN offers http/1.1 only: an upgrade cannot run over HTTP/2. */
@@ -83,6 +93,16 @@ export class UpstreamTls {
   get rememberedSessions(): number {
     return this.#sessions.size;
   }
+}
+
+function contextOf({ ca, certificate, key }: UpstreamTlsOptions): SecureContext {
+  if (certificate !== undefined && key !== undefined) keyPairOf(certificate.toString(), key.toString());
+  return createSecureContext({
+    minVersion: "TLSv1.2",
+    ...(ca === undefined ? {} : { ca }),
+    ...(certificate === undefined ? {} : { cert: certificate }),
+    ...(key === undefined ? {} : { key }),
+  });
 }
 
 /** A resumed session is not verified again, so it is only resumed where the same peer is expected. */

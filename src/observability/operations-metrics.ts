@@ -1,5 +1,5 @@
-import { X509Certificate } from "node:crypto";
 import { Gauge, type Registry } from "prom-client";
+import { certificatesOf } from "../config/key-pair.ts";
 
 /** Whose certificate it is. */
 export type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
@@ -7,7 +7,9 @@ export type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
 /** What operators alert on besides traffic: shutdown and certificates that expire. */
 export class OperationsMetrics {
   readonly #expiry: Gauge<"listener">;
+  readonly #upstreamExpiry: Gauge<"use" | "certificate">;
   #isDraining = () => false;
+  #onCertificate: CertificateObserver = () => {};
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -29,6 +31,18 @@ export class OperationsMetrics {
       aggregator: "min",
       registers,
     });
+    this.#upstreamExpiry = new Gauge({
+      name: "sluice_upstream_certificate_expiry_timestamp_seconds",
+      help: "When a certificate expires that connections to upstreams go by, in seconds since 1970: our own, or the last of their authorities.",
+      labelNames: ["use", "certificate"],
+      aggregator: "min",
+      registers,
+    });
+  }
+
+  /** Called with each certificate that counts from now on, in the place of the one with the same name. */
+  observeCertificates(observer: CertificateObserver): void {
+    this.#onCertificate = observer;
   }
 
   /** Called at every scrape. */
@@ -38,8 +52,26 @@ export class OperationsMetrics {
 
   /** `pem`: the chain that the listener serves from now on; its first certificate counts. */
   certificateServed(listener: CertificateUse, pem: string): void {
-    this.#expiry.set({ listener }, Date.parse(new X509Certificate(pem).validTo) / 1_000);
+    const expiresAtMs = Math.min(...expiriesOf(pem).slice(0, 1));
+    this.#expiry.set({ listener }, expiresAtMs / 1_000);
+    this.#onCertificate(`the certificate of the listener ${listener}`, expiresAtMs);
   }
+
+  /** `pem`: our chain, whose first certificate counts, or a bundle of authorities, of which the last to expire does. */
+  upstreamCertificateRead(use: string, certificate: "client" | "authority", pem: string): void {
+    const expiries = expiriesOf(pem);
+    const expiresAtMs = certificate === "client" ? (expiries[0] ?? 0) : Math.max(...expiries);
+    this.#upstreamExpiry.set({ use, certificate }, expiresAtMs / 1_000);
+    const what = certificate === "client" ? "client certificate" : "last certificate authority";
+    this.#onCertificate(`the ${what} for ${use}`, expiresAtMs);
+  }
+}
+
+/** `name` says whose it is, for people. `expiresAtMs`: since 1970. */
+export type CertificateObserver = (name: string, expiresAtMs: number) => void;
+
+function expiriesOf(pem: string): number[] {
+  return certificatesOf(pem).map(({ validTo }) => Date.parse(validTo));
 }
 
 /** How the configuration was read last, in the process that reads it. */

@@ -1,5 +1,5 @@
-import { watchFolders } from "../cluster/path-watcher.ts";
 import { namedFilesAreRight, readNamedFile } from "../config/named-file-text.ts";
+import { watchFolders } from "../config/path-watcher.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { SessionKeys } from "../sessions/resumption/replica-name.ts";
 

@@ -4,7 +4,7 @@ import { nodeEndpointOf } from "../cluster/locate.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { UpstreamProbe } from "../config/upstream-probes.ts";
 import { CLAIMED_KUBERNETES_MINOR } from "../config/version.ts";
-import { endpointOfUrl } from "../net/endpoint-of-url.ts";
+import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { KubeletOptions } from "../sessions/context.ts";
@@ -88,7 +88,7 @@ export async function probeGateways(
   const targets: UpstreamTarget[] = [];
   for (const { name, upstream } of listeners.ingress?.streamingGateways ?? []) {
     if (upstream === undefined) continue;
-    const endpoint = await endpointOfUrl(upstream.url, upstream);
+    const endpoint = addressOfUrl(upstream.url);
     targets.push({ name, attempt: (timeoutMs, signal) => run(runProbe, probe, endpoint, timeoutMs, signal) });
   }
   const probes = new UpstreamProbes({

@@ -104,7 +104,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/listeners": [
     "src/access",
     "src/api",
-    "src/cluster",
     "src/config",
     "src/http",
     "src/net",

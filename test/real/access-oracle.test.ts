@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CsvError, parseCsv } from "../../src/access/authn/csv.ts";
 import { Impersonation } from "../../src/access/authn/impersonation.ts";
+import { rulesOfClusterRole } from "../../src/access/authz/rbac/aggregation.ts";
 import { RbacAuthorizer } from "../../src/access/authz/rbac/rbac-authorizer.ts";
 import { RbacIndex } from "../../src/access/authz/rbac/rbac-index.ts";
 import { requestAttributes } from "../../src/access/authz/request-attributes.ts";
@@ -144,7 +145,7 @@ const USERS = [
   ],
 ];
 const authorizer = new RbacAuthorizer(() => index);
-const index = new RbacIndex(POLICY);
+const index = new RbacIndex(POLICY, rulesOfClusterRole);
 
 /** The attributes as the gateway has them of a request. */
 function attributesOf(asking: (typeof USERS)[number], verb: string, target: string) {

@@ -1,6 +1,7 @@
 import type { Audit, AuditLogFile, AuditWebhook } from "../../config/audit.ts";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
 import { readNamedFile } from "../../config/named-file-text.ts";
+import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
@@ -34,6 +35,7 @@ export async function buildAudit(
   audit: Audit,
   metrics: Metrics,
   logger: Logger,
+  upstreams: UpstreamTlsFiles,
   openLog: (log: AuditLogFile) => AuditDelivery = openAuditLog,
 ): Promise<BuiltAudit> {
   const { policyFile, log, webhook, onFailure } = audit;
@@ -57,7 +59,7 @@ export async function buildAudit(
     },
   });
   // It reads files, which comes before what has to be stopped.
-  const delivery = webhook && (await webhookDelivery(webhook));
+  const delivery = webhook && (await webhookDelivery(webhook, upstreams));
   const backends: AuditBackend[] = [];
   const stops: (() => void | Promise<void>)[] = [];
   if (log !== undefined) {
@@ -125,9 +127,14 @@ function writeToStandardOutput(lines: readonly string[]): Promise<void> {
 /** Answers that another delivery of the same events would get again. */
 const EVENTS_AT_FAULT: readonly number[] = [400, 413, 422];
 
-async function webhookDelivery(webhook: AuditWebhook): Promise<AuditDelivery> {
+async function webhookDelivery(webhook: AuditWebhook, upstreams: UpstreamTlsFiles): Promise<AuditDelivery> {
   const { target, timeoutMs } = webhook;
-  const client = await webhookClient(target, { defaultPath: "/", timeoutMs });
+  const client = await webhookClient(target, {
+    defaultPath: "/",
+    timeoutMs,
+    use: "auditWebhook",
+    upstreams,
+  });
   return {
     deliver: async (lines) => {
       const { status } = await client.ask(

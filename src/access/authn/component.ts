@@ -1,9 +1,11 @@
 // src/access: authentication, authorization (RBAC, webhook, reviews), session policy, audit
 
+import { createSecureContext } from "node:tls";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
 import { readNamedFile } from "../../config/named-file-text.ts";
 import { getJson } from "../../http/https-json.ts";
+import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
@@ -45,6 +47,7 @@ export async function buildAuthenticator(
   { authentication, limits }: Pick<GatewayConfiguration, "authentication" | "limits">,
   metrics: Metrics,
   logger: Logger,
+  upstreams: UpstreamTlsFiles,
 ): Promise<BuiltAuthenticator> {
   const { requestHeader, clientCAFile, anonymous } = authentication;
   const authenticators: RequestAuthenticator[] = [];
@@ -61,7 +64,7 @@ export async function buildAuthenticator(
   }
   const stops: (() => void)[] = [];
   const tokens = new TokenChain(
-    await tokenAuthenticators(authentication, stops, logger),
+    await tokenAuthenticators(authentication, stops, logger, upstreams),
     limits.maxBearerTokenBytes,
   );
   authenticators.push(new BearerTokens(tokens), new SubprotocolTokens(tokens));
@@ -80,22 +83,23 @@ async function tokenAuthenticators(
   { tokenAuthFile, oidc, tokenReview }: GatewayConfiguration["authentication"],
   stops: (() => void)[],
   logger: Logger,
+  upstreams: UpstreamTlsFiles,
 ): Promise<TokenAuthenticator[]> {
   const authenticators: TokenAuthenticator[] = [];
   if (tokenAuthFile !== undefined) {
     authenticators.push(new StaticTokens(parseTokenFile(await readNamed(tokenAuthFile), tokenAuthFile)));
   }
   if (oidc !== undefined) {
-    const ca = oidc.caFile === undefined ? undefined : await readNamed(oidc.caFile);
+    const trust = await issuerTrust(oidc.caFile, upstreams);
     const keySet = new OidcKeySet(oidc.issuerUrl, (url) =>
-      getJson(url, { ca, timeoutMs: ISSUER_TIMEOUT_MS }),
+      getJson(url, { ca: trust.ca, timeoutMs: ISSUER_TIMEOUT_MS }),
     );
     authenticators.push(new OidcTokens(oidc, keySet));
   }
   if (tokenReview !== undefined) {
     const { target, version, timeoutMs } = tokenReview;
     const defaultPath = `/apis/authentication.k8s.io/${version}/tokenreviews`;
-    const client = await webhookClient(target, { defaultPath, timeoutMs });
+    const client = await webhookClient(target, { defaultPath, timeoutMs, use: "tokenReview", upstreams });
     stops.push(client.stop);
     const reviews = loggedReviews(client.ask, {
       permission: "create tokenreviews.authentication.k8s.io (authentication.tokenReview)",
@@ -112,6 +116,27 @@ async function tokenAuthenticators(
     );
   }
   return authenticators;
+}
+
+/** The issuer's authorities as they are now. Throws ConfigurationError for a file that cannot be read. */
+async function issuerTrust(
+  file: string | undefined,
+  upstreams: UpstreamTlsFiles,
+): Promise<{ readonly ca: string | undefined }> {
+  if (file === undefined) return { ca: undefined };
+  const take = (ca: string): void => {
+    createSecureContext({ ca });
+    trust.ca = ca;
+    upstreams.note("oidc", { ca });
+  };
+  const trust: { ca: string | undefined } = { ca: undefined };
+  const first = await upstreams
+    .follow("oidc", (read) => read(file), take)
+    .catch((error: unknown) => {
+      throw fileProblem(file, error);
+    });
+  take(first);
+  return trust;
 }
 
 async function readAuthority(file: string, isSole: boolean): Promise<CertificateAuthority> {

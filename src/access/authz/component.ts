@@ -1,4 +1,5 @@
 import type { Authorization, AuthorizationMode } from "../../config/authorization.ts";
+import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { loggedReviews } from "../review-log.ts";
@@ -20,6 +21,7 @@ export async function buildAuthorizer(
   { modes, webhook }: Authorization,
   objects: RbacObjects,
   logger: Logger,
+  upstreams: UpstreamTlsFiles,
 ): Promise<BuiltAuthorizer> {
   const stops: (() => void)[] = [];
   const build: Readonly<Record<AuthorizationMode, () => Authorizer | Promise<Authorizer>>> = {
@@ -35,7 +37,12 @@ export async function buildAuthorizer(
       if (webhook === undefined) throw new Error("mode Webhook has no configuration");
       const { target, version, timeoutMs } = webhook;
       const defaultPath = `/apis/authorization.k8s.io/${version}/subjectaccessreviews`;
-      const client = await webhookClient(target, { defaultPath, timeoutMs });
+      const client = await webhookClient(target, {
+        defaultPath,
+        timeoutMs,
+        use: "authorizationWebhook",
+        upstreams,
+      });
       stops.push(client.stop);
       const reviews = loggedReviews(client.ask, {
         permission: "create subjectaccessreviews.authorization.k8s.io (authorization.mode: Webhook)",

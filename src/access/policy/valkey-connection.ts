@@ -2,7 +2,8 @@ import type { Redis } from "iovalkey";
 import { readNamedFile } from "../../config/named-file-text.ts";
 import { notInstalled } from "../../config/optional-package.ts";
 import type { QuotaStoreSettings } from "../../config/quota-store.ts";
-import { readUpstreamTls } from "../../net/endpoint-of-url.ts";
+import { UpstreamTls } from "../../net/tls.ts";
+import { tlsOptionsOf } from "../../net/upstream-tls-files.ts";
 import { QUOTA_SCRIPT, QUOTA_SCRIPT_SHA1 } from "./quota-script.ts";
 
 /** One connection to the quota store, which never comes back by itself. */
@@ -31,7 +32,10 @@ export async function valkeyConnector(settings: QuotaStoreSettings): Promise<Con
     const password = passwordFile && (await readNamedFile(passwordFile)).trim();
     const tls =
       protocol === "rediss:"
-        ? { ...(await readUpstreamTls(settings)).connectOptions(host, where.port), ALPNProtocols: [] }
+        ? {
+            ...new UpstreamTls(await tlsOptionsOf(settings, readNamedFile)).connectOptions(host, where.port),
+            ALPNProtocols: [],
+          }
         : undefined;
     const client = new Redis({
       ...where,

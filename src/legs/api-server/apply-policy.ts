@@ -10,8 +10,8 @@ import type { Plan } from "../../sessions/plan.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
 
 /**
- * Asks policy about a session whose pod, container and user are known. Throws StatusError 403 that names the rule, and 404 where the pod
- * is gone, or another has its name: labels that are not known could be any.
+ * Asks policy about a session whose pod, container and user are known. Throws StatusError 403 that names the rule, 404 where the pod is
+ * gone or another has its name.
  */
 export function applyPolicy(
   user: UserInfo,

@@ -6,6 +6,7 @@ import type { Listener } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
 import { drainGateway } from "../../listeners/shutdown.ts";
+import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Component } from "../../observability/component.ts";
 import type { OperationsMetrics } from "../../observability/operations-metrics.ts";
 import { answerFromCluster } from "./answer-from-cluster.ts";
@@ -26,6 +27,7 @@ export interface ApiServerLegParts {
   readonly judgeConnect: AdmissionRoute["judge"] | undefined;
   /** What TLS tickets are encrypted with; absent: keys of this process. */
   readonly ticketKeys?: Buffer | undefined;
+  readonly upstreams: UpstreamTlsFiles;
   readonly operations: Pick<OperationsMetrics, "certificateServed">;
 }
 
@@ -33,11 +35,11 @@ export interface ApiServerLegParts {
 export async function buildApiServerLeg(
   configuration: GatewayConfiguration,
   gateway: ServingContext,
-  { authorities, apiServer, judgeConnect, ticketKeys, operations }: ApiServerLegParts,
+  { authorities, apiServer, judgeConnect, ticketKeys, operations, upstreams }: ApiServerLegParts,
 ): Promise<ApiServerLeg> {
   const { tls: files, http2 = true } = configuration.listeners.apiServer ?? {};
   const tls = files && (await readServingTls(files, authorities, ticketKeys));
-  const configured = await upstreamApiServerOf(configuration);
+  const configured = await upstreamApiServerOf(configuration, upstreams);
   const upstream = configured ?? apiServer;
   const other =
     upstream === undefined

@@ -3,19 +3,21 @@ import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { EgressProxySettings } from "../../config/egress-proxy.ts";
 import { dialThroughProxy, type EgressProxy } from "../../http/egress-proxy.ts";
 import { dial } from "../../net/dial.ts";
-import { endpointOfUrl, readUpstreamTls } from "../../net/endpoint-of-url.ts";
+import { addressOfUrl } from "../../net/endpoint-of-url.ts";
 import { NodeAddresses, resolveByDns } from "../../net/node-address.ts";
 import { type ReservedEndpoint, ReservedEndpoints } from "../../net/reserved-endpoints.ts";
 import { SpareConnections } from "../../net/spare-connections.ts";
+import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { KubeletOptions } from "../../sessions/context.ts";
 
 /** How kubelets are reached. `ownEndpoints`: where this process listens as an API server, asked when a node is dialled. */
 export async function buildKubelet(
   { kubelet, upstreamAPIServer }: Pick<GatewayConfiguration, "kubelet" | "upstreamAPIServer">,
   ownEndpoints: () => readonly ReservedEndpoint[],
+  upstreams: UpstreamTlsFiles,
 ): Promise<KubeletOptions> {
-  const tls = kubelet.scheme === "https" ? await readUpstreamTls(kubelet) : undefined;
-  const upstream = upstreamAPIServer && (await endpointOfUrl(upstreamAPIServer.url, upstreamAPIServer));
+  const tls = kubelet.scheme === "https" ? await upstreams.tls("kubelet", kubelet) : undefined;
+  const upstream = upstreamAPIServer && addressOfUrl(upstreamAPIServer.url);
   const reserved = new ReservedEndpoints({
     list: () => (upstream === undefined ? ownEndpoints() : [upstream, ...ownEndpoints()]),
     resolve: resolveByDns,
@@ -25,7 +27,7 @@ export async function buildKubelet(
     resolveByDns,
     kubelet.allowAPIServerEndpoints ? undefined : reserved,
   );
-  const proxy = kubelet.egressProxy && (await egressProxyOf(kubelet.egressProxy));
+  const proxy = kubelet.egressProxy && (await egressProxyOf(kubelet.egressProxy, upstreams));
   const connect: KubeletOptions["connect"] =
     proxy && ((endpoint, options) => dialThroughProxy(proxy, endpoint, options));
   const spares = new SpareConnections({ max: kubelet.spareConnections, dial: connect ?? dial });
@@ -44,14 +46,17 @@ export async function buildKubelet(
   };
 }
 
-async function egressProxyOf(settings: EgressProxySettings): Promise<EgressProxy> {
+async function egressProxyOf(
+  settings: EgressProxySettings,
+  upstreams: UpstreamTlsFiles,
+): Promise<EgressProxy> {
   const { url, credentialsFile } = settings;
   const { protocol, pathname } = new URL(url);
   return {
     server:
       protocol === "unix:"
         ? { socketPath: decodeURIComponent(pathname) }
-        : await endpointOfUrl(url, settings),
+        : await upstreams.endpoint("egressProxy", url, settings),
     authorization:
       credentialsFile === undefined
         ? undefined

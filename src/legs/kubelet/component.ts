@@ -11,7 +11,7 @@ import type { Listener } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
 import { drainGateway } from "../../listeners/shutdown.ts";
-import { readUpstreamTls } from "../../net/endpoint-of-url.ts";
+import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { Sessions } from "../../sessions/sessions.ts";
@@ -41,6 +41,7 @@ export async function buildKubeletListener(
   shared: SharedAccess,
   base: ServingContext,
   metrics: Metrics,
+  upstreams: UpstreamTlsFiles,
   ticketKeys?: Buffer | undefined,
 ): Promise<BuiltKubeletListener> {
   const { limits, timeouts } = configuration;
@@ -49,12 +50,17 @@ export async function buildKubeletListener(
   const authentication =
     listener.authentication === undefined
       ? shared.authentication
-      : await buildAuthenticator({ authentication: listener.authentication, limits }, metrics, logger);
+      : await buildAuthenticator(
+          { authentication: listener.authentication, limits },
+          metrics,
+          logger,
+          upstreams,
+        );
   if (authentication !== shared.authentication) stops.push(authentication.stop);
   const authorization =
     listener.authorization === undefined
       ? shared.authorization
-      : await buildAuthorizer(listener.authorization, cluster, logger);
+      : await buildAuthorizer(listener.authorization, cluster, logger, upstreams);
   if (authorization !== shared.authorization) stops.push(authorization.stop);
 
   const kubeletMetrics = metrics.addKubelet();
@@ -72,8 +78,9 @@ export async function buildKubeletListener(
   // What reads files comes before what has to be stopped.
   const authorities: readonly WatchedAuthority[] = authentication.authorities;
   const tls = listener.tls && (await readServingTls(listener.tls, authorities, ticketKeys));
-  const streamingTls = await readUpstreamTls(streamingServer);
-  const upstream = listener.upstream && (await KubeletUpstream.open(listener.upstream, timeouts.dialMs));
+  const streamingTls = await upstreams.tls("streamingServer", streamingServer);
+  const upstream =
+    listener.upstream && (await KubeletUpstream.open(listener.upstream, timeouts.dialMs, upstreams));
   if (upstream !== undefined) stops.push(() => upstream.close());
   const runtime = await CriRuntime.open({
     endpoint,
@@ -109,9 +116,7 @@ export async function buildKubeletListener(
     listener: kubelet,
     gateway,
     runtime,
-    reload: async () => {
-      await Promise.all([watched?.reload(), upstream?.reload()]);
-    },
+    reload: async () => await watched?.reload(),
     enterLameDuck: (hasSuccessor) => {
       kubelet.drain();
       if (gateway.resumable !== undefined) gateway.resumable.returnsElsewhere = hasSuccessor;

@@ -7,6 +7,7 @@ import { runCommand } from "../../../src/cli/command-line.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { upstreamApiServerOf } from "../../../src/kubernetes/api-server-upstream.ts";
 import { issueCertificate } from "../../support/test-certificates.ts";
+import { testUpstreams } from "../../support/test-upstreams.ts";
 
 const example = path.resolve(import.meta.dirname, "../../../deploy/examples/rbac.yaml");
 
@@ -111,7 +112,7 @@ describe("sluice rbac", () => {
       JSON.stringify({ ...HEAD, upstreamAPIServer: { ...upstreamAPIServer, ...(await filesIn(folder)) } }),
       path.join(folder, "sluice.json"),
     );
-    const server = await upstreamApiServerOf({ upstreamAPIServer: section, timeouts });
+    const server = await upstreamApiServerOf({ upstreamAPIServer: section, timeouts }, testUpstreams());
     server?.close();
     expect(server).toMatchObject({
       impersonates: true,

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ClusterStore } from "../../../src/cluster/cluster-store.ts";
 import { ManifestSource } from "../../../src/cluster/manifest-source.ts";
-import type { WatchEvents, WatchPaths } from "../../../src/cluster/path-watcher.ts";
+import type { WatchEvents, WatchPaths } from "../../../src/config/path-watcher.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
 
 const podText = (name: string) =>

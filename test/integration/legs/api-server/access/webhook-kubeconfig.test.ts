@@ -7,6 +7,7 @@ import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type WebhookClient, webhookClient } from "../../../../../src/access/webhook-client.ts";
 import { issueCertificate } from "../../../../support/test-certificates.ts";
+import { testUpstreams } from "../../../../support/test-upstreams.ts";
 
 const authority = await issueCertificate({ commonName: "authority" });
 const serving = await issueCertificate({ commonName: "authz.example.com" }, authority, {
@@ -57,7 +58,10 @@ const ask = async (cluster: object, user: object) => {
     users: [{ name: "u", user }],
   };
   writeFileSync(file, JSON.stringify(kubeconfig));
-  client = await webhookClient({ kind: "kubeconfig", file }, { defaultPath: "/never", timeoutMs: 5_000 });
+  client = await webhookClient(
+    { kind: "kubeconfig", file },
+    { defaultPath: "/never", timeoutMs: 5_000, use: "tokenReview", upstreams: testUpstreams() },
+  );
   return client.ask({});
 };
 
@@ -101,7 +105,13 @@ describe("a webhook named by a kubeconfig", () => {
 });
 
 describe("the API server of the own cluster", () => {
-  const options = () => ({ defaultPath: "/reviews", timeoutMs: 5_000, serviceAccountFolder: folder });
+  const options = () => ({
+    defaultPath: "/reviews",
+    timeoutMs: 5_000,
+    serviceAccountFolder: folder,
+    use: "tokenReview" as const,
+    upstreams: testUpstreams(),
+  });
   afterEach(() => {
     vi.unstubAllEnvs();
   });

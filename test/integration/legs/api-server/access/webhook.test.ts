@@ -10,6 +10,7 @@ import { ClusterStore } from "../../../../../src/cluster/cluster-store.ts";
 import { parseConfiguration } from "../../../../../src/config/configuration.ts";
 import { createLogger } from "../../../../../src/observability/logger.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../../support/gateway-harness.ts";
+import { testUpstreams } from "../../../../support/test-upstreams.ts";
 
 const SECRET = "webhook-s3cret-token";
 let folder: string;
@@ -47,7 +48,7 @@ beforeEach(async () => {
     path.join(folder, "f.json"),
   );
   const logger = createLogger({ level: "debug", destination: { write: (line) => void logLines.push(line) } });
-  built = await buildAuthorizer(configuration.authorization, new ClusterStore(), logger);
+  built = await buildAuthorizer(configuration.authorization, new ClusterStore(), logger, testUpstreams());
 });
 afterEach(async () => {
   await harness?.close();

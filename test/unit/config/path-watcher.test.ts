@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { watchPathsBy } from "../../../src/cluster/path-watcher.ts";
+import { watchPathsBy } from "../../../src/config/path-watcher.ts";
 import { eventually } from "../../support/eventually.ts";
 
 describe("paths that the system does not watch", () => {

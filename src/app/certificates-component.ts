@@ -1,0 +1,30 @@
+import { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
+import { CertificateExpiry } from "../observability/certificate-expiry.ts";
+import type { Component } from "../observability/component.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { Metrics } from "../observability/metrics.ts";
+
+export interface BuiltCertificates extends Component {
+  /** For every part that dials by certificates of files. */
+  readonly upstreams: UpstreamTlsFiles;
+}
+
+/** What is known of all certificates of this process; to be built before those parts that read any. `isFirst`: of several processes it logs. */
+export function buildCertificates(metrics: Metrics, logger: Logger, isFirst = true): BuiltCertificates {
+  const { operations } = metrics;
+  const expiry = new CertificateExpiry({ logger });
+  if (isFirst) operations.observeCertificates((name, expiresAtMs) => expiry.follow(name, expiresAtMs));
+  const upstreams = new UpstreamTlsFiles({
+    logger,
+    onRead: (use, certificate, pem) => operations.upstreamCertificateRead(use, certificate, pem),
+  });
+  return {
+    upstreams,
+    health: () => expiry.health(),
+    reload: () => upstreams.reload(),
+    stop: () => {
+      upstreams.stop();
+      expiry.stop();
+    },
+  };
+}

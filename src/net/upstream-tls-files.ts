@@ -1,0 +1,103 @@
+import type { UpstreamTrust } from "../config/upstream-trust.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { UpstreamEndpoint } from "./dial.ts";
+import { addressOfUrl } from "./endpoint-of-url.ts";
+import { FollowedFiles, type ReadFile } from "./followed-files.ts";
+import { UpstreamTls, type UpstreamTlsOptions } from "./tls.ts";
+
+/** What a connection is for, as logs and metrics name it. */
+export type UpstreamUse =
+  | "kubelet"
+  | "kubeletUpstream"
+  | "egressProxy"
+  | "streamingServer"
+  | "streamingGateway"
+  | "upstreamAPIServer"
+  | "tokenReview"
+  | "authorizationWebhook"
+  | "auditWebhook"
+  | "oidc";
+
+/** `client`: our own certificate there; `authority`: those that may have signed the server's. */
+export type UpstreamCertificate = "client" | "authority";
+
+export interface UpstreamTlsFilesOptions {
+  readonly logger: Pick<Logger, "info" | "error">;
+  /** Certificates that count from now on; PEM. */
+  readonly onRead?: (use: UpstreamUse, certificate: UpstreamCertificate, pem: string) => void;
+}
+
+/**
+ * All files by which this process trusts servers and shows itself to them, followed while it runs: new connections go by what the files
+ * hold, running ones keep what they began with. Files that do not fit are logged, and the old ones stay.
+ */
+export class UpstreamTlsFiles {
+  readonly #options: UpstreamTlsFilesOptions;
+  readonly #followed = new Set<FollowedFiles<unknown>>();
+
+  constructor(options: UpstreamTlsFilesOptions) {
+    this.#options = options;
+  }
+
+  /** The identity that the files of a section make, kept equal to them. Rejects with what the file system or OpenSSL says. */
+  async tls(use: UpstreamUse, trust: UpstreamTrust): Promise<UpstreamTls> {
+    const options = await this.follow(
+      use,
+      (read) => tlsOptionsOf(trust, read),
+      (next) => {
+        tls.replace(next);
+        this.note(use, next);
+      },
+    );
+    const tls = new UpstreamTls(options);
+    this.note(use, options);
+    return tls;
+  }
+
+  /** Where a URL leads, with the TLS of its section; files are read for https alone. Rejects as `tls` does. */
+  async endpoint(use: UpstreamUse, url: string, trust: UpstreamTrust): Promise<UpstreamEndpoint> {
+    const { isTls, ...address } = addressOfUrl(url);
+    return { ...address, tls: isTls ? await this.tls(use, trust) : undefined };
+  }
+
+  /** What is made of other files, now and whenever one has changed. Rejects as `read` does. */
+  async follow<T>(
+    use: UpstreamUse,
+    read: (file: ReadFile) => Promise<T>,
+    changed: (value: T) => void,
+  ): Promise<T> {
+    const { logger } = this.#options;
+    const what = "what TLS to an upstream goes by";
+    const { value, files } = await FollowedFiles.open<T>({ what, fields: { use }, read, changed, logger });
+    this.#followed.add(files as FollowedFiles<unknown>);
+    return value;
+  }
+
+  /** Says which certificates count from now on. */
+  note(use: UpstreamUse, { certificate, ca }: Pick<UpstreamTlsOptions, "certificate" | "ca">): void {
+    const { onRead } = this.#options;
+    if (certificate !== undefined) onRead?.(use, "client", certificate.toString());
+    if (ca !== undefined) onRead?.(use, "authority", ca.toString());
+  }
+
+  /** Reads all of them now. Never rejects. */
+  async reload(): Promise<void> {
+    await Promise.all(Array.from(this.#followed, (files) => files.reload()));
+  }
+
+  stop(): void {
+    for (const files of this.#followed) files.stop();
+    this.#followed.clear();
+  }
+}
+
+/** What the files of a section hold. */
+export async function tlsOptionsOf(trust: UpstreamTrust, read: ReadFile): Promise<UpstreamTlsOptions> {
+  const textOf = async (file: string | undefined) => (file === undefined ? undefined : await read(file));
+  return {
+    ca: await textOf(trust.certificateAuthorityFile),
+    certificate: await textOf(trust.clientCertificateFile),
+    key: await textOf(trust.clientKeyFile),
+    insecureSkipVerify: trust.insecureSkipTLSVerify,
+  };
+}
