@@ -1,3 +1,4 @@
+import { walkedRoundRules } from "../access/policy/other-spellings.ts";
 import { readManifestFiles } from "../cluster/manifest-files.ts";
 import { type ManifestFile, readManifests } from "../cluster/manifests.ts";
 import { CONFIGURATION_KIND } from "../config/configuration.ts";
@@ -5,6 +6,7 @@ import { ConfigurationError } from "../config/configuration-error.ts";
 import { FeatureGateError, FeatureGates } from "../config/feature-gates.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
+import type { PolicyRule } from "../config/policy.ts";
 import type { Invocation } from "./command.ts";
 import type { checkConfigFlags } from "./commands/check-config.ts";
 import { UsageError } from "./usage-error.ts";
@@ -33,13 +35,31 @@ async function check(path: string, gates: FeatureGates, old: readonly string[]):
   if (empty.length > 0) throw nothingIn(empty[0]?.name ?? path, 1, "the file holds no object");
   const [first] = files;
   if (files.length === 1 && first !== undefined && isConfiguration(first.text)) {
-    const { cluster, featureGates, namedFiles } = await loadConfiguration(path);
+    const { cluster, featureGates, namedFiles, policy } = await loadConfiguration(path);
     await checkNamedFiles(namedFiles);
+    for (const warning of policyWarnings(policy.rules))
+      process.stderr.write(`Warning: ${path}: ${warning}\n`);
     const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, []);
     return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
   }
   const objects = manifestsOf(files, gates, await readManifestFiles(old));
   return `${objects.length} valid object${objects.length === 1 ? "" : "s"}`;
+}
+
+/** Rules about commands that do less, or more, than they seem to. */
+function policyWarnings(rules: readonly PolicyRule[]): readonly string[] {
+  const round = walkedRoundRules(rules).map(({ index, rule, command, passing }) => {
+    const others = passing.slice(0, 3).map((other) => JSON.stringify(other));
+    return `policy.rules[${index}] (${rule.name}) refuses ${JSON.stringify(command)}, and ${others.join(", ")} is allowed: allow what is needed and deny the rest (docs/policy.md)`;
+  });
+  const byName = [...rules.entries()].flatMap(([index, { name, action, match }]) =>
+    action === "allow" && match.command.some((pattern) => pattern.match === "programs")
+      ? [
+          `policy.rules[${index}] (${name}) allows programs by their base name, which any file of that name has: use prefix`,
+        ]
+      : [],
+  );
+  return [...round, ...byName];
 }
 
 /** Nothing but blank lines, comments and document marks. */

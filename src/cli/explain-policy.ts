@@ -1,4 +1,5 @@
 import { evaluatePolicy, type WantedSession } from "../access/policy/evaluate-policy.ts";
+import { passingSpellings } from "../access/policy/other-spellings.ts";
 import { refusalText } from "../access/policy/require-policy.ts";
 import { formatDuration } from "../config/duration.ts";
 import type { PolicyRule, PolicySubresource } from "../config/policy.ts";
@@ -41,9 +42,12 @@ export function explainPolicy(
 function lineFor(rules: readonly PolicyRule[], wanted: WantedSession, prefix = "") {
   const verdict = evaluatePolicy(rules, wanted);
   if (verdict.type === "refused") {
+    const text = `${prefix}refused with 403: ${refusalText(verdict.rule, verdict.cause)}`;
+    const passing = passingSpellings(rules, wanted).map((command) => JSON.stringify(command));
+    if (passing.length === 0) return { isRefused: true, text };
     return {
       isRefused: true,
-      text: `${prefix}refused with 403: ${refusalText(verdict.rule, verdict.cause)}`,
+      text: `${text}\nthe same by another spelling is allowed: ${passing.join(", ")}`,
     };
   }
   const { rule } = verdict;

@@ -14,14 +14,23 @@ const SESSIONS = { from: 1, to: 1_000_000 } as const;
 
 const commandFields = table({
   exact: strings("The whole command line."),
-  prefix: strings("How the command line begins."),
+  prefix: strings(
+    "How the command line begins: whole arguments, so that `[sh]` is `sh -c x` and neither `/bin/sh` nor `bash`.",
+  ),
+  programs: strings("Base names of the program, with any arguments: `sh` is also `/bin/sh` and `./sh`.", {
+    check: (name) =>
+      /^[^/]+$/.test(name)
+        ? undefined
+        : `must be a name without a path, got ${JSON.stringify(name.slice(0, 80))}`,
+  }),
 });
 
-const command = shaped(checked(commandFields, checkCommand), ({ exact, prefix }) =>
-  exact.length > 0
+const command = shaped(checked(commandFields, checkCommand), ({ exact, prefix, programs }) => {
+  if (programs.length > 0) return { match: "programs", argv: programs } as const;
+  return exact.length > 0
     ? ({ match: "exact", argv: exact } as const)
-    : ({ match: "prefix", argv: prefix } as const),
-);
+    : ({ match: "prefix", argv: prefix } as const);
+});
 
 export type CommandPattern = ValueOf<typeof command>;
 
@@ -120,11 +129,12 @@ function checkMatch({ subresources, command: commands, ports: ranges }: PolicyMa
   }
 }
 
-function checkCommand({ exact, prefix }: ValueOf<typeof commandFields>, section: Section): void {
-  const isExact = section.has("exact");
-  if (isExact === section.has("prefix")) section.problem("exact", "give either exact or prefix");
-  if ((isExact ? exact : prefix).length === 0)
-    section.problem(isExact ? "exact" : "prefix", "must name at least the program");
+function checkCommand(values: ValueOf<typeof commandFields>, section: Section): void {
+  const given = (["exact", "prefix", "programs"] as const).filter((name) => section.has(name));
+  if (given.length !== 1) section.problem("exact", "give one of exact, prefix and programs");
+  const [name] = given;
+  if (name !== undefined && values[name].length === 0)
+    section.problem(name, "must name at least the program");
 }
 
 function labelOf(value: unknown): string {

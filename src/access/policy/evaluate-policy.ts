@@ -71,14 +71,20 @@ function hasLabels(
   return Object.entries(needed).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
 }
 
-/** Argument by argument: `sh -c "rm x"` does not begin with `sh -c rm`. */
+/** Argument by argument: `sh -c "rm x"` does not begin with `sh -c rm`. Of a program's path the last part counts. */
 function isCommand(patterns: readonly CommandPattern[], { subresource, command }: WantedSession): boolean {
   if (subresource !== "exec") return false;
-  return patterns.some(
-    ({ match, argv }) =>
+  return patterns.some(({ match, argv }) => {
+    if (match === "programs") return argv.includes(baseNameOf(command[0] ?? ""));
+    return (
       (match === "prefix" || argv.length === command.length) &&
-      argv.every((argument, index) => argument === command[index]),
-  );
+      argv.every((argument, index) => argument === command[index])
+    );
+  });
+}
+
+export function baseNameOf(program: string): string {
+  return program.slice(program.lastIndexOf("/") + 1);
 }
 
 /** Of several ports one is enough to be refused or to need a reason; to be allowed by the rule all must be in it. */

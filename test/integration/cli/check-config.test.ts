@@ -44,6 +44,32 @@ spec:
         ${probe}
 `;
 
+describe("sluice check-config of a session policy", () => {
+  const configuration = (rule: string) =>
+    file(
+      "gateway.yaml",
+      `apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\npolicy:\n  rules:\n    - ${rule}\n`,
+    );
+
+  it("warns of a deny rule that another spelling walks round, and of programs that are allowed by name alone", async () => {
+    const denies = configuration("{ name: no-shells, match: { command: [{ prefix: [sh] }] }, action: deny }");
+    expect(await runCommand("check-config", ["-f", denies])).toBe(0);
+    expect(err).toBe(
+      `Warning: ${denies}: policy.rules[0] (no-shells) refuses ["sh"], and ["/bin/sh"], ["/usr/bin/sh"], ["bash"] is allowed: allow what is needed and deny the rest (docs/policy.md)\n`,
+    );
+    err = "";
+    const allows = configuration("{ name: look, match: { command: [{ programs: [ls] }] }, action: allow }");
+    expect(await runCommand("check-config", ["-f", allows])).toBe(0);
+    expect(err).toContain("policy.rules[0] (look) allows programs by their base name");
+  });
+
+  it("has nothing to say of one that denies all", async () => {
+    const closed = configuration("{ name: closed, match: { subresources: [exec] }, action: deny }");
+    expect(await runCommand("check-config", ["-f", closed])).toBe(0);
+    expect(err).toBe("");
+  });
+});
+
 describe("sluice check-config", () => {
   it("accepts a pod with a probe", async () => {
     const pod = file("pod.yaml", podWithProbe("httpGet: { port: http, path: /healthz }"));

@@ -12,6 +12,7 @@ const rules = [
   },
   { name: "why", match: { groups: ["ops"] }, action: "requireReason" },
   { name: "no-tty", match: { tty: true, stdin: true }, action: "deny", message: "use a debug pod" },
+  { name: "no-nc", match: { users: ["eve"], command: [{ exact: ["nc"] }] }, action: "deny" },
   { name: "no-ssh", match: { ports: [22] }, action: "deny" },
 ];
 
@@ -37,6 +38,16 @@ describe("explain says which rule decides", () => {
     [{ group: ["ops"], reason: "x" }, 'allowed: policy rule "why" decides', false],
     [{ group: ["ops"] }, 'refused with 403: policy rule "why" requires a reason, ', true],
     [{ tty: true, stdin: true }, 'refused with 403: policy rule "no-tty" denies it: use a debug pod', true],
+    [
+      { tty: true, stdin: true, command: ["rm"] },
+      'refused with 403: policy rule "no-tty" denies it: use a debug pod\n',
+      true,
+    ],
+    [
+      { user: "eve", command: ["nc"] },
+      'the same by another spelling is allowed: ["/bin/nc"], ["/usr/bin/nc"], ',
+      true,
+    ],
     [{ subresource: "portforward" }, 'policy rule "no-ssh" decides by port: give --port', false],
     [
       { subresource: "portforward", port: [22, 80] },

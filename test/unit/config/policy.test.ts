@@ -102,7 +102,11 @@ describe("the policy section", () => {
     ],
     [
       rule({ match: { command: [{ exact: ["a"], prefix: ["a"] }] } }),
-      [`${at}.match.command[0].exact: give either exact or prefix`],
+      [`${at}.match.command[0].exact: give one of exact, prefix and programs`],
+    ],
+    [
+      rule({ match: { command: [{ programs: ["/bin/sh"] }] } }),
+      [`${at}.match.command[0].programs[0]: must be a name without a path, got "/bin/sh"`],
     ],
     [
       rule({ match: { command: [{ exact: [] }] } }),
