@@ -63,7 +63,7 @@ export class WebSocketFrameWalker {
     return this.#isInMessage;
   }
 
-  /** How much of the chunk that was pushed last is settled: the rest is that of a frame that nobody accepts. */
+  /** How much of the chunk that was pushed last is settled; the rest belongs to a refused frame. */
   get passedBytes(): number {
     return this.#passStart;
   }

@@ -115,7 +115,7 @@ export class PortForwardConnection {
     this.#endUnaccepted(nowMs);
     this.#endStalled(nowMs);
     this.#spdy.tick(nowMs);
-    // Data on its way may hold up every answer, for as long as nobody else waits for one.
+    // Data on its way may hold up every answer, as long as no other stream waits for one.
     const holdsUpItself = this.#hasUnansweredData && this.#streams.size < 2;
     if (this.#socket.isPaused() || holdsUpItself) this.#lastHeardMs = nowMs;
     if (nowMs - this.#lastHeardMs < this.#times.deadlineMs) return;

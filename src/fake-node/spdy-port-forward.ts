@@ -130,7 +130,7 @@ export class SpdyPortForward {
   #received(client: ClientStream, part: Uint8Array, fin: boolean): void {
     if (client.unreadBytes !== undefined) {
       client.unreadBytes += part.length;
-      // Until the connection ends: a reset would be read behind what nobody reads.
+      // Until the connection ends: a reset would arrive behind the unread data.
       if (client.unreadBytes > this.#context.limits.maxUnreadForwardBytes) this.#gate.hold(client);
     } else if (client.connection !== undefined) {
       client.connection.write(part);

@@ -23,8 +23,8 @@ export function destroySocket(socket: Duplex): void {
 const ABORTED = AbortSignal.abort();
 
 /**
- * RST_STREAM with CANCEL, and nothing before it. `close` ends the writable side first: END_STREAM leaves ahead of the reset, and
- * what is cut short looks whole. node:http2 takes an AbortError for CANCEL; an `error` event says the same.
+ * Sends RST_STREAM with CANCEL and nothing before it; `close` would send END_STREAM first, and what was cut would look whole.
+ * node:http2 makes CANCEL of an AbortError.
  */
 export function cancelStream(stream: Http2Stream): void {
   if (!stream.destroyed) addAbortSignal(ABORTED, stream);

@@ -12,12 +12,12 @@ export interface AuditFileOptions {
 }
 
 const DAY_MS = 86_400_000;
-/** Who ran what, and why: nobody else's to read. */
+/** The events name users and what they did. */
 const OWNER_ONLY = 0o600;
 
 /**
- * Events as JSON lines in a file that only its owner reads, one that was there before too, rotated as `name-<time>.ext` like kube-apiserver's log backend. Lines are
- * whole: what a full disk cut is removed.
+ * Events as JSON lines, rotated as `name-<time>.ext` like kube-apiserver's log backend. Only the owner may read the file, also one that
+ * existed before. Lines are whole: what a full disk cut is removed.
  */
 export class AuditFile {
   readonly #options: AuditFileOptions;

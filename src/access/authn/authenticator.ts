@@ -32,9 +32,8 @@ export interface Authenticator {
 }
 
 /**
- * Why a credential was not taken. A closed list, for it is a metric label; nothing that a client sends is part of it.
- * `identity-malformed`: the user's texts have white space at an end, control characters or lone surrogates.
- * `authority-unreachable`: the authority could not be queried.
+ * Why a credential was refused: a closed list, for it is a metric label. `identity-malformed`: white space at an end, a control character
+ * or a lone surrogate in a name. `authority-unreachable`: the authority could not be queried.
  */
 export const CREDENTIAL_FAULTS = [
   "certificate-unverified",

@@ -16,8 +16,8 @@ export class CsvError extends Error {
 }
 
 /**
- * Reads CSV as Go's encoding/csv with the settings of kube-apiserver's token file: any number of fields, `""` for a quote inside
- * quotes, line breaks inside quotes, empty lines left out. Throws CsvError for a stray or an unclosed quote.
+ * Reads CSV as Go's encoding/csv does for kube-apiserver's token file: any number of fields, `""` and line breaks inside quotes, no
+ * empty lines. Throws CsvError for a stray or an unclosed quote.
  */
 export function parseCsv(source: string): CsvRecord[] {
   // A carriage return counts as part of the line break that it stands before, the end of the text included.

@@ -23,8 +23,8 @@ const PATH_VERBS: readonly string[] = ["watch", "proxy"];
 const NAMESPACE_SUBRESOURCES: readonly string[] = ["status", "finalize"];
 
 /**
- * What kube-apiserver asks its authorizer about a request (RequestInfo of k8s.io/apiserver): a resource with a verb,
- * or a bare path. A path that is only `watch` or `proxy`, a 500 there, is a resource of that name.
+ * A request as kube-apiserver's RequestInfo describes it to authorizers: a resource with a verb, or a bare path. A path of `watch` or
+ * `proxy` alone, a 500 there, is a resource of that name.
  */
 export function requestAttributes(user: UserInfo, { method, path: rawPath, query }: RequestLine): Attributes {
   const path = decoded(rawPath);

@@ -39,8 +39,8 @@ for t in sha256sum openssl tail tar find; do command -v $t >/dev/null 2>&1 && ec
 printf 'path %s' "$d$b"`;
 
 /**
- * Looks at a path; `name` is what will be put there should it be a folder. Throws CopyError, and what executors throw: also where the
- * container has no shell, or where the folder of the path cannot be entered.
+ * Inspects a path; `name` is what will be put into it if it is a folder. Throws CopyError, also where its folder cannot be entered, and
+ * what executors throw.
  */
 export async function inspect(shell: RemoteShell, path: string, name = ""): Promise<RemotePath> {
   const [folder, base] = [posix.dirname(path), posix.basename(path)];

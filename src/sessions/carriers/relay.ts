@@ -19,8 +19,8 @@ export interface RelayedSession {
 }
 
 /**
- * Passes bytes through, but for heartbeats, which end here. A client's FIN ends its input only; the node's ends the session behind all its
- * output, where kube-apiserver cuts the tail. A side that breaks breaks the other.
+ * Passes bytes through; heartbeats end here. A client's FIN ends its input only; the node's ends the session behind all its output, where
+ * kube-apiserver cuts the tail.
  */
 export class Relay implements StreamingSession {
   readonly #downstream: Duplex;

@@ -3,9 +3,8 @@ import type { SessionEnd } from "../carriers/session-end.ts";
 export type Pass = (bytes: Uint8Array) => void;
 
 /**
- * Decodes what passes through a relay, for observers, and keeps no view of it. It looks at payload
- * only where an observer is shown it, and cuts DATA frames only in `spdy-command-decoder.ts`. PINGs
- * and their answers end here: a byte that meets a node's closed socket takes its queued output back.
+ * Decodes what passes through a relay, for observers, and keeps no view of it. PINGs and their answers end here: a byte that meets a
+ * node's closed socket takes its queued output back.
  */
 export interface PassThroughDecoder {
   /** SPDY's heartbeats keep a session from being idle, as at the reference; WebSocket's do not. */
