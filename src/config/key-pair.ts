@@ -10,8 +10,8 @@ interface PemBlock {
 }
 
 /**
- * The chain of a certificate, whose first is the key's own; texts are PEM. The one place that says whether they belong together: OpenSSL
- * takes a pair of different kinds, and then every handshake fails. Throws Error in Go's words (crypto/tls, X509KeyPair), without the key.
+ * Parses a PEM chain whose first certificate is the key's. OpenSSL accepts a pair of different kinds and fails every handshake.
+ * Throws Error in Go's words (tls.X509KeyPair).
  */
 export function keyPairOf(certificate: string, key: string): readonly X509Certificate[] {
   const chain = chainOf(blocksOf(certificate));

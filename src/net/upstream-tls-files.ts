@@ -28,8 +28,8 @@ export interface UpstreamTlsFilesOptions {
 }
 
 /**
- * All files by which this process trusts servers and shows itself to them, followed while it runs: new connections go by what the files
- * hold, running ones keep what they began with. Files that do not fit are logged, and the old ones stay.
+ * Follows the files of TLS to upstreams: new connections use what they hold, open ones keep what they began with. Files that do not
+ * fit are logged, and the old ones stay.
  */
 export class UpstreamTlsFiles {
   readonly #options: UpstreamTlsFilesOptions;

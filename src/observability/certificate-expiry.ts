@@ -18,7 +18,7 @@ export interface CertificateExpiryOptions {
   readonly nowMs?: () => number;
 }
 
-/** Logs certificates 30 days and 1 day before they expire, and when they have; for operators who have no alert on the gauges. */
+/** Logs certificates 30 days and 1 day before they expire, and when they do; for operators without an alert on the gauges. */
 export class CertificateExpiry implements Component {
   readonly #logger: CertificateExpiryOptions["logger"];
   readonly #nowMs: () => number;

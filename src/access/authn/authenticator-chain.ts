@@ -23,8 +23,8 @@ export interface AuthenticatorChainOptions {
 }
 
 /**
- * Tries each way of authentication; the first that knows the caller wins. Refuses names that upstreams would read differently. Only a
- * request without credentials is anonymous: a wrong token gets 401, as in kube-apiserver.
+ * Tries each way of authentication; the first that knows the caller wins. Only a request without credentials is anonymous: a wrong
+ * token gets 401, as in kube-apiserver.
  */
 export class AuthenticatorChain implements Authenticator {
   readonly #options: AuthenticatorChainOptions;

@@ -32,8 +32,8 @@ export interface Authenticator {
 }
 
 /**
- * Why a credential was refused: a closed list, for it is a metric label. `identity-malformed`: white space at an end, a control character
- * or a lone surrogate in a name. `authority-unreachable`: the authority could not be queried.
+ * Why a credential was refused: a closed list, for it is a metric label. `identity-malformed`: white space at an end, a control
+ * character or a lone surrogate in a name.
  */
 export const CREDENTIAL_FAULTS = [
   "certificate-unverified",

@@ -24,8 +24,8 @@ interface KnownKeys {
 }
 
 /**
- * An issuer's signing keys: found by discovery when the first token comes, fetched again when they are old, or when none
- * verifies a token, as in kube-apiserver: an issuer may replace a key under its name.
+ * An issuer's signing keys, found by discovery at the first token. They are fetched again when they are old, or when none verifies
+ * a token, as in kube-apiserver.
  */
 export class OidcKeySet {
   readonly #issuerUrl: string;

@@ -2,8 +2,8 @@
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
 
 /**
- * Parses the JSON object in these bytes. Throws for anything else, for a byte order mark, for bytes that are not UTF-8, and for
- * an object that has a name twice: readers differ in which of its values counts.
+ * Parses the JSON object in these bytes. Throws for anything else, a byte order mark, invalid UTF-8, and a name that stands twice
+ * (readers differ in which value counts).
  */
 export function parseStrictObject(bytes: Uint8Array): Record<string, unknown> {
   const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
