@@ -27,6 +27,9 @@ export interface WebhookClientOptions {
   readonly serviceAccountFolder?: string | undefined;
 }
 
+/** To one service at a time; more reviews than these are not in flight. */
+const MAX_WEBHOOK_CONNECTIONS = 64;
+
 /** A service queried by POSTing JSON, by its files as they are. Throws ConfigurationError for a kubeconfig, or a file of it, that is unreadable or invalid. */
 export async function webhookClient(
   target: WebhookTarget,
@@ -43,7 +46,8 @@ export async function webhookClient(
   const connected = ({ address, tls, ...rest }: ServerTarget) => {
     if (tls !== undefined) upstreams.note(use, tls);
     const endpoint = { ...address, tls: tls && tlsOf(target, tls) };
-    return { ...rest, upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeoutMs }) };
+    const maxConnections = MAX_WEBHOOK_CONNECTIONS;
+    return { ...rest, upstream: new HttpUpstream({ endpoint, dialTimeoutMs: timeoutMs, maxConnections }) };
   };
   const first = await upstreams.follow(use, read, (next) => {
     const previous = current.upstream;

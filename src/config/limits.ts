@@ -64,12 +64,28 @@ const fields = table({
     "Plain requests in flight at each listener but the ingress listener, watches and followed logs not counted. Past it: 429.",
     { default: 1_000, ...MILLION },
   ),
+  maxConcurrentRequestsPerUser: count(
+    "Of these, those of one user; before its user is known, those of one address. Past it: 429.",
+    { default: 250, ...MILLION },
+  ),
+  maxLongRunningRequests: count(
+    "Watches and followed logs in flight at each listener but the ingress listener. Past it: 429.",
+    { default: 10_000, ...MILLION },
+  ),
+  maxLongRunningRequestsPerUser: count("Of these, those of one user. Past it: 429.", {
+    default: 1_000,
+    ...MILLION,
+  }),
   maxConcurrentIngressRequests: count(
     "Requests that the ingress listener forwards at a time. Past it: 503.",
     {
       default: 10_000,
       ...MILLION,
     },
+  ),
+  maxConcurrentIngressRequestsPerAddress: count(
+    "Of these, those of one address; edge.trustedProxies name the addresses of their clients. Past it: 503.",
+    { default: 2_500, ...MILLION },
   ),
   maxIngressMetricRoutes: count(
     "Pairs of Ingress and Service with series of their own in the metrics, those of the oldest Ingresses. Past it: counted together, as `_other`.",

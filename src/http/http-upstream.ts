@@ -7,6 +7,8 @@ import { Http1UpstreamPool } from "./http1-upstream-pool.ts";
 export interface HttpUpstreamOptions {
   readonly endpoint: UpstreamEndpoint;
   readonly dialTimeoutMs?: number | undefined;
+  /** Connections at a time of questions of our own. Absent: as many as there are questions. */
+  readonly maxConnections?: number | undefined;
   /** Connections kept open while unused. */
   readonly maxIdleConnections?: number | undefined;
   /** An unused connection is closed after this long. */
@@ -97,6 +99,7 @@ class DialingAgent extends Agent {
   constructor(options: HttpUpstreamOptions) {
     super({
       keepAlive: true,
+      ...(options.maxConnections !== undefined && { maxSockets: options.maxConnections }),
       maxFreeSockets: options.maxIdleConnections ?? DEFAULT_MAX_IDLE_CONNECTIONS,
       // Node destroys only sockets of the pool at this timeout; a connection in use may be silent for longer.
       timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,

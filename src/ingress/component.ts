@@ -7,9 +7,11 @@ import type { BuiltCluster } from "../kubernetes/component.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { ServingContext } from "../listeners/listener-context.ts";
 import { PlainRequests } from "../listeners/plain-requests.ts";
+import { SEAT_WAIT_MS } from "../listeners/request-seats.ts";
 import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";
 import { finishRequests } from "../listeners/shutdown.ts";
 import { AddressRules } from "../net/address-rules.ts";
+import { FairQueue } from "../net/fair-queue.ts";
 import { type Listen, urlOf } from "../net/listen.ts";
 import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import type { Component } from "../observability/component.ts";
@@ -104,7 +106,14 @@ export async function startIngress(
     onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
   });
   const { limits, timeouts } = configuration;
-  const requests = new PlainRequests(limits.maxConcurrentIngressRequests, timeouts.streamIdleMs);
+  const requests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
+  const seats = new FairQueue({
+    seats: limits.maxConcurrentIngressRequests,
+    seatsPerFlow: limits.maxConcurrentIngressRequestsPerAddress,
+    maxWaiting: limits.maxConcurrentIngressRequests,
+    onlyModestFlowsWait: true,
+    maxWaitMs: SEAT_WAIT_MS,
+  });
   const accessLog =
     listener.accessLog && new AccessLog({ ...listener.accessLog, edge: gateway.edge, metrics, logger });
   const context: IngressContext = {
@@ -112,6 +121,7 @@ export async function startIngress(
     metrics,
     accessLog,
     requests,
+    seats,
     routes: () => controller.routes,
     balancer,
     streamingGateways,

@@ -7,8 +7,10 @@ import { startExchange } from "../http/http-forwarder.ts";
 import type { HttpUpstream } from "../http/http-upstream.ts";
 import { forwardOverHttp2 } from "../http/http2-forwarder.ts";
 import { withTrace } from "../http/trace-headers.ts";
+import { networkOf } from "../listeners/connection-cap.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
 import type { UpstreamError } from "../net/upstream-error.ts";
+import { containAsync } from "../observability/faults.ts";
 import type { RequestTrace } from "../observability/trace.ts";
 import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
@@ -65,12 +67,51 @@ function forward(
   startedMs: number,
   context: IngressContext,
 ): void {
-  if (!context.requests.begin(exchange.downstream)) {
-    const { headers } = exchange.downstream;
-    answer(exchange, ingressAnswer(503, "too many requests at a time", headers), chosen.route, context);
-    return;
+  const { downstream } = exchange;
+  context.requests.begin(downstream);
+  const address = sourceOf(exchange, context);
+  const seated = context.seats.acquire(address);
+  if (seated === true) forwardSeated(exchange, request, chosen, startedMs, address, context);
+  else if (seated === false) refuse(exchange, chosen, context);
+  else {
+    let hasLeft = false;
+    downstream.onClose(() => {
+      hasLeft = true;
+    });
+    const waited = seated.then((isSeated) => {
+      if (hasLeft) {
+        context.requests.end(downstream);
+        if (isSeated) context.seats.release(address);
+      } else if (isSeated) forwardSeated(exchange, request, chosen, startedMs, address, context);
+      else refuse(exchange, chosen, context);
+    });
+    containAsync("exchange", waited, () => downstream.abort());
   }
-  const forwarding = new IngressForwarding(exchange, request, chosen, startedMs, context);
+}
+
+function refuse(exchange: IncomingExchange, { route }: ChosenUpstream, context: IngressContext): void {
+  context.requests.end(exchange.downstream);
+  const { headers } = exchange.downstream;
+  answer(exchange, ingressAnswer(503, "too many requests at a time", headers), route, context);
+}
+
+/** The client's address, as its share is counted. */
+function sourceOf({ downstream, remoteAddress }: IncomingExchange, { edge }: IngressContext): string {
+  const isTold = edge.isTrustedProxy(remoteAddress);
+  return networkOf(
+    isTold ? (edge.sourceAddressesOf(downstream.headers, remoteAddress)[0] ?? "") : remoteAddress,
+  );
+}
+
+function forwardSeated(
+  exchange: IncomingExchange,
+  request: IngressRequest,
+  chosen: ChosenUpstream,
+  startedMs: number,
+  address: string,
+  context: IngressContext,
+): void {
+  const forwarding = new IngressForwarding(exchange, request, chosen, startedMs, address, context);
   if (chosen.appProtocol === H2C_APP_PROTOCOL) {
     void forwardOverHttp2(exchange.downstream, {
       upstream: chosen.upstream.http2,
@@ -97,6 +138,7 @@ class IngressForwarding implements ForwardExchangeOptions {
   readonly #chosen: ChosenUpstream;
   readonly #context: IngressContext;
   readonly #startedMs: number;
+  readonly #address: string;
   readonly #trace: RequestTrace | undefined;
   #endpoint: EndpointUpstream;
   #code = 0;
@@ -106,9 +148,11 @@ class IngressForwarding implements ForwardExchangeOptions {
     request: IngressRequest,
     chosen: ChosenUpstream,
     startedMs: number,
+    address: string,
     context: IngressContext,
   ) {
     this.#startedMs = startedMs;
+    this.#address = address;
     this.#endpoint = chosen.upstream;
     this.upstream = chosen.upstream.http1;
     this.#exchange = exchange;
@@ -177,6 +221,7 @@ class IngressForwarding implements ForwardExchangeOptions {
 
   ended(): void {
     this.#context.requests.end(this.#exchange.downstream);
+    this.#context.seats.release(this.#address);
     const { names } = this.#chosen.route;
     const seconds = (performance.now() - this.#startedMs) / 1000;
     this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, names, seconds, this.#trace);

@@ -2,6 +2,7 @@ import type { Limits } from "../config/limits.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { PlainRequests } from "../listeners/plain-requests.ts";
+import type { FairQueue } from "../net/fair-queue.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Tracing } from "../observability/trace.ts";
@@ -24,6 +25,8 @@ export interface IngressContext extends ForwardingContext {
   readonly edge: EdgeRules;
   /** Those that are being answered, but not by a gateway's own API leg. */
   readonly requests: PlainRequests;
+  /** Those of them that addresses hold, each a share. */
+  readonly seats: FairQueue;
   readonly limits: Limits;
   readonly metrics: IngressMetrics;
   /** Undefined: none is written. */

@@ -1,11 +1,13 @@
 import type { ObjectKind } from "../api/objects.ts";
 import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
+import { FairQueue } from "../net/fair-queue.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import { objectPath, pluralOf } from "./live-resources.ts";
 
-/** Reads that may be under way; past it a caller is told to come again. */
+/** Reads that may be under way. Past it those of namespaces that have less than their share wait; others are told to come again. */
 export const MAX_READS_AT_ONCE = 64;
+export const MAX_WAITING_READS = 1_000;
 /** How long a name that the API does not know is not asked for again. */
 export const MISSING_FOR_MS = 1_000;
 /** Names that are remembered as missing. */
@@ -36,11 +38,17 @@ export class ReadThrough {
   readonly #options: ReadThroughOptions;
   readonly #nowMs: () => number;
   readonly #reads = new Map<string, RunningRead>();
+  readonly #queue: FairQueue;
   readonly #missingUntilMs = new Map<string, number>();
 
   constructor(options: ReadThroughOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#queue = new FairQueue({
+      seats: options.maxReadsAtOnce ?? MAX_READS_AT_ONCE,
+      maxWaiting: MAX_WAITING_READS,
+      onlyModestFlowsWait: true,
+    });
   }
 
   /**
@@ -48,7 +56,7 @@ export class ReadThrough {
    * say whether there is one.
    */
   async read(kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
-    const { onOutcome, maxReadsAtOnce = MAX_READS_AT_ONCE } = this.#options;
+    const { onOutcome } = this.#options;
     const key = `${kind}/${namespace}/${name}`;
     if ((this.#missingUntilMs.get(key) ?? 0) > this.#nowMs()) {
       onOutcome(kind, "remembered");
@@ -56,11 +64,7 @@ export class ReadThrough {
     }
     const running = this.#reads.get(key);
     if (running !== undefined) return running.done;
-    if (this.#reads.size >= maxReadsAtOnce) {
-      onOutcome(kind, "refused");
-      throw tooManyRequests(`too many ${pluralOf(kind)} are being looked up, please try again`, 1);
-    }
-    const done = this.#fetch(key, kind, namespace, name).finally(() => this.#reads.delete(key));
+    const done = this.#inTurn(key, kind, namespace, name).finally(() => this.#reads.delete(key));
     this.#reads.set(key, { done, kind, namespace, name, overtakenBy: undefined });
     return done;
   }
@@ -76,6 +80,20 @@ export class ReadThrough {
     for (const running of this.#reads.values()) {
       if (running.kind !== kind) continue;
       running.overtakenBy = has(running.namespace, running.name) ? "change" : "list";
+    }
+  }
+
+  /** Users that may ask for pods of a namespace share its turns. */
+  async #inTurn(key: string, kind: ObjectKind, namespace: string, name: string): Promise<boolean> {
+    const seated = this.#queue.acquire(namespace);
+    if (seated === false || (seated !== true && !(await seated))) {
+      this.#options.onOutcome(kind, "refused");
+      throw tooManyRequests(`too many ${pluralOf(kind)} are being looked up, please try again`, 1);
+    }
+    try {
+      return await this.#fetch(key, kind, namespace, name);
+    } finally {
+      this.#queue.release(namespace);
     }
   }
 

@@ -5,7 +5,8 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
-import { genericError, internalError, StatusError, tooManyRequests } from "../api/status.ts";
+import type { RequestSource } from "../access/authn/authenticator.ts";
+import { genericError, internalError, StatusError } from "../api/status.ts";
 import { UNREAD_BODY_LINGER_MS } from "../http/forward-options.ts";
 import { headerListOf } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
@@ -23,13 +24,14 @@ import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import { PendingClient } from "../sessions/pending-client.ts";
 import { type AnswerContext, answerAndClose } from "./answer.ts";
 import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
-import { capConnections } from "./connection-cap.ts";
+import { capConnections, networkOf } from "./connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "./http2-connections.ts";
 import type { ListenerContext } from "./listener-context.ts";
 import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PlainRequests } from "./plain-requests.ts";
 import type { RequestHead } from "./request-head.ts";
 import { requireOneSpelling } from "./request-path.ts";
+import { RequestSeats } from "./request-seats.ts";
 import { type ServingTls, serveByAlpn, tlsOptionsOf } from "./serving-tls.ts";
 import { UnusedConnections } from "./unused-connections.ts";
 import { webSocketRequestOf } from "./websocket-stream.ts";
@@ -69,9 +71,6 @@ export interface Listener {
   flushed(timeoutMs: number): Promise<void>;
 }
 
-/** As kube-apiserver says it. */
-const RETRY_AFTER_SECONDS = 1;
-
 /** A listener with every bound that clients meet before they are known. Not yet listening. */
 export function createListener(
   gateway: ListenerContext,
@@ -79,17 +78,17 @@ export function createListener(
   options: ListenerOptions,
 ): Listener {
   const { limits, timeouts } = gateway;
-  const plainRequests = new PlainRequests(limits.maxConcurrentRequests, timeouts.streamIdleMs);
+  const seats = new RequestSeats(limits);
+  // Bounded by their seats, and by those that wait for one.
+  const plainRequests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
   const unusedConnections = new UnusedConnections();
   const listener: Pick<Listener, "answerRequest" | "answerUpgrade"> = {
     answerRequest: async (downstream, socket) => {
       const abort = (): void => downstream.abort();
       try {
         downstream.contain("request", abort);
-        if (plainRequests.add(downstream)) return await answerRequest(downstream, socket, gateway, routes);
-        // kube-apiserver's words.
-        const refusal = tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
-        await refuse(downstream, refusal, routes);
+        plainRequests.add(downstream);
+        await answerRequest(downstream, socket, gateway, routes, seats);
       } catch (error) {
         settleFault("request", error, abort);
       }
@@ -177,16 +176,18 @@ async function answerRequest(
   socket: Duplex,
   gateway: ListenerContext,
   routes: ListenerRoutes,
+  seats: RequestSeats,
 ): Promise<void> {
   let trail: AuditTrail | undefined;
-  let incoming: IncomingStreaming | undefined;
+  let incoming: IncomingRequest | undefined;
   try {
     const { method, target, headers } = downstream;
     incoming = incomingOf({ method, target, headers, socket }, gateway, routes);
     trail = incoming.trail;
     endWithResponse(incoming.trace, downstream);
     if (trail !== undefined) completeWithResponse(trail, downstream);
-    await routes.handleRequest(incoming, downstream);
+    const admit = await seats.arrive(downstream, incoming.source);
+    await routes.handleRequest({ ...incoming, admit }, downstream);
   } catch (error) {
     const refusal = statusErrorOf(error);
     logRefusal(incoming, refusal, gateway);
@@ -271,14 +272,16 @@ function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: Li
   throw refusal;
 }
 
+type IncomingRequest = IncomingStreaming & { readonly source: RequestSource };
+
 function incomingOf(
   { method, target, headers, socket }: RequestHead,
   { edge, audit, limits, tracing }: ListenerContext,
   routes: ListenerRoutes,
-): IncomingStreaming {
+): IncomingRequest {
   requireOneSpelling(target);
   if (headers.length > limits.maxRequestHeaders) throw genericError(431, "too many header lines");
-  const { remoteAddress = "" } = socket as Socket;
+  const { remoteAddress = "", remotePort } = socket as Socket;
   const sourceAddresses = edge.sourceAddressesOf(headers, remoteAddress);
   const incoming = {
     method,
@@ -287,6 +290,10 @@ function incomingOf(
     headers,
     peer: peerCertificatesOf(socket),
     remoteAddress,
+    source: {
+      address: networkOf(sourceAddresses[0] ?? remoteAddress),
+      connection: `${remoteAddress} ${remotePort}`,
+    },
     sourceAddresses,
     isPeerTrusted: edge.isTrustedProxy(remoteAddress),
     notes: {},

@@ -1,5 +1,5 @@
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
-import type { PeerCertificates } from "../access/authn/authenticator.ts";
+import type { PeerCertificates, RequestSource } from "../access/authn/authenticator.ts";
 import type { HeaderList } from "../http/header-list.ts";
 import type { RequestTrace } from "../observability/trace.ts";
 
@@ -23,6 +23,10 @@ export interface IncomingStreaming {
   readonly peer?: PeerCertificates | undefined;
   /** Of the connection. */
   readonly remoteAddress: string;
+  /** Whose turns it takes before its user is known. */
+  readonly source?: RequestSource | undefined;
+  /** Takes one of the user's places, which the listener's client then holds. Rejects with StatusError 429. Absent: nothing is counted. */
+  readonly admit?: ((userName: string) => Promise<void>) | undefined;
   /** The client's own address first, then those of the proxies that are trusted to tell it. */
   readonly sourceAddresses?: readonly string[];
   /** The connection is that of a proxy of ours. */

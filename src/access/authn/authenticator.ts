@@ -21,6 +21,15 @@ export interface PeerCertificates {
 export interface CredentialsRequest {
   readonly headers: readonly (readonly [string, string])[];
   readonly peer?: PeerCertificates | undefined;
+  /** Absent: all such requests take their turns together. */
+  readonly source?: RequestSource | undefined;
+}
+
+/** Where a request comes from: addresses take turns, and at each its connections. */
+export interface RequestSource {
+  /** The client's; of IPv6 its /64. */
+  readonly address: string;
+  readonly connection: string;
 }
 
 /** The port behind which every way of knowing a caller stands. */
@@ -74,7 +83,7 @@ export interface RequestAuthenticator {
 
 /** One way of knowing a token. `none`: the token is not of its kind. Never throws. */
 export interface TokenAuthenticator {
-  attemptToken(token: string): Promise<Attempt>;
+  attemptToken(token: string, source?: RequestSource): Promise<Attempt>;
 }
 
 export const NO_CREDENTIAL: Attempt = { type: "none" };

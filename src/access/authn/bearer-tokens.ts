@@ -6,6 +6,7 @@ import {
   invalidCredential,
   NO_CREDENTIAL,
   type RequestAuthenticator,
+  type RequestSource,
   type TokenAuthenticator,
 } from "./authenticator.ts";
 import { bearerTokenOf } from "./bearer.ts";
@@ -20,7 +21,9 @@ export class BearerTokens implements RequestAuthenticator {
 
   async attempt(request: CredentialsRequest): Promise<Attempt> {
     const token = bearerTokenOf(request);
-    return token === undefined ? NO_CREDENTIAL : knownOr(await this.#tokens.attemptToken(token));
+    return token === undefined
+      ? NO_CREDENTIAL
+      : knownOr(await this.#tokens.attemptToken(token, request.source));
   }
 }
 
@@ -38,7 +41,7 @@ export class SubprotocolTokens implements RequestAuthenticator {
     const found = parseBearerSubprotocol(lines);
     if (found.type === "none") return NO_CREDENTIAL;
     if (found.type === "invalid") return invalidCredential("subprotocol-malformed");
-    return knownOr(await this.#tokens.attemptToken(found.token));
+    return knownOr(await this.#tokens.attemptToken(found.token, request.source));
   }
 }
 
@@ -57,11 +60,11 @@ export class TokenChain implements TokenAuthenticator {
     this.#maxTokenBytes = maxTokenBytes;
   }
 
-  async attemptToken(token: string): Promise<Attempt> {
+  async attemptToken(token: string, source?: RequestSource): Promise<Attempt> {
     if (Buffer.byteLength(token) > this.#maxTokenBytes) return invalidCredential("token-oversized");
     let fault: CredentialFault | undefined;
     for (const authenticator of this.#authenticators) {
-      const attempt = await authenticator.attemptToken(token);
+      const attempt = await authenticator.attemptToken(token, source);
       if (attempt.type === "known") return attempt;
       if (attempt.type === "invalid") fault ??= attempt.fault;
     }

@@ -1,9 +1,11 @@
 import { tooManyRequests } from "../../api/status.ts";
+import { FairQueue } from "../../net/fair-queue.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
 import {
   type Attempt,
   invalidCredential,
   NO_CREDENTIAL,
+  type RequestSource,
   type TokenAuthenticator,
   type UserInfo,
 } from "./authenticator.ts";
@@ -16,7 +18,7 @@ export type AskTokenReview = (
 
 const RETRY_AFTER_SECONDS = 1;
 
-/** Reviews in flight, of tokens that differ; so many more wait, in their order. */
+/** Reviews in flight, of tokens that differ; so many more wait: addresses in turn, and at each its connections. */
 export const MAX_REVIEWS_IN_FLIGHT = 32;
 export const MAX_WAITING_REVIEWS = 1_000;
 
@@ -44,8 +46,7 @@ export class TokenReviews implements TokenAuthenticator {
   readonly #digests = new TokenDigests();
   readonly #cache: DecisionCache<Attempt>;
   readonly #inFlight = new Map<string, Promise<Attempt>>();
-  readonly #waiting: (() => void)[] = [];
-  #asking = 0;
+  readonly #queue = new FairQueue({ seats: MAX_REVIEWS_IN_FLIGHT, maxWaiting: MAX_WAITING_REVIEWS });
 
   constructor(ask: AskTokenReview, options: TokenReviewOptions) {
     this.#ask = ask;
@@ -54,16 +55,13 @@ export class TokenReviews implements TokenAuthenticator {
   }
 
   /** Rejects with StatusError 429 where too many wait: a token that was not looked at is not wrong. */
-  attemptToken(token: string): Promise<Attempt> {
+  attemptToken(token: string, source?: RequestSource): Promise<Attempt> {
     const digest = this.#digests.of(token);
     const cached = this.#cache.get(digest);
     if (cached !== undefined) return Promise.resolve(cached);
     const asked = this.#inFlight.get(digest);
     if (asked !== undefined) return asked;
-    if (this.#waiting.length >= MAX_WAITING_REVIEWS) {
-      return Promise.reject(tooManyRequests("too many tokens wait to be reviewed", RETRY_AFTER_SECONDS));
-    }
-    const asking = this.#inTurn(() => this.#review(token, digest)).finally(() =>
+    const asking = this.#inTurn(source, () => this.#review(token, digest)).finally(() =>
       this.#inFlight.delete(digest),
     );
     this.#inFlight.set(digest, asking);
@@ -77,19 +75,18 @@ export class TokenReviews implements TokenAuthenticator {
     return Math.min(cacheTtlMs, Math.max(leftMs, failureCacheTtlMs));
   }
 
-  async #inTurn(review: () => Promise<Attempt>): Promise<Attempt> {
-    if (this.#asking >= MAX_REVIEWS_IN_FLIGHT) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else {
-      this.#asking += 1;
+  async #inTurn(
+    { address, connection }: RequestSource = { address: "", connection: "" },
+    review: () => Promise<Attempt>,
+  ): Promise<Attempt> {
+    const seated = this.#queue.acquire(address, connection);
+    if (seated === false || (seated !== true && !(await seated))) {
+      throw tooManyRequests("too many tokens wait to be reviewed", RETRY_AFTER_SECONDS);
     }
     try {
       return await review();
     } finally {
-      const next = this.#waiting.shift();
-      // The place goes to the one that waits the longest.
-      if (next === undefined) this.#asking -= 1;
-      else next();
+      this.#queue.release(address);
     }
   }
 

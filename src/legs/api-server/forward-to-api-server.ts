@@ -1,8 +1,9 @@
+import { hash } from "node:crypto";
 import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import { withForwardedFor } from "../../http/forwarded-headers.ts";
-import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
+import { type HeaderLine, type HeaderList, headerValue, withHeader } from "../../http/header-list.ts";
 import { forwardExchange } from "../../http/http-forwarder.ts";
 import { withTrace } from "../../http/trace-headers.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
@@ -57,6 +58,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       if (admitted !== undefined) downstream.onClose(admitted.release);
       const userOf = userOnce(incoming, admitted, gateway);
       const editHeaders = await editorFor(incoming, userOf);
+      if (!impersonates) await incoming.admit?.(callerOf(incoming));
       const isKnownPod = readsKnownPod(incoming, gateway);
       await forwardExchange(downstream, {
         upstream: apiServer.upstream,
@@ -125,6 +127,13 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       }
     },
   };
+}
+
+/** Callers whose credentials are passed on are not known here: each credential has its share, and each address without one. */
+function callerOf({ headers, peer, source, remoteAddress }: IncomingStreaming): string {
+  const shown = headerValue(headers, "authorization") ?? peer?.leaf.fingerprint256;
+  if (shown === undefined) return `address ${source?.address ?? remoteAddress}`;
+  return `credential ${hash("sha256", shown, "base64")}`;
 }
 
 /** The user of a request, identified and audited once at most. */

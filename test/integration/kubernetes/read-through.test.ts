@@ -71,6 +71,19 @@ describe("reading through", () => {
     await expect(reads.read("Pod", "a", "q")).rejects.toMatchObject({ code: 429 });
   });
 
+  it("lets a namespace that asks for nothing else wait for its turn", async () => {
+    const { reads, asked } = scripted(1);
+    const first = reads.read("Pod", "a", "p");
+    await expect(reads.read("Pod", "a", "q")).rejects.toMatchObject({ code: 429 });
+    const other = reads.read("Pod", "b", "p");
+    expect(asked).toHaveLength(1);
+    asked[0]?.answer(pod("p"));
+    await first;
+    await expect.poll(() => asked.length, { interval: 1 }).toBe(2);
+    asked[1]?.answer(pod("p"));
+    expect(await other).toBe(true);
+  });
+
   it("does not say that something is missing when nobody can tell", async () => {
     const { reads, asked } = scripted();
     const read = reads.read("Pod", "a", "p");

@@ -1,3 +1,5 @@
+import { tooManyRequests } from "../../../api/status.ts";
+import { FairQueue } from "../../../net/fair-queue.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "../authorizer.ts";
 import { DecisionCache } from "./decision-cache.ts";
 import {
@@ -21,6 +23,11 @@ export interface WebhookAuthorizerOptions {
   onFailure(error: Error): void;
 }
 
+/** Reviews in flight, of questions that differ; so many more wait: users in turn. */
+export const MAX_ACCESS_REVIEWS_IN_FLIGHT = 64;
+export const MAX_WAITING_ACCESS_REVIEWS = 1_000;
+const RETRY_AFTER_SECONDS = 1;
+
 /** Longer attributes are not cached: a caller must not be able to fill the cache. */
 export const MAX_CACHED_ATTRIBUTE_CHARACTERS = 10_000;
 
@@ -33,6 +40,10 @@ export class WebhookAuthorizer implements Authorizer {
   readonly #options: WebhookAuthorizerOptions;
   readonly #cache: DecisionCache<Decision>;
   readonly #inFlight = new Map<string, Promise<Decision>>();
+  readonly #queue = new FairQueue({
+    seats: MAX_ACCESS_REVIEWS_IN_FLIGHT,
+    maxWaiting: MAX_WAITING_ACCESS_REVIEWS,
+  });
 
   constructor(ask: AskWebhook, options: WebhookAuthorizerOptions) {
     this.#ask = ask;
@@ -44,13 +55,14 @@ export class WebhookAuthorizer implements Authorizer {
     return this.#inFlight.size;
   }
 
+  /** Rejects with StatusError 429 where too many wait: what was not asked is not denied. */
   async authorize(attributes: Attributes): Promise<Decision> {
     const key = keyOf(attributes);
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
     const asked = this.#inFlight.get(key);
     if (asked !== undefined) return asked;
-    const asking = this.#review(attributes, key).finally(() => this.#inFlight.delete(key));
+    const asking = this.#inTurn(attributes, key).finally(() => this.#inFlight.delete(key));
     this.#inFlight.set(key, asking);
     return asking;
   }
@@ -58,6 +70,19 @@ export class WebhookAuthorizer implements Authorizer {
   async rulesFor(): Promise<UserRules> {
     const evaluationError = "webhook authorizer does not support user rule resolution";
     return { resourceRules: [], nonResourceRules: [], incomplete: true, evaluationError };
+  }
+
+  async #inTurn(attributes: Attributes, key: string): Promise<Decision> {
+    const { name } = attributes.user;
+    const seated = this.#queue.acquire(name);
+    if (seated === false || (seated !== true && !(await seated))) {
+      throw tooManyRequests("too many requests wait to be authorized", RETRY_AFTER_SECONDS);
+    }
+    try {
+      return await this.#review(attributes, key);
+    } finally {
+      this.#queue.release(name);
+    }
   }
 
   async #review(attributes: Attributes, key: string): Promise<Decision> {

@@ -166,3 +166,33 @@ describe("many tokens at once", () => {
     expect(order).toEqual(Array.from({ length: most }, (_, index) => `token-${index}`));
   });
 });
+
+describe("a stranger's tokens", () => {
+  it.each([
+    ["another address", { address: "198.51.100.1", connection: "b" }],
+    ["the same address, over its own connection", { address: "203.0.113.7", connection: "b" }],
+  ])("do not keep a token from %s from being reviewed next", async (_, honest) => {
+    const answers: (() => void)[] = [];
+    const { tokens, asked } = reviews(() => new Promise((resolve) => answers.push(() => resolve(KNOWN))));
+    const stranger = { address: "203.0.113.7", connection: "a" };
+    const junk = Array.from({ length: MAX_REVIEWS_IN_FLIGHT + MAX_WAITING_REVIEWS }, (__, index) =>
+      tokens.attemptToken(`junk-${index}`, stranger).catch((error: unknown) => error),
+    );
+    const valid = tokens.attemptToken(TOKEN, honest);
+    const isAsked = () => asked.some((review) => (review as { spec: { token: string } }).spec.token === TOKEN);
+    let reviewed = 0;
+    for (; !isAsked() && reviewed < 3; reviewed++) {
+      answers[reviewed]?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect([isAsked(), reviewed]).toEqual([true, expect.any(Number)]);
+    for (let index = 0; index < 2_000; index++) {
+      answers[index]?.();
+      if (answers[index + 1] === undefined) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await valid).toMatchObject({ type: "known" });
+    // The one whose place it took is told to come again.
+    const ends = await Promise.all(junk);
+    expect(ends.filter((end) => end instanceof Error)).toMatchObject([{ code: 429 }]);
+  });
+});

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { WebhookAuthorizer } from "../../../../../src/access/authz/webhook/webhook-authorizer.ts";
+import {
+  MAX_ACCESS_REVIEWS_IN_FLIGHT,
+  MAX_WAITING_ACCESS_REVIEWS,
+  WebhookAuthorizer,
+} from "../../../../../src/access/authz/webhook/webhook-authorizer.ts";
 import { asked, user } from "../../../../support/rbac-objects.ts";
 
 interface Review {
@@ -191,5 +195,31 @@ describe("the authorization webhook", () => {
 
   it("cannot list rules, and says so", async () => {
     expect(await start().authorizer.rulesFor()).toMatchObject({ incomplete: true });
+  });
+});
+
+describe("many questions at once", () => {
+  it("are reviewed so many at a time; a user with one question waits for none of another's", async () => {
+    const { authorizer, reviews, state } = start();
+    const answers: (() => void)[] = [];
+    state.answer = () => new Promise((resolve) => answers.push(() => resolve(allowed(true))));
+    const most = MAX_ACCESS_REVIEWS_IN_FLIGHT + MAX_WAITING_ACCESS_REVIEWS;
+    const mallory = { ...alice, user: user("mallory") };
+    const hostile = Array.from({ length: most + 100 }, (_, index) =>
+      authorizer.authorize({ ...mallory, name: `pod-${index}` }).catch((error: unknown) => error),
+    );
+    expect(reviews).toHaveLength(MAX_ACCESS_REVIEWS_IN_FLIGHT);
+    const honest = authorizer.authorize(alice);
+    answers[0]?.();
+    await expect.poll(() => reviews.length, { interval: 1 }).toBe(MAX_ACCESS_REVIEWS_IN_FLIGHT + 1);
+    expect(reviews.at(-1)?.spec).toMatchObject({ user: "alice" });
+    for (let answered = 1; answered < most; answered++) {
+      await expect.poll(() => answers.length, { interval: 1 }).toBeGreaterThan(answered);
+      answers[answered]?.();
+    }
+    expect(await honest).toMatchObject({ decision: "allow" });
+    const refused = (await Promise.all(hostile)).filter((end) => end instanceof Error);
+    expect(refused).toHaveLength(101);
+    expect(refused[0]).toMatchObject({ code: 429 });
   });
 });

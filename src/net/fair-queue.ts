@@ -1,0 +1,199 @@
+export interface FairQueueOptions {
+  /** Held at a time, of all flows. */
+  readonly seats: number;
+  /** Of one flow. Absent: all of them, while no other flow wants any. */
+  readonly seatsPerFlow?: number | undefined;
+  /** Those that wait, of all flows. */
+  readonly maxWaiting: number;
+  /** Only a flow that has less than its share of the seats may wait. Absent: any flow. */
+  readonly onlyModestFlowsWait?: boolean | undefined;
+  /** So long one waits. Absent: until a seat is free. */
+  readonly maxWaitMs?: number | undefined;
+}
+
+interface Waiter {
+  readonly lane: string;
+  readonly settle: (isSeated: boolean) => void;
+}
+
+interface Flow {
+  held: number;
+  /** Those that wait, by lane; the lane whose turn is next comes first. */
+  readonly lanes: Map<string, Waiter[]>;
+  waiting: number;
+}
+
+/**
+ * Seats that flows (users, addresses) take in turn, as API Priority and Fairness gives them: a free seat goes to the waiting flow that
+ * holds the fewest, and within it to its lanes (connections) in turn. Where all places to wait are taken, the flow that has the most of
+ * them loses its newest to a flow with fewer. docs/decisions/0048-fair-shares.md
+ */
+export class FairQueue {
+  readonly #options: FairQueueOptions;
+  readonly #flows = new Map<string, Flow>();
+  #held = 0;
+  #waiting = 0;
+
+  constructor(options: FairQueueOptions) {
+    this.#options = options;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Those that hold a seat or wait for one. */
+  get flows(): number {
+    return this.#flows.size;
+  }
+
+  /** True: the flow has a seat, until `release`. False: none is free for it now. */
+  tryAcquire(flowName: string): boolean {
+    const { seats, seatsPerFlow = seats } = this.#options;
+    const held = this.#flows.get(flowName)?.held ?? 0;
+    if (this.#held >= seats || held >= seatsPerFlow) return false;
+    this.#seat(this.#flowOf(flowName));
+    return true;
+  }
+
+  /** As `tryAcquire`, waiting for a seat where the flow may. `lane`: flows give their seats to their lanes in turn. */
+  acquire(flowName: string, lane = ""): boolean | Promise<boolean> {
+    return this.tryAcquire(flowName) || (this.#makeRoomFor(flowName, lane) && this.#wait(flowName, lane));
+  }
+
+  /** To be called once for each seat. */
+  release(flowName: string): void {
+    const flow = this.#flows.get(flowName);
+    if (flow === undefined || flow.held === 0) return;
+    flow.held -= 1;
+    this.#held -= 1;
+    this.#forgetIfIdle(flowName, flow);
+    this.#seatNext();
+  }
+
+  #seat(flow: Flow): void {
+    flow.held += 1;
+    this.#held += 1;
+  }
+
+  #flowOf(name: string): Flow {
+    let flow = this.#flows.get(name);
+    if (flow === undefined) {
+      flow = { held: 0, lanes: new Map(), waiting: 0 };
+      this.#flows.set(name, flow);
+    }
+    return flow;
+  }
+
+  #forgetIfIdle(name: string, { held, waiting }: Flow): void {
+    if (held + waiting === 0) this.#flows.delete(name);
+  }
+
+  /** False: the flow may not wait. */
+  #makeRoomFor(name: string, lane: string): boolean {
+    const { seats, seatsPerFlow = seats, maxWaiting, onlyModestFlowsWait } = this.#options;
+    const flow = this.#flows.get(name);
+    const own = flow?.waiting ?? 0;
+    if (onlyModestFlowsWait === true) {
+      const flows = this.#flows.size + (flow === undefined ? 1 : 0);
+      const share = Math.min(seatsPerFlow, Math.max(1, Math.floor(seats / flows)));
+      if (own + (flow?.held ?? 0) >= share) return false;
+    }
+    if (this.#waiting < maxWaiting) return true;
+    const largest = this.#largestWaitingFlow();
+    if (largest === undefined || largest.flow.waiting < own) return false;
+    const inLane = flow?.lanes.get(lane)?.length ?? 0;
+    const [longestLane, waiters] = longestOf(largest.flow.lanes);
+    // Within one flow only a shorter lane takes a place from a longer one.
+    if (largest.flow.waiting === own && (largest.flow !== flow || waiters.length <= inLane + 1)) return false;
+    const newest = waiters.at(-1);
+    if (newest === undefined || longestLane === undefined) return false;
+    this.#leave(largest.name, largest.flow, newest);
+    newest.settle(false);
+    return true;
+  }
+
+  #wait(name: string, lane: string): Promise<boolean> {
+    const flow = this.#flowOf(name);
+    return new Promise((resolve) => {
+      let timer: NodeJS.Timeout | undefined;
+      const waiter: Waiter = {
+        lane,
+        settle: (isSeated) => {
+          clearTimeout(timer);
+          resolve(isSeated);
+        },
+      };
+      const waiters = flow.lanes.get(lane);
+      if (waiters === undefined) flow.lanes.set(lane, [waiter]);
+      else waiters.push(waiter);
+      flow.waiting += 1;
+      this.#waiting += 1;
+      const { maxWaitMs } = this.#options;
+      if (maxWaitMs === undefined) return;
+      timer = setTimeout(() => {
+        this.#leave(name, flow, waiter);
+        resolve(false);
+      }, maxWaitMs).unref();
+    });
+  }
+
+  #leave(name: string, flow: Flow, waiter: Waiter): void {
+    const waiters = flow.lanes.get(waiter.lane);
+    const index = waiters?.indexOf(waiter) ?? -1;
+    if (waiters === undefined || index === -1) return;
+    waiters.splice(index, 1);
+    if (waiters.length === 0) flow.lanes.delete(waiter.lane);
+    flow.waiting -= 1;
+    this.#waiting -= 1;
+    this.#forgetIfIdle(name, flow);
+  }
+
+  #seatNext(): void {
+    const { seats, seatsPerFlow = seats } = this.#options;
+    if (this.#waiting === 0 || this.#held >= seats) return;
+    let next: [name: string, flow: Flow] | undefined;
+    for (const [name, flow] of this.#flows) {
+      if (flow.waiting === 0 || flow.held >= seatsPerFlow) continue;
+      if (next === undefined || flow.held < next[1].held) next = [name, flow];
+    }
+    if (next === undefined) return;
+    const [name, flow] = next;
+    const [lane, waiters] = first(flow.lanes);
+    const waiter = waiters?.[0];
+    if (lane === undefined || waiters === undefined || waiter === undefined) return;
+    // Its turn is over: the lane goes behind the others, and the flow behind those that hold as many seats.
+    flow.lanes.delete(lane);
+    flow.lanes.set(lane, waiters);
+    this.#flows.delete(name);
+    this.#flows.set(name, flow);
+    this.#seat(flow);
+    this.#leave(name, flow, waiter);
+    waiter.settle(true);
+  }
+
+  #largestWaitingFlow(): { readonly name: string; readonly flow: Flow } | undefined {
+    let largest: { name: string; flow: Flow } | undefined;
+    for (const [name, flow] of this.#flows) {
+      if (flow.waiting > (largest?.flow.waiting ?? 0)) largest = { name, flow };
+    }
+    return largest;
+  }
+}
+
+function longestOf(lanes: ReadonlyMap<string, Waiter[]>): [lane: string | undefined, waiters: Waiter[]] {
+  let longest: [string | undefined, Waiter[]] = [undefined, []];
+  for (const [lane, waiters] of lanes) if (waiters.length > longest[1].length) longest = [lane, waiters];
+  return longest;
+}
+
+function first(
+  lanes: ReadonlyMap<string, Waiter[]>,
+): [lane: string | undefined, waiters: Waiter[] | undefined] {
+  const { value = [undefined, undefined] } = lanes.entries().next();
+  return value;
+}
