@@ -8,6 +8,7 @@ import { strings } from "./list-fields.ts";
 import { addressFields, listenerPort } from "./listener-address.ts";
 import { type Section, STANDARD_OUTPUT } from "./section.ts";
 import { optionalSection, section, sections } from "./section-fields.ts";
+import { tlsSettings } from "./tls-settings.ts";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
@@ -46,6 +47,7 @@ export const ingressListener = table({
     "Certificate and key for server names without one in a Secret. Absent: a self-signed one is made at start.",
     unflagged(certificateFiles),
   ),
+  tls: section("Versions and ciphers of httpsPort.", unflagged(tlsSettings)),
   controllerName: string("The `spec.controller` of the gateway's own IngressClasses.", {
     default: "sluice.dev/ingress-controller",
   }),

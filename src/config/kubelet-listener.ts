@@ -1,6 +1,6 @@
 import { authentication } from "./authentication.ts";
 import { authorization } from "./authorization.ts";
-import { certificateFiles } from "./certificate-files.ts";
+import { listenerTls } from "./certificate-files.ts";
 import { checked, table, unflagged, type ValueOf } from "./field.ts";
 import { boolean, string } from "./fields.ts";
 import { kubeletUpstream } from "./kubelet-upstream.ts";
@@ -26,7 +26,10 @@ const runtime = table({
 
 const fields = table({
   ...addressFields(10_250, { address: { flag: { name: "kubelet-address", placeholder: "ADDRESS" } } }),
-  tls: optionalSection("Certificate and key. Absent: plain HTTP, for loopback.", unflagged(certificateFiles)),
+  tls: optionalSection(
+    "Certificate and key, versions and ciphers. Absent: plain HTTP, for loopback.",
+    unflagged(listenerTls),
+  ),
   http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
   authentication: optionalSection(
     "Callers of this listener; API servers have client certificates. Absent: as `authentication` of the file.",

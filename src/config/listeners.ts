@@ -1,4 +1,4 @@
-import { certificateFiles } from "./certificate-files.ts";
+import { listenerTls } from "./certificate-files.ts";
 import { checked, table, type ValueOf } from "./field.ts";
 import { boolean } from "./fields.ts";
 import { ingressListener } from "./ingress-listener.ts";
@@ -15,8 +15,8 @@ const apiServer = table({
     port: { flag: { name: "secure-port", placeholder: "PORT", read: portOf } },
   }),
   tls: optionalSection(
-    "Certificate and key. Absent: plain HTTP, for loopback or behind a TLS hop.",
-    certificateFiles,
+    "Certificate and key, versions and ciphers. Absent: plain HTTP, for loopback or behind a TLS hop.",
+    listenerTls,
   ),
   http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
 });

@@ -131,6 +131,7 @@ export async function startIngress(
     defaultTls,
     certificatesFor: (name) => controller.certificatesFor(name),
     ticketKeys,
+    settings: listener.tls,
   });
   const { address, httpPort, httpsPort, defaultCertificate } = listener;
   const watchedTls =

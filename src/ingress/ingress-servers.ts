@@ -43,7 +43,7 @@ export interface IngressServers {
 /** The listeners of the front door, not yet listening. */
 export function createIngressServers(
   context: IngressContext,
-  tls: Pick<SecureServerOptions, "defaultTls" | "certificatesFor" | "ticketKeys">,
+  tls: Pick<SecureServerOptions, "defaultTls" | "certificatesFor" | "ticketKeys" | "settings">,
 ): IngressServers {
   const unusedConnections = new UnusedConnections();
   const http1 = createHttp1(context, unusedConnections);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
 import { type ClientHello, ClientHelloReader } from "../../protocols/tls/index.ts";
-import { SERVER_CIPHERS } from "../listeners/serving-tls.ts";
+import { cipherOptionsOf, type TlsSettings } from "../config/tls-settings.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { judgeByFirstBytes } from "./first-bytes.ts";
 
@@ -15,6 +15,8 @@ export interface SecureServerOptions {
   readonly handshakeMs: number;
   /** What tickets are encrypted with; absent: keys of our own. */
   readonly ticketKeys?: Buffer | undefined;
+  /** Absent: as by default. */
+  readonly settings?: TlsSettings | undefined;
   readonly onSecure: (socket: TLSSocket) => void;
 }
 
@@ -28,7 +30,6 @@ export interface SecureServer {
 /** A ClientHello has some hundred bytes, or two thousand with keys that withstand quantum computers. A longer one is served the default. */
 const MAX_CLIENT_HELLO_BYTES = 16 * 1024;
 const TICKET_KEY_BYTES = 48;
-const MIN_VERSION = "TLSv1.2";
 /** `curl --http1.0` offers the last alone, and a handshake without a common protocol fails (RFC 7301 section 3.2). */
 const ALPN_PROTOCOLS = ["h2", "http/1.1", "http/1.0"];
 
@@ -46,8 +47,7 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
       cert: certificates.map(({ cert }) => cert),
       key: certificates.map(({ key }) => key),
       ALPNProtocols: ALPN_PROTOCOLS,
-      minVersion: MIN_VERSION,
-      ciphers: SERVER_CIPHERS,
+      ...cipherOptionsOf(options.settings ?? {}),
       handshakeTimeout: handshakeMs,
       ticketKeys,
     }).on("secureConnection", onSecure),

@@ -20,7 +20,12 @@ export async function readServingTls(
     [files.certFile, files.keyFile, ...authorities.map(({ file }) => file)].map((file) => read(file)),
   );
   keyPairOf(cert, key);
-  const tls = { cert, key, clientAuthorities, ticketKeys };
+  const { cipherSuites, minVersion } = files;
+  const tls: ServingTls = {
+    ...{ cert, key, clientAuthorities, ticketKeys },
+    ...(cipherSuites && { cipherSuites }),
+    ...(minVersion && { minVersion }),
+  };
   createSecureContext(secureContextOf(tls));
   return tls;
 }

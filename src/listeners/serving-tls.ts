@@ -1,15 +1,10 @@
 import { constants } from "node:crypto";
 import type { Server } from "node:net";
-import { DEFAULT_CIPHERS, type SecureContextOptions, type TLSSocket, type TlsOptions } from "node:tls";
-
-const AES_128 = "TLS_AES_128_GCM_SHA256";
-/** Node's suites with AES-128 first in TLS 1.3, too, as in Go's servers and so in kube-apiserver: it spares clients 5 % of their CPU. */
-export const SERVER_CIPHERS: string = DEFAULT_CIPHERS.split(":")
-  .toSorted((one, other) => Number(other === AES_128) - Number(one === AES_128))
-  .join(":");
+import type { SecureContextOptions, TLSSocket, TlsOptions } from "node:tls";
+import { cipherOptionsOf, type TlsSettings } from "../config/tls-settings.ts";
 
 /** Certificate and key of a listener as PEM texts, and whose client certificates it asks for. */
-export interface ServingTls {
+export interface ServingTls extends Partial<TlsSettings> {
   readonly cert: string;
   readonly key: string;
   /** Every authority that a client's certificate may come from; empty: none is asked for. */
@@ -38,12 +33,12 @@ export function secureContextOf({
   key,
   clientAuthorities,
   ticketKeys,
+  ...settings
 }: ServingTls): SecureContextOptions {
   return {
     cert,
     key,
-    minVersion: "TLSv1.2",
-    ciphers: SERVER_CIPHERS,
+    ...cipherOptionsOf(settings),
     ...(ticketKeys && { ticketKeys }),
     ...(clientAuthorities.length > 0 && {
       ca: [...clientAuthorities],

@@ -7,6 +7,7 @@ import {
 } from "../../../src/config/configuration.ts";
 import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 import { placedFields } from "../../../src/config/field.ts";
+import { DEFAULT_CIPHER_SUITES } from "../../../src/config/tls-settings.ts";
 import type { LogLevel } from "../../../src/observability/logger.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 
@@ -132,7 +133,12 @@ logging: {level: debug}
       address: "0.0.0.0",
       port: 0,
       http2: true,
-      tls: { certFile: "/etc/sluice/pki/tls.crt", keyFile: "/pki/tls.key" },
+      tls: {
+        certFile: "/etc/sluice/pki/tls.crt",
+        keyFile: "/pki/tls.key",
+        cipherSuites: DEFAULT_CIPHER_SUITES,
+        minVersion: "VersionTLS12",
+      },
     });
     expect(configuration.listeners.admin).toEqual({
       address: "::1",

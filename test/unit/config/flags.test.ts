@@ -6,6 +6,7 @@ import {
   parseConfiguration,
 } from "../../../src/config/configuration.ts";
 import type { FlagValues } from "../../../src/config/read-flags.ts";
+import { DEFAULT_CIPHER_SUITES } from "../../../src/config/tls-settings.ts";
 
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 
@@ -62,6 +63,8 @@ describe("kube-apiserver's flags", () => {
     ).toEqual({
       certFile: "/b.crt",
       keyFile: "/a.key",
+      cipherSuites: DEFAULT_CIPHER_SUITES,
+      minVersion: "VersionTLS12",
     });
   });
 
