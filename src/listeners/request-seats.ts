@@ -24,8 +24,8 @@ const RETRY_AFTER_SECONDS = 1;
 const HEALTH_CHECK = /^\/(?:healthz|livez|readyz)(?:[/?]|$)/;
 
 /**
- * The seats of a listener's plain requests: a request holds one of its address until its user is known, then one of its user. A user with
- * more than its share is refused at once; one with less waits. Watches and followed logs have seats of their own.
+ * Seats of a listener's plain requests: first of the client's address, then of its user. Above its share a user is refused at once, below
+ * it waits. Watches and followed logs have their own.
  */
 export class RequestSeats {
   readonly #arriving: FairQueue;
