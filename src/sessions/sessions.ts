@@ -31,6 +31,12 @@ export interface RunningSession {
   cut(cause: CauseOfOurs, message: string): void;
 }
 
+/** Is notified of sessions that lists show, so that another process can report those that this one takes with it. */
+export interface SessionWatcher {
+  began(info: SessionInfo): void;
+  over(id: string): void;
+}
+
 /**
  * Every session of this process: admits them up to a bound, lists them, ends them. A place is acquired before the upstream is dialled and
  * released when the session is over, or refused.
@@ -41,9 +47,15 @@ export class Sessions {
   readonly #emptied: (() => void)[] = [];
   #admitted = 0;
   #isDraining = false;
+  #watcher: SessionWatcher | undefined;
 
   constructor(maxSessions: number) {
     this.#maxSessions = maxSessions;
+  }
+
+  /** `watcher`: of the sessions that begin from now on. */
+  watch(watcher: SessionWatcher | undefined): void {
+    this.#watcher = watcher;
   }
 
   /** Acquires a place, or throws a StatusError: 503 while draining, 429 at the limit. The result releases it, once. */
@@ -64,10 +76,11 @@ export class Sessions {
 
   add(session: RunningSession): void {
     this.#running.add(session);
+    if (session.info !== undefined) this.#watcher?.began(session.info);
   }
 
   delete(session: RunningSession): void {
-    this.#running.delete(session);
+    if (this.#running.delete(session) && session.info !== undefined) this.#watcher?.over(session.info.id);
   }
 
   /** Admitted sessions, those that are still being set up included. */

@@ -1,6 +1,7 @@
 import type { AdminSession, SessionLists } from "../../admin/admin-server.ts";
 import type { NamedText } from "../../config/named-file-text.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
+import type { SessionInfo } from "../../sessions/sessions.ts";
 import type { KeptKind } from "./kept-files.ts";
 
 /** A listener by its name in the configuration, and where it is. */
@@ -36,6 +37,9 @@ export type PrimaryCalls = {
     readonly answer: PlaceAnswer;
   };
   readonly giveBack: { readonly body: number; readonly answer: undefined };
+  readonly sessionBegan: { readonly body: SessionInfo; readonly answer: undefined };
+  /** By its id. */
+  readonly sessionOver: { readonly body: string; readonly answer: undefined };
   /** Whether files of this digest, which the worker found right, are to be sent. */
   readonly wantsFiles: {
     readonly body: { readonly kind: KeptKind; readonly digest: string };

@@ -31,7 +31,15 @@ interface Handed {
   readonly network: string | undefined;
   /** As long as it may not have arrived. */
   onItsWay?: Accepted | undefined;
+  /** Our copy of one that has arrived. */
+  kept?: Socket | undefined;
 }
+
+/**
+ * Copies of connections that workers have. The system ends a killed worker's connections with FIN, which SPDY and bodies without a
+ * length take for a proper end; where a copy is kept it does not, and they are reset here. Past it FIN is what clients see.
+ */
+export const MAX_KEPT_CONNECTIONS = 4_096;
 
 /** Connections that wait while no worker takes any: a moment's worth. Past it they are closed. */
 export const MAX_WAITING_CONNECTIONS = 1_024;
@@ -48,6 +56,7 @@ export class ConnectionDispatcher {
   readonly #waiting: Accepted[] = [];
   readonly #lastTurn = new Map<Recipient, number>();
   #lastId = 0;
+  #kept = 0;
 
   constructor(options: ConnectionDispatcherOptions) {
     this.#options = options;
@@ -72,9 +81,16 @@ export class ConnectionDispatcher {
   /** The worker has this connection, and has not read from it yet: from now on it ends with the worker. */
   received(id: number): void {
     const handed = this.#handed.get(id);
-    // Closes our copy; the worker's stays open.
-    handed?.onItsWay?.socket.destroy();
-    if (handed !== undefined) handed.onItsWay = undefined;
+    const socket = handed?.onItsWay?.socket;
+    if (handed === undefined || socket === undefined) return;
+    handed.onItsWay = undefined;
+    if (this.#kept < MAX_KEPT_CONNECTIONS) {
+      this.#kept += 1;
+      handed.kept = socket;
+    } else {
+      // Closes our copy; the worker's stays open.
+      socket.destroy();
+    }
   }
 
   /** These connections are over, and count no more. */
@@ -83,17 +99,33 @@ export class ConnectionDispatcher {
       const handed = this.#handed.get(id);
       if (handed === undefined) continue;
       handed.onItsWay?.socket.destroy();
+      this.#dropCopy(handed, false);
       this.#handed.delete(id);
       add(this.#openOf, handed.recipient, -1);
       if (handed.network !== undefined) add(this.#countOf, handed.network, -1);
     }
   }
 
-  /** A worker is gone, and its connections with it; those that were on their way to it go to others. */
-  forget(recipient: Recipient): void {
-    for (const [id, handed] of [...this.#handed]) if (handed.recipient === recipient) this.#takeBack(id);
+  /**
+   * A worker is gone, and its connections with it; those that were on their way to it go to others.
+   * `isCrash`: it did not end them itself, and their clients must not take what they have for all.
+   */
+  forget(recipient: Recipient, isCrash = false): void {
+    for (const [id, handed] of [...this.#handed]) {
+      if (handed.recipient !== recipient) continue;
+      this.#dropCopy(handed, isCrash);
+      this.#takeBack(id);
+    }
     this.#openOf.delete(recipient);
     this.#lastTurn.delete(recipient);
+  }
+
+  #dropCopy(handed: Handed, isCrash: boolean): void {
+    if (handed.kept === undefined) return;
+    this.#kept -= 1;
+    if (isCrash) handed.kept.resetAndDestroy();
+    else handed.kept.destroy();
+    handed.kept = undefined;
   }
 
   /** A worker takes connections: those that waited go now. */

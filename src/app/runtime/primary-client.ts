@@ -2,6 +2,7 @@ import type { Server, Socket } from "node:net";
 import type { AdminSession } from "../../admin/admin-server.ts";
 import { serviceUnavailable, tooManyRequests } from "../../api/status.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
+import type { SessionWatcher } from "../../sessions/sessions.ts";
 import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
 import { type KeptKind, type LastGoodFiles, lastGoodFiles } from "./kept-files.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
@@ -52,6 +53,12 @@ export class PrimaryClient {
       this.#reportSoon();
     };
   }
+
+  /** The primary reports those that this process takes with it. */
+  readonly sessionWatcher: SessionWatcher = {
+    began: (info) => this.#link.notify("sessionBegan", info),
+    over: (id) => this.#link.notify("sessionOver", id),
+  };
 
   /** Resolves when the primary has stored them, rejects when it could not. */
   writeAudit(lines: readonly string[]): Promise<void> {

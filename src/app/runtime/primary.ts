@@ -27,6 +27,7 @@ import { type ListenerUrls, urlsByListener } from "./runtime.ts";
 import { SessionLimiter } from "./session-limiter.ts";
 import { SharedProbing } from "./shared-probing.ts";
 import { KILL_AFTER_MS, type Worker, WorkerPool } from "./worker-pool.ts";
+import { WorkerSessions } from "./worker-sessions.ts";
 import { buildWorkersAdmin, sessionsOf } from "./workers-admin.ts";
 
 /** OpenSSL's: 16 bytes of name, 16 of HMAC and 16 of AES key. */
@@ -98,6 +99,7 @@ export async function startWorkers(
         "a worker could not begin to probe for all",
       ),
   });
+  const workerSessions = new WorkerSessions<Worker>(logger);
   const countReady = (): void => metrics.workersReady(pool.workers.filter(({ isTaking }) => isTaking).length);
   const pool: WorkerPool = new WorkerPool({
     count,
@@ -117,6 +119,8 @@ export async function startWorkers(
         handOver.closed(closed);
       },
       received: (id) => handOver.received(id),
+      sessionBegan: (info) => workerSessions.began(worker, info),
+      sessionOver: (id) => workerSessions.over(worker, id),
       takePlace: ({ user, namespace }) => places.acquire(worker, user, namespace),
       giveBack: (place) => {
         places.release(place);
@@ -140,8 +144,10 @@ export async function startWorkers(
     },
     onGone: (worker, isExpected) => {
       places.giveBackAllOf(worker);
+      workerSessions.gone(worker);
       if (isDraining) void closeListeners();
-      handOver.forget(worker);
+      const { exitCode, signalCode } = worker.process;
+      handOver.forget(worker, signalCode !== null || exitCode !== 0);
       probing.gone(worker, isExpected);
       metrics.gone(worker, isExpected ? "shutdown" : "crash");
       countReady();

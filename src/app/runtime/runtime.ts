@@ -7,6 +7,7 @@ import { type Listen, listenAt } from "../../net/listen.ts";
 import type { LogFields, Logger } from "../../observability/logger.ts";
 import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { Siblings } from "../../sessions/resumption/component.ts";
+import type { SessionWatcher } from "../../sessions/sessions.ts";
 
 /** What differs between a gateway that is one process and one that is several. Each component is given only its part of it. */
 export interface Runtime {
@@ -25,6 +26,8 @@ export interface Runtime {
   readonly replicaId?: string | undefined;
   /** The sessions of all processes of this replica; absent: this process is the only one. */
   readonly listReplicaSessions?: (() => Promise<readonly AdminSession[]>) | undefined;
+  /** Is notified of this process's sessions; absent: this process is the only one. */
+  readonly sessionWatcher?: SessionWatcher | undefined;
   /** Notifies the other processes of probe results, where one probes for all; absent: this process probes from its start. */
   readonly shareFindings?: ((findings: readonly ProbeUpdate[]) => void) | undefined;
   /** Where manifests that were right are kept for processes that start while they are wrong; absent: nowhere. */

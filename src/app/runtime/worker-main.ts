@@ -55,6 +55,7 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
     siblings: { processes: rest.workers, socketFolder: path.dirname(rest.adminSocket) },
     isFirst: rest.isFirst,
     replicaId: rest.replicaId,
+    sessionWatcher: primary.sessionWatcher,
     listReplicaSessions: () => primary.listSessions(),
     shareFindings: (findings) => primary.shareFindings(findings),
     lastGoodManifests: primary.lastGood("manifests"),

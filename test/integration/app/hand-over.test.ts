@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   ConnectionDispatcher,
+  MAX_KEPT_CONNECTIONS,
   MAX_WAITING_CONNECTIONS,
   type Recipient,
 } from "../../../src/app/runtime/connection-dispatcher.ts";
@@ -101,6 +102,39 @@ describe("a connection goes to the worker with the least to do", () => {
     expect(handOver.openOf(first)).toBe(0);
     // Our copies: the dead worker's, which is its own, and the one that is now on its way to the other.
     expect(first.taken.map(({ socket }) => socket.destroyed)).toEqual([true, false]);
+  });
+});
+
+describe("a connection that a worker has", () => {
+  const held = async (): Promise<{ worker: FakeWorker; client: Socket; ending: Promise<string> }> => {
+    const [worker] = workers as [FakeWorker, FakeWorker];
+    (workers[1] as FakeWorker).isTaking = false;
+    await accept();
+    const client = clients.at(-1) as Socket;
+    const ending = new Promise<string>((resolve) => {
+      client.once("end", () => resolve("FIN"));
+      client.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? ""));
+    });
+    client.resume();
+    handOver.received(worker.taken[0]?.id ?? 0);
+    return { worker, client, ending };
+  };
+
+  it("is reset when that worker is killed: FIN would look like a proper end", async () => {
+    const { worker, ending } = await held();
+    handOver.forget(worker, true);
+    expect(await ending).toBe("ECONNRESET");
+  });
+
+  it("is let go when that worker ends by itself, or ends the connection", async () => {
+    const { worker, ending } = await held();
+    handOver.closed([worker.taken[0]?.id ?? 0]);
+    expect(await ending).toBe("FIN");
+    expect(worker.taken[0]?.socket.destroyed).toBe(true);
+  });
+
+  it("has a copy here up to a bound", async () => {
+    expect(MAX_KEPT_CONNECTIONS).toBe(4_096);
   });
 });
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { endExec, type KubeletScript, SUCCESS } from "../../support/scripted-kubelet.ts";
+import { startSpdyExec } from "../../support/spdy-exec-client.ts";
 import type { V5Client } from "../../support/v5-client.ts";
 import { WorkerGateway } from "../../support/worker-gateway.ts";
 
@@ -104,6 +105,8 @@ describe("two workers", () => {
     const killed = gateway.pidOf(0);
     process.kill(killed, "SIGKILL");
     for (const { done } of lost) expect((await done).status).toBe("");
+    await expect.poll(() => logged("session ended")).toBe(lost.length);
+    expect(gateway.log()).toContain('"reason":"the worker that carried the session died"');
 
     await Promise.all(
       kept.map(async (client) => {
@@ -118,6 +121,18 @@ describe("two workers", () => {
     expect(await gateway.metric('sluice_workers_ended_total{cause="crash"}')).toBe(1);
     const workers = (await openOneByOne(2)).map(({ worker }) => worker);
     expect(workers.toSorted()).toEqual([0, 1]);
+  });
+
+  it("one that is killed leaves no SPDY client with an end that looks proper", async () => {
+    gateway = await WorkerGateway.start({ script: echo });
+    const headers = { Authorization: `Bearer ${TESTER_TOKEN}` };
+    const sessions = await Promise.all(
+      Array.from({ length: 4 }, () => startSpdyExec(gateway.authority, headers)),
+    );
+    for (const session of sessions) await expect.poll(() => session.isReplied()).toBe(true);
+    await gateway.listed(4);
+    for (const worker of [0, 1]) process.kill(gateway.pidOf(worker), "SIGKILL");
+    expect(await Promise.all(sessions.map(({ ended }) => ended))).toEqual(Array(4).fill("broken"));
   });
 
   it("what a killed one had counted stays counted", async () => {

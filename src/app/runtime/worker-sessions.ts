@@ -1,0 +1,42 @@
+import type { Logger } from "../../observability/logger.ts";
+import type { SessionInfo } from "../../sessions/sessions.ts";
+
+/** The sessions of each worker, whose ends the primary logs when their worker cannot. */
+export class WorkerSessions<Worker> {
+  readonly #running = new Map<Worker, Map<string, SessionInfo>>();
+  readonly #logger: Pick<Logger, "info">;
+
+  constructor(logger: Pick<Logger, "info">) {
+    this.#logger = logger;
+  }
+
+  began(worker: Worker, info: SessionInfo): void {
+    const sessions = this.#running.get(worker) ?? new Map<string, SessionInfo>();
+    this.#running.set(worker, sessions);
+    sessions.set(info.id, info);
+  }
+
+  over(worker: Worker, id: string): void {
+    this.#running.get(worker)?.delete(id);
+  }
+
+  /** Logs an end for each session that was running. What they had carried is not known. */
+  gone(worker: Worker): void {
+    const sessions = this.#running.get(worker);
+    this.#running.delete(worker);
+    for (const { plan, startedAt, ...session } of sessions?.values() ?? []) {
+      const durationSeconds = (Date.now() - startedAt.getTime()) / 1_000;
+      this.#logger.info(
+        {
+          session: { ...session, plan: plan.kind, reason: plan.reason },
+          endedBy: "gateway",
+          cause: "internal-error",
+          code: 500,
+          reason: "the worker that carried the session died",
+          durationSeconds,
+        },
+        "session ended",
+      );
+    }
+  }
+}
