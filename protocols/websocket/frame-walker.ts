@@ -1,6 +1,6 @@
 import { NO_CLOSE_CODE } from "./close-code.ts";
 import type { WebSocketRole } from "./frame-decoder.ts";
-import { isControlOpcode, MAX_CONTROL_PAYLOAD_BYTES, OPCODE, OPCODE_BITS } from "./frame-header.ts";
+import { FIN_BIT, isControlOpcode, MAX_CONTROL_PAYLOAD_BYTES, OPCODE } from "./frame-header.ts";
 import { FrameHeaderReader } from "./frame-header-reader.ts";
 
 export interface FrameWalkerHandler {
@@ -12,6 +12,8 @@ export interface FrameWalkerHandler {
    */
   onPayload(chunk: Uint8Array, start: number, end: number, maskKey: number, maskPhase: number): void;
   onMessageEnd(): void;
+  /** A Close frame begins, of which nothing was passed yet. */
+  onCloseStart(): void;
   /** 1005 where the Close frame has no body. */
   onClose(code: number): void;
   /** A whole PING. The payload, unmasked, is the handler's to keep. */
@@ -88,12 +90,16 @@ export class WebSocketFrameWalker {
   /** The first byte of a frame says already whether it goes on. */
   #startFrame(chunk: Uint8Array, at: number): void {
     if (this.#isBoundaryDue) this.#reachBoundary(chunk, at);
-    const opcode = (chunk[at] as number) & OPCODE_BITS;
-    const isHeartbeat = opcode === OPCODE.PING || opcode === OPCODE.PONG;
+    // With other bits the frame is one that nobody accepts.
+    const first = chunk[at] as number;
+    const isHeartbeat = first === (FIN_BIT | OPCODE.PING) || first === (FIN_BIT | OPCODE.PONG);
     if (isHeartbeat !== this.#isHeartbeat) {
       this.#passUpTo(chunk, at);
       this.#isHeartbeat = isHeartbeat;
     }
+    if (first !== (FIN_BIT | OPCODE.CLOSE)) return;
+    this.#passUpTo(chunk, at);
+    this.#handler.onCloseStart();
   }
 
   #reachBoundary(chunk: Uint8Array, at: number): void {

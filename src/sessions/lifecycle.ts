@@ -131,16 +131,16 @@ export class SessionLifecycle implements Ticking, RunningSession {
 
   /**
    * The session is over; a later end is none. A completed one is reported when its client has all of
-   * it. `downstream`: absent where it is known to. `isSpdy`: see whenTaken.
+   * it. `downstream`: absent where it is known to.
    */
-  end(end: SessionEnd, downstream: Duplex | undefined, isSpdy = false): void {
+  end(end: SessionEnd, downstream: Duplex | undefined): void {
     if (this.isOver) return;
     this.#over();
     if (end.cause !== "completed" || downstream === undefined) {
       this.#report(end);
       return;
     }
-    whenTaken(downstream, isSpdy, (isTaken) => {
+    whenTaken(downstream, (isTaken) => {
       const left = `${end.message}, and the client was gone before it had all of it`;
       this.#report(isTaken ? end : endOf("client-gone", left));
     });

@@ -2,13 +2,13 @@ import type { Duplex } from "node:stream";
 import { queuedBytesOf } from "../net/linger.ts";
 
 /**
- * Calls back once: true when the peer ended behind all that was written, false when the connection
- * broke before. `isSpdy`: its peer exits with the status, and resets with GOAWAY unread.
+ * Calls back once: true when the peer ended, or reset, behind all that was written, false when the
+ * connection broke before. Clients exit with their status, which resets with a farewell unread.
  */
-export function whenTaken(socket: Duplex, isSpdy: boolean, settle: (isTaken: boolean) => void): void {
+export function whenTaken(socket: Duplex, settle: (isTaken: boolean) => void): void {
   const isAllSent = (): boolean => queuedBytesOf(socket) === 0;
   if (socket.destroyed) {
-    settle(socket.readableEnded && socket.writableFinished && socket.errored === null);
+    settle(socket.writableFinished && (socket.readableEnded || socket.errored !== null));
     return;
   }
   let hasPeerEnded = socket.readableEnded;
@@ -22,8 +22,10 @@ export function whenTaken(socket: Duplex, isSpdy: boolean, settle: (isTaken: boo
     if (isAllSent()) finished(true);
   };
   const closed = (): void => {
-    const isReset = socket.errored !== null;
-    finished(socket.writableFinished && (isReset ? isSpdy : hasPeerEnded));
+    const error = socket.errored as NodeJS.ErrnoException | null;
+    // Only the end of the connection is refused then: all data was taken.
+    const isAllTaken = socket.writableFinished || error?.syscall === "shutdown";
+    finished(isAllTaken && (error !== null || hasPeerEnded));
   };
   socket.on("end", ended);
   socket.on("close", closed);

@@ -7,14 +7,11 @@ import {
   specOf,
   successStatus,
 } from "../../../protocols/remotecommand/index.ts";
+import { JsonObjectEnd } from "./json-object-end.ts";
 import { endOf, type SessionEnd } from "./session-end.ts";
 
 /** A runtime's status is a few hundred bytes; the command line in it may be long. */
 export const MAX_STATUS_BYTES: number = 64 * 1024;
-const CLOSING_BRACE = 0x7d;
-const LINE_FEED = 0x0a;
-/** A Status comes in one piece, or a few: whatever comes in more is looked at when it has ended, or each piece would be parsed with all before it. */
-const MAX_LOOKS = 16;
 
 export interface Conclusion {
   /** Status JSON for the client's error channel. */
@@ -33,29 +30,35 @@ export class CommandResult {
   #byteLength = 0;
   #isOversized = false;
   #isOrderly = false;
-  #looks = 0;
+  readonly #object = new JsonObjectEnd();
+  #isWhole = false;
 
   constructor(version: RemoteCommandVersion, isRewritten = false) {
     this.#version = version;
     this.#isRewritten = isRewritten;
   }
 
-  /** Copies the part: it may wait long for the last output, and must not hold the chunk it came in. */
+  /**
+   * Copies the part: it may wait long for the last output, and must not hold the chunk it came in. What
+   * follows a whole JSON object is none of the Status, wherever reads cut them apart.
+   */
   receive(part: Uint8Array): void {
-    if (this.#byteLength + part.byteLength > MAX_STATUS_BYTES) {
+    if (this.#isWhole) return;
+    const end = this.#isText ? undefined : this.#object.endIn(part);
+    const own = end === undefined ? part : part.subarray(0, end);
+    if (this.#byteLength + own.byteLength > MAX_STATUS_BYTES) {
       this.#isOversized = true;
       return;
     }
-    this.#parts.push(new Uint8Array(part));
-    this.#byteLength += part.byteLength;
+    this.#isWhole = end !== undefined;
+    this.#parts.push(new Uint8Array(own));
+    this.#byteLength += own.byteLength;
   }
 
   /** True when a whole Status has arrived; text versions cannot tell. */
   get isComplete(): boolean {
-    if (this.#isText || this.#looks === MAX_LOOKS || !this.#mayEndHere) return false;
-    this.#looks += 1;
+    if (!this.#isWhole) return false;
     const outcome = outcomeOf(this.#version, this.#bytes());
-    // Half a Status is a failure without one: the other half may be on its way.
     return outcome.type === "failure" ? outcome.status !== undefined : outcome.type !== "missing";
   }
 
@@ -98,11 +101,6 @@ export class CommandResult {
       default:
         return failedBy(endOf("upstream-lost", unsaid));
     }
-  }
-
-  get #mayEndHere(): boolean {
-    const last = this.#parts.at(-1)?.at(-1);
-    return last === CLOSING_BRACE || last === LINE_FEED;
   }
 
   get #isText(): boolean {

@@ -10,6 +10,9 @@ import { NodeSilence } from "./node-silence.ts";
 import type { StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, type SessionEnd } from "./session-end.ts";
 
+/** A session that the gateway ends within a frame of the node's waits so long for the frame's end. */
+export const BOUNDARY_WAIT_MS = 2_000;
+
 /** How a relay knows what it carries. */
 export interface RelayedSession {
   /** Decodes it for the lifecycle's observers. Absent: bytes are bytes. */
@@ -32,6 +35,8 @@ export class Relay implements StreamingSession {
   #downstreamEndedMs: number | undefined;
   #lastNodeBeatMs: number;
   #lastClientBeatMs: number;
+  /** An end that waits for the end of a frame. */
+  #pending: { readonly end: SessionEnd; readonly message: string; readonly untilMs: number } | undefined;
   #hasPassedOutput = false;
   #hasPassedInput = false;
 
@@ -62,6 +67,10 @@ export class Relay implements StreamingSession {
   }
 
   tick(nowMs: number): void {
+    if (this.#pending !== undefined) {
+      if (nowMs >= this.#pending.untilMs) this.#cutNow(this.#pending.end, this.#pending.message);
+      return;
+    }
     if (this.#isAbandoned(nowMs))
       this.#clientBroke("the client ended its connection, and the node says nothing more");
     else this.#beat(nowMs);
@@ -82,7 +91,8 @@ export class Relay implements StreamingSession {
     const end = this.#decoder.fromNode(chunk, this.#passDownstream);
     // The answer to a heartbeat of ours is no traffic.
     if (this.#hasPassedOutput) this.#life.downstreamBytes += chunk.byteLength;
-    if (end !== undefined) this.#cut(end);
+    if (this.#pending !== undefined) this.#cut(this.#pending.end, this.#pending.message);
+    else if (end !== undefined) this.#cut(end);
   }
 
   readonly #passDownstream = (bytes: Uint8Array): void => {
@@ -91,7 +101,7 @@ export class Relay implements StreamingSession {
   };
 
   #toUpstream(chunk: Uint8Array): void {
-    if (this.#life.isOver) return;
+    if (this.#life.isOver || this.#pending !== undefined) return;
     if (this.#decoder === undefined) {
       this.#life.upstreamBytes += chunk.byteLength;
       this.#passUpstream(chunk);
@@ -144,20 +154,20 @@ export class Relay implements StreamingSession {
 
   /** The node has said all it had to say, which ends a streaming session: the client gets all of it, then our FIN. */
   #upstreamEnded(): void {
-    if (this.#life.isOver) return;
+    if (this.#life.isOver || this.#cutPending()) return;
     const end = this.#nodeEnd("the node ended the connection");
-    if (this.#reportsFailures && this.#ends?.hasStatus === false) {
-      this.#cut(end, "the node ended the session without a status");
+    if (this.#reportsFailures && this.#ends?.hasStatus === false && this.#decoder?.hasNodeLeft !== true) {
+      this.#cutNow(end, "the node ended the session without a status");
     } else {
-      this.#over(end);
+      this.#over(end, this.#ends?.hasAcknowledged === true && queuedBytesOf(this.#downstream) === 0);
       this.#lingerBoth();
     }
   }
 
   #upstreamBroke(how: string): void {
-    if (this.#life.isOver) return;
+    if (this.#life.isOver || this.#cutPending()) return;
     const end = this.#ends?.nodeEnd(how) ?? endOf("upstream-lost", how);
-    this.#cut(end, how);
+    this.#cutNow(end, how);
   }
 
   #nodeEnd(how: string): SessionEnd {
@@ -192,15 +202,32 @@ export class Relay implements StreamingSession {
     this.#downstream.destroy();
   }
 
-  /** The node broke, or the session may not go on. `message`: for the client, where it can be told. */
+  /** The session may not go on. `message`: for the client, which gets it behind the node's frame at hand. */
   #cut(end: SessionEnd, message: string = end.message): void {
     if (this.#life.isOver) return;
+    if (this.#decoder?.stop?.() ?? true) this.#cutNow(end, message);
+    else this.#pending ??= { end, message, untilMs: this.#life.clock.now() + BOUNDARY_WAIT_MS };
+  }
+
+  /** The end of the frame never comes. */
+  #cutPending(): boolean {
+    if (this.#pending === undefined) return false;
+    this.#cutNow(this.#pending.end, this.#pending.message);
+    return true;
+  }
+
+  #cutNow(end: SessionEnd, message: string): void {
+    if (this.#life.isOver) return;
+    const failureFrame = this.#decoder?.failureFrame?.(message, end);
     this.#over(end);
-    const failureFrame = this.#decoder?.failureFrame?.(message);
     if (failureFrame !== undefined) {
-      this.#passDownstream(failureFrame);
+      if (this.#downstream.writable) this.#downstream.write(failureFrame);
       this.#lingerBoth();
-    } else if ((this.#reportsFailures && this.#ends?.hasStatus) || this.#ends?.hasResult) {
+    } else if (
+      (this.#reportsFailures && this.#ends?.hasStatus) ||
+      this.#ends?.hasResult ||
+      this.#decoder?.hasNodeLeft
+    ) {
       // The status is on its way already; breaking the connection now would take it back.
       this.#lingerBoth();
     } else {
@@ -209,7 +236,7 @@ export class Relay implements StreamingSession {
     }
   }
 
-  /** It carries a SPDY command. */
+  /** A failure can be reported in the session's own protocol. */
   get #reportsFailures(): boolean {
     return this.#decoder?.failureFrame !== undefined;
   }
@@ -221,6 +248,6 @@ export class Relay implements StreamingSession {
 
   /** `hasAll`: the client took everything before it left. */
   #over(end: SessionEnd, hasAll = false): void {
-    this.#life.end(end, hasAll ? undefined : this.#downstream, this.#reportsFailures);
+    this.#life.end(end, hasAll ? undefined : this.#downstream);
   }
 }

@@ -20,6 +20,13 @@ export interface PassThroughDecoder {
   /** Heartbeats of ours, each at such a place; undefined elsewhere, and where the protocol has none for that side. */
   beatClient?(): Uint8Array | undefined;
   beatNode?(): Uint8Array | undefined;
-  /** The bytes that report a failure to the client where the node reported nothing; undefined where it cannot be reported. */
-  failureFrame?(message: string): Uint8Array | undefined;
+  /**
+   * The bytes that report a failure to the client, and end the session in its protocol, where the node
+   * reported nothing; undefined where they cannot follow what was passed.
+   */
+  failureFrame?(message: string, end: SessionEnd): Uint8Array | undefined;
+  /** Passes nothing of the node's behind the frame at hand. True: that is over, or the node's bytes have no frames. */
+  stop?(): boolean;
+  /** The node's farewell was passed to the client: nothing may follow it. */
+  readonly hasNodeLeft?: boolean | undefined;
 }

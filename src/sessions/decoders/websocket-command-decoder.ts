@@ -1,18 +1,33 @@
-import { CHANNEL, type RemoteCommandVersion, specOf } from "../../../protocols/remotecommand/index.ts";
-import type { Farewells } from "../observers/end-observer.ts";
+import {
+  CHANNEL,
+  encodeStatus,
+  internalErrorStatus,
+  type RemoteCommandVersion,
+  specOf,
+  statusPayload,
+} from "../../../protocols/remotecommand/index.ts";
+import { encodeClose } from "../../../protocols/websocket/index.ts";
+import { encodeChannelMessage } from "../carriers/channel-message.ts";
+import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
 import { ChannelReader } from "./channel-reader.ts";
 import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
 
+const CLOSE_NORMAL = 1000;
+
 /** An exec or attach over WebSocket, in any version. */
 export class WebSocketCommandDecoder extends WebSocketDecoder {
+  readonly #version: RemoteCommandVersion;
+  readonly #ends: CommandEndObserver;
   readonly #client: ChannelReader;
   readonly #node: ChannelReader;
   readonly #seeClient = (bytes: Uint8Array): void => this.#client.payload(bytes, 0, bytes.byteLength);
 
-  constructor(version: RemoteCommandVersion, observers: SessionObservers, ends: Farewells) {
+  constructor(version: RemoteCommandVersion, observers: SessionObservers, ends: CommandEndObserver) {
     super(observers, ends);
+    this.#version = version;
+    this.#ends = ends;
     const spec = specOf(version);
     this.#client = new ChannelReader(
       spec,
@@ -33,6 +48,21 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
         else if (channel === CHANNEL.STDERR) observers.data(STDERR, "node", part);
       },
     );
+  }
+
+  protected override failureMessage(message: string): Uint8Array | undefined {
+    if (this.#ends.hasStatus) return undefined;
+    const status = statusPayload(this.#version, encodeStatus(internalErrorStatus(message)));
+    return encodeChannelMessage(specOf(this.#version), CHANNEL.ERROR, status);
+  }
+
+  protected override closeFor(): Uint8Array {
+    return encodeClose(CLOSE_NORMAL, "");
+  }
+
+  protected override missingStatus(): Uint8Array | undefined {
+    const isMissing = specOf(this.#version).hasStatusJson && !this.#ends.hasClientLeft;
+    return isMissing ? this.failureMessage("the node ended the session without a status") : undefined;
   }
 
   protected clientMessage(): void {

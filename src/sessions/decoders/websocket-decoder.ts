@@ -1,6 +1,7 @@
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import {
   applyMask,
+  encodeClose,
   encodeControlFrame,
   OPCODE,
   WebSocketFrameWalker,
@@ -14,6 +15,11 @@ import type { SessionObservers } from "../observers/session-observers.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 
 const CLOSE_NORMAL = 1000;
+const CLOSE_GOING_AWAY = 1001;
+const CLOSE_POLICY_VIOLATION = 1008;
+const CLOSE_INTERNAL_ERROR = 1011;
+/** Ends a message whose last frame never comes. */
+const LAST_FRAGMENT: Uint8Array = Uint8Array.of(0x80, 0);
 const NOTHING: Uint8Array = new Uint8Array(0);
 const SCRATCH_BYTES = 64 * 1024;
 
@@ -33,6 +39,11 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   /** The payloads of PINGs that are not answered yet: of each side the newest (RFC 6455 section 5.5.3). */
   #clientPing: Uint8Array | undefined;
   #nodePing: Uint8Array | undefined;
+  /** Nothing of the node's is passed behind the frame at hand, or any more. */
+  #isStopping = false;
+  #isStopped = false;
+  #isCutInMessage = false;
+  hasNodeLeft = false;
 
   constructor(observers: SessionObservers, ends: Farewells) {
     this.observers = observers;
@@ -41,6 +52,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       onPayload: (chunk, start, end, maskKey, maskPhase) =>
         this.clientPayload(chunk, start, end, maskKey, maskPhase),
       onMessageEnd: () => {},
+      onCloseStart: () => {},
       onClose: (code) => ends.clientLeft(`the client closed with ${code}`),
       onPing: (payload) => {
         this.#clientPing = payload;
@@ -54,7 +66,9 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       onMessageStart: () => this.nodeMessage(),
       onPayload: (chunk, start, end) => this.nodePayload(chunk, start, end),
       onMessageEnd: () => {},
+      onCloseStart: () => this.#beforeClose(),
       onClose: (code) => {
+        this.hasNodeLeft = true;
         if (code === CLOSE_NORMAL) observers.statusEnd();
         ends.nodeLeft(code === CLOSE_NORMAL, `the node closed the session with ${code}`);
       },
@@ -62,11 +76,12 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
         this.#nodePing = payload;
       },
       onPass: (bytes) => {
-        if (this.#refusal === undefined) this.#passDown(bytes);
+        if (!this.#isStopped && (this.#refusal === undefined || this.#isStopping)) this.#passDown(bytes);
       },
       onBoundary: () => {
         const answer = this.#takeAnswer();
         if (answer !== undefined) this.#passDown(answer);
+        if (this.#isStopping) this.#stopHere();
       },
     });
   }
@@ -83,6 +98,22 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   ): void;
   protected abstract nodeMessage(): void;
   protected abstract nodePayload(chunk: Uint8Array, start: number, end: number): void;
+
+  /** The message that reports a failure before our Close frame; undefined where there is none, or the node's has begun. */
+  protected failureMessage(_message: string): Uint8Array | undefined {
+    return undefined;
+  }
+
+  /** A session without such a message has its reason in the Close frame. */
+  protected closeFor({ cause, message }: SessionEnd): Uint8Array {
+    const code =
+      cause === "refused" || cause === "protocol-error"
+        ? CLOSE_POLICY_VIOLATION
+        : cause === "upstream-lost" || cause === "upstream-failed" || cause === "internal-error"
+          ? CLOSE_INTERNAL_ERROR
+          : CLOSE_GOING_AWAY;
+    return encodeClose(code, message);
+  }
 
   fromClient(chunk: Uint8Array, pass: Pass): SessionEnd | undefined {
     this.#passUp = pass;
@@ -121,6 +152,39 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
     return this.#isClientBetweenFrames ? encodeControlFrame(OPCODE.PING, NOTHING, nextMaskKey()) : undefined;
   }
 
+  stop(): boolean {
+    if (!this.#canReadNode || this.#isStopped) return true;
+    this.#isStopping = true;
+    if (this.#node.isBetweenFrames) this.#stopHere();
+    else this.#node.awaitBoundary();
+    return this.#isStopped;
+  }
+
+  failureFrame(message: string, end: SessionEnd): Uint8Array | undefined {
+    const isBetweenFrames = this.#isStopped || (this.#canReadNode && this.#node.isBetweenFrames);
+    if (this.hasNodeLeft || !isBetweenFrames) return undefined;
+    const isCut = this.#isStopped ? this.#isCutInMessage : this.#node.isInMessage;
+    const parts = [isCut ? LAST_FRAGMENT : NOTHING, this.failureMessage(message) ?? NOTHING];
+    return Buffer.concat([...parts, this.closeFor(end)]);
+  }
+
+  #stopHere(): void {
+    this.#isStopped = true;
+    this.#isCutInMessage = this.#node.isInMessage;
+  }
+
+  /** A client would take the end of a command without a Status for exit code 0. */
+  #beforeClose(): void {
+    if (this.#isStopped || this.#node.isInMessage) return;
+    const missing = this.missingStatus();
+    if (missing !== undefined) this.#passDown(missing);
+  }
+
+  /** What has to come before the node's Close frame, and did not. */
+  protected missingStatus(): Uint8Array | undefined {
+    return undefined;
+  }
+
   get #isClientBetweenFrames(): boolean {
     return this.#canReadClient && this.#client.isBetweenFrames;
   }
@@ -133,7 +197,7 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
 
   /** Whether this side can still be read. What cannot be is passed on as it is, unless an observer refuses it. */
   #walk(side: Side, walker: WebSocketFrameWalker, canRead: boolean, chunk: Uint8Array, pass: Pass): boolean {
-    if (this.#refusal !== undefined) return canRead;
+    if (this.#refusal !== undefined && !this.#isStopping) return canRead;
     if (!canRead) {
       pass(chunk);
       return false;

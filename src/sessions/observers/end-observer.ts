@@ -15,6 +15,8 @@ export abstract class EndObserver implements SessionObserver, Farewells {
   readonly isRequired = true;
   #clientLeft: string | undefined;
   #nodeLeft: { readonly isOrderly: boolean; readonly how: string | undefined } | undefined;
+  /** The client said its farewell behind the node's result, or the node's own: it has everything. */
+  hasAcknowledged = false;
 
   /** The node has reported how the session ended. */
   abstract get hasResult(): boolean;
@@ -25,7 +27,13 @@ export abstract class EndObserver implements SessionObserver, Farewells {
 
   /** Behind the node's result, or its farewell, this is no more than the answer to it. */
   clientLeft(how: string): void {
-    if (!this.hasResult && this.#nodeLeft === undefined) this.#clientLeft ??= how;
+    if (this.hasResult || this.#nodeLeft !== undefined) this.hasAcknowledged = true;
+    else this.#clientLeft ??= how;
+  }
+
+  /** The client ended the session before the node did. */
+  get hasClientLeft(): boolean {
+    return this.#clientLeft !== undefined;
   }
 
   nodeLeft(isOrderly: boolean, how?: string): void {

@@ -280,10 +280,10 @@ describe("a node that is gone", () => {
     expect(await harness.metric("sluice_nodes_dead ")).toEqual(["sluice_nodes_dead 0"]);
   });
 
-  it("in the middle of a session that passes through: the client's breaks as well, and the path is as good as before", async () => {
+  it("in the middle of a session that passes through: the client is told, and the path is as good as before", async () => {
     await start((request) => webSocketAnswer(request, ["\x01half"]).replace("\x88\x02\x03\xe8", ""));
-    expect([await exec(), asked()]).toEqual(["broken", "GET"]);
-    expect([await exec(), asked()]).toEqual(["broken", "GET"]);
+    expect([await exec(), asked()]).toEqual(["Failure", "GET"]);
+    expect([await exec(), asked()]).toEqual(["Failure", "GET"]);
   });
 });
 

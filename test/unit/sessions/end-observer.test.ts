@@ -103,13 +103,24 @@ describe("the end observer of a WebSocket session", () => {
     });
   });
 
-  it("a status in many pieces is looked at a few times, and in the end", () => {
+  it("a status is whole with its last brace, in however many pieces it comes", () => {
     const observer = new Observed("v5.channel.k8s.io");
-    // Each could be the end of the JSON, and would be parsed with all before it.
-    for (let piece = 0; piece < 20; piece++) observer.fromUpstream(onChannel(3, "\n"));
-    observer.fromUpstream(onChannel(3, SUCCESS));
+    const text = `\n ${SUCCESS.replace("{}", '{"name":"}\\\\\\"{"}')}`;
+    for (const character of text.slice(0, -1)) observer.fromUpstream(onChannel(3, character));
     expect(observer.hasResult).toBe(false);
+    observer.fromUpstream(onChannel(3, text.slice(-1)));
+    expect(observer.hasResult).toBe(true);
     expect(observer.nodeEnd(HOW).cause).toBe("completed");
+  });
+
+  it("what follows a status changes nothing, wherever reads cut them apart", () => {
+    const bytes = onChannel(3, `${SUCCESS}{"status":"Failure"} and more`);
+    for (let cut = 1; cut < bytes.byteLength; cut++) {
+      const observer = new Observed("v5.channel.k8s.io");
+      observer.fromUpstream(Buffer.from(bytes.subarray(0, cut)));
+      observer.fromUpstream(Buffer.from(bytes.subarray(cut)));
+      expect([observer.hasResult, observer.nodeEnd(HOW).cause]).toEqual([true, "completed"]);
+    }
   });
 
   it.each([

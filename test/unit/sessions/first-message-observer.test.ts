@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { WebSocketCommandDecoder } from "../../../src/sessions/decoders/websocket-command-decoder.ts";
+import { CommandEndObserver } from "../../../src/sessions/observers/end-observer.ts";
 import {
   type FirstMessage,
   FirstMessageObserver,
@@ -24,7 +25,7 @@ function learned(
 ): { messages: FirstMessage[]; isDone: boolean } {
   const messages: FirstMessage[] = [];
   const observer = new FirstMessageObserver((message) => messages.push(message));
-  const ends = { clientLeft: () => {}, nodeLeft: () => {} };
+  const ends = new CommandEndObserver("v5.channel.k8s.io", "websocket");
   const decoder = new WebSocketCommandDecoder("v5.channel.k8s.io", new SessionObservers([observer]), ends);
   for (let at = 0; at < bytes.byteLength; at += partBytes) {
     decoder.fromNode(bytes.subarray(at, at + partBytes), () => {});

@@ -27,7 +27,6 @@ const NOTHING: Uint8Array = new Uint8Array(0);
 export class ChannelCommandClient implements CommandClient {
   readonly socket: Duplex;
   readonly isReady = true;
-  readonly isSpdy = false;
   readonly #handler: CommandClientHandler;
   readonly #options: CommandClientOptions;
   readonly #spec: RemoteCommandSpec;

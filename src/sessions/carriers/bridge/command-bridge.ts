@@ -153,6 +153,6 @@ export class CommandBridge implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
-    this.#life.end(end, this.#client.socket, this.#client.isSpdy);
+    this.#life.end(end, this.#client.socket);
   }
 }

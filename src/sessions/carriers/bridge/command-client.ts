@@ -26,7 +26,6 @@ export interface CommandClientOptions {
 export interface CommandClient {
   readonly socket: Duplex;
   readonly isReady: boolean;
-  readonly isSpdy: boolean;
   /** To be called once, before anything is received. */
   start(): void;
   receive(chunk: Uint8Array): void;

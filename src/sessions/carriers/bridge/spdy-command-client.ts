@@ -21,7 +21,6 @@ import type {
  */
 export class SpdyCommandClient implements CommandClient {
   readonly socket: Duplex;
-  readonly isSpdy = true;
   readonly #handler: CommandClientHandler;
   readonly #options: CommandClientOptions;
   readonly #connection: SpdyConnection;

@@ -146,7 +146,7 @@ describe("after the grace period", () => {
     expect(JSON.parse(client.received.error)).toMatchObject({ status: "Failure", message: SHUTTING_DOWN });
   });
 
-  it("WebSocket that passes through: broken, not closed", async () => {
+  it("WebSocket that passes through: a failure that says so, then 1000", async () => {
     const raw = await listenRaw((socket) => {
       afterHead(socket, () =>
         socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
@@ -160,8 +160,15 @@ describe("after the grace period", () => {
       `GET /api/v1/namespaces/default/pods/web/exec?stdout=1 HTTP/1.1\r\nHost: g\r\nAuthorization: ${AUTHORIZED.Authorization}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
     );
     await expect.poll(runningSessions).toBe(1);
+    let received = Buffer.alloc(0);
+    socket.on("data", (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+    });
     await shutDownWhole();
-    expect((await outcome).isClean).toBe(false);
+    await outcome;
+    const closeFrame = Buffer.from("880203e8", "hex");
+    const text = `\u0003${SHUTTING_DOWN}`;
+    expect(received.includes(Buffer.concat([Buffer.from(text), closeFrame]))).toBe(true);
   });
 
   it("a client that is still waiting for its node is answered or cut, and the node let go", async () => {
