@@ -4,6 +4,7 @@ import { createSelfSignedCertificate } from "../fake-node/index.ts";
 import { loadKubeconfig } from "../kubernetes/kubeconfig.ts";
 import { type KubeconfigPlace, KubeconfigTakenError, randomToken } from "../legs/agent/agent-kubeconfig.ts";
 import { createLogger } from "../observability/logger.ts";
+import { maskControls } from "../observability/mask-controls.ts";
 import { overridesOf } from "./client/connection.ts";
 import { type Verbosity, verbosityOf } from "./client/verbosity.ts";
 import type { Invocation } from "./command.ts";
@@ -27,7 +28,9 @@ export async function run({ values }: Invocation<typeof agentFlags>): Promise<nu
     if (error instanceof UsageError || error instanceof ConfigurationError) throw error;
     if (error instanceof KubeconfigTakenError) throw new UsageError(error.message);
     // Errors of ports, files and credential plugins; their messages hold no secret.
-    process.stderr.write(`sluice agent: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(
+      `sluice agent: ${maskControls(error instanceof Error ? error.message : String(error))}\n`,
+    );
     return 1;
   }
 }

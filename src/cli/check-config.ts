@@ -7,6 +7,7 @@ import { FeatureGateError, FeatureGates } from "../config/feature-gates.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
 import type { PolicyRule } from "../config/policy.ts";
+import { maskControls } from "../observability/mask-controls.ts";
 import type { Invocation } from "./command.ts";
 import type { checkConfigFlags } from "./commands/check-config.ts";
 import { UsageError } from "./usage-error.ts";
@@ -21,7 +22,7 @@ export async function run({ values }: Invocation<typeof checkConfigFlags>): Prom
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       hasProblems = true;
-      process.stderr.write(`${error.message}\n`);
+      process.stderr.write(`${maskControls(error.message)}\n`);
     }
   }
   return hasProblems ? 2 : 0;
@@ -38,7 +39,7 @@ async function check(path: string, gates: FeatureGates, old: readonly string[]):
     const { cluster, featureGates, namedFiles, policy } = await loadConfiguration(path);
     await checkNamedFiles(namedFiles);
     for (const warning of policyWarnings(policy.rules))
-      process.stderr.write(`Warning: ${path}: ${warning}\n`);
+      process.stderr.write(`Warning: ${path}: ${maskControls(warning)}\n`);
     const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, []);
     return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
   }
@@ -71,7 +72,7 @@ function nothingIn(source: string, line: number, message: string): Configuration
 
 function manifestsOf(files: readonly ManifestFile[], gates: FeatureGates, old: readonly ManifestFile[]) {
   const { objects, warnings } = readManifests(files, gates, old);
-  for (const warning of warnings) process.stderr.write(`Warning: ${warning}\n`);
+  for (const warning of warnings) process.stderr.write(`Warning: ${maskControls(warning)}\n`);
   return objects;
 }
 

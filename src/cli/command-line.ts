@@ -9,6 +9,7 @@ import { NotInstalledError } from "../config/optional-package.ts";
 import { isSingleBinary } from "../config/own-files.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 import { CredentialsError } from "../kubernetes/credentials-error.ts";
+import { maskControls } from "../observability/mask-controls.ts";
 import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
 import { UsageError } from "./usage-error.ts";
@@ -48,16 +49,16 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof UsageError) {
       process.stderr.write(
-        `${PROGRAM}${name}: ${error.message}\nSee '${PROGRAM}${name} --help' for usage.\n`,
+        `${PROGRAM}${name}: ${maskControls(error.message)}\nSee '${PROGRAM}${name} --help' for usage.\n`,
       );
       return 2;
     }
     if (error instanceof ConfigurationError) {
-      process.stderr.write(`${PROGRAM}${name}: ${error.message}\n`);
+      process.stderr.write(`${PROGRAM}${name}: ${maskControls(error.message)}\n`);
       return 2;
     }
     if (!isSystemError(error) && !isForTheUser(error)) throw error;
-    process.stderr.write(`${PROGRAM}${name}: ${error.message}\n`);
+    process.stderr.write(`${PROGRAM}${name}: ${maskControls(error.message)}\n`);
     // As with an uncaught error: nothing else ends what the command had started.
     process.exit(1);
   }

@@ -1,6 +1,7 @@
 import { type PortMapping, parsePortArgument } from "../client/port-argument.ts";
 import { PortForwarder } from "../client/port-forwarder.ts";
 import { ConnectError } from "../http/connect-error.ts";
+import { maskControls } from "../observability/mask-controls.ts";
 import { openConnection, parseResource } from "./client/connection.ts";
 import { PodSource } from "./client/find-pods.ts";
 import { PodSessions } from "./client/pod-sessions.ts";
@@ -27,7 +28,9 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
     openStream: (remote) => sessions.openStream(remote),
     onConnection: ({ local }) => process.stdout.write(`Handling connection for ${local}\n`),
     onError: ({ local, remote }, error) =>
-      process.stderr.write(`an error occurred forwarding ${local} -> ${remote}: ${error.message}\n`),
+      process.stderr.write(
+        `an error occurred forwarding ${local} -> ${remote}: ${maskControls(error.message)}\n`,
+      ),
   });
   try {
     await sessions.check(mappings.map(({ remote }) => remote));
@@ -39,7 +42,7 @@ export async function run({ values, operands }: Invocation<typeof portForwardFla
     return 0;
   } catch (error) {
     if (error instanceof ConnectError) return reportError(error);
-    process.stderr.write(`error: ${(error as Error).message}\n`);
+    process.stderr.write(`error: ${maskControls((error as Error).message)}\n`);
     return 1;
   } finally {
     sessions.close();

@@ -1,10 +1,10 @@
 import type { KubernetesObject } from "../api/objects.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
+import { type WatchPaths, watchFolders } from "../config/path-watcher.ts";
 import type { ClusterStore } from "./cluster-store.ts";
 import { readManifestFiles } from "./manifest-files.ts";
 import { type ManifestFile, parsingManifests } from "./manifests.ts";
-import { type WatchPaths, watchFolders } from "../config/path-watcher.ts";
 import { readInThread } from "./read-in-thread.ts";
 import { inSlices } from "./slices.ts";
 

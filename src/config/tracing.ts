@@ -10,11 +10,14 @@ export const tracing = table({
       /^https?:\/\/[^\s/]+\/\S*$/.test(value) ? undefined : "must be an http or https URL with a path",
   }),
   serviceName: string("The `service.name` of the spans.", { default: "sluice" }),
-  samplePercent: count("Of all traces, how many are recorded; by the trace's id.", {
-    default: 10,
-    from: 0,
-    to: 100,
-  }),
+  samplePercent: count(
+    "Of all traces, how many are recorded. Those that clients began are drawn by chance: they choose the ids.",
+    {
+      default: 10,
+      from: 0,
+      to: 100,
+    },
+  ),
   followsClients: boolean(
     "Record what a client's `traceparent` says is recorded. Off: clients cannot fill the collector.",
     { default: false },

@@ -4,6 +4,7 @@ import { type HeaderList, headerValue } from "../http/header-list.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
+import { quietJson } from "../observability/mask-controls.ts";
 import type { RouteNames } from "../observability/route-metrics.ts";
 import type { RequestTrace } from "../observability/trace.ts";
 import type { RequestOrigin } from "./ingress-request.ts";
@@ -77,7 +78,7 @@ export class AccessLog {
   }
 
   write(end: ExchangeEnd): void {
-    this.#queue.push(JSON.stringify(this.#lineOf(end)));
+    this.#queue.push(quietJson(this.#lineOf(end)));
   }
 
   /** The next line opens the file anew. */

@@ -61,11 +61,14 @@ export class EdgeRules {
   }
 
   /** Why a web page may not open this session, if so (CSWSH); docs/decisions/0040-origins.md. */
-  originRefusal({ headers, peer }: IncomingStreaming): StatusError | undefined {
+  originRefusal({ headers, peer }: IncomingStreaming, connection: ConnectionOrigin): StatusError | undefined {
     const origin = headerValue(headers, "origin")?.toLowerCase();
     if (origin === undefined || this.#origins.has(origin)) return undefined;
     const host = headerValue(headers, "host")?.toLowerCase();
-    if (host !== undefined && (origin === `https://${host}` || origin === `http://${host}`)) return undefined;
+    // A page that came without TLS may be anybody's; behind a hop that ends TLS unheard the gateway's own has it.
+    const isPlain = !this.isHttps(headers, connection);
+    if (host !== undefined && origin === `https://${host}`) return undefined;
+    if (host !== undefined && isPlain && origin === `http://${host}`) return undefined;
     if (isBeyondForeignPages(origin, headers, peer !== undefined)) return undefined;
     return forbidden("", "", `the origin ${goQuote(origin.slice(0, 100))} is not among edge.allowedOrigins`);
   }

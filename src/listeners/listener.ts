@@ -4,6 +4,7 @@ import type { Server } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import type { AuditTrail } from "../access/audit/audit-trail.ts";
 import type { RequestSource } from "../access/authn/authenticator.ts";
 import { genericError, internalError, StatusError } from "../api/status.ts";
@@ -219,7 +220,7 @@ async function answerUpgrade(
   try {
     incoming = incomingOf(request, gateway, routes);
     trail = incoming.trail;
-    if (routes.takesAnyOrigin !== true) requireAllowedOrigin(incoming, gateway);
+    if (routes.takesAnyOrigin !== true) requireAllowedOrigin(incoming, request.socket, gateway);
     await routes.handleUpgrade(incoming, client);
   } catch (error) {
     client.release();
@@ -265,8 +266,13 @@ function statusErrorOf(error: unknown): StatusError {
 }
 
 /** Throws StatusError 403 for web pages that may not open sessions with what their browser adds. */
-function requireAllowedOrigin(incoming: IncomingStreaming, { edge, metrics }: ListenerContext): void {
-  const refusal = edge.originRefusal(incoming);
+function requireAllowedOrigin(
+  incoming: IncomingStreaming,
+  socket: Duplex,
+  { edge, metrics }: ListenerContext,
+): void {
+  const isTls = (socket as Partial<TLSSocket>).encrypted === true;
+  const refusal = edge.originRefusal(incoming, { isTls, remoteAddress: incoming.remoteAddress });
   if (refusal === undefined) return;
   metrics.access.connectionRefused("origin");
   throw refusal;

@@ -19,6 +19,7 @@ const NEVER_A_NODE = new AddressList([
   "fd00:ec2::254/128", // AWS's metadata over IPv6
   "fd20:ce::254/128", // Google Cloud's
   "fd00:c1::a9fe:a9fe/128", // Oracle Cloud's
+  "192.0.0.192/32", // Oracle Cloud's of its first generation
 ]);
 
 /** The IP addresses that may be dialled for Node objects and endpoints. */

@@ -1,3 +1,11 @@
+/** A value as one line of JSON that no terminal acts on: JSON itself escapes neither DEL nor C1. */
+export function quietJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\x7f-\x9f]/g,
+    (control) => `\\u00${control.charCodeAt(0).toString(16)}`,
+  );
+}
+
 /** Text of another machine as a terminal may have it: no escape sequence, nothing that moves the cursor but tabs and new lines. */
 export function maskControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.

@@ -1,5 +1,5 @@
 import type { Context, Span, SpanContext, SpanOptions, Tracer } from "@opentelemetry/api";
-import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base";
+import type { ReadableSpan, Sampler, SpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { notInstalled } from "../config/optional-package.ts";
 import type { TracingSettings } from "../config/tracing.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
@@ -51,15 +51,13 @@ export async function openTelemetry(
       exportTimeoutMillis: settings.timeoutMs,
     },
   );
-  const ratio = new sdk.TraceIdRatioBasedSampler(settings.samplePercent / 100);
   const provider = new sdk.BasicTracerProvider({
     resource: resources.resourceFromAttributes({
       "service.name": settings.serviceName,
       "service.version": SLUICE_VERSION,
       "process.pid": process.pid,
     }),
-    // A client's word would let it fill the collector; the ratio is by the trace's id, so services of the same ratio agree.
-    sampler: settings.followsClients ? new sdk.ParentBasedSampler({ root: ratio }) : ratio,
+    sampler: samplerOf(settings, sdk),
     spanProcessors: [new CountedSpans(batches, metrics)],
   });
   const tracer = provider.getTracer("sluice", SLUICE_VERSION);
@@ -67,6 +65,23 @@ export async function openTelemetry(
     begin: (request) => new OtelRequestTrace(request, tracer, loaded),
     stop: () => provider.shutdown().catch(() => {}),
   };
+}
+
+/**
+ * A client's word, or an id of its choice, would let it fill the collector: of its traces a share is drawn. Spans within a request are
+ * recorded as it is.
+ */
+function samplerOf({ samplePercent, followsClients }: TracingSettings, sdk: Packages["sdk"]): Sampler {
+  const root = new sdk.TraceIdRatioBasedSampler(samplePercent / 100);
+  if (followsClients) return new sdk.ParentBasedSampler({ root });
+  const { RECORD_AND_SAMPLED, NOT_RECORD } = sdk.SamplingDecision;
+  const drawn: Sampler = {
+    shouldSample: () => ({
+      decision: Math.random() * 100 < samplePercent ? RECORD_AND_SAMPLED : NOT_RECORD,
+    }),
+    toString: () => `Drawn{${samplePercent}}`,
+  };
+  return new sdk.ParentBasedSampler({ root, remoteParentSampled: drawn, remoteParentNotSampled: drawn });
 }
 
 /** So that what the bounded queue has lost can be told from what was sent. */

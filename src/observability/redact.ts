@@ -67,7 +67,8 @@ export function redactText(text: string, maxCharacters = MAX_LOGGED_CHARACTERS):
   const searched = text.slice(0, MAX_SEARCHED_CHARACTERS);
   const redacted = SECRET_TEXTS.reduce(
     (result, [pattern, replacement]) => result.replace(pattern, replacement),
-    searched,
+    // JSON escapes C0, and neither DEL nor C1.
+    searched.replace(/[\x7f-\x9f]/g, "\u{fffd}"),
   );
   return redacted.length > maxCharacters || searched.length < text.length
     ? `${redacted.slice(0, maxCharacters)}...`

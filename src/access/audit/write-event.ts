@@ -1,4 +1,5 @@
 import { isDeeperThan, MAX_OBJECT_DEPTH } from "../../api/is-deeper-than.ts";
+import { quietJson } from "../../observability/mask-controls.ts";
 import type { AuditEvent } from "./audit-event.ts";
 
 const LEFT_OUT = {
@@ -13,10 +14,10 @@ const LEFT_OUT = {
 export function writeEvent(event: AuditEvent): string {
   const shallow = withoutDeepObjects(event);
   try {
-    return JSON.stringify(shallow);
+    return quietJson(shallow);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return JSON.stringify(withoutObjects(shallow, ["requestObject", "responseObject"], reason));
+    return quietJson(withoutObjects(shallow, ["requestObject", "responseObject"], reason));
   }
 }
 

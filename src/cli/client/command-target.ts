@@ -1,5 +1,6 @@
 import type { PodReference } from "../../client/pod-paths.ts";
 import { ConnectError } from "../../http/connect-error.ts";
+import { maskControls } from "../../observability/mask-controls.ts";
 import { type ClientConnection, parseResource } from "./connection.ts";
 import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.ts";
 import { reportError } from "./report-error.ts";
@@ -31,7 +32,7 @@ export async function findContainer(
       );
     }
     const { container, notice } = containerOf(pod, containerName);
-    if (notice !== undefined && !isQuiet) process.stderr.write(`${notice}\n`);
+    if (notice !== undefined && !isQuiet) process.stderr.write(`${maskControls(notice)}\n`);
     return {
       namespace: connection.namespace,
       pod: pod.metadata.name,
@@ -40,7 +41,7 @@ export async function findContainer(
     };
   } catch (error) {
     if (error instanceof ConnectError) return reportError(error);
-    process.stderr.write(`error: ${(error as Error).message}\n`);
+    process.stderr.write(`error: ${maskControls((error as Error).message)}\n`);
     return 1;
   }
 }

@@ -1,5 +1,6 @@
 import { SessionError } from "../../client/session-error.ts";
 import { ConnectError } from "../../http/connect-error.ts";
+import { maskControls } from "../../observability/mask-controls.ts";
 
 /** A shell's status of a program that SIGPIPE ended. */
 export const EXIT_BROKEN_PIPE = 141;
@@ -8,7 +9,7 @@ export const EXIT_BROKEN_PIPE = 141;
 export function reportError(error: unknown): number {
   if (isBrokenPipe(error)) return EXIT_BROKEN_PIPE;
   if (!(error instanceof ConnectError || error instanceof SessionError)) throw error;
-  process.stderr.write(`${textOf(error)}\n`);
+  process.stderr.write(`${maskControls(textOf(error))}\n`);
   return 1;
 }
 

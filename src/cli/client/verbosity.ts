@@ -1,4 +1,5 @@
 import type { ConnectTrace } from "../../client/target.ts";
+import { maskControls } from "../../observability/mask-controls.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** What `-v` asks to see on stderr. Credentials are masked at every level. */
@@ -19,7 +20,7 @@ export function verbosityOf(level: string | undefined): Verbosity {
   if (!/^\d{1,2}$/.test(text)) throw new UsageError(`-v ${text}: must be a number`);
   const number = Number(text);
   const write = (from: number, line: string): void => {
-    if (number >= from) process.stderr.write(`${line}\n`);
+    if (number >= from) process.stderr.write(`${maskControls(line)}\n`);
   };
   const writeHeaders = (from: number, headers: readonly (readonly [string, string])[]): void => {
     for (const [name, value] of headers) {

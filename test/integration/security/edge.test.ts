@@ -62,6 +62,7 @@ describe("web pages", () => {
     ["a local page", "a browser's certificate", () => ({ ...program, ...browser }), true],
     ["a local page", "a certificate and a cookie", () => ({ ...program, ...cookie }), true],
     ["a local development server", "a certificate", () => ({ Origin: "http://localhost:3000" }), true],
+    ["its own name without TLS", "a certificate", () => ({ Origin: `http://${gateway.authority}` }), true],
     ["a local page over TLS", "a certificate", () => ({ Origin: "https://localhost" }), true],
   ])("of %s with %s open no session", async (_origin, _credentials, headers, hasCertificate, offered) => {
     const certificate = hasCertificate ? jane : undefined;
@@ -237,6 +238,7 @@ describe("a node's address", () => {
     "224.0.0.1",
     "ff02::1",
     "100.100.100.200",
+    "192.0.0.192",
   ])("%s is refused", async (address) => {
     await expect(new NodeAddresses([], never).resolve(address, 10_250)).rejects.toThrow(
       "address not allowed",
