@@ -17,6 +17,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { MAX_MERGED_ENTRIES, MAX_YAML_ALIASES, MergedEntries } from "./yaml-merges.ts";
 
 /** The place of a field: map keys and sequence indexes, outermost first. */
 export type FieldPath = readonly (string | number)[];
@@ -174,6 +175,7 @@ function problemsOf(
   // Warnings are unresolved tags: their value would silently differ from the author's intention.
   const problems = [...document.errors, ...document.warnings].map((error) => at(error.pos[0], error.message));
   const anchors = new Map<string, Node>();
+  const maps: YAMLMap[] = [];
   visit(document, {
     Value(_, node) {
       if (node.anchor !== undefined) {
@@ -181,6 +183,7 @@ function problemsOf(
       }
       if (isScalar(node) && node.type === "PLAIN" && OLD_BOOLEAN.test(node.source ?? ""))
         found.oldBooleans.push(node);
+      if (isMap(node)) maps.push(node);
       const values = new Set<unknown>();
       for (const { key } of isMap(node) ? node.items : []) {
         if (!isScalar(key)) continue;
@@ -203,7 +206,17 @@ function problemsOf(
       }
     },
   });
-  return problems;
+  // Merges are followed where every alias leads to a node before it.
+  return problems.length > 0
+    ? problems
+    : tooMuchOf(found.targets, maps).map((text) => at(document.range[0], text));
+}
+
+function tooMuchOf(targets: AliasTargets, maps: readonly YAMLMap[]): string[] {
+  if (targets.size > MAX_YAML_ALIASES) return [`more than ${MAX_YAML_ALIASES} aliases`];
+  const merged = new MergedEntries(targets);
+  const entries = maps.reduce((sum, map) => sum + merged.of(map), 0);
+  return entries > MAX_MERGED_ENTRIES ? [`its merge keys copy more than ${MAX_MERGED_ENTRIES} entries`] : [];
 }
 
 function toValue(document: Document.Parsed, fileName: string, lines: LineCounter): unknown {

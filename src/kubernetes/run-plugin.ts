@@ -4,6 +4,9 @@ import type { ExecPlugin } from "./kubeconfig-entries.ts";
 /** Of a plugin's standard output; credentials with long certificate chains have some tens of kilobytes. */
 export const MAX_PLUGIN_OUTPUT_BYTES: number = 1024 * 1024;
 
+/** How long what a plugin started may hold the pipe open after the plugin's own end. */
+export const PLUGIN_PIPE_MS = 1_000;
+
 const NOT_INSTALLED = `
 
 It looks like you are trying to use a client-go credential plugin that is not installed.
@@ -20,7 +23,7 @@ export interface PluginRun {
 }
 
 /**
- * Runs a plugin and gives its output. Rejects with client-go's sentence when it fails; killed past its time or
+ * Runs a plugin and gives its output, complete or not 1 s after its end. Rejects with client-go's sentence when it fails; killed past its time or
  * MAX_PLUGIN_OUTPUT_BYTES. Its standard error, maybe with a token, goes to terminals only.
  */
 export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
@@ -56,6 +59,10 @@ export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
     child.on("error", (error: NodeJS.ErrnoException) => {
       clearTimeout(timer);
       reject(new Error(startFailure(plugin, error)));
+    });
+    child.once("exit", () => {
+      const pipeTimer = setTimeout(() => child.stdout.destroy(), PLUGIN_PIPE_MS);
+      child.once("close", () => clearTimeout(pipeTimer));
     });
     child.on("close", (code, signal) => {
       clearTimeout(timer);

@@ -17,6 +17,9 @@ export interface QuotaConnection {
 export type ConnectQuotaStore = (onClosed: () => void) => Promise<QuotaConnection>;
 
 const DEFAULT_PORT = 6379;
+/** Between two answers of the store, which are a few bytes each. Past it the connection is closed, and the store is away. */
+export const MAX_QUOTA_ANSWER_BYTES = 64 * 1024;
+
 /** Name lookup, TCP and TLS; the start of a replica waits no longer for the store. */
 const CONNECT_MS = 1_000;
 
@@ -58,25 +61,49 @@ export async function valkeyConnector(settings: QuotaStoreSettings): Promise<Con
       problem = error;
     });
     client.once("end", onClosed);
+    const reading = new BoundedReading();
+    client.once("connect", () => reading.watch(client.stream));
     try {
       await client.connect();
     } catch (error) {
       client.disconnect();
       throw problem ?? error;
     }
-    return connectionOver(client, settings.commandTimeoutMs);
+    reading.answered();
+    return connectionOver(client, settings.commandTimeoutMs, reading);
   };
 }
 
-function connectionOver(client: Redis, timeoutMs: number): QuotaConnection {
+/** The library holds an answer until it is whole, however long its store says it is. */
+class BoundedReading {
+  #bytes = 0;
+
+  watch(socket: Redis["stream"]): void {
+    socket.on("data", (part: Buffer) => {
+      this.#bytes += part.byteLength;
+      if (this.#bytes > MAX_QUOTA_ANSWER_BYTES) socket.destroy(new Error("the answer is too long"));
+    });
+  }
+
+  answered(): void {
+    this.#bytes = 0;
+  }
+}
+
+function connectionOver(client: Redis, timeoutMs: number, reading: BoundedReading): QuotaConnection {
+  const answers = async (response: Promise<unknown>): Promise<unknown> => {
+    const answer = await within(timeoutMs, response);
+    reading.answered();
+    return answer;
+  };
   return {
     run: async (keys, values) => {
       const parameters = [keys.length, ...keys, ...values] as const;
       try {
-        return await within(timeoutMs, client.evalsha(QUOTA_SCRIPT_SHA1, ...parameters));
+        return await answers(client.evalsha(QUOTA_SCRIPT_SHA1, ...parameters));
       } catch (error) {
         if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-        return within(timeoutMs, client.eval(QUOTA_SCRIPT, ...parameters));
+        return answers(client.eval(QUOTA_SCRIPT, ...parameters));
       }
     },
     close: () => client.disconnect(),

@@ -203,6 +203,18 @@ describe("an exec plugin", () => {
     const pid = Number(await readFile(at("pid"), "utf8"));
     await eventually(`process ${pid} ends`, () => !isRunning(pid));
   });
+
+  it("that ends while what it started holds the pipe gives what it printed", async () => {
+    const started = `sleep 60 & echo $! > ${at("pid")}`;
+    const args = ["-c", `${started}; printf '%s' '${credential({ token: "t" })}'`];
+    const exec = { apiVersion: V1, command: "sh", args, interactiveMode: "Never" };
+    try {
+      expect(await ask(exec, { timeoutMs: 60_000 })).toMatchObject({ authorization: "Bearer t" });
+      expect(isRunning(Number(await readFile(at("pid"), "utf8")))).toBe(true);
+    } finally {
+      process.kill(Number(await readFile(at("pid"), "utf8")));
+    }
+  });
 });
 
 function isRunning(pid: number): boolean {

@@ -76,6 +76,26 @@ describe("parseYamlDocuments", () => {
       problems: ["f.yaml:1:1: Excessive alias count indicates a resource exhaustion attack"],
     },
     {
+      name: "more aliases than are looked up",
+      text: `a: &a 1\nb: [${"*a, ".repeat(1_001)}]\n`,
+      problems: ["f.yaml:1:1: more than 1000 aliases"],
+    },
+    {
+      name: "merges of a large map",
+      text: `a: &a {${Array.from({ length: 1_001 }, (_, index) => `k${index}: 1`).join(", ")}}\nb: [${"{<<: *a}, ".repeat(100)}]\n`,
+      problems: ["f.yaml:1:1: its merge keys copy more than 100000 entries"],
+    },
+    {
+      name: "merges of merges, twice as many each",
+      text: `a0: &a0 {k: 1}\n${Array.from({ length: 40 }, (_, index) => `a${index + 1}: &a${index + 1} {<<: [*a${index}, *a${index}]}`).join("\n")}\n`,
+      problems: ["f.yaml:1:1: its merge keys copy more than 100000 entries"],
+    },
+    {
+      name: "a long chain of merges",
+      text: `a0: &a0 {k: 1}\n${Array.from({ length: 900 }, (_, index) => `a${index + 1}: &a${index + 1} {<<: *a${index}, k${index}: 1}`).join("\n")}\n`,
+      problems: ["f.yaml:1:1: its merge keys copy more than 100000 entries"],
+    },
+    {
       name: "100,000 brackets",
       text: "[".repeat(100_000),
       problems: ["f.yaml:1:101: nested more than 100 levels deep"],

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocketCommandDecoder } from "../../../src/sessions/decoders/websocket-command-decoder.ts";
 import { CommandEndObserver } from "../../../src/sessions/observers/end-observer.ts";
 import {
@@ -76,5 +76,29 @@ describe("a node's first message", () => {
     const copy = Buffer.from(bytes);
     expect(learned(bytes)).toEqual({ messages: [output], isDone: true });
     expect(bytes.equals(copy)).toBe(true);
+  });
+});
+
+describe("a first message in many parts", () => {
+  it("is joined once, empty parts included", () => {
+    const messages: FirstMessage[] = [];
+    const observer = new FirstMessageObserver((message) => messages.push(message));
+    const concat = vi.spyOn(Buffer, "concat");
+    onTestFinished(() => concat.mockRestore());
+    const text = JSON.stringify({ status: "Failure", message: `no "}" way ${"\\{".repeat(500)}` });
+    for (const byte of Buffer.from(text)) {
+      observer.onStatus(Buffer.of(byte));
+      observer.onStatus(new Uint8Array(0));
+    }
+    expect(messages).toMatchObject([{ kind: "failure", text: expect.stringContaining("way") }]);
+    expect(concat).toHaveBeenCalledTimes(1);
+  });
+
+  it("is output when it is longer than a Status", () => {
+    const messages: FirstMessage[] = [];
+    const observer = new FirstMessageObserver((message) => messages.push(message));
+    observer.onStatus(Buffer.from('{"a":"'));
+    for (let index = 0; index < 5_000 && !observer.isDone; index++) observer.onStatus(Buffer.from("}"));
+    expect(messages).toEqual([{ kind: "output" }]);
   });
 });
