@@ -37,6 +37,7 @@ describe("the configuration", () => {
       cluster: { manifests: [] },
       authentication: {
         clientCAFile: undefined,
+        refuseSystemMasters: false,
         requestHeader: undefined,
         tokenAuthFile: undefined,
         oidc: undefined,
