@@ -67,8 +67,10 @@ export function chooseBackend(
   }
   const turn = context.balancer.turnFor(route);
   if (typeof turn === "string") return refuse(503, ENDPOINT_PROBLEMS[turn]);
+  context.problems.judge(route, turn, headers);
   const upstream = turn.next();
-  if (upstream === undefined) return refuse(503, ENDPOINT_PROBLEMS["no-endpoints"]);
+  if (upstream === undefined)
+    return refuse(503, ENDPOINT_PROBLEMS[turn.refused.length > 0 ? "endpoints-refused" : "no-endpoints"]);
   return {
     type: "upstream",
     route,

@@ -23,7 +23,8 @@ import type { IngressContext, StreamingGateway } from "./ingress-context.ts";
 import { createIngressServers, type IngressServers } from "./ingress-servers.ts";
 import { ProblemReporter } from "./problem-reporter.ts";
 import { routeNamesOf } from "./route-backend.ts";
-import { RouteController } from "./route-controller.ts";
+import { type ActiveRoutes, RouteController } from "./route-controller.ts";
+import { RouteProblems } from "./route-problems.ts";
 import { ServiceBalancer } from "./service-balancer.ts";
 import { StatusPublisher } from "./status-publisher.ts";
 import { buildIngressWriter } from "./writer-component.ts";
@@ -80,11 +81,20 @@ export async function startIngress(
     tell: writer.tellProblem,
     mayTell: writer.mayWrite,
   });
+  let active: ActiveRoutes["problems"] = [];
+  const routeProblems: RouteProblems = new RouteProblems(() => {
+    const all = [...active, ...routeProblems.all];
+    metrics.problemsReplaced(all.map(({ reason }) => reason));
+    reporter.report(all);
+  });
   const controller = await RouteController.start({
     cluster: store,
     classes: listener,
     hostOwnership: listener.hostOwnership,
-    onActive: ({ ingresses, problems }) => {
+    onActive: ({ ingresses, problems: compiled }) => {
+      active = compiled;
+      routeProblems.retain(ingresses);
+      const problems = [...compiled, ...routeProblems.all];
       metrics.routesReplaced(
         ingresses.length,
         problems.map(({ reason }) => reason),
@@ -124,6 +134,7 @@ export async function startIngress(
     seats,
     routes: () => controller.routes,
     balancer,
+    problems: routeProblems,
     streamingGateways,
     onConnectionRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
   };

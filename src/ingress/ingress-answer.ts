@@ -71,11 +71,14 @@ function ownLines(headers: HeaderList, lines: HeaderLine[] = []): HeaderLine[] {
 }
 
 /** Status and text for a Service that offers no endpoint. The names are the operator's, not the visitor's. */
-export const ENDPOINT_PROBLEMS: Readonly<Record<EndpointProblem | "no-endpoints", string>> = {
+export const ENDPOINT_PROBLEMS: Readonly<
+  Record<EndpointProblem | "no-endpoints" | "endpoints-refused", string>
+> = {
   "no-service": "the service of this route does not exist",
   "no-such-port": "the service of this route has no such port",
   "external-name": "the service of this route is an external name, which is not served",
   "no-authority": "the certificate authority for the service of this route is not known",
+  "endpoints-refused": "the endpoints of this route's service have addresses that may not be dialled",
   "no-endpoints": "the service of this route has no ready endpoints",
 };
 

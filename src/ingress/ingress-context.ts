@@ -10,6 +10,7 @@ import type { ForwardingContext } from "../sessions/carry-forwarded.ts";
 import type { AccessLog } from "./access-log.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { RouteBackend } from "./route-backend.ts";
+import type { RouteProblems } from "./route-problems.ts";
 import type { RouteTable } from "./route-table.ts";
 import type { ServiceBalancer } from "./service-balancer.ts";
 
@@ -18,6 +19,8 @@ export interface IngressContext extends ForwardingContext {
   /** The table in force. Another one may be there for the next request. */
   routes(): RouteTable<RouteBackend>;
   readonly balancer: ServiceBalancer;
+  /** What requests show of their routes. */
+  readonly problems: RouteProblems;
   /** The gateways that a `StreamingGateway` backend may name. */
   readonly streamingGateways: ReadonlyMap<string, StreamingGateway>;
   /** False for one that was probed and found dead. */

@@ -11,6 +11,8 @@ import { type EndpointProblem, endpointsOf } from "./service-endpoints.ts";
 /** The endpoints to try for one request, in turn. */
 export interface EndpointPicker {
   readonly appProtocol: string | undefined;
+  /** Addresses of ready endpoints that may not be dialled, by `listeners.ingress.allowedEndpointAddresses`. */
+  readonly refused: readonly string[];
   /** The next one, each once; undefined when all have been tried. */
   next(): EndpointUpstream | undefined;
 }
@@ -42,6 +44,7 @@ interface ServicePort {
 interface Balanced {
   readonly upstreams: readonly EndpointUpstream[];
   readonly appProtocol: string | undefined;
+  readonly refused: readonly string[];
   /** Absent: plain TCP. */
   readonly identity: BackendIdentity | undefined;
   /** Counts on with every request. */
@@ -176,19 +179,20 @@ export class ServiceBalancer {
           ),
       );
     closeAllBut(before, upstreams);
-    return { upstreams, appProtocol: found.appProtocol, identity, turn: last?.turn ?? 0 };
+    const refused = found.addresses.map(({ host }) => host).filter((host) => addressRules.refuses(host));
+    return { upstreams, appProtocol: found.appProtocol, refused, identity, turn: last?.turn ?? 0 };
   }
 }
 
 function turnOf(balanced: Balanced): EndpointPicker {
-  const { upstreams, appProtocol } = balanced;
+  const { upstreams, appProtocol, refused } = balanced;
   const first = balanced.turn++;
   let tried = 0;
   const next = (): EndpointUpstream | undefined => {
     if (tried === upstreams.length) return undefined;
     return upstreams[(first + tried++) % upstreams.length];
   };
-  return { appProtocol, next };
+  return { appProtocol, refused, next };
 }
 
 function closeAllBut(

@@ -96,8 +96,13 @@ export class IngressMetrics {
   ): void {
     this.#routeMetrics.routesReplaced(routes, maxRoutes);
     this.#routes.set(ingresses);
+    this.problemsReplaced(reasons);
+    this.#reloads.inc();
+  }
+
+  /** The reason of each problem that there is now. */
+  problemsReplaced(reasons: readonly string[]): void {
     this.#problems.reset();
     for (const reason of reasons) this.#problems.inc({ reason });
-    this.#reloads.inc();
   }
 }

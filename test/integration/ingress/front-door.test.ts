@@ -184,6 +184,44 @@ describe("endpoints", () => {
     expect((await door.readMetrics()).get("sluice_ingress_endpoint_retries_total")).toBeGreaterThan(4);
   });
 
+  it("says of endpoints whose addresses may not be dialled that they are refused, and counts and logs it once", async () => {
+    const objects = serviceObjects("app", [{ port: 1 }]);
+    const all = ingressObject("all", { defaultBackend: backend("app") });
+    const door = await FrontDoor.start([...objects, all], { allowedEndpointAddresses: [] });
+    cleanups.push(() => door.stop());
+    for (let count = 0; count < 3; count += 1) {
+      const answer = await fetch(`http://127.0.0.1:${door.httpPort}/`);
+      expect(answer.status).toBe(503);
+      expect(await answer.text()).toContain("have addresses that may not be dialled");
+    }
+    const series = 'sluice_ingress_problems{reason="EndpointAddressRefused"}';
+    expect((await door.readMetrics()).get(series)).toBe(1);
+    const lines = door.logged.filter((line) => line.includes("EndpointAddressRefused"));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("127.0.0.1 (listeners.ingress.allowedEndpointAddresses)");
+  });
+
+  it("says what to write where gRPC comes for a Service without appProtocol, and of no other request", async () => {
+    const objects = serviceObjects("app", [{ port: 1 }]);
+    const all = ingressObject("all", { defaultBackend: backend("app") });
+    const door = await FrontDoor.start([...objects, all]);
+    cleanups.push(() => door.stop());
+    const post = async (type: string) => {
+      const headers = { "Content-Type": type };
+      await (
+        await fetch(`http://127.0.0.1:${door.httpPort}/x`, { method: "POST", headers, body: "x" })
+      ).text();
+    };
+    const series = 'sluice_ingress_problems{reason="MissingAppProtocol"}';
+    for (const other of ["application/json", "application/grpc-web", "application/grpcx"]) await post(other);
+    expect((await door.readMetrics()).get(series) ?? 0).toBe(0);
+    for (const grpc of ["application/grpc", "application/grpc+proto", "application/grpc"]) await post(grpc);
+    expect((await door.readMetrics()).get(series)).toBe(1);
+    const lines = door.logged.filter((line) => line.includes("MissingAppProtocol"));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("set appProtocol: kubernetes.io/h2c there");
+  });
+
   it.each([
     ["a service that is not there", [], "does not exist"],
     [

@@ -179,7 +179,8 @@ describe("a stranger's tokens", () => {
       tokens.attemptToken(`junk-${index}`, stranger).catch((error: unknown) => error),
     );
     const valid = tokens.attemptToken(TOKEN, honest);
-    const isAsked = () => asked.some((review) => (review as { spec: { token: string } }).spec.token === TOKEN);
+    const isAsked = () =>
+      asked.some((review) => (review as { spec: { token: string } }).spec.token === TOKEN);
     let reviewed = 0;
     for (; !isAsked() && reviewed < 3; reviewed++) {
       answers[reviewed]?.();

@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import type { Ingress } from "../../../src/api/networking-objects.ts";
+import type { ServiceRoute } from "../../../src/ingress/route-backend.ts";
+import { MAX_ROUTE_PROBLEMS, RouteProblems } from "../../../src/ingress/route-problems.ts";
+
+const ingress: Ingress = { kind: "Ingress", metadata: { name: "all", namespace: "ns" } } as Ingress;
+const routeTo = (service: string) =>
+  ({ type: "service", ingress, namespace: "ns", service, port: 80 }) as unknown as ServiceRoute;
+const picker = (refused: readonly string[], appProtocol?: string) => ({
+  refused,
+  appProtocol,
+  next: () => undefined,
+});
+
+it("keeps a problem until a request does not find it, and tells of each change once", () => {
+  let changes = 0;
+  const problems = new RouteProblems(() => void (changes += 1));
+  for (let count = 0; count < 3; count += 1) problems.judge(routeTo("a"), picker(["127.0.0.1"]), []);
+  expect(problems.all.map(({ reason }) => reason)).toEqual(["EndpointAddressRefused"]);
+  problems.judge(routeTo("a"), picker(["127.0.0.1", "::1"]), []);
+  expect(problems.all[0]?.message).toContain("127.0.0.1, ::1 (");
+  problems.judge(routeTo("a"), picker([]), []);
+  expect([problems.all, changes]).toEqual([[], 3]);
+});
+
+it("ends that of appProtocol with a Service that has one, and all with their Ingress", () => {
+  const problems = new RouteProblems(() => {});
+  const grpc = [["Content-Type", "application/grpc"]] as const;
+  problems.judge(routeTo("a"), picker([]), grpc);
+  problems.judge(routeTo("a"), picker([]), []);
+  expect(problems.all.map(({ reason }) => reason)).toEqual(["MissingAppProtocol"]);
+  problems.judge(routeTo("a"), picker([], "kubernetes.io/h2c"), grpc);
+  expect(problems.all).toEqual([]);
+  problems.judge(routeTo("a"), picker(["::1"]), []);
+  problems.retain([ingress]);
+  expect(problems.all).toHaveLength(1);
+  problems.retain([]);
+  expect(problems.all).toEqual([]);
+});
+
+it("names five addresses, and has a bound", () => {
+  const problems = new RouteProblems(() => {});
+  const many = Array.from({ length: 9 }, (_, index) => `127.0.0.${index}`);
+  for (let index = 0; index <= MAX_ROUTE_PROBLEMS; index += 1)
+    problems.judge(routeTo(`s${index}`), picker(many), []);
+  expect(problems.all).toHaveLength(MAX_ROUTE_PROBLEMS);
+  expect(problems.all[0]?.message).toContain("127.0.0.4 and 4 more (");
+});
