@@ -23,7 +23,7 @@ export function parseQuantity(text: string): number {
   const parts =
     text.length > MAX_QUANTITY_CHARACTERS
       ? undefined
-      : /^\+?(?=\.?\d)(?<whole>\d*)\.?(?<fraction>\d*)(?:[eE](?<exponent>[+-]?\d+)|(?<unit>[A-Za-z]*))$/.exec(
+      : /^\+?(?=\.?\d)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?:[eE](?<exponent>[+-]?\d+)|(?<unit>[A-Za-z]*))$/.exec(
           text,
         )?.groups;
   const { whole = "", fraction = "", exponent, unit = "" } = parts ?? {};

@@ -1,5 +1,5 @@
 /** A name, or anything that tells where in a document it stands; white space is between tokens. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
+const TOKEN = /"(?:[^"\\]|\\.?)*"?|[{}[\],:]/gs;
 
 /**
  * Parses the JSON object in these bytes. Throws for anything else, a byte order mark, invalid UTF-8, and a name that stands twice
