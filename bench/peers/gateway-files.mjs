@@ -37,6 +37,7 @@ listeners:
   admin: { address: 127.0.0.1, port: ${adminPort} }
 cluster: { manifests: [cluster.yaml] }
 authentication: { tokenAuthFile: tokens.csv }
+authorization: { mode: [AlwaysAllow] }
 kubelet: { ${nodeLeg}, allowedAddresses: [127.0.0.0/8], streaming: { mode: ${webSocketPort === undefined ? "auto" : "websocket-only"} } }
 # One load client is all clients here.
 limits: { maxConcurrentSessions: 20000, maxConnectionsPerAddress: 30000 }

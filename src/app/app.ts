@@ -22,7 +22,7 @@ import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
 import type { Sessions } from "../sessions/sessions.ts";
-import { buildCertificates } from "./certificates-component.ts";
+import { buildCertificates, noteWarnings } from "./certificates-component.ts";
 import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime/runtime.ts";
 import { buildSessions, startOwnerListener } from "./sessions-component.ts";
 import { type Departure, Supervisor } from "./supervisor.ts";
@@ -77,6 +77,7 @@ export async function startGateway(
     buildCluster(configuration, metrics, logger, runtime.lastGoodManifests),
   );
   const certificates = app.add("certificates", () => buildCertificates(metrics, logger, runtime.isFirst));
+  app.add("configuration", () => noteWarnings(configuration));
   const authentication = app.add("authentication", () =>
     buildAuthenticator(configuration, metrics, logger, certificates.started.upstreams),
   );

@@ -1,3 +1,5 @@
+import type { GatewayConfiguration } from "../config/configuration.ts";
+import { configurationWarnings } from "../config/configuration-warnings.ts";
 import { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import { CertificateExpiry } from "../observability/certificate-expiry.ts";
 import type { Component } from "../observability/component.ts";
@@ -27,4 +29,10 @@ export function buildCertificates(metrics: Metrics, logger: Logger, isFirst = tr
       expiry.stop();
     },
   };
+}
+
+/** Readiness says what the log said at the start. */
+export function noteWarnings(configuration: GatewayConfiguration): Component {
+  const note = configurationWarnings(configuration).join("; ");
+  return { health: () => (note === "" ? undefined : { note }), stop: () => {} };
 }

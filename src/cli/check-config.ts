@@ -3,6 +3,7 @@ import { readManifestFiles } from "../cluster/manifest-files.ts";
 import { type ManifestFile, readManifests } from "../cluster/manifests.ts";
 import { CONFIGURATION_KIND } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { configurationWarnings, expiryWarnings } from "../config/configuration-warnings.ts";
 import { FeatureGateError, FeatureGates } from "../config/feature-gates.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
@@ -36,10 +37,15 @@ async function check(path: string, gates: FeatureGates, old: readonly string[]):
   if (empty.length > 0) throw nothingIn(empty[0]?.name ?? path, 1, "the file holds no object");
   const [first] = files;
   if (files.length === 1 && first !== undefined && isConfiguration(first.text)) {
-    const { cluster, featureGates, namedFiles, policy } = await loadConfiguration(path);
+    const configuration = await loadConfiguration(path);
+    const { cluster, featureGates, namedFiles, policy } = configuration;
     await checkNamedFiles(namedFiles);
-    for (const warning of policyWarnings(policy.rules))
-      process.stderr.write(`Warning: ${path}: ${maskControls(warning)}\n`);
+    const warnings = [
+      ...configurationWarnings(configuration),
+      ...(await expiryWarnings(namedFiles)),
+      ...policyWarnings(policy.rules),
+    ];
+    for (const warning of warnings) process.stderr.write(`Warning: ${path}: ${maskControls(warning)}\n`);
     const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, []);
     return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
   }

@@ -1,6 +1,13 @@
 import type { Authentication } from "../config/authentication.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import { configurationWarnings } from "../config/configuration-warnings.ts";
 import { servesApi } from "../config/listeners.ts";
+
+/** What is valid and perhaps not meant, for the log. */
+export function startWarnings(configuration: GatewayConfiguration): string[] {
+  const open = authenticationWarning(configuration);
+  return [...(open === undefined ? [] : [open]), ...configurationWarnings(configuration)];
+}
 
 /** The warning about listeners without any authentication method; undefined where each has one. */
 export function authenticationWarning({

@@ -17,7 +17,7 @@ import type { Invocation } from "./command.ts";
 import type { serveFlags } from "./commands/serve.ts";
 import { notifyReady } from "./notify-service-manager.ts";
 import { replacedBySignal } from "./replace-program.ts";
-import { authenticationWarning, listeningLines } from "./serve-notices.ts";
+import { listeningLines, startWarnings } from "./serve-notices.ts";
 import { endBySignal, terminationSignal } from "./termination-signal.ts";
 
 /** A replaced program serves the connections that it has for so long: as Go's server waits for new ones. */
@@ -54,8 +54,7 @@ export async function run({ values }: Invocation<typeof serveFlags>): Promise<nu
   });
   const replaced = replacedBySignal(lineage, logger, { serving, ending: ending.signal });
   if (problem !== undefined) logger.warn({ problem }, "sockets of a service manager are not taken");
-  const warning = authenticationWarning(configuration);
-  if (warning !== undefined) logger.warn({}, warning);
+  for (const warning of startWarnings(configuration)) logger.warn({}, warning);
   const forWorkers = { configurationText: text, configurationFile: config, flags };
   // Until it serves there is nothing to read again, and no reason to die of it.
   let reload = async (): Promise<void> => {};

@@ -48,7 +48,7 @@ const webhook = table(
 
 const fields = table({
   mode: choices(
-    "Authorizers in the order in which they are asked, as kube-apiserver does. RBAC reads Roles and bindings of the cluster.",
+    "Authorizers in the order in which they are asked, as kube-apiserver does. RBAC reads Roles and bindings of the cluster. Required where callers are authenticated.",
     ["AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"],
     { as: "modes", default: ["AlwaysAllow"], flag: "authorization-mode" },
   ),

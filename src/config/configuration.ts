@@ -18,6 +18,7 @@ import type { NamedFile } from "./named-file.ts";
 import { policy } from "./policy.ts";
 import { quotaStore } from "./quota-store.ts";
 import { type FlagValues, flagsOf, readFlags } from "./read-flags.ts";
+import { requireAuthorization } from "./required-authorization.ts";
 import { resumption } from "./resumption.ts";
 import { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
@@ -141,6 +142,7 @@ export function parseConfiguration(
     document.value,
   );
   const { apiVersion: _, kind: __, ...values } = gatewayConfiguration.read(root);
+  requireAuthorization(values, root);
   const gates = withGatesOfFlag(values.featureGates, flags["feature-gates"], (flag, message) =>
     problems.push(flagProblem(flag, message)),
   );

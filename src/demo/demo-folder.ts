@@ -121,6 +121,9 @@ cluster:
   manifests: [cluster.yaml]
 authentication:
   tokenAuthFile: tokens.csv
+# The demo has one user. Elsewhere: [RBAC] or [Webhook].
+authorization:
+  mode: [AlwaysAllow]
 kubelet:
   certificateAuthorityFile: node-ca.crt
   clientCertificateFile: kubelet-client.crt

@@ -102,6 +102,7 @@ export class GatewayFiles {
           [`${TESTER_TOKEN},tester,uid-1,"dev,ops"`, ...users, ""].join("\n"),
         ),
       },
+      authorization: { mode: ["AlwaysAllow"] },
       kubelet: {
         ...(kubeletAuthority === ""
           ? { scheme: "http" }

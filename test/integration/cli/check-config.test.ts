@@ -48,7 +48,7 @@ describe("sluice check-config of a session policy", () => {
   const configuration = (rule: string) =>
     file(
       "gateway.yaml",
-      `apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\npolicy:\n  rules:\n    - ${rule}\n`,
+      `apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\nkubelet: { scheme: http }\npolicy:\n  rules:\n    - ${rule}\n`,
     );
 
   it("warns of a deny rule that another spelling walks round, and of programs that are allowed by name alone", async () => {
@@ -61,6 +61,24 @@ describe("sluice check-config of a session policy", () => {
     const allows = configuration("{ name: look, match: { command: [{ programs: [ls] }] }, action: allow }");
     expect(await runCommand("check-config", ["-f", allows])).toBe(0);
     expect(err).toContain("policy.rules[0] (look) allows programs by their base name");
+  });
+
+  it("warns of kubelets that are not verified, and of tokens in clear", async () => {
+    const open = file(
+      "gateway.yaml",
+      `apiVersion: sluice.dev/v1alpha1
+kind: GatewayConfiguration
+listeners: { apiServer: { address: 0.0.0.0 } }
+authentication: { tokenReview: { url: "https://127.0.0.1:1" } }
+authorization: { mode: [RBAC] }
+`,
+    );
+    expect(await runCommand("check-config", ["-f", open])).toBe(0);
+    expect(err.split("\n").map((line) => line.split(":").slice(0, 3).join(":"))).toEqual([
+      `Warning: ${open}: kubelet.certificateAuthorityFile is absent`,
+      `Warning: ${open}: listeners.apiServer has no tls and listens at 0.0.0.0, beyond loopback`,
+      "",
+    ]);
   });
 
   it("has nothing to say of one that denies all", async () => {

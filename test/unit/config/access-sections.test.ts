@@ -14,6 +14,7 @@ authentication:
   oidc: { issuerURL: "https://issuer", audiences: [a] }
   tokenReview: { url: "https://kubernetes.default.svc", tokenFile: token }
   anonymous: { enabled: true }
+authorization: { mode: [RBAC] }
 audit:
   log: { path: "-" }
   webhook: { url: "https://audit/events" }
@@ -123,6 +124,7 @@ describe("kube-apiserver's flags for them", () => {
       "audit-log-path": "b.log",
       "audit-log-maxsize": "5",
       "audit-log-maxage": "7",
+      "authorization-mode": "RBAC",
     });
     expect(authentication).toMatchObject({
       clientCAFile: resolve("users.crt"),

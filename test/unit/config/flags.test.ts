@@ -98,7 +98,7 @@ describe("kube-apiserver's flags", () => {
 
   it("leave the callers of a kubelet listener alone", () => {
     const kubelet = "{authentication: {clientCAFile: /a.crt}, runtime: {nodeName: n}}";
-    const file = `${HEADER}listeners: {kubelet: ${kubelet}}\n`;
+    const file = `${HEADER}listeners: {kubelet: ${kubelet}}\nauthorization: {mode: [RBAC]}\n`;
     const { authentication, listeners } = parseConfiguration(file, "f.yaml", { "client-ca-file": "/b.crt" });
     expect(authentication.clientCAFile).toBe("/b.crt");
     expect(listeners.kubelet?.authentication?.clientCAFile).toBe("/a.crt");

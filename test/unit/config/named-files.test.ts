@@ -47,12 +47,21 @@ const tls = (certFile: string, keyFile: string) =>
 
 describe("files that a configuration names", () => {
   it("accepts a certificate with its key, and authorities", async () => {
-    expect(await problemsOf(`${tls("a.crt", "a.key")}authentication: {clientCAFile: b.crt}\n`)).toBe("");
+    expect(
+      await problemsOf(
+        `${tls("a.crt", "a.key")}authentication: {clientCAFile: b.crt}\nauthorization: {mode: [RBAC]}\n`,
+      ),
+    ).toBe("");
   });
 
   it.each([
     ["missing.crt", "a.key", "certFile", "ENOENT: no such file or directory, open '/missing.crt'"],
-    ["a.crt", "b.key", "keyFile", "the key in /b.key does not belong to the certificate in /a.crt"],
+    [
+      "a.crt",
+      "b.key",
+      "keyFile",
+      "the key in /b.key does not belong to the certificate in /a.crt: tls: private key does not match public key",
+    ],
     ["a.key", "a.key", "certFile", "/a.key has no certificate in PEM"],
     ["empty", "a.key", "certFile", "/empty is empty"],
   ])("names field and line of %s with %s", async (certFile, keyFile, field, message) => {
@@ -84,7 +93,7 @@ describe("files that a configuration names", () => {
 
   it("compares the file's key with the certificate of a flag", async () => {
     expect(await problemsOf(tls("a.crt", "a.key"), { "tls-cert-file": place("b.crt") })).toBe(
-      "--tls-cert-file: the key in /a.key does not belong to the certificate in /b.crt",
+      "--tls-cert-file: the key in /a.key does not belong to the certificate in /b.crt: tls: private key does not match public key",
     );
   });
 
@@ -94,6 +103,8 @@ describe("files that a configuration names", () => {
         "tls-cert-file": place("a.crt"),
         "tls-private-key-file": place("b.key"),
       }),
-    ).toBe("--tls-private-key-file: the key in /b.key does not belong to the certificate in /a.crt");
+    ).toBe(
+      "--tls-private-key-file: the key in /b.key does not belong to the certificate in /a.crt: tls: private key does not match public key",
+    );
   });
 });

@@ -51,7 +51,7 @@ describe("deploy/examples/gateway.yaml", () => {
   });
 
   it("shows defaults, but in what is there for example", () => {
-    const forExample = /^(?:cluster\.manifests|policy\.rules|upstreamProbes\.nodes)\b/;
+    const forExample = /^(?:authorization\.mode$|cluster\.manifests|policy\.rules|upstreamProbes\.nodes)\b/;
     const others = fields.filter(
       ({ path, field, shown }) =>
         field.default !== undefined &&

@@ -1,0 +1,60 @@
+import { readFile } from "node:fs/promises";
+import { isLoopback } from "./address-list.ts";
+import type { Authentication } from "./authentication.ts";
+import type { GatewayConfiguration } from "./configuration.ts";
+import { certificatesOf } from "./key-pair.ts";
+import { servesApi } from "./listeners.ts";
+import type { NamedFile } from "./named-file.ts";
+
+const DAY_MS = 86_400_000;
+/** How long before its end a certificate is worth a warning. */
+const SOON_MS = 30 * DAY_MS;
+
+/** What is valid and perhaps not meant, for the log at the start, check-config and readiness. */
+export function configurationWarnings({
+  authentication,
+  kubelet,
+  listeners,
+}: Pick<GatewayConfiguration, "authentication" | "kubelet" | "listeners">): string[] {
+  const warnings: string[] = [];
+  if (servesApi(listeners) && kubelet.scheme === "https" && kubelet.insecureSkipTLSVerify) {
+    warnings.push(
+      "kubelet.certificateAuthorityFile is absent: no kubelet's certificate is verified, and who stands between reads every session",
+    );
+  }
+  const { apiServer, kubelet: node } = listeners;
+  const inClear = (name: string, address: string): string =>
+    `listeners.${name} has no tls and listens at ${address}, beyond loopback: bearer tokens travel in clear`;
+  if (apiServer && !apiServer.tls && !isLoopback(apiServer.address) && takesTokens(authentication))
+    warnings.push(inClear("apiServer", apiServer.address));
+  if (node && !node.tls && !isLoopback(node.address) && takesTokens(node.authentication ?? authentication))
+    warnings.push(inClear("kubelet", node.address));
+  return warnings;
+}
+
+function takesTokens({ oidc, tokenAuthFile, tokenReview }: Authentication): boolean {
+  return [oidc, tokenAuthFile, tokenReview].some((method) => method !== undefined);
+}
+
+/** Certificates of the files that have expired, or will within 30 days. Files that cannot be read are reported elsewhere. */
+export async function expiryWarnings(files: readonly NamedFile[], nowMs = Date.now()): Promise<string[]> {
+  const own = new Set(files.flatMap(({ certificateFile }) => certificateFile ?? []));
+  const named = new Set(files.filter(({ content }) => content === "certificates").map(({ file }) => file));
+  const warnings = await Promise.all(
+    Array.from(named, async (file) => {
+      const expiries = await readFile(file, "utf8").then(expiriesIn, () => []);
+      // A chain lasts as long as its own certificate, a bundle of authorities as long as its last.
+      const endMs = own.has(file) ? expiries[0] : Math.max(...expiries);
+      if (endMs === undefined || !Number.isFinite(endMs) || endMs - nowMs > SOON_MS) return [];
+      const what = own.has(file) ? "the certificate" : "the last authority";
+      return [
+        `${file}: ${what} ${endMs <= nowMs ? "expired" : "expires"} at ${new Date(endMs).toISOString()}`,
+      ];
+    }),
+  );
+  return warnings.flat();
+}
+
+function expiriesIn(pem: string): number[] {
+  return certificatesOf(pem).map(({ validTo }) => Date.parse(validTo));
+}
