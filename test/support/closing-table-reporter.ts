@@ -20,6 +20,7 @@ const SUITES: readonly (readonly [project: string, command: string, needs: strin
     "real parts, each if it is installed; Go builds some of them, the first time for 10 minutes",
   ],
   ["cluster", "npm run test:cluster", "root, containerd 2, and npm run build:cluster: 15 minutes, once"],
+  ["fuzzing", "npm run fuzz TARGET SECONDS", "Node.js alone; npm test replays what it kept"],
 ];
 
 /**
