@@ -41,6 +41,8 @@ export function requestHeadersOf(
   return headers;
 }
 
+const LENGTH = ["content-length"];
+
 /** The lines of the upstream's response for the client; the framing that the client's version allows is added behind it. */
 export function responseHeadersOf(
   { status, headers: received }: Pick<ResponseHead, "status" | "headers">,
@@ -48,7 +50,9 @@ export function responseHeadersOf(
 ): HeaderLine[] {
   const headers = withoutHeaders(withoutHopByHop(headerListOf(received)), TE);
   const canCarryTrailers = downstream.canCarryTrailers(status, headers);
-  return withOneLength(canCarryTrailers ? headers : withoutHeaders(headers, TRAILER));
+  const kept = canCarryTrailers ? headers : withoutHeaders(headers, TRAILER);
+  // RFC 9110 section 8.6: no length in a 204; a reader may wait for the bytes.
+  return status === 204 ? withoutHeaders(kept, LENGTH) : withOneLength(kept);
 }
 
 /** The same length in two lines is read as one, and leaves as one: the next reader may be stricter (RFC 9110 section 8.6). */

@@ -1,11 +1,31 @@
 /** A `%` that escapes nothing, or a `;`, which Go has not taken for a separator since 1.17. */
 const REFUSED_IN_PAIRS = /%(?![0-9a-f]{2})|;/i;
+/** A byte of a request line as Node.js gives it, one character each; `URL` would take it for a character of Unicode. */
+const UNESCAPED_BYTE = /[\x80-\xff]/g;
 
-/** The URL of a request's target, without the pairs of its query that Go's `url.ParseQuery` drops: no reader of it finds them. */
+/**
+ * The URL of a request's target, its query read as Go's `url.ParseQuery` reads it: bytes stay bytes, and no reader finds the pairs
+ * that it drops.
+ */
 export function requestUrlOf(target: string): URL {
   const at = target.indexOf("?");
-  if (at === -1 || !REFUSED_IN_PAIRS.test(target.slice(at))) return new URL(`http://gateway${target}`);
-  const pairs = target.slice(at + 1).split("&");
-  const query = pairs.filter((pair) => !REFUSED_IN_PAIRS.test(pair)).join("&");
-  return new URL(`http://gateway${target.slice(0, at)}?${query}`);
+  if (at === -1) return new URL(`http://gateway${target}`);
+  const query = target.slice(at + 1).replace(UNESCAPED_BYTE, (byte) => `%${byte.charCodeAt(0).toString(16)}`);
+  const kept = REFUSED_IN_PAIRS.test(query)
+    ? query.split("&").filter((pair) => !REFUSED_IN_PAIRS.test(pair))
+    : [query];
+  return new URL(`http://gateway${target.slice(0, at)}?${kept.join("&")}`);
+}
+
+/** The name of the first parameter whose name or value is not UTF-8; `searchParams` has U+FFFD there, which is another text. */
+export function nonUtf8Parameter({ search }: URL): string | undefined {
+  if (!/%[89a-f]/i.test(search)) return undefined;
+  for (const pair of search.slice(1).split("&")) {
+    try {
+      decodeURIComponent(pair);
+    } catch {
+      return new URLSearchParams(pair).keys().next().value;
+    }
+  }
+  return undefined;
 }

@@ -3,6 +3,7 @@ import { REASON_HEADER, REASON_QUERY, reasonOf } from "../access/policy/require-
 import { goQuote } from "../api/go-json.ts";
 import { badRequest } from "../api/status.ts";
 import { type HeaderList, headerValue } from "../http/header-list.ts";
+import { nonUtf8Parameter } from "../http/request-url.ts";
 import { type ClientOffer, clientOfferOf } from "./client-offer.ts";
 
 export type Subresource = "exec" | "attach" | "portforward";
@@ -52,6 +53,10 @@ export function parseStreamingRequest(
 ): StreamingRequest {
   const query = request.url.searchParams;
   if (query.has("dryRun")) throw badRequest("dryRun is not supported");
+  // Container runtimes refuse it with 500. Decoded, another command would run than the one that is audited.
+  const unreadable = nonUtf8Parameter(request.url);
+  if (unreadable !== undefined)
+    throw badRequest(`the query parameter ${goQuote(unreadable)} is not valid UTF-8`);
   const isExec = path.subresource === "exec";
   return {
     // Spelt out: a spread in front costs as much as all the rest.

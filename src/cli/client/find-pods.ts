@@ -12,9 +12,10 @@ export interface PodObject {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly deletionTimestamp?: string;
   };
-  readonly spec: {
-    readonly containers: readonly ContainerObject[];
-    readonly initContainers?: readonly ContainerObject[];
+  /** An aggregated API may leave it out, and Go writes null for an empty list. */
+  readonly spec?: {
+    readonly containers?: readonly ContainerObject[] | null;
+    readonly initContainers?: readonly ContainerObject[] | null;
   };
   readonly status?: {
     readonly phase?: string;
@@ -110,7 +111,7 @@ export class PodSource {
     if (service.spec.clusterIP === "None") return port;
     const { targetPort = port } = servicePort;
     if (typeof targetPort === "number") return targetPort;
-    const containers = pod.spec.containers.flatMap(({ ports }) => ports ?? []);
+    const containers = (pod.spec?.containers ?? []).flatMap(({ ports }) => ports ?? []);
     const found = containers.find(({ name }) => name === targetPort);
     if (found !== undefined) return found.containerPort;
     throw new Error(`Pod '${pod.metadata.name}' does not have a named port '${targetPort}'`);
@@ -165,7 +166,8 @@ export function containerOf(
   pod: PodObject,
   name: string | undefined,
 ): { container: ContainerObject; notice?: string } {
-  const { containers, initContainers = [] } = pod.spec;
+  const containers = pod.spec?.containers ?? [];
+  const initContainers = pod.spec?.initContainers ?? [];
   if (name !== undefined) {
     const named = [...containers, ...initContainers].find((container) => container.name === name);
     if (named !== undefined) return { container: named };

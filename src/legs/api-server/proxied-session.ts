@@ -1,5 +1,7 @@
 import { type KubeletPath, matchKubeletPath } from "../../api/kubelet-path.ts";
+import { badRequest } from "../../api/status.ts";
 import type { PolicySubresource } from "../../config/policy.ts";
+import { nonUtf8Parameter } from "../../http/request-url.ts";
 
 /** A session with pods that is opened through a proxy subresource, not through one of its own. */
 export interface ProxiedSession {
@@ -25,15 +27,19 @@ const PROXY = /^\/api\/v1\/(?:namespaces\/([^/]+)\/(pods|services)|nodes)\/([^/]
  * Undefined for a request that opens no session: no proxy subresource, or plain HTTP through one. A kubelet runs commands for plain
  * requests, too. `path` has one spelling (request-path.ts).
  */
-export function proxiedTargetOf(
-  { pathname, searchParams }: URL,
-  isUpgrade: boolean,
-): ProxiedTarget | undefined {
+export function proxiedTargetOf(url: URL, isUpgrade: boolean): ProxiedTarget | undefined {
+  const { pathname, searchParams } = url;
   const match = PROXY.exec(pathname);
   if (match === null) return undefined;
   const [, inNamespace = "", kind, encodedId = "", tail = ""] = match;
   const [namespace, id] = [decodeURIComponent(inNamespace), decodeURIComponent(encodedId)];
-  if (kind === undefined) return nodeTarget(id, tail, searchParams, isUpgrade);
+  if (kind === undefined) {
+    const target = nodeTarget(id, tail, searchParams, isUpgrade);
+    // Its command is forwarded in bytes that its policy could not read.
+    const isUnreadable = target !== undefined && !("unseen" in target) && nonUtf8Parameter(url) !== undefined;
+    if (isUnreadable) throw badRequest("the query is not valid UTF-8");
+    return target;
+  }
   if (!isUpgrade) return undefined;
   const [name, port] = nameAndPort(id);
   return {

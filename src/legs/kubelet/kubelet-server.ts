@@ -15,7 +15,7 @@ import type { NodeContext } from "./node-context.ts";
 import { relayRequest, relayUpgrade } from "./relay-to-kubelet.ts";
 import { runCommand } from "./run-command.ts";
 import { serveLogs } from "./serve-logs.ts";
-import { isSessionPath } from "./session-request.ts";
+import { isSessionPath, requireUtf8 } from "./session-request.ts";
 import { statsSummary } from "./stats-summary.ts";
 import { refusalOfRuntime, refuseUpgradeInText, textRefusal, writeTextRefusal } from "./text-refusal.ts";
 
@@ -75,6 +75,7 @@ async function answer(
   await admitCaller(incoming, false, node);
   if (path?.action === "run") {
     requireMethod("POST", method);
+    requireUtf8(url);
     return await runCommand(path, url.searchParams, downstream, runtime);
   }
   if (path?.action === "containerLogs") {

@@ -1,6 +1,7 @@
 import { tunnelOffers } from "../../../protocols/portforward/index.ts";
 import type { RequestedStreams } from "../../../protocols/remotecommand/index.ts";
 import type { KubeletPath } from "../../api/kubelet-path.ts";
+import { nonUtf8Parameter } from "../../http/request-url.ts";
 import { type ClientOffer, clientOfferOf } from "../../sessions/client-offer.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../../sessions/streaming-request.ts";
@@ -23,6 +24,7 @@ export function subresourceOf({ action }: SessionPath): StreamingRequest["subres
 export function parseSessionRequest(path: SessionPath, incoming: IncomingStreaming): StreamingRequest {
   const { method, url, headers, remoteAddress, isPeerTrusted = false } = incoming;
   const query = url.searchParams;
+  requireUtf8(url);
   const offer = clientOfferOf(headers);
   const isPortForward = path.action === "portForward";
   return {
@@ -41,6 +43,15 @@ export function parseSessionRequest(path: SessionPath, incoming: IncomingStreami
     remoteAddress,
     isPeerTrusted,
   };
+}
+
+/** The kubelet's answer: its runtime's client refuses to send such a text. Throws a refusal 500. */
+export function requireUtf8(url: URL): void {
+  if (nonUtf8Parameter(url) === undefined) return;
+  throw textRefusal(
+    500,
+    "rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8",
+  );
 }
 
 const NO_STREAMS: RequestedStreams = { stdin: false, stdout: false, stderr: false, tty: false };

@@ -197,6 +197,19 @@ describe("refusals before a node is dialled", () => {
     );
   });
 
+  it("a command that is not UTF-8 is refused, and reaches no node", async () => {
+    const authority = await start("HTTP/1.1 404 Not Found\r\n\r\n");
+    const wrong = EXEC.replace("command=x", "command=caf%e9");
+    const { code, body } = parse(await exchange(authority, request("GET", wrong, WEBSOCKET)));
+    expect([code, JSON.parse(body).message]).toEqual([
+      400,
+      'the query parameter "command" is not valid UTF-8',
+    ]);
+    expect(nodeSockets.size).toBe(0);
+    const target = EXEC.replace("command=x", "command=caf%c3%a9");
+    expect(parse(await exchange(authority, request("GET", target, WEBSOCKET))).code).toBe(404);
+  });
+
   it("a command of 900 KB reaches the node", async () => {
     const long = EXEC.replace("command=x", `command=${"x".repeat(900_000)}`);
     const { code } = parse(

@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { containerOf, type PodObject } from "../../../src/cli/client/find-pods.ts";
+
+const metadata = { name: "web", namespace: "default" };
+
+it.each<[what: string, pod: Omit<PodObject, "metadata">]>([
+  ["no spec", {}],
+  ["no containers", { spec: {} }],
+  ["null for its containers", { spec: { containers: null, initContainers: null } }],
+])("a pod with %s has none of the containers that are asked for", (_, pod) => {
+  const found = (name?: string) => containerOf({ metadata, ...pod }, name);
+  expect(() => found()).toThrow("pod web has no container");
+  expect(() => found("main")).toThrow("container main not found in pod web");
+});
