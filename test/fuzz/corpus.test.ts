@@ -21,7 +21,7 @@ describe.each(targets)("fuzz target %s", (name, target) => {
   it("takes what a short search finds", async () => {
     const { inputs, blocks, finding } = await search(target, corpus, {
       seconds: 20,
-      maxInputs: 100,
+      maxInputs: 50,
       seed: 1,
     });
     expect(finding).toBeUndefined();
