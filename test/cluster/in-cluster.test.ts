@@ -1,6 +1,6 @@
 import { execFile, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
@@ -13,7 +13,7 @@ import { RedisProcess } from "../support/redis-process.ts";
 import { issueCertificate } from "../support/test-certificates.ts";
 import { CHART, ChartedCluster, IMAGE, VERSIONS } from "./kubernetes/charted-cluster.ts";
 import { freePorts } from "./kubernetes/control-plane.ts";
-import { ADDRESSES, machineAddress, TOKENS } from "./kubernetes/credentials.ts";
+import { ADDRESSES, machineAddress, NODE_NAME, TOKENS } from "./kubernetes/credentials.ts";
 import type { ClusterAddresses } from "./kubernetes/start-cluster.ts";
 import { NumberedLines } from "./upgrade-load.ts";
 
@@ -243,7 +243,7 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     const args = ["template", role, CHART, "--namespace", role, "--values", path.join(CHART, "ci", values)];
     // The cluster has no cert-manager, and no namespaces but those of the tests.
     const unlike =
-      "gateway.tls.certManager.enabled=false,gateway.peers.certManager.enabled=false,ingress.rbac.secretNamespaces={ingress}";
+      "gateway.tls.certManager.enabled=false,gateway.peers.certManager.enabled=false,ingress.rbac.secretNamespaces={ingress},ingress.rbac.secrets=null";
     const manifests = await charted.helm(...args, "--set", unlike);
     writeFileSync(file, manifests);
     await kubectl("create", "namespace", role);
@@ -333,18 +333,20 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     const { kubelet, sluiceNode } = ADDRESSES;
     const [adminPort] = await freePorts(1);
     await charted.createNamespace("sluice-node", "privileged");
-    const [crt, key] = [credential("kubelet-serving.crt"), credential("kubelet-serving.key")];
-    await kubectl(
-      "-n",
-      "sluice-node",
-      "create",
-      "secret",
-      "tls",
-      "nodes-tls",
-      `--cert=${crt}`,
-      `--key=${key}`,
-    );
+    const own = path.join(charted.folder, "node-tls");
+    mkdirSync(own);
+    for (const [from, to] of [
+      ["kubelet-serving.crt", "tls.crt"],
+      ["kubelet-serving.key", "tls.key"],
+    ] as const)
+      copyFileSync(credential(from), path.join(own, to));
     const values = {
+      "node.tls.hostPath": own,
+      "node.tls.certFile": "tls.crt",
+      "node.tls.keyFile": "tls.key",
+      // That which the API server publishes.
+      "node.clientCA.existingConfigMap": "",
+      "node.rbac.nodeNames": `{${NODE_NAME}}`,
       "image.repository": IMAGE,
       "node.runtimeSocket": cluster.runtimeSocket,
       "node.podLogs": path.join(cluster.folder, "logs"),
@@ -366,7 +368,10 @@ describeReal(["cluster", "helm"], "Sluice as pods of the cluster", () => {
     expect(await through("logs", "finite")).toContain("2000\n");
     // Straight at the node's port: API servers proxy to no loopback address.
     const node = `https://${sluiceNode}:${cluster.kubeletPort}`;
-    const metrics = await kubectl("--server", node, "get", "--raw", "/metrics/resource");
+    const read = ["--server", node, "get", "--raw", "/metrics/resource"];
+    // The administrator's certificate is of system:masters.
+    await expect(kubectl(...read)).rejects.toThrow("Unauthorized");
+    const metrics = await kubectl(...read, "--token", TOKENS.admin.token);
     expect(metrics).toContain("node_cpu_usage_seconds_total");
     const log = await kubectl("-n", "sluice-node", "logs", "daemonset/node-sluice-node");
     expect(log).toContain('"msg":"session started"');
