@@ -5,6 +5,7 @@ import { isIP } from "node:net";
 import { createHttp1Server, type Http1Bounds } from "../http/http1-server.ts";
 import type { Logger } from "../observability/logger.ts";
 import { OPEN_METRICS_TYPE, TEXT_METRICS_TYPE } from "../observability/open-metrics.ts";
+import { boundAdminConnections } from "./admin-connections.ts";
 import { answerHealth, answerSingleCheck, type HealthAnswer, type HealthChecks } from "./health.ts";
 import { INDEX_PAGE, INDEX_PAGE_POLICY } from "./index-page.ts";
 
@@ -95,7 +96,7 @@ export function createAdminServer(options: AdminServerOptions): Server {
     });
   };
   const server = createHttp1Server(BOUNDS, { onRequest: serve });
-  server.maxConnections = options.limits.maxAdminConnections;
+  boundAdminConnections(server, options.limits.maxAdminConnections);
   return server;
 }
 

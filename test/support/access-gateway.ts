@@ -156,6 +156,11 @@ export class AccessGateway {
     return (await fetch(new URL("/metrics", this.#gateway.adminUrl))).text();
   }
 
+  /** Of one check of /readyz, by its component. */
+  async isReady(check: string): Promise<boolean> {
+    return (await fetch(new URL(`/readyz/${check}`, this.#gateway.adminUrl))).ok;
+  }
+
   async stop(): Promise<void> {
     await this.#gateway.stop();
     await this.kubelet.close();

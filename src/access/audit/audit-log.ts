@@ -19,6 +19,8 @@ export interface AuditLogOptions {
   readonly onFailure: "refuse" | "continue";
 }
 
+const AUDIT_REFUSES = "audit events cannot be stored: every request is refused (audit.onFailure)";
+
 /** Where events go, and the effect of a failure. */
 export class AuditLog {
   readonly #options: AuditLogOptions;
@@ -41,6 +43,13 @@ export class AuditLog {
     const isStored = (await Promise.all(admissions)).every((stored) => stored);
     if (isStored || this.#options.onFailure === "continue") return;
     throw serviceUnavailable("the audit log is not available; no request goes on without it");
+  }
+
+  /** Why every request is refused, if so: what could not be stored is tried again until it can. */
+  get refusal(): string | undefined {
+    const { backends, onFailure } = this.#options;
+    const isFailing = backends.some(({ queue }) => queue.failure !== undefined && queue.waiting > 0);
+    return onFailure === "refuse" && isFailing ? AUDIT_REFUSES : undefined;
   }
 
   /** For all later stages: what has begun is not taken back. */

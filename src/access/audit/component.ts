@@ -97,6 +97,7 @@ export async function buildAudit(
   const built = backends.length === 0 ? undefined : new AuditLog({ policy, backends, onFailure });
   return {
     audit: built,
+    ...(built !== undefined && onFailure === "refuse" && { health: () => built.refusal }),
     stop: async () => {
       await built?.stop();
       for (const stop of stops) await stop();

@@ -59,6 +59,11 @@ export class EventQueue {
     return this.#failure;
   }
 
+  /** Events that wait to be delivered. */
+  get waiting(): number {
+    return this.#lines.length;
+  }
+
   /** False when there is no room: the event is lost, and counted as lost. */
   push(line: string): boolean {
     const { maxQueuedEvents, maxQueuedCharacters } = this.#options;

@@ -203,6 +203,49 @@ describe("the admin listener", () => {
     first.destroy();
   });
 
+  it("is not starved by connections that send no whole request, of one address or several", async () => {
+    const port = await listen({ limits: { maxAdminConnections: 20 } });
+    const stalled = await Promise.all(
+      Array.from({ length: 300 }, async (_, index) => {
+        const socket = connect({ port, host: "127.0.0.1", localAddress: `127.0.0.${(index % 3) + 1}` });
+        socket.on("error", () => {});
+        await once(socket, "connect");
+        if (index % 2 === 0) socket.write("GET /livez HTTP/1.1\r\nHost: ");
+        return socket;
+      }),
+    );
+    for (let attempt = 0; attempt < 5; attempt++) {
+      expect(await exchange(port, "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toContain(
+        "200 OK",
+      );
+    }
+    // The youngest keep their places.
+    await expect
+      .poll(() => stalled.filter(({ readyState }) => readyState === "open").length)
+      .toBeLessThan(20);
+    for (const socket of stalled) socket.destroy();
+  });
+
+  it("leaves places to other addresses when one has sent whole requests on all of its connections", async () => {
+    const port = await listen({ limits: { maxAdminConnections: 8 } });
+    const greedy = await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const socket = connect(port, "127.0.0.1").on("error", () => {});
+        await once(socket, "connect");
+        socket.write("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+        await new Promise<void>((resolve) =>
+          socket.once("data", () => resolve()).once("close", () => resolve()),
+        );
+        return socket;
+      }),
+    );
+    expect(greedy.filter(({ destroyed, readyState }) => !destroyed && readyState === "open")).toHaveLength(6);
+    const other = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
+    other.write("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect(String((await once(other, "data"))[0])).toContain("200 OK");
+    for (const socket of [...greedy, other]) socket.destroy();
+  });
+
   it("answers 500 and says nothing when a part of it fails, and logs why", async () => {
     const lines: string[] = [];
     const fail = () => Promise.reject(new Error("broken metrics"));

@@ -328,8 +328,10 @@ describe("the audit webhook", () => {
     status = 500;
     await gateway.exec(ANN);
     await soon(async () => expect((await gateway.exec(ANN)).status).toBe(503));
+    expect(await gateway.isReady("audit")).toBe(false);
     status = 200;
     await soon(async () => expect((await gateway.exec(ANN)).status).toBe(101));
+    await soon(async () => expect(await gateway.isReady("audit")).toBe(true));
     await soon(() =>
       expect(received.filter(({ responseStatus }) => responseStatus?.code === 503).length).toBeGreaterThan(0),
     );

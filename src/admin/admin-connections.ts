@@ -1,0 +1,45 @@
+import type { IncomingMessage, Server } from "node:http";
+import type { Socket } from "node:net";
+import { canonicalAddress } from "../config/canonical-address.ts";
+
+/** The part of all connections that one address may have. */
+const ADDRESS_SHARE = 3 / 4;
+
+/**
+ * Bounds the connections of a server, and those of one address. A further one takes the place of the oldest that has not sent a whole
+ * head yet; it is closed without an answer where there is none.
+ */
+export function boundAdminConnections(server: Server, maxConnections: number): void {
+  const maxOfAddress = Math.ceil(maxConnections * ADDRESS_SHARE);
+  const open = new Map<Socket, string>();
+  /** The oldest first. */
+  const headless = new Set<Socket>();
+  const counts = new Map<string, number>();
+  const forget = (socket: Socket): void => {
+    const address = open.get(socket);
+    if (address === undefined) return;
+    open.delete(socket);
+    headless.delete(socket);
+    const left = (counts.get(address) ?? 1) - 1;
+    if (left === 0) counts.delete(address);
+    else counts.set(address, left);
+  };
+  server.on("connection", (socket: Socket) => {
+    const address = canonicalAddress(socket.remoteAddress ?? "");
+    const isPastShare = (counts.get(address) ?? 0) >= maxOfAddress;
+    if (isPastShare || open.size >= maxConnections) {
+      const oldest = [...headless].find((other) => !isPastShare || open.get(other) === address);
+      if (oldest === undefined) {
+        socket.destroy();
+        return;
+      }
+      forget(oldest);
+      oldest.destroy();
+    }
+    open.set(socket, address);
+    headless.add(socket);
+    counts.set(address, (counts.get(address) ?? 0) + 1);
+    socket.once("close", () => forget(socket));
+  });
+  server.on("request", ({ socket }: IncomingMessage) => headless.delete(socket));
+}
