@@ -90,7 +90,7 @@ export class WebSocketFrameWalker {
   /** The first byte of a frame says already whether it goes on. */
   #startFrame(chunk: Uint8Array, at: number): void {
     if (this.#isBoundaryDue) this.#reachBoundary(chunk, at);
-    // With other bits the frame is one that nobody accepts.
+    // With other bits the header is malformed.
     const first = chunk[at] as number;
     const isHeartbeat = first === (FIN_BIT | OPCODE.PING) || first === (FIN_BIT | OPCODE.PONG);
     if (isHeartbeat !== this.#isHeartbeat) {

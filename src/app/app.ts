@@ -104,8 +104,8 @@ export async function startGateway(
     );
   const { tracing: tracingSettings } = configuration;
   const tracing = tracingSettings && app.add("tracing", () => openTelemetry(tracingSettings, metrics.traces));
-  const sessions = app.add("sessions", async () => {
-    const built = await buildSessions(configuration, {
+  const sessions = app.add("sessions", () =>
+    buildSessions(configuration, {
       cluster: cluster.started,
       authentication: authentication.started,
       authorization: authorization.started,
@@ -118,10 +118,9 @@ export async function startGateway(
       tracing: tracing?.started,
       metrics,
       logger,
-    });
-    built.context.sessions.watch(runtime.sessionWatcher);
-    return built;
-  });
+      sessionWatcher: runtime.sessionWatcher,
+    }),
+  );
   const api = app.add("API server leg", () =>
     buildApiServerLeg(configuration, sessions.started.context, {
       authorities: authentication.started.authorities,
@@ -143,8 +142,8 @@ export async function startGateway(
   const { kubelet: kubeletSettings } = listeners;
   const kubelet =
     kubeletSettings &&
-    app.add("kubelet leg", async () => {
-      const built = await buildKubeletListener(
+    app.add("kubelet leg", () =>
+      buildKubeletListener(
         kubeletSettings,
         configuration,
         { authentication: authentication.started, authorization: authorization.started },
@@ -152,10 +151,9 @@ export async function startGateway(
         metrics,
         certificates.started.upstreams,
         ticketKeys,
-      );
-      built.gateway.sessions.watch(runtime.sessionWatcher);
-      return built;
-    });
+        runtime.sessionWatcher,
+      ),
+    );
   // All files have been read: from here on ports are taken.
   app.add("session owner listener", () => startOwnerListener(sessions.started.context));
   const peersListener =

@@ -23,7 +23,7 @@ import type { GatewayPolicy, SessionPeers } from "../sessions/context.ts";
 import { buildResumption, type Siblings } from "../sessions/resumption/component.ts";
 import { createOwnerServer } from "../sessions/resumption/owner-server.ts";
 import type { ReplicaName } from "../sessions/resumption/replica-name.ts";
-import { Sessions } from "../sessions/sessions.ts";
+import { Sessions, type SessionWatcher } from "../sessions/sessions.ts";
 
 export interface SessionsParts {
   readonly cluster: Pick<BuiltCluster, "store" | "lookUp">;
@@ -40,6 +40,7 @@ export interface SessionsParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly tracing: Tracing | undefined;
+  readonly sessionWatcher: SessionWatcher | undefined;
 }
 
 export interface BuiltSessions extends Component {
@@ -55,6 +56,7 @@ export async function buildSessions(
   const { cluster, metrics, logger } = parts;
   const clock = new SessionClock();
   const sessions = new Sessions(limits.maxConcurrentSessions);
+  sessions.watch(parts.sessionWatcher);
   metrics.observeRunningSessions(() => sessions.list());
   const bytesPerSecond = limits.maxConnectionBytesPerSecond;
   return {

@@ -36,8 +36,8 @@ interface Handed {
 }
 
 /**
- * Copies of connections that workers have. The system ends a killed worker's connections with FIN, which SPDY and bodies without a
- * length take for a proper end; where a copy is kept it does not, and they are reset here. Past it FIN is what clients see.
+ * Copies of workers' connections. The system ends those of a killed worker with FIN, a proper end to
+ * SPDY, unless another process has a copy: then they are reset here.
  */
 export const MAX_KEPT_CONNECTIONS = 4_096;
 

@@ -14,7 +14,7 @@ import { drainGateway } from "../../listeners/shutdown.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Component } from "../../observability/component.ts";
 import type { Metrics } from "../../observability/metrics.ts";
-import { Sessions } from "../../sessions/sessions.ts";
+import { Sessions, type SessionWatcher } from "../../sessions/sessions.ts";
 import { createKubeletServer } from "./kubelet-server.ts";
 import { KubeletUpstream } from "./kubelet-upstream.ts";
 
@@ -43,6 +43,7 @@ export async function buildKubeletListener(
   metrics: Metrics,
   upstreams: UpstreamTlsFiles,
   ticketKeys?: Buffer | undefined,
+  sessionWatcher?: SessionWatcher | undefined,
 ): Promise<BuiltKubeletListener> {
   const { limits, timeouts } = configuration;
   const { logger, cluster } = base;
@@ -65,6 +66,7 @@ export async function buildKubeletListener(
 
   const kubeletMetrics = metrics.addKubelet();
   const sessions = new Sessions(limits.maxConcurrentSessions);
+  sessions.watch(sessionWatcher);
   kubeletMetrics.observeRunningSessions(() => sessions.list());
   const gateway: ServingContext = {
     ...base,

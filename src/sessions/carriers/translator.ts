@@ -15,6 +15,7 @@ import type { SessionLifecycle } from "../lifecycle.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { CommandResult, type Conclusion, failedBy } from "./command-result.ts";
+import { leaveBehindInput } from "./input-grace.ts";
 import type { StreamingSession } from "./session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
@@ -233,7 +234,10 @@ export class Translator implements StreamingSession {
     // What was accepted is still delivered: stdin ends after it, and the connection lingers until the node closes.
     this.#stdin?.finish();
     this.#over(clientEnd(end));
-    this.#spdy.leave();
+    const leave = (): void => this.#spdy.leave();
+    if (end.isClean && this.#stdin !== undefined)
+      leaveBehindInput(this.#spdy.socket, this.#life.clock, leave);
+    else leave();
   }
 
   /** Only at a terminal: other output stays as the command wrote it. */

@@ -4,6 +4,7 @@ import { defaultWebSocketLimits, OPCODE } from "../../../protocols/websocket/ind
 import { ChannelCommandClient } from "../../../src/sessions/carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "../../../src/sessions/carriers/bridge/command-bridge.ts";
 import { SpdyCommandClient } from "../../../src/sessions/carriers/bridge/spdy-command-client.ts";
+import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/input-grace.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { channelPeer, plainPipe, settle, spdyPeer, webSocketPipe } from "../../support/session-peers.ts";
@@ -116,5 +117,45 @@ describe("a command bridge", () => {
     expect(carried.life).toMatchObject({ upstreamBytes: 2, downstreamBytes: 10 });
     client.push(null);
     await expect.poll(() => carried.causes).toEqual(["completed"]);
+  });
+
+  it("takes a proper Close for the end of input, and gives the command time to take it", async () => {
+    const carried = new CarriedSession();
+    const { client, node, clock } = carried;
+    const requested = { stdin: true, stdout: true, stderr: false, tty: false };
+    const webSocketLimits = defaultWebSocketLimits;
+    carried.carry(
+      (life) =>
+        new CommandBridge(
+          { socket: client, head: NOTHING },
+          { socket: node, head: NOTHING },
+          {
+            webSocketLimits,
+            hasTerminal: false,
+            clientOf: (handler) =>
+              new ChannelCommandClient(
+                client,
+                handler,
+                { version: "v4.channel.k8s.io", requested, webSocketLimits },
+                life,
+              ),
+          },
+          life,
+        ),
+    );
+    const clientPeer = channelPeer(webSocketPipe(client, "client"));
+    const nodePipe = webSocketPipe(node, "server");
+    const nodePeer = channelPeer(nodePipe, { isNode: true });
+    clientPeer.send("stdin", "upload");
+    clientPeer.leave();
+    await settle(clientPeer, nodePeer);
+    expect(nodePeer.received).toEqual({ stdin: "upload", "255": "\0" });
+    expect([nodePipe.closes, node.writableEnded]).toEqual([[], false]);
+    clock.advance(INPUT_GRACE_MS - 1);
+    await settle(nodePeer);
+    expect(nodePipe.closes).toEqual([]);
+    clock.advance(1);
+    await settle(nodePeer);
+    expect([nodePipe.closes, carried.causes]).toEqual([[1000], ["client-gone"]]);
   });
 });

@@ -1,7 +1,12 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, SpdySession, type SpdyStream } from "../../../protocols/spdy/index.ts";
-import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
+import {
+  defaultWebSocketLimits,
+  encodeClose,
+  WebSocketFrameDecoder,
+} from "../../../protocols/websocket/index.ts";
+import { INPUT_GRACE_MS } from "../../../src/sessions/carriers/input-grace.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 
@@ -23,6 +28,7 @@ class TranslatedExec extends CarriedSession {
   readonly streams = new Map<string, SpdyStream>();
   readonly session: Translator;
   input = "";
+  hasInputEnded = false;
   readonly #spdy: SpdySession;
 
   constructor() {
@@ -33,8 +39,9 @@ class TranslatedExec extends CarriedSession {
       onStream: (stream) => {
         this.streams.set(stream.headers.get("streamtype") ?? "", stream);
         return {
-          onData: (part) => {
+          onData: (part, fin) => {
             this.input += Buffer.from(part).toString();
+            if (fin) this.hasInputEnded = true;
           },
           onEnd: () => {},
         };
@@ -142,5 +149,19 @@ describe("a translator", () => {
     await exec.settle();
     expect(exec.input).toBe("last");
     expect(exec.reports).toMatchObject([{ cause: "client-gone", upstreamBytes: 4 }]);
+  });
+
+  it("ends the input of a client that closes properly, and gives the command time to take it", async () => {
+    const exec = new TranslatedExec();
+    await exec.settle();
+    exec.client.push(Buffer.concat([message(STDIN, "upload"), encodeClose(1000, "", 0)]));
+    await exec.settle();
+    expect(exec.input).toBe("upload");
+    expect([exec.hasInputEnded, exec.node.writableEnded]).toEqual([true, false]);
+    exec.clock.advance(INPUT_GRACE_MS - 1);
+    expect(exec.node.writableEnded).toBe(false);
+    exec.clock.advance(1);
+    expect(exec.node.writableEnded).toBe(true);
+    expect(exec.reports).toMatchObject([{ cause: "client-gone", upstreamBytes: 6 }]);
   });
 });

@@ -50,7 +50,7 @@ export class ChannelCommandClient implements CommandClient {
       socket,
       {
         onMessage: (part, isFirst, isLast) => demux.push(part, isFirst, isLast),
-        onEnd: (end) => handler.onEnd(clientEnd(end)),
+        onEnd: (end) => handler.onEnd(clientEnd(end), end.isClean && options.requested.stdin),
       },
       {
         role: "server",

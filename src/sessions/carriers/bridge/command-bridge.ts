@@ -5,6 +5,7 @@ import type { SessionLifecycle } from "../../lifecycle.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../../observers/session-observer.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { type Conclusion, failedBy } from "../command-result.ts";
+import { leaveBehindInput } from "../input-grace.ts";
 import type { StreamingSession } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { terminalWarning } from "../terminal-warning.ts";
@@ -56,7 +57,7 @@ export class CommandBridge implements StreamingSession {
         life.observers.data(RESIZE, "client", part);
         this.#upstream.resize(part);
       },
-      onEnd: (end) => this.#clientEnded(end),
+      onEnd: (end, endsInput) => this.#clientEnded(end, endsInput === true),
     });
     this.#upstream = new V5Upstream(
       upstream,
@@ -133,10 +134,15 @@ export class CommandBridge implements StreamingSession {
   }
 
   /** What was accepted is still delivered: stdin ends after it. */
-  #clientEnded(end: SessionEnd): void {
+  #clientEnded(end: SessionEnd, endsInput: boolean): void {
     if (this.#life.isOver) return;
     this.#over(end);
-    this.#upstream.leave();
+    if (endsInput) {
+      this.#upstream.endInput();
+      leaveBehindInput(this.#upstreamConnection.socket, this.#life.clock, () => this.#upstream.leave());
+    } else {
+      this.#upstream.leave();
+    }
     this.#client.leave();
   }
 

@@ -12,8 +12,11 @@ export interface CommandClientHandler {
   onInputEnd(): void;
   /** A piece of the JSON values of the resize stream; never without a terminal. */
   onResize(part: Uint8Array): void;
-  /** The client ended or broke the connection, once. Never after `finish`. */
-  onEnd(end: SessionEnd): void;
+  /**
+   * The client ended or broke the connection, once. Never after `finish`. `endsInput`: it closed
+   * properly, in a protocol that has no other end of input.
+   */
+  onEnd(end: SessionEnd, endsInput?: boolean): void;
 }
 
 /** What the client asked for, and in which protocol. */
