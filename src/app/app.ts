@@ -22,7 +22,7 @@ import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 import { buildPeers } from "../peers/component.ts";
 import { type RunningProbes, startProbes } from "../probes/shared-probes-component.ts";
 import type { Sessions } from "../sessions/sessions.ts";
-import { buildCertificates, buildCertificates, noteWarnings } from "./certificates-component.ts";
+import { buildCertificates, noteWarnings } from "./certificates-component.ts";
 import { watchDescriptors } from "./descriptor-watch.ts";
 import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime/runtime.ts";
 import { buildSessions, startOwnerListener } from "./sessions-component.ts";
