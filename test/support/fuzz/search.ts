@@ -72,6 +72,7 @@ export async function search(
       const error = failureOf(target, Buffer.from(input));
       if (error !== undefined) return { inputs, blocks: seen.size, interesting, finding: { input, error } };
     }
+    if (inputs >= maxInputs) break;
     const fresh = new Set((await takeBlocks()).filter((block) => !seen.has(block)));
     for (const block of fresh) seen.add(block);
     const kept = await reaching(batch, fresh);
