@@ -34,6 +34,8 @@ export interface Endpoint {
   /** As shown in reports; no credentials. */
   readonly name: string;
   readonly profile: EndpointProfile;
+  /** Whose credentials are sent. */
+  readonly target: Target;
   /** Called once for each session: a runtime's URLs work once. */
   placeOf(request: SessionRequest): SessionPlace | Promise<SessionPlace>;
   /** What a peer wrote, without the secrets that this endpoint was opened with. */
@@ -44,6 +46,7 @@ export function apiServerEndpoint(target: Target, pod: PodReference): Endpoint {
   return {
     name: target.url.origin,
     profile: "api-server",
+    target,
     placeOf: (request) => {
       if (request.kind === "port-forward") {
         const query = request.legacyPort === undefined ? "" : `?ports=${request.legacyPort}`;
@@ -64,6 +67,7 @@ export function kubeletEndpoint(
   return {
     name: target.url.origin,
     profile: "kubelet",
+    target,
     placeOf: (request) => {
       if (request.kind === "port-forward")
         return { target, path: kubeletPortForwardPath(pod, request.legacyPort) };
@@ -86,6 +90,7 @@ export function runtimeEndpoint(
   return {
     name,
     profile: "runtime",
+    target,
     placeOf: async (request) => {
       const { pathname, search } = await urlOf(request);
       return { target, path: pathname + search };

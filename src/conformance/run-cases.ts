@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { CaseLab } from "./case-lab.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import type { CaseReport, ConformanceReport, Verdict } from "./conformance-report.ts";
+import { CredentialMask } from "./credential-mask.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { defaultLabSettings, type LabSettings } from "./lab-settings.ts";
 import { type Survey, surveyEndpoint } from "./survey.ts";
@@ -31,7 +32,7 @@ export async function runConformance(
   surveyLab.close();
   const reports: CaseReport[] = [];
   const interrupted = interruptionOf(signal);
-  const context = { endpoint, settings, survey, signal, interrupted };
+  const context = { endpoint, settings, survey, signal, interrupted, mask: new CredentialMask() };
   const run = async (one: ConformanceCase): Promise<void> => {
     const report = await runCase(one, context);
     reports.push(report);
@@ -54,19 +55,27 @@ interface CaseContext {
   readonly signal: AbortSignal;
   /** Rejects when the signal aborts. */
   readonly interrupted: Promise<never>;
+  readonly mask: CredentialMask;
+}
+
+/** Asked before and after: credentials may be renewed in between. */
+async function learnCredentials({ endpoint, mask }: CaseContext): Promise<void> {
+  mask.learn(await endpoint.target.headers().catch(() => []));
 }
 
 async function runCase(one: ConformanceCase, context: CaseContext): Promise<CaseReport> {
-  const { endpoint, settings, signal, interrupted } = context;
+  const { endpoint, settings, signal, interrupted, mask } = context;
   const { id, group, requirement, why, source, severity } = one;
   const startedMs = performance.now();
-  const report = (verdict: Verdict, note: string | undefined): CaseReport => {
+  await learnCredentials(context);
+  const report = async (verdict: Verdict, note: string | undefined): Promise<CaseReport> => {
+    await learnCredentials(context);
     const durationMs = Math.round(performance.now() - startedMs);
     const base = { id, group, requirement, why, source, severity, verdict, durationMs };
-    return note === undefined ? base : { ...base, note: endpoint.mask?.(note) ?? note };
+    return note === undefined ? base : { ...base, note: mask.masked(endpoint.mask?.(note) ?? note) };
   };
   const obstacle = signal.aborted ? INTERRUPTED : obstacleOf(one, context);
-  if (obstacle !== undefined) return report("skipped", obstacle);
+  if (obstacle !== undefined) return await report("skipped", obstacle);
   const ended = new AbortController();
   // Each dial listens to it, and a case may dial very often.
   setMaxListeners(0, ended.signal);
@@ -79,10 +88,10 @@ async function runCase(one: ConformanceCase, context: CaseContext): Promise<Case
       Promise.race([finished, interrupted]),
       one.timeoutMs ?? settings.caseTimeoutMs,
     );
-    return report("passed", lab.note);
+    return await report("passed", lab.note);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    return report(error instanceof SkippedCase ? "skipped" : "failed", text);
+    return await report(error instanceof SkippedCase ? "skipped" : "failed", text);
   } finally {
     ended.abort();
     lab.close();

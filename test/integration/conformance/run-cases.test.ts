@@ -49,6 +49,28 @@ const caseOf = (
 const settings = { dialTimeoutMs: 100, stepTimeoutMs: 100, caseTimeoutMs: 300 };
 
 describe("a run of cases", () => {
+  it("reports no credential that the server repeats, whole or cut", async () => {
+    const token = `eyJhbGciOiJSUzI1NiJ9.${"payload".repeat(9)}.sig-na_ture`;
+    const { target } = await silentEndpoint();
+    const withToken = new Target({
+      url: target.url,
+      proxy: "none",
+      headers: () => [
+        ["Authorization", `Bearer ${token}`],
+        ["Cookie", "session=3f9a"],
+      ],
+    });
+    const endpoint = apiServerEndpoint(withToken, { namespace: "default", pod: "web" });
+    const echoes = [token, token.slice(0, 40), Buffer.from(token).toString("base64url"), "session=3f9a"];
+    const cases = echoes.map((echo, at) =>
+      caseOf(`exec/echo-${at}`, () => Promise.reject(new Violation(`answered: Bearer ${echo}, denied`))),
+    );
+    const report = await runConformance(endpoint, { cases, settings });
+    expect(report.cases.map(({ note }) => note)).toEqual(
+      echoes.map(() => "answered: Bearer [credentials], denied"),
+    );
+  });
+
   it("goes on after a case that fails, throws, hangs or leaves things open", async () => {
     const closed: string[] = [];
     const cases = [
