@@ -6,7 +6,7 @@ import { startGateway } from "../app/app.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { isSingleBinary } from "../config/own-files.ts";
 import { startDemoCluster } from "../demo/demo-cluster.ts";
-import { DemoFolder, randomToken } from "../demo/demo-folder.ts";
+import { DemoFolder, DemoFolderTakenError, randomToken } from "../demo/demo-folder.ts";
 import { formatResults, runSelfCheck } from "../demo/self-check.ts";
 import { createSelfSignedCertificate } from "../fake-node/index.ts";
 import { UpstreamTls } from "../net/tls.ts";
@@ -14,6 +14,7 @@ import type { Invocation } from "./command.ts";
 import type { demoFlags } from "./commands/demo.ts";
 import { requireLoopback } from "./loopback.ts";
 import { terminationSignal } from "./termination-signal.ts";
+import { UsageError } from "./usage-error.ts";
 
 /** Two fake nodes and the gateway on loopback: shows every path working, then serves until SIGTERM or Ctrl-C. */
 export async function run({ values }: Invocation<typeof demoFlags>): Promise<number> {
@@ -22,13 +23,19 @@ export async function run({ values }: Invocation<typeof demoFlags>): Promise<num
   // The reader of the first line may have gone, and the terminal, too.
   process.stdout.on("error", () => {});
   const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
-  const folder = await DemoFolder.open(values.dir ?? (temporary as string));
+  const folder = await DemoFolder.open(values.dir ?? (temporary as string)).catch(refuseTaken);
   try {
     return await runIn(folder, values.address, values.port, values.once, stopped);
+  } catch (error) {
+    return refuseTaken(error);
   } finally {
     await folder.remove();
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
   }
+}
+
+function refuseTaken(error: unknown): never {
+  throw error instanceof DemoFolderTakenError ? new UsageError(`--dir: ${error.message}`) : error;
 }
 
 async function runIn(

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, open, rm, rmdir, stat } from "node:fs/promises";
 import path from "node:path";
 import type { SelfSignedCertificate } from "../fake-node/index.ts";
 
@@ -18,6 +18,31 @@ export interface DemoFiles {
 }
 
 const OWNER_ONLY = 0o600;
+
+/** All that a demo writes. */
+const FILE_NAMES = [
+  "server.crt",
+  "server.key",
+  "node-ca.crt",
+  "kubelet-client.crt",
+  "kubelet-client.key",
+  "tokens.csv",
+  "cluster.yaml",
+  "gateway.yaml",
+  "admin-url",
+  "kubeconfig",
+] as const;
+
+/** A file that no demo of this process made stands in the way. */
+export class DemoFolderTakenError extends Error {
+  override readonly name = "DemoFolderTakenError";
+
+  constructor(file: string) {
+    super(
+      `${file} is there already, of another demo or not of one: nothing was changed; name another folder`,
+    );
+  }
+}
 
 /**
  * False: it is there already. Missing parents are made. Node's own recursive mkdir never returns where the system cannot make a folder
@@ -47,10 +72,18 @@ export class DemoFolder {
     this.#isOurs = isOurs;
   }
 
-  /** Makes the folder where it is missing; only then it is removed at the end. */
+  /**
+   * Makes the folder where it is missing; only then it is removed at the end. Throws DemoFolderTakenError where a file of a demo's
+   * is in it, whoever made it.
+   */
   static async open(folder: string): Promise<DemoFolder> {
     const absolute = path.resolve(folder);
-    return new DemoFolder(absolute, await makeFolder(absolute));
+    const isOurs = await makeFolder(absolute);
+    for (const name of isOurs ? [] : FILE_NAMES) {
+      const file = path.join(absolute, name);
+      if ((await lstat(file).catch(() => undefined)) !== undefined) throw new DemoFolderTakenError(file);
+    }
+    return new DemoFolder(absolute, isOurs);
   }
 
   get kubeconfig(): string {
@@ -91,10 +124,18 @@ export class DemoFolder {
     if (this.#isOurs) await rmdir(this.path).catch(ignoreOthersFiles);
   }
 
-  async #write(name: string, text: string): Promise<void> {
+  /** Never over a file, never through a link: another demo may have begun in the same folder. */
+  async #write(name: (typeof FILE_NAMES)[number], text: string): Promise<void> {
     const file = path.join(this.path, name);
+    const handle = await open(file, "wx", OWNER_ONLY).catch((error: NodeJS.ErrnoException) => {
+      throw error.code === "EEXIST" ? new DemoFolderTakenError(file) : error;
+    });
     this.#written.push(file);
-    await writeFile(file, text, { mode: OWNER_ONLY });
+    try {
+      await handle.writeFile(text);
+    } finally {
+      await handle.close();
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import { listenPort } from "../flag-readers.ts";
 export const demoFlags = {
   dir: {
     value: "DIR",
-    help: "where the kubeconfig and the gateway's configuration are written; without it, a temporary folder",
+    help: "where the kubeconfig and the gateway's configuration are written; a file of theirs that is there is never overwritten; without it, a temporary folder",
     completes: "folder",
   },
   address: { value: "ADDR", help: "the loopback address to listen on", default: "127.0.0.1" },

@@ -5,12 +5,13 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DemoFiles, DemoFolder } from "../../../src/demo/demo-folder.ts";
+import { type DemoFiles, DemoFolder, DemoFolderTakenError } from "../../../src/demo/demo-folder.ts";
 
 let parent: string;
 beforeAll(() => {
@@ -45,6 +46,37 @@ describe("the demo's folder", () => {
       expect(readdirSync(name)).toEqual(["mine.yaml"]);
       expect(readFileSync(path.join(name, "mine.yaml"), "utf8")).toBe("mine");
     }
+  });
+
+  it.each([
+    "kubeconfig",
+    "gateway.yaml",
+    "server.key",
+  ])("is refused where there is a %s, which stays as it is", async (file) => {
+    const name = mkdtempSync(path.join(parent, "taken-"));
+    for (const prepare of [
+      () => writeFileSync(path.join(name, file), "mine"),
+      () => symlinkSync("/nonexistent", path.join(name, file)),
+    ]) {
+      prepare();
+      await expect(DemoFolder.open(name)).rejects.toThrow(DemoFolderTakenError);
+      expect(readdirSync(name)).toEqual([file]);
+      rmSync(path.join(name, file));
+    }
+  });
+
+  it("is one demo's: a second one writes nothing, removes nothing, and hears of it", async () => {
+    const name = mkdtempSync(path.join(parent, "two-"));
+    const [first, second] = [await DemoFolder.open(name), await DemoFolder.open(name)];
+    await first.writeConfiguration(files);
+    await expect(second.writeConfiguration({ ...files, token: "other" })).rejects.toThrow(
+      DemoFolderTakenError,
+    );
+    await second.remove();
+    expect(readFileSync(path.join(name, "tokens.csv"), "utf8")).toContain("token,demo");
+    await expect(DemoFolder.open(name)).rejects.toThrow(/server\.crt is there already/);
+    await first.remove();
+    expect(readdirSync(name)).toEqual([]);
   });
 
   it("is refused where no folder can be made", async () => {
