@@ -11,17 +11,26 @@ const lastRead = new Map<string, string>();
 let instead: ReadonlyMap<string, string> | undefined;
 let onRight: ((files: readonly NamedText[]) => void) | undefined;
 
+export interface NamedFileOptions {
+  readonly maxBytes?: number;
+  /** UTF-8 unless given. */
+  readonly decode?: (bytes: Buffer) => string;
+}
+
 /** Reads a file that the configuration names, at each start. Rejects with the error of the file system, or for one of more than `maxBytes`. */
-export async function readNamedFile(name: string, maxBytes?: number): Promise<string> {
-  const text = instead?.get(name) ?? (await readFromDisk(name, maxBytes));
+export async function readNamedFile(name: string, options: NamedFileOptions = {}): Promise<string> {
+  const text = instead?.get(name) ?? (await readFromDisk(name, options));
   if (onRight === undefined) lastRead.set(name, text);
   return text;
 }
 
-async function readFromDisk(name: string, maxBytes = Number.POSITIVE_INFINITY): Promise<string> {
+async function readFromDisk(
+  name: string,
+  { maxBytes = Number.POSITIVE_INFINITY, decode }: NamedFileOptions,
+): Promise<string> {
   const { size } = maxBytes < Number.POSITIVE_INFINITY ? await stat(name) : { size: 0 };
   if (size > maxBytes) throw new Error(`the file has ${size} bytes, at most ${maxBytes} are read`);
-  return readFile(name, "utf8");
+  return decode === undefined ? readFile(name, "utf8") : decode(await readFile(name));
 }
 
 /** Records files that were read again after the start and are valid. */

@@ -37,6 +37,11 @@ export interface YamlDocument {
   readonly oldBooleans: readonly { readonly text: string; readonly line: number }[];
 }
 
+export interface YamlOptions {
+  /** Of equal keys, as client-go reads kubeconfigs; otherwise they are a problem. */
+  readonly lastKeyWins?: boolean;
+}
+
 /** Stands for a file without a document. */
 export const EMPTY_DOCUMENT: Pick<YamlDocument, "value" | "placeOf"> = {
   value: undefined,
@@ -51,11 +56,15 @@ export const MAX_YAML_DEPTH = 100;
 export const MAX_ALIASED_NODES = 10_000;
 
 /**
- * Reads a file of one or more YAML (or JSON) documents; empty documents are left out. Throws `ConfigurationError` with every
- * syntax error and duplicate key of the file.
+ * Reads a file of one or more YAML (or JSON) documents; empty documents are left out. Throws `ConfigurationError` with the first
+ * syntax error, its line's text and place, or else the duplicate keys and wrong aliases of the first document that has some.
  */
-export function parseYamlDocuments(text: string, fileName: string): YamlDocument[] {
-  const work = readYamlDocuments(text, fileName);
+export function parseYamlDocuments(
+  text: string,
+  fileName: string,
+  options: YamlOptions = {},
+): YamlDocument[] {
+  const work = readYamlDocuments(text, fileName, options);
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
@@ -63,7 +72,11 @@ export function parseYamlDocuments(text: string, fileName: string): YamlDocument
 }
 
 /** The same, document by document, so that large files do not block the event loop. */
-export function* readYamlDocuments(text: string, fileName: string): Generator<void, YamlDocument[]> {
+export function* readYamlDocuments(
+  text: string,
+  fileName: string,
+  { lastKeyWins = false }: YamlOptions = {},
+): Generator<void, YamlDocument[]> {
   if (text.length > MAX_YAML_CHARACTERS) {
     const message = `the file has ${text.length} characters, at most ${MAX_YAML_CHARACTERS} are read`;
     throw new ConfigurationError([{ source: fileName, line: 0, column: 0, path: "", message }]);
@@ -79,8 +92,9 @@ export function* readYamlDocuments(text: string, fileName: string): Generator<vo
   for (const document of compose(text, fileName, lines)) {
     const targets: AliasTargets = new Map();
     const oldBooleans: Scalar[] = [];
-    for (const problem of problemsOf(document, { targets, oldBooleans }, fileName, lines))
-      problems.push(problem);
+    // What follows a broken line is read wrong, too: its messages would only hide the first.
+    if (problems.length > 0) break;
+    problems.push(...problemsOf(document, { targets, oldBooleans, lastKeyWins }, fileName, { text, lines }));
     composed.push({ document, targets, oldBooleans });
     yield;
   }
@@ -161,19 +175,43 @@ type AliasTargets = Map<Alias, Node>;
 /** YAML 1.1's words for booleans that YAML 1.2 reads as strings. */
 const OLD_BOOLEAN = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
 
+/** Of a line, or of a message, in an error. */
+const MAX_QUOTED = 100;
+
+/** The value of a field that holds a secret, and anything that may be one. */
+const CREDENTIAL = /((?:token|password|secret|data|key)["']?\s*:\s*).*|[\w+/=.-]{32,}/i;
+
+/** The line's text, without secrets, and without what a terminal would obey. */
+function lineText(text: string, lines: LineCounter, offset: number): string {
+  const { line } = lines.linePos(offset);
+  const start = lines.lineStarts[line - 1] ?? 0;
+  const end = text.indexOf("\n", start);
+  const shown = text
+    .slice(start, end === -1 ? undefined : end)
+    .trim()
+    .replace(CREDENTIAL, "$1…")
+    .slice(0, MAX_QUOTED);
+  return JSON.stringify(shown);
+}
+
 /** Adds to `found` on the way. */
 function problemsOf(
   document: Document.Parsed,
-  found: { readonly targets: AliasTargets; readonly oldBooleans: Scalar[] },
+  found: { readonly targets: AliasTargets; readonly oldBooleans: Scalar[]; readonly lastKeyWins: boolean },
   fileName: string,
-  lines: LineCounter,
+  { text, lines }: { readonly text: string; readonly lines: LineCounter },
 ): ConfigurationProblem[] {
   const at = (offset: number, message: string): ConfigurationProblem => {
     const { line, col } = lines.linePos(offset);
     return { source: fileName, line, column: col, path: "", message };
   };
+  const [broken] = [...document.errors].sort((one, other) => one.pos[0] - other.pos[0]);
+  if (broken !== undefined) {
+    const what = (broken.message.split("\n")[0] ?? "").replace(/:$/, "").slice(0, MAX_QUOTED);
+    return [at(broken.pos[0], `${what}: ${lineText(text, lines, broken.pos[0])}`)];
+  }
   // Warnings are unresolved tags: their value would silently differ from the author's intention.
-  const problems = [...document.errors, ...document.warnings].map((error) => at(error.pos[0], error.message));
+  const problems = document.warnings.map((error) => at(error.pos[0], error.message));
   const anchors = new Map<string, Node>();
   const maps: YAMLMap[] = [];
   visit(document, {
@@ -187,7 +225,8 @@ function problemsOf(
       const values = new Set<unknown>();
       for (const { key } of isMap(node) ? node.items : []) {
         if (!isScalar(key)) continue;
-        if (values.has(key.value)) problems.push(at(key.range?.[0] ?? 0, "Map keys must be unique"));
+        if (values.has(key.value) && !found.lastKeyWins)
+          problems.push(at(key.range?.[0] ?? 0, "Map keys must be unique"));
         values.add(key.value);
       }
     },

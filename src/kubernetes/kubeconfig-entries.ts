@@ -83,6 +83,7 @@ export async function readKubeconfigEntries(
   const problems: ConfigurationProblem[] = [];
   const files: KubeconfigFile[] = [];
   for (const name of fileNames) files.push(await readKubeconfigFile(name, problems));
+  for (const { root } of files) refuseDoubles(root);
   const wanted = selection.context ?? first(files, ({ root }) => root.optionalString("current-context"));
   const context = wanted === undefined ? undefined : named(files, "contexts", "context", wanted);
   const clusterName = selection.cluster ?? context?.section.optionalString("cluster");
@@ -111,8 +112,61 @@ export async function readKubeconfigEntries(
   return entries;
 }
 
+/** client-go makes maps of the lists, and refuses a file whose list names something twice. */
+function refuseDoubles(root: Section): void {
+  for (const list of ["clusters", "contexts", "users"]) {
+    const names = new Set<string>();
+    for (const item of root.sections(list)) {
+      const name = item.optionalString("name") ?? "";
+      if (names.has(name)) item.problem("name", `duplicate name ${quoted(name)} in list`);
+      names.add(name);
+    }
+  }
+}
+
+/** An authority, or none: both would leave it to the reader which counts. */
+function refuseTwoTrusts(cluster: Section | undefined): void {
+  const has = (name: string): boolean => cluster?.has(name) === true;
+  const [data, file] = ["certificate-authority-data", "certificate-authority"];
+  if (has(data) && has(file)) cluster?.problem(data, `and ${file} are both specified`);
+  if (cluster?.boolean("insecure-skip-tls-verify") === true && (has(data) || has(file))) {
+    cluster.problem(
+      "insecure-skip-tls-verify",
+      "specifying a root certificates file with the insecure flag is not allowed",
+    );
+  }
+}
+
+/** As clientcmd validates an AuthInfo; certificates and plugins may stand beside a token. */
+function refuseTwoMethods(user: Section): void {
+  const methods = [
+    ...(user.has("token") ? ["token"] : []),
+    ...(user.has("username") || user.has("password") ? ["basicAuth"] : []),
+  ];
+  if (methods.length > 1) {
+    user.problem(
+      "token",
+      `more than one authentication method found; found [${methods.join(" ")}], only one is allowed`,
+    );
+  }
+  if (user.has("tokenFile") && methods.includes("basicAuth")) {
+    user.problem("tokenFile", "username/password or bearer token may be set, but not both");
+  }
+  for (const name of ["client-certificate", "client-key"]) {
+    if (user.has(name) && user.has(`${name}-data`))
+      user.problem(`${name}-data`, `and ${name} are both specified`);
+  }
+  const has = (name: string): boolean => user.has(name) || user.has(`${name}-data`);
+  if (has("client-certificate") && !has("client-key"))
+    user.problem(
+      "client-key",
+      "or client-key-data must be specified to use the clientCert authentication method",
+    );
+}
+
 function readCluster(cluster: Section | undefined, hasServer: boolean) {
   const server = cluster?.optionalString("server", checkServer);
+  refuseTwoTrusts(cluster);
   if (cluster !== undefined && !cluster.has("server") && !hasServer) cluster.problem("server", "is required");
   return {
     server: (server ?? "").replace(/(?<!\/)\/+$/, ""),
@@ -132,6 +186,7 @@ function readCluster(cluster: Section | undefined, hasServer: boolean) {
 const IMPERSONATED_PARTS = ["as-uid", "as-groups", "as-user-extra"];
 
 function readUser(user: Section, folder: string, name = ""): KubeconfigUser {
+  refuseTwoMethods(user);
   const username = secretText(user, "username");
   const as = user.optionalString("as") || undefined;
   const narrowing = as === undefined ? IMPERSONATED_PARTS.find((part) => isFilled(user, part)) : undefined;

@@ -39,18 +39,29 @@ export async function readKubeconfigFile(
   name: string,
   problems: ConfigurationProblem[],
 ): Promise<KubeconfigFile> {
-  const [document] = parseYamlDocuments(await textOf(name), name);
+  const [document] = parseYamlDocuments(await textOf(name), name, { lastKeyWins: true });
   const context = { fileName: name, document: document ?? EMPTY_DOCUMENT, problems };
   return { name, root: new Section(context, [], withoutEmptyTexts(document?.value)) };
 }
 
 async function textOf(name: string): Promise<string> {
   try {
-    return await readNamedFile(name, MAX_KUBECONFIG_BYTES);
+    return await readNamedFile(name, { maxBytes: MAX_KUBECONFIG_BYTES, decode: decodeByMark });
   } catch (error) {
     const { message } = error as Error;
     throw new ConfigurationError([{ source: name, line: 0, column: 0, path: "", message }]);
   }
+}
+
+/** As Go's YAML reads it: UTF-16 where a byte order mark says so. PowerShell's `>` writes such files. */
+function decodeByMark(bytes: Buffer): string {
+  const mark = bytes.subarray(0, 2).toString("hex");
+  if (mark === "fffe") return bytes.subarray(2).toString("utf16le");
+  if (mark !== "feff") return bytes.toString("utf8");
+  return bytes
+    .subarray(2, bytes.length & ~1)
+    .swap16()
+    .toString("utf16le");
 }
 
 async function exists(name: string): Promise<boolean> {

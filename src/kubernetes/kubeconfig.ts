@@ -122,7 +122,7 @@ class Credentials implements Kubeconfig {
       serverName: tlsServerName,
       insecureSkipVerify: insecureSkipTLSVerify,
     };
-    const token = user.tokenFile === undefined ? user.token : (await readNamedFile(user.tokenFile)).trim();
+    const token = user.tokenFile === undefined ? user.token : await tokenOf(user.tokenFile, user.token);
     this.#headers = [
       ...authorizationLines(token, plugin?.authorization, user.basic),
       ...impersonationLines(user.impersonate),
@@ -130,6 +130,16 @@ class Credentials implements Kubeconfig {
     if (!isSame(tls, this.#tls)) this.#tls = tls;
     const lastsMs = plugin === undefined ? CREDENTIALS_REUSE_MS : remainingMs(plugin);
     this.#freshUntilMs = this.#nowMs() + Math.min(CREDENTIALS_REUSE_MS, lastsMs);
+  }
+}
+
+/** The file's, or where it cannot be read or is empty the one beside it, as client-go has it. */
+async function tokenOf(file: string, beside: string | undefined): Promise<string> {
+  try {
+    return (await readNamedFile(file)).trim() || (beside ?? "");
+  } catch (error) {
+    if (beside === undefined) throw error;
+    return beside;
   }
 }
 

@@ -43,12 +43,24 @@ describe("parseYamlDocuments", () => {
   }
   const refused: { name: string; text: string; problems: string[] }[] = [
     {
-      name: "every syntax error and duplicate key at once",
-      text: "a: 1\na: 2\n---\nb: {\n",
-      problems: [
-        "f.yaml:2:1: Map keys must be unique",
-        "f.yaml:5:1: Flow map in block collection must be sufficiently indented and end with a }",
-      ],
+      name: "every duplicate key of a document, and nothing behind it",
+      text: "a: 1\na: 2\nb: 1\nb: 2\n---\nb: {\n",
+      problems: ["f.yaml:2:1: Map keys must be unique", "f.yaml:4:1: Map keys must be unique"],
+    },
+    {
+      name: "the first of many syntax errors, with its line",
+      text: "a: 1\n b: [1\nc: d: e\n- x\n\u001b[2J: {\n",
+      problems: ['f.yaml:1:4: Nested mappings are not allowed in compact mappings: "a: 1"'],
+    },
+    {
+      name: "a broken line that holds a secret, without it",
+      text: "users:\n  token: abc: def\n",
+      problems: ['f.yaml:2:10: Nested mappings are not allowed in compact mappings: "token: …"'],
+    },
+    {
+      name: "a broken line of a long secret, without it",
+      text: `a: |-\n  x\n${"c2VjcmV0".repeat(9)}\n`,
+      problems: ['f.yaml:3:1: Implicit map keys need to be followed by map values: "…"'],
     },
     {
       name: "a tag that nobody resolves",
@@ -105,7 +117,7 @@ describe("parseYamlDocuments", () => {
       text: "- ".repeat(5_000),
       problems: ["f.yaml:1:201: nested more than 100 levels deep"],
     },
-    { name: "tabs", text: "\ta: 1", problems: ["f.yaml:1:1: Tabs are not allowed as indentation"] },
+    { name: "tabs", text: "\ta: 1", problems: ['f.yaml:1:1: Tabs are not allowed as indentation: "a: 1"'] },
     {
       name: "a program",
       text: "\u007fELF\u0002\u0001\u0001\u0000\u0000: [",

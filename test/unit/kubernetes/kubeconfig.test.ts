@@ -170,6 +170,106 @@ describe("loadKubeconfig", () => {
     await expect(refused).rejects.toThrow(message);
   });
 
+  const authority = { "certificate-authority-data": base64(pem("CERTIFICATE")) };
+  it.each<[string, Parts, RegExp]>([
+    [
+      "an authority beside none",
+      { cluster: { ...authority, "insecure-skip-tls-verify": true } },
+      /insecure-skip-tls-verify: specifying a root certificates file with the insecure flag is not allowed/,
+    ],
+    [
+      "an authority's file beside none",
+      { cluster: { "certificate-authority": "ca.crt", "insecure-skip-tls-verify": true } },
+      /insecure flag is not allowed/,
+    ],
+    [
+      "two authorities",
+      { cluster: { ...authority, "certificate-authority": "ca.crt" } },
+      /certificate-authority-data: and certificate-authority are both specified/,
+    ],
+    [
+      "a token and a password",
+      { user: { token: "t", username: "jane", password: "p" } },
+      /token: more than one authentication method found; found \[token basicAuth\], only one is allowed/,
+    ],
+    [
+      "a token and a password without a name",
+      { user: { token: "t", password: "p" } },
+      /more than one authentication method/,
+    ],
+    [
+      "a token's file and a password",
+      { user: { tokenFile: "t", username: "jane" } },
+      /tokenFile: username\/password or bearer token may be set, but not both/,
+    ],
+    [
+      "a certificate without its key",
+      { user: { "client-certificate": "c" } },
+      /client-key: or client-key-data must be specified/,
+    ],
+    [
+      "a certificate twice",
+      {
+        user: {
+          "client-certificate": "c",
+          "client-certificate-data": base64(pem("CERTIFICATE")),
+          "client-key": "k",
+        },
+      },
+      /client-certificate-data: and client-certificate are both specified/,
+    ],
+  ])("refuses what client-go refuses: %s", async (_, parts, message) => {
+    await expect(load(parts)).rejects.toThrow(message);
+  });
+
+  it.each([
+    "clusters",
+    "contexts",
+    "users",
+  ])("refuses a name that stands twice in %s, also of entries that are not used", async (list) => {
+    const entries = JSON.parse(config());
+    entries[list].push({ name: "other" }, { name: "other" });
+    await writeFile(at("config"), JSON.stringify(entries));
+    await expect(loadKubeconfig(at("config"))).rejects.toThrow(
+      new RegExp(`${list}\\[2\\]\\.name: duplicate name "other" in list`),
+    );
+  });
+
+  it.each([
+    "missing",
+    "empty",
+  ])("takes the token beside a file that is %s, as client-go does", async (how) => {
+    if (how === "empty") await writeFile(at("token"), "\n");
+    const loaded = await load({ user: { token: "beside", tokenFile: "token" } });
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer beside"]]);
+    await writeFile(at("token"), "of the file");
+    loaded.forget();
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer of the file"]]);
+    await rm(at("token"));
+    await expect(load({ user: { tokenFile: "token" } })).rejects.toThrow(/ENOENT/);
+  });
+
+  it("takes the last of equal keys, as client-go does", async () => {
+    await writeFile(
+      at("config"),
+      config()
+        .replace(
+          '"users":[{"name":"u","user":{',
+          '"users":[{"name":"u","user":{"token":"first","token":"last"',
+        )
+        .replace('"kind":', '"kind":"x","kind":'),
+    );
+    const loaded = await loadKubeconfig(at("config"));
+    expect(await loaded.headers()).toEqual([["Authorization", "Bearer last"]]);
+  });
+
+  it.each(["utf16le", "utf16be", "utf8"])("reads a file with a byte order mark: %s", async (encoding) => {
+    const text = `\uFEFF${config({ user: { token: "t" }, context: { namespace: "größe" } })}`;
+    const bytes = Buffer.from(text, encoding === "utf8" ? "utf8" : "utf16le");
+    await writeFile(at("config"), encoding === "utf16be" ? bytes.swap16() : bytes);
+    expect((await loadKubeconfig(at("config"))).namespace).toBe("größe");
+  });
+
   it("does not repeat a secret of the wrong type", async () => {
     const refused = load({ user: { token: 123_456_789 } });
     await expect(refused).rejects.toThrow(/token: must be a string/);
