@@ -10,6 +10,7 @@ import {
   junitReport,
   type LabSettings,
   parseReport,
+  quickLabSettings,
   runConformance,
   textReport,
 } from "../conformance/index.ts";
@@ -25,6 +26,11 @@ import { UsageError } from "./usage-error.ts";
 export async function run({ values }: Invocation<typeof conformanceFlags>): Promise<number> {
   const cases = casesOf(values.only);
   if (values.list) {
+    const [ignored] = (["pod", "json", "junit", "html", "baseline"] as const).filter(
+      (name) => values[name] !== undefined,
+    );
+    if (ignored !== undefined)
+      throw new UsageError(`--list runs no case, so that --${ignored} has nothing to do`);
     for (const { id, severity, requirement } of cases)
       process.stdout.write(`${id}  ${severity}  ${requirement}\n`);
     return 0;
@@ -40,6 +46,7 @@ export async function run({ values }: Invocation<typeof conformanceFlags>): Prom
     cases,
     settings,
     signal: interrupted.signal,
+    onWait: (count, longestMs) => view.wait(count, longestMs),
     onCase: (one: CaseReport, done: number) => view.update(one, done),
   });
   view.stop();
@@ -66,11 +73,14 @@ async function baselineOf(file: string | undefined): Promise<ConformanceReport |
 }
 
 function settingsOf(values: ValuesOf<typeof conformanceFlags>): Partial<LabSettings> {
+  const quick = values.quick ? quickLabSettings : {};
+  const { idleScale = 1, bulkBytes = Number.POSITIVE_INFINITY } = quick;
   return {
+    ...quick,
     echoPort: values["echo-port"],
     mayAttachInput: values["attach-input"],
-    idleScale: values["idle-scale"],
-    bulkBytes: values["bulk-size"],
+    idleScale: Math.min(values["idle-scale"], idleScale),
+    bulkBytes: Math.min(values["bulk-size"], bulkBytes),
   };
 }
 

@@ -14,6 +14,6 @@ export {
 } from "./endpoint.ts";
 export { conformancePage } from "./html-report.ts";
 export { junitReport } from "./junit-report.ts";
-export { defaultLabSettings, type LabSettings } from "./lab-settings.ts";
+export { defaultLabSettings, type LabSettings, quickLabSettings } from "./lab-settings.ts";
 export { runConformance } from "./run-cases.ts";
 export { caseLine, textReport } from "./text-report.ts";

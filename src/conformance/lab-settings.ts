@@ -23,6 +23,8 @@ export interface LabSettings {
   readonly echoPort?: number | undefined;
   /** The main process repeats its input, and may be written to. */
   readonly mayAttachInput: boolean;
+  /** What the whole run may take: cases that have not begun by then are skipped. */
+  readonly budgetMs: number;
 }
 
 export const defaultLabSettings: LabSettings = {
@@ -37,4 +39,19 @@ export const defaultLabSettings: LabSettings = {
   idleScale: 1,
   parallelSessions: 20,
   mayAttachInput: false,
+  budgetMs: Number.POSITIVE_INFINITY,
+};
+
+/** For a first look: every kind of case, with less of everything, in less than a minute. */
+export const quickLabSettings: Partial<LabSettings> = {
+  dialTimeoutMs: 5_000,
+  stepTimeoutMs: 5_000,
+  caseTimeoutMs: 12_000,
+  bulkBytes: 4 * 1024 * 1024,
+  slowBytes: 4 * 1024 * 1024,
+  stallMs: 1_000,
+  heartbeatMs: 6_000,
+  idleScale: 0.02,
+  parallelSessions: 5,
+  budgetMs: 40_000,
 };

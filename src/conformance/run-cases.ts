@@ -9,12 +9,15 @@ import { type Survey, surveyEndpoint } from "./survey.ts";
 import { SkippedCase } from "./violation.ts";
 
 const INTERRUPTED = "the run was interrupted";
+const OUT_OF_TIME = "the time of a quick run was over (without --quick it is tried)";
 
 export interface RunOptions {
   readonly cases: readonly ConformanceCase[];
   readonly settings?: Partial<LabSettings> | undefined;
   /** Ends the run: the case that runs, and those after it, are skipped. */
   readonly signal?: AbortSignal | undefined;
+  /** Before the cases that mostly wait, which run together: how many, and the longest silence in milliseconds. */
+  readonly onWait?: ((cases: number, longestMs: number) => void) | undefined;
   /** After each case. */
   readonly onCase?: ((report: CaseReport, done: number, total: number) => void) | undefined;
 }
@@ -22,7 +25,7 @@ export interface RunOptions {
 /** Runs the cases one after the other. A case that fails, hangs or throws changes nothing for the next. */
 export async function runConformance(
   endpoint: Endpoint,
-  { cases, settings: changed, signal = new AbortController().signal, onCase }: RunOptions,
+  { cases, settings: changed, signal = new AbortController().signal, onCase, onWait }: RunOptions,
 ): Promise<ConformanceReport> {
   const settings = { ...defaultLabSettings, ...changed };
   const startedAt = new Date().toISOString();
@@ -32,14 +35,18 @@ export async function runConformance(
   surveyLab.close();
   const reports: CaseReport[] = [];
   const interrupted = interruptionOf(signal);
-  const context = { endpoint, settings, survey, signal, interrupted, mask: new CredentialMask() };
+  const endsAtMs = startedMs + settings.budgetMs;
+  const mask = new CredentialMask();
+  const context = { endpoint, settings, survey, signal, interrupted, endsAtMs, mask };
   const run = async (one: ConformanceCase): Promise<void> => {
     const report = await runCase(one, context);
     reports.push(report);
     onCase?.(report, reports.length, cases.length);
   };
   for (const one of cases) if (one.isPassive !== true) await run(one);
-  await Promise.all(cases.filter(({ isPassive }) => isPassive).map(run));
+  const waiting = cases.filter(({ isPassive }) => isPassive);
+  if (waiting.length > 0 && !signal.aborted) onWait?.(waiting.length, longestWaitMs(waiting, settings));
+  await Promise.all(waiting.map(run));
   reports.sort((one, other) => orderOf(one, cases) - orderOf(other, cases));
   const counts: Record<Verdict, number> = { passed: 0, failed: 0, skipped: 0 };
   for (const { verdict } of reports) counts[verdict] += 1;
@@ -55,7 +62,16 @@ interface CaseContext {
   readonly signal: AbortSignal;
   /** Rejects when the signal aborts. */
   readonly interrupted: Promise<never>;
+  readonly endsAtMs: number;
   readonly mask: CredentialMask;
+}
+
+/** Their silences end half a minute before their bound. */
+const AFTER_SILENCE_MS = 30_000;
+
+function longestWaitMs(waiting: readonly ConformanceCase[], settings: LabSettings): number {
+  const silences = waiting.map(({ timeoutMs = 0 }) => (timeoutMs - AFTER_SILENCE_MS) * settings.idleScale);
+  return Math.max(settings.heartbeatMs, ...silences);
 }
 
 /** Asked before and after: credentials may be renewed in between. */
@@ -74,8 +90,9 @@ async function runCase(one: ConformanceCase, context: CaseContext): Promise<Case
     const base = { id, group, requirement, why, source, severity, verdict, durationMs };
     return note === undefined ? base : { ...base, note: mask.masked(endpoint.mask?.(note) ?? note) };
   };
-  const obstacle = signal.aborted ? INTERRUPTED : obstacleOf(one, context);
-  if (obstacle !== undefined) return await report("skipped", obstacle);
+  const isLate = performance.now() > context.endsAtMs;
+  const obstacle = signal.aborted ? INTERRUPTED : isLate ? OUT_OF_TIME : obstacleOf(one, context);
+  if (obstacle !== undefined) return report("skipped", obstacle);
   const ended = new AbortController();
   // Each dial listens to it, and a case may dial very often.
   setMaxListeners(0, ended.signal);
@@ -109,13 +126,14 @@ function interruptionOf(signal: AbortSignal): Promise<never> {
 /** Why a case would only repeat what another one reports, or cannot be tried. */
 function obstacleOf(
   { needs, needsEcho, transport, profiles }: ConformanceCase,
-  { endpoint, settings, survey: { transports, programs } }: CaseContext,
+  { endpoint, settings, survey: { transports, programs, echoProblem } }: CaseContext,
 ): string | undefined {
   if (profiles?.includes(endpoint.profile) === false) return `it is not asked of a ${endpoint.profile}`;
   const refusal = transport === undefined ? undefined : transports[transport];
   if (refusal !== undefined) return `${transport} is refused: ${refusal}`;
   if (needsEcho && settings.echoPort === undefined)
     return "no port of the pod is known to echo (--echo-port)";
+  if (needsEcho && echoProblem !== undefined) return `port ${settings.echoPort} of the pod: ${echoProblem}`;
   if (needs.length === 0) return undefined;
   if (programs === undefined) return "no command could be run in the container";
   const missing = needs.filter((name) => !programs.has(name));

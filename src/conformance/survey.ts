@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ConnectError } from "../client/index.ts";
+import { ConnectError, type PortForwardConnection, SessionError } from "../client/index.ts";
 import type { CaseLab } from "./case-lab.ts";
 import { PROGRAMS, type Program } from "./conformance-case.ts";
 import { COMMAND_TRANSPORTS, FORWARD_TRANSPORTS, type Transport } from "./transports.ts";
@@ -10,6 +10,8 @@ export interface Survey {
   readonly transports: Readonly<Partial<Record<Transport, string>>>;
   /** What the container has; undefined where no command could be run. */
   readonly programs: ReadonlySet<Program> | undefined;
+  /** Why nothing can listen on the port that should echo: the server itself said so, over each transport. */
+  readonly echoProblem?: string | undefined;
 }
 
 const BUSY_STATUSES: readonly number[] = [429, 503];
@@ -35,12 +37,41 @@ export async function surveyEndpoint(lab: CaseLab): Promise<Survey> {
     }
     if (!session.isOver) session.abort();
   }
+  const refusals: (string | undefined)[] = [];
   for (const transport of FORWARD_TRANSPORTS) {
     const connection = await opened(() => lab.forward(transport));
-    if (typeof connection === "string") transports[transport] = connection;
-    else connection.close();
+    if (typeof connection === "string") {
+      transports[transport] = connection;
+      continue;
+    }
+    if (lab.settings.echoPort !== undefined)
+      refusals.push(await refusalOf(lab, connection, lab.settings.echoPort));
+    connection.close();
   }
-  return { transports, programs };
+  // What goes wrong in any other way is a case's to report.
+  const [echoProblem] = refusals.every((refusal) => refusal !== undefined) ? refusals : [];
+  return { transports, programs, echoProblem };
+}
+
+/** What the server says of a port that nothing listens on; undefined for anything else. */
+async function refusalOf(
+  lab: CaseLab,
+  connection: PortForwardConnection,
+  port: number,
+): Promise<string | undefined> {
+  const stream = connection.openStream(port);
+  const told = new Promise<string | undefined>((resolve) => {
+    stream.once("data", () => resolve(undefined));
+    stream.once("close", () => resolve(undefined));
+    stream.once("error", (error: Error) => {
+      const isRefusal = error instanceof SessionError && error.code === "remote-failure";
+      resolve(isRefusal && /refused|unreachable/i.test(error.message) ? error.message : undefined);
+    });
+  });
+  stream.on("error", () => {}).write("echo?");
+  const refusal = await lab.within("the echo", told).catch(() => undefined);
+  stream.destroy();
+  return refusal;
 }
 
 /** What was opened, or why not. An endpoint that is busy is asked again: the connection before may not be gone yet. */

@@ -39,9 +39,24 @@ export function textReport(report: ConformanceReport): string {
   const skipped = reasons.length === 0 ? "" : `Cases that were skipped, by reason\n${reasons.join("")}\n`;
   const mending = advices.length === 0 ? "" : `${MENDING}\n${advices.join("")}\n`;
   const { passed, failed: failures } = report.counts;
-  return `${table([["group", "passed", "failed", "skipped"], ...rows])}
+  return `${notTried(report)}${table([["group", "passed", "failed", "skipped"], ...rows])}
 ${details.length === 0 ? "" : `${details.join("\n")}\n`}${mending}${skipped}${report.endpoint}: ${passed} passed, ${failures} failed, ${report.counts.skipped} skipped in ${(report.durationMs / 1_000).toFixed(1)} s
 `;
+}
+
+/** First, what the table below does not show at a glance: what was not tried at all. */
+function notTried({ cases, counts }: ConformanceReport): string {
+  const reasons = new Map<string, Set<string>>();
+  const groups = new Set(cases.map(({ group }) => group));
+  for (const group of groups) {
+    const own = cases.filter((one) => one.group === group);
+    if (own.some(({ verdict }) => verdict !== "skipped")) continue;
+    for (const { note = "" } of own) reasons.set(note, (reasons.get(note) ?? new Set()).add(group));
+  }
+  if (reasons.size === 0) return "";
+  const title = counts.passed + counts.failed === 0 ? "NOTHING COULD BE TRIED" : "Not tried at all";
+  const lines = Array.from(reasons, ([note, own]) => `  ${[...own].join(", ")}: ${oneLine(note)}\n`);
+  return `${title}\n${lines.join("")}\n`;
 }
 
 /** Peers answer with pages of HTML. */

@@ -38,6 +38,37 @@ describe("sluice conformance", () => {
     expect(result.stderr).toContain('skipped: spdy is refused: pods "nope" not found');
   });
 
+  it("asks once for a port that nothing listens on, and says at the top what was not tried", async () => {
+    const args = [
+      "conformance",
+      "--kubeconfig",
+      demo.kubeconfig,
+      "--pod",
+      "default/web",
+      "--echo-port",
+      "81",
+    ];
+    const result = await sluice.run([...args, "--only", "port-forward"]);
+    expect(result.exitCode).toBe(1);
+    expect(result.stdout).toMatch(
+      /^NOTHING COULD BE TRIED\n {2}port-forward: port 81 of the pod: error forwarding port 81 .*refused\n/,
+    );
+    expect(result.stdout).not.toContain("observed:");
+  });
+
+  it("tries every kind of case in a quick run, and says what is left while it waits", {
+    timeout: 100_000,
+  }, async () => {
+    const args = ["conformance", "--kubeconfig", demo.kubeconfig, "--pod", "default/web", "--echo-port", "7"];
+    const result = await sluice.run(
+      [...args, "--quick", "--only", "exec", "--only", "idle", "--only", "port-forward"],
+      { timeoutMs: 90_000 },
+    );
+    expect(result).toMatchObject({ exitCode: 0 });
+    expect(result.stderr).toMatch(/^\d+\/\d+ \d+ cases wait, for up to \d s more$/m);
+    expect(result.stdout).not.toContain("NOTHING");
+  });
+
   it("writes a page and JUnit's XML, and compares with an earlier report", async () => {
     const [page, xml, json] = ["page.html", "junit.xml", "base.json"].map((name) => path.join(folder, name));
     const args = [

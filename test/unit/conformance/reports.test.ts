@@ -47,6 +47,15 @@ describe("the table", () => {
     expect(text).toContain("https://hop: 1 passed, 2 failed, 1 skipped in 1.5 s\n");
   });
 
+  it("begins with what was not tried at all, and with nothing where everything was", () => {
+    const untried = (id: string, group: "exec" | "idle", note: string) =>
+      one(id, { group, verdict: "skipped", note });
+    expect(textReport(mixed)).toMatch(/^Not tried at all\n {2}idle: no cat\n\ngroup/);
+    expect(textReport(reportOf([one("exec/a")]))).toMatch(/^group/);
+    const nothing = reportOf([untried("exec/a", "exec", "refused"), untried("idle/d", "idle", "refused")]);
+    expect(textReport(nothing)).toMatch(/^NOTHING COULD BE TRIED\n {2}exec, idle: refused\n\ngroup/);
+  });
+
   it("has a line for each observation, whatever a hop answered, and for each reason of skipped cases", () => {
     const page = `414: <html>\n<head></head>\n${"x".repeat(1_000)}`;
     const text = textReport(
