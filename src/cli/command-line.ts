@@ -10,6 +10,7 @@ import { isSingleBinary } from "../config/own-files.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 import { CredentialsError } from "../kubernetes/credentials-error.ts";
 import { maskControls } from "../observability/mask-controls.ts";
+import { endWithReader } from "./broken-pipe.ts";
 import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
 import { UsageError } from "./usage-error.ts";
@@ -22,6 +23,7 @@ const HELP_WORDS: readonly (string | undefined)[] = ["help", "--help", "-h"];
 /** Runs `sluice ARGS` and resolves to the exit code. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   let name = "";
+  endWithReader("");
   try {
     if (args[0] === "__complete") {
       const { answerShell } = await import("./completion/answer-shell.ts");
@@ -38,6 +40,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       return args.length === 0 ? 2 : 0;
     }
     if (args[0] === "version" || args[0] === "--version") {
+      if (args.length > 1) throw new UsageError(`unexpected argument ${JSON.stringify(args[1])}`);
       process.stdout.write(`sluice ${SLUICE_VERSION}, Node ${process.version}\n`);
       return 0;
     }
@@ -48,8 +51,9 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     return await runCommand(listed.name, [...words.slice(0, at), ...words.slice(at + 1)]);
   } catch (error) {
     if (error instanceof UsageError) {
+      const lines = error.showsUsage ? await usageOf(name.trim()) : "";
       process.stderr.write(
-        `${PROGRAM}${name}: ${maskControls(error.message)}\nSee '${PROGRAM}${name} --help' for usage.\n`,
+        `${PROGRAM}${name}: ${maskControls(error.message)}\n${lines}See '${PROGRAM}${name} --help' for usage.\n`,
       );
       return 2;
     }
@@ -70,11 +74,18 @@ export async function runCommand(name: string, args: readonly string[]): Promise
   // Before anything of the command is loaded: what is loaded already is not in the cache.
   if (group === "Client") enableCompileCache();
   const { command } = await load();
+  endWithReader(name);
   const invocation = parseFlags(command, args);
   if (invocation !== "help") return await (await loadProgram()).run(invocation);
   const { asTyped, commandHelp, helpWidth } = await import("./help-text.ts");
   process.stdout.write(asTyped(PROGRAM, commandHelp(name, command, helpWidth(process.stdout.columns))));
   return 0;
+}
+
+/** Every way to call it, as help has them. */
+async function usageOf(name: string): Promise<string> {
+  const { command } = await commandNamed(name).load();
+  return `Usage:\n${command.usage.map((line) => `  ${PROGRAM} ${name} ${line}\n`).join("")}`;
 }
 
 /** From Node 22.8 on. The folder is the user's: in the system's temporary one others could put code. */

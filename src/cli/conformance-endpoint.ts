@@ -9,7 +9,7 @@ import {
 import { findRunningContainer, findSandbox } from "../cri/pods.ts";
 import { parseStreamingUrl } from "../cri/streaming-url.ts";
 import type { ValuesOf } from "./command.ts";
-import type { conformanceFlags } from "./commands/conformance.ts";
+import { conformanceFlags } from "./commands/conformance.ts";
 import type { TargetValues } from "./commands/target-flags.ts";
 import { openTarget, serverSpecOf, targetSpecOf } from "./load-target.ts";
 import { openRuntime } from "./probe-runtime.ts";
@@ -27,9 +27,12 @@ type Values = Pick<ValuesOf<typeof conformanceFlags>, "pod" | (typeof DIRECT_FLA
 
 /** What the flags name. Throws UsageError, ConfigurationError for a kubeconfig, and what a runtime answers. */
 export async function openEndpoint(values: Values): Promise<OpenEndpoint> {
-  const [namespace = "", name = "", container, ...rest] = (values.pod ?? "").split("/");
+  if (values.pod === undefined) {
+    throw new UsageError(`--pod ${conformanceFlags.pod.value} is required`, { showsUsage: true });
+  }
+  const [namespace = "", name = "", container, ...rest] = values.pod.split("/");
   if (namespace === "" || name === "" || container === "" || rest.length > 0)
-    throw new UsageError(`--pod ${values.pod ?? ""}: must be NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER`);
+    throw new UsageError(`--pod ${values.pod}: must be NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER`);
   const direct = DIRECT_FLAGS.filter((flag) => values[flag] !== undefined);
   if (direct.length > 0) {
     if (container === undefined) throw new UsageError(`--${direct[0]}: --pod needs its container`);

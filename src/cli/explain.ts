@@ -13,9 +13,15 @@ import { askAdmin, explainNode } from "./explain-node.ts";
 import { explainPolicy } from "./explain-policy.ts";
 import { UsageError } from "./usage-error.ts";
 
+type Values = Invocation<typeof explainFlags>["values"];
+
+/** What the policy's rules look at. */
+const SESSION_FLAGS = ["user", "group", "command", "tty", "stdin", "port", "reason"] as const;
+
 /** Prints where a request would go, by which path for each kind of client, and why. Exit code 1 when it would be refused. */
 export async function run({ values, operands }: Invocation<typeof explainFlags>): Promise<number> {
   const [, nodeName] = /^node\/([^/]+)$/.exec(operands[0] ?? "") ?? [];
+  refuseIgnored(values, nodeName !== undefined);
   if (nodeName !== undefined && operands.length === 1) {
     return await explainNode(nodeName, values.config, values.admin);
   }
@@ -35,9 +41,22 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
   }
 }
 
+/** A flag that would change nothing was meant for something. Throws UsageError. */
+function refuseIgnored(values: Values, isForNode: boolean): void {
+  const given = (["container", ...SESSION_FLAGS] as const).filter((name) => {
+    const value = values[name];
+    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+  });
+  const [first] = isForNode ? given : given.filter((name) => name !== "container");
+  if (first === undefined) return;
+  if (isForNode) throw new UsageError(`--${first} says nothing about a node`, { showsUsage: true });
+  if (values.user === undefined)
+    throw new UsageError(`--${first} needs --user: without it no rule is evaluated`);
+}
+
 async function explain(
   session: Parameters<typeof locate>[1],
-  values: Invocation<typeof explainFlags>["values"],
+  values: Values,
   { kubelet, featureGates, policy }: GatewayConfiguration,
   { store, judgeConnect }: ClusterSnapshot,
 ): Promise<number> {

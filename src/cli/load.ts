@@ -19,6 +19,7 @@ import { publish, thresholdsOf } from "./load-result.ts";
 import { openTarget, targetSpecOf } from "./load-target.ts";
 import { openLoadView } from "./load-view.ts";
 import { terminationSignal } from "./termination-signal.ts";
+import { UsageError } from "./usage-error.ts";
 
 /** Loads a streaming server, or adds up the reports of those that did. */
 export async function run({ values, operands, command = [] }: Invocation<typeof loadFlags>): Promise<number> {
@@ -28,6 +29,9 @@ export async function run({ values, operands, command = [] }: Invocation<typeof 
     process.disconnect?.();
     return 0;
   }
+  const takesCommand = operands[0] === "exec" || operands[0] === "job";
+  if (command.length > 0 && operands[0] !== undefined && !takesCommand)
+    throw new UsageError(`unexpected argument ${JSON.stringify(command[0])}: ${operands[0]} runs no command`);
   if (operands[0] === "http") return runHttp(values, operands.slice(1));
   if (operands[0] === "job") return printJob(values, operands.slice(1), command);
   if (operands[0] === "merge") return runMerge(values, operands.slice(1));

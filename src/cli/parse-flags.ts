@@ -1,15 +1,19 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import type { Flag, FlagTable } from "../config/flag.ts";
 import { nearestName } from "../config/nearest-name.ts";
-import type { Command, Invocation } from "./command.ts";
+import type { Command, Invocation, Operand } from "./command.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Every command has it. */
 export const HELP_FLAG = { help: { short: "h", help: "show this help" } } as const satisfies FlagTable;
 
+/** What has a usage is a command: it takes operands only where it describes them. */
+type ParsedCommand<Flags extends FlagTable> = Pick<Command<Flags>, "flags" | "takesCommand"> &
+  Partial<Pick<Command<Flags>, "usage" | "operands">>;
+
 /** Reads arguments as kubectl does (spf13/pflag). `--help` counts before anything is refused. Throws UsageError. */
 export function parseFlags<Flags extends FlagTable>(
-  { flags, takesCommand }: Pick<Command<Flags>, "flags" | "takesCommand">,
+  { flags, takesCommand, usage, operands: described }: ParsedCommand<Flags>,
   args: readonly string[],
 ): Invocation<Flags> | "help" {
   const dashes = takesCommand ? args.indexOf("--") : -1;
@@ -34,6 +38,7 @@ export function parseFlags<Flags extends FlagTable>(
   }
   if (given.has("help")) return "help";
   if (unknown[0] !== undefined) throw unknownFlag(unknown[0], table);
+  if (usage !== undefined) refuseOperands({ operands: described, flags }, operands);
   const values = Object.entries(flags).map(([name, flag]) => [name, flagValue(name, flag, given.get(name))]);
   return {
     operands,
@@ -61,9 +66,35 @@ function withLongName(argument: string, table: FlagTable): string {
 function flagValue(name: string, flag: Flag, given: readonly (string | undefined)[] = []): unknown {
   const texts = given.length === 0 && flag.default !== undefined ? [flag.default] : given;
   const values = texts.map((text) => read(name, flag, text));
+  const isMissing = values.length === 0 || (flag.value === undefined && values.at(-1) === false);
+  if (flag.isRequired && isMissing)
+    throw new UsageError(`${spelled(name, flag)} is required`, { showsUsage: true });
   if (flag.isRepeatable) return values;
-  if (values.length === 0 && flag.isRequired) throw new UsageError(`--${name} ${flag.value} is required`);
   return values.at(-1) ?? (flag.value === undefined ? false : undefined);
+}
+
+/** As it is typed first: `-f FILE`, `--dry-run`. */
+function spelled(name: string, { short, value }: Flag): string {
+  const flag = short === undefined ? `--${name}` : `-${short}`;
+  return value === undefined ? flag : `${flag} ${value}`;
+}
+
+/** Throws UsageError where a command without operands was given some; for a file whose flag was forgotten it names the flag. */
+function refuseOperands(
+  { operands, flags }: { readonly operands: readonly Operand[] | undefined; readonly flags: FlagTable },
+  given: readonly string[],
+): void {
+  const [first] = given;
+  if (first === undefined || operands !== undefined) return;
+  const [name, flag] =
+    Object.entries(flags).find(([, row]) => row.isRequired && row.value !== undefined) ?? [];
+  const remedy =
+    name === undefined || flag === undefined
+      ? ""
+      : `; did you mean ${spelled(name, { ...flag, value: first.slice(0, MAX_SHOWN) })}?`;
+  throw new UsageError(`unexpected argument ${JSON.stringify(first.slice(0, MAX_SHOWN))}${remedy}`, {
+    showsUsage: true,
+  });
 }
 
 /** Of a value, in messages. */

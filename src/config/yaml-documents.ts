@@ -17,7 +17,9 @@ import {
   type YAMLMap,
 } from "yaml";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { MAX_QUOTED_CHARACTERS, quotedLine } from "./quoted-line.ts";
 import { MAX_MERGED_ENTRIES, MAX_YAML_ALIASES, MergedEntries } from "./yaml-merges.ts";
+import { childrenOf } from "./yaml-tokens.ts";
 
 /** The place of a field: map keys and sequence indexes, outermost first. */
 export type FieldPath = readonly (string | number)[];
@@ -56,8 +58,8 @@ export const MAX_YAML_DEPTH = 100;
 export const MAX_ALIASED_NODES = 10_000;
 
 /**
- * Reads a file of one or more YAML (or JSON) documents; empty documents are left out. Throws `ConfigurationError` with the first
- * syntax error, its line's text and place, or else the duplicate keys and wrong aliases of the first document that has some.
+ * Reads the YAML (or JSON) documents of a file; empty ones are left out. Throws
+ * `ConfigurationError` with its first syntax error, or one document's double keys and aliases.
  */
 export function parseYamlDocuments(
   text: string,
@@ -153,46 +155,11 @@ function* checkedForDepth(
   }
 }
 
-function* childrenOf(token: CST.Token): Generator<CST.Token> {
-  if (token.type === "document" && token.value) {
-    yield token.value;
-  }
-  if ("items" in token) {
-    for (const item of token.items) {
-      if (item.key) {
-        yield item.key;
-      }
-      if (item.value) {
-        yield item.value;
-      }
-    }
-  }
-}
-
 /** The node that each alias refers to. */
 type AliasTargets = Map<Alias, Node>;
 
 /** YAML 1.1's words for booleans that YAML 1.2 reads as strings. */
 const OLD_BOOLEAN = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
-
-/** Of a line, or of a message, in an error. */
-const MAX_QUOTED = 100;
-
-/** The value of a field that holds a secret, and anything that may be one. */
-const CREDENTIAL = /((?:token|password|secret|data|key)["']?\s*:\s*).*|[\w+/=.-]{32,}/i;
-
-/** The line's text, without secrets, and without what a terminal would obey. */
-function lineText(text: string, lines: LineCounter, offset: number): string {
-  const { line } = lines.linePos(offset);
-  const start = lines.lineStarts[line - 1] ?? 0;
-  const end = text.indexOf("\n", start);
-  const shown = text
-    .slice(start, end === -1 ? undefined : end)
-    .trim()
-    .replace(CREDENTIAL, "$1…")
-    .slice(0, MAX_QUOTED);
-  return JSON.stringify(shown);
-}
 
 /** Adds to `found` on the way. */
 function problemsOf(
@@ -207,8 +174,10 @@ function problemsOf(
   };
   const [broken] = [...document.errors].sort((one, other) => one.pos[0] - other.pos[0]);
   if (broken !== undefined) {
-    const what = (broken.message.split("\n")[0] ?? "").replace(/:$/, "").slice(0, MAX_QUOTED);
-    return [at(broken.pos[0], `${what}: ${lineText(text, lines, broken.pos[0])}`)];
+    const [what = ""] = broken.message.split("\n");
+    const { line } = lines.linePos(broken.pos[0]);
+    const quoted = quotedLine(text, lines.lineStarts[line - 1] ?? 0);
+    return [at(broken.pos[0], `${what.replace(/:$/, "").slice(0, MAX_QUOTED_CHARACTERS)}: ${quoted}`)];
   }
   // Warnings are unresolved tags: their value would silently differ from the author's intention.
   const problems = document.warnings.map((error) => at(error.pos[0], error.message));

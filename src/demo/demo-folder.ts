@@ -73,8 +73,8 @@ export class DemoFolder {
   }
 
   /**
-   * Makes the folder where it is missing; only then it is removed at the end. Throws DemoFolderTakenError where a file of a demo's
-   * is in it, whoever made it.
+   * Makes the folder where it is missing; only then it is removed at the end. Throws DemoFolderTakenError where it holds a file
+   * of a demo's name.
    */
   static async open(folder: string): Promise<DemoFolder> {
     const absolute = path.resolve(folder);

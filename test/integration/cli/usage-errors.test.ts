@@ -1,0 +1,129 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { COMMANDS } from "../../../src/cli/command-list.ts";
+import { sluiceCommand } from "../../support/built-program.ts";
+import { Sluice } from "../../support/sluice.ts";
+
+const sluice = new Sluice({ KUBECONFIG: "/nonexistent/kubeconfig", HOME: "/nonexistent" });
+/** They run without arguments, until they are stopped. */
+const LONG_LIVED = ["demo", "agent"];
+
+async function expectUsageError(args: readonly string[], name: string): Promise<string> {
+  const { exitCode, stdout, stderr } = await sluice.run(args);
+  expect([args, exitCode, stdout]).toEqual([args, 2, ""]);
+  expect(stderr).toMatch(
+    new RegExp(`^sluice ${name}: .+\n(.*\n)*See 'sluice ${name} --help' for usage\\.\n$`),
+  );
+  expect(stderr).not.toMatch(/undefined|\[object|NaN|\n {4}at /);
+  return stderr;
+}
+
+describe.each(COMMANDS.map(({ name, load }) => ({ name, load })))("sluice $name", ({ name, load }) => {
+  it("names the nearest flag of one that is not there", async () => {
+    const { command } = await load();
+    const known = Object.keys(command.flags).find(
+      (flag) => flag.length > 4 && !command.flags[flag]?.isHidden,
+    );
+    expect(await expectUsageError([name, "--no-such-flag-at-all"], name)).toContain(
+      "unknown flag: --no-such-flag-at-all",
+    );
+    if (known === undefined) return;
+    expect(await expectUsageError([name, `--${known}x`], name)).toContain(`did you mean --${known}?`);
+  });
+
+  it("refuses operands that it does not describe, and one more than it takes", async () => {
+    const { command } = await load();
+    const required = Object.entries(command.flags).flatMap(([flag, { isRequired, value }]) =>
+      isRequired ? (value === undefined ? [`--${flag}`] : [`--${flag}`, "x"]) : [],
+    );
+    if (command.operands === undefined) {
+      const stderr = await expectUsageError([name, ...required, "stray"], name);
+      expect(stderr).toContain('unexpected argument "stray"');
+      for (const line of command.usage) expect(stderr).toContain(`  sluice ${name} ${line}\n`);
+      await expectUsageError([name, ...required, "--", "stray"], name);
+    }
+    const many = Array.from({ length: 9 }, (_, index) => `stray${index}`);
+    await expectUsageError([name, ...required, ...many], name);
+  });
+
+  it("names each required flag that is missing, and what is missing without arguments", async () => {
+    const { command } = await load();
+    const required = Object.entries(command.flags).filter(([, { isRequired }]) => isRequired);
+    for (const [flag, { short, value }] of required) {
+      const others = required.filter(([other]) => other !== flag);
+      const given = others.flatMap(([other, row]) =>
+        row.value === undefined ? [`--${other}`] : [`--${other}`, "x"],
+      );
+      const typed = short === undefined ? `--${flag}` : `-${short}`;
+      expect(await expectUsageError([name, ...given], name)).toContain(
+        `${value === undefined ? typed : `${typed} ${value}`} is required`,
+      );
+      if (value === undefined) await expectUsageError([name, ...given, `--${flag}=false`], name);
+    }
+    if (!LONG_LIVED.includes(name)) await expectUsageError([name], name);
+  });
+
+  it("refuses a flag without its value, and a value that is none of its choices", async () => {
+    const { command } = await load();
+    const valued = Object.entries(command.flags).find(([, { value }]) => value !== undefined)?.[0];
+    if (valued !== undefined) await expectUsageError([name, `--${valued}`], name);
+    const chosen = Object.entries(command.flags).find(([, { choices }]) => choices !== undefined)?.[0];
+    if (chosen !== undefined) await expectUsageError([name, `--${chosen}`, "none of them"], name);
+    const toggle = Object.entries(command.flags).find(([, { value }]) => value === undefined)?.[0];
+    if (toggle !== undefined) await expectUsageError([name, `--${toggle}=perhaps`], name);
+  });
+});
+
+it.each([
+  [["check-config", "sluice.yaml"], "did you mean -f sluice.yaml?"],
+  [["serve", "sluice.yaml"], "did you mean --config sluice.yaml?"],
+  [["install"], "--dry-run is required"],
+  [["conformance"], "--pod NAMESPACE/NAME[/CONTAINER] is required"],
+  [["conformance", "--list", "--json", "x"], "--json"],
+  [["load", "http", "/", "--", "command"], "unexpected"],
+  [["explain", "--config", "x", "exec", "default/web", "--group", "dev"], "--user"],
+  [["explain", "--config", "x", "node/one", "-c", "main"], "--container"],
+] as const)("%j: the nearest right line", async (args, words) => {
+  expect(await expectUsageError(args, args[0])).toContain(words);
+});
+
+it("a version with more words is refused", async () => {
+  expect((await sluice.run(["version", "extra"])).exitCode).toBe(2);
+});
+
+it("a demo's folder with a file of the user's is refused, and the file stays", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "sluice-mine-"));
+  try {
+    writeFileSync(path.join(folder, "kubeconfig"), "mine");
+    expect(await expectUsageError(["demo", "--dir", folder], "demo")).toContain(
+      `${folder}/kubeconfig is there already`,
+    );
+    expect(readFileSync(path.join(folder, "kubeconfig"), "utf8")).toBe("mine");
+    expect(readdirSync(folder)).toEqual(["kubeconfig"]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+describe("output that nobody reads", () => {
+  it.each([
+    [["conformance", "--list"]],
+    [["config", "schema"]],
+    [["--help"]],
+    [["load", "--help"]],
+    [["install", "--dry-run"]],
+    [["completion", "bash"]],
+  ])("%j ends with 141 and no trace", async (args) => {
+    const child = spawn(...sluiceCommand(...args), { stdio: ["ignore", "pipe", "pipe"] });
+    // The reader is gone before the first byte.
+    child.stdout?.destroy();
+    let stderr = "";
+    child.stderr?.on("data", (part) => (stderr += part));
+    const [exitCode] = await once(child, "close");
+    expect([exitCode, stderr]).toEqual([141, ""]);
+  });
+});
