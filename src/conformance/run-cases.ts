@@ -92,7 +92,7 @@ async function runCase(one: ConformanceCase, context: CaseContext): Promise<Case
   };
   const isLate = performance.now() > context.endsAtMs;
   const obstacle = signal.aborted ? INTERRUPTED : isLate ? OUT_OF_TIME : obstacleOf(one, context);
-  if (obstacle !== undefined) return report("skipped", obstacle);
+  if (obstacle !== undefined) return await report("skipped", obstacle);
   const ended = new AbortController();
   // Each dial listens to it, and a case may dial very often.
   setMaxListeners(0, ended.signal);
