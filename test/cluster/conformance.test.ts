@@ -36,6 +36,19 @@ const LONG_CASES =
   /^(?:idle|heartbeat|slow-reader|backpressure|abrupt-end|sessions|cost|port-forward\/short|closing\/unread)/;
 const CASES = ALL_CASES.filter(({ id }) => isFullRun || !LONG_CASES.test(id));
 
+/** kubernetes/kubernetes#142376, at the size of its report and beyond; clients send a PING each 500 ms meanwhile. */
+const MIB = 1024 * 1024;
+const SLOW_SIZES = [
+  { slowBytes: 16 * MIB, slowRate: 4 * MIB },
+  { slowBytes: 64 * MIB, slowRate: 3 * MIB },
+] as const;
+const SLOW_RUNS = 3;
+/** All at once: each waits for its client most of the time. */
+const SLOW_CASES = ALL_CASES.filter(({ id }) => id.startsWith("slow-reader/")).map((one) => ({
+  ...one,
+  isPassive: true,
+}));
+
 /** containerd's, behind whatever server. */
 const OF_CONTAINERD = [ATTACH_WITHOUT_INPUT, UNREAD_INPUT];
 const OF_KUBERNETES = [TRUNCATION, ...OF_CONTAINERD];
@@ -89,6 +102,22 @@ describeReal("cluster", "conformance of a cluster", () => {
     ["Sluice as the kubelet", () => kubelet(ADDRESSES.sluiceNode), OF_CONTAINERD],
     ["Sluice's gateway before Sluice as the kubelet", () => apiServer("both"), OF_CONTAINERD],
   ];
+
+  it.each([
+    ["Sluice's gateway before the kubelet", () => apiServer("gateway")],
+    ["Sluice's gateway before Sluice as the kubelet", () => apiServer("both")],
+  ] as const)("%s loses nothing to a slow reader's PINGs", { timeout: RUN_MS }, async (_name, open) => {
+    const endpoint = await open();
+    const runs = SLOW_SIZES.flatMap((size) =>
+      Array.from({ length: SLOW_RUNS }, () => {
+        const settings = { ...quickSettings, ...size, stallMs: 5_000, caseTimeoutMs: 180_000 };
+        return runConformance(endpoint, { cases: SLOW_CASES, settings });
+      }),
+    );
+    const reports = await Promise.all(runs);
+    expect(reports.flatMap((report) => unexplained(report))).toEqual([]);
+    expect(reports.map(({ counts }) => counts.passed)).toEqual(reports.map(() => SLOW_CASES.length));
+  });
 
   it.each(isFullRun ? [...endpoints, ...onFullRuns] : endpoints)(
     "%s fails in nothing but what is known",
