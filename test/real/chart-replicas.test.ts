@@ -114,7 +114,11 @@ describeReal("helm", "several replicas by the chart", () => {
     "gateway",
     "ingress",
   ])("lets one replica of the %s probe pods, by a Lease of the release", (name) => {
-    const only = [`gateway.enabled=${name === "gateway"}`, `ingress.enabled=${name === "ingress"}`].join();
+    const only = [
+      `gateway.enabled=${name === "gateway"}`,
+      `ingress.enabled=${name === "ingress"}`,
+      "ingress.rbac.secretNamespaces={*}",
+    ].join();
     const probes = `${only},${name}.config.podProbes.nodeNames={virtual}`;
     const objects = renderChart("--set", probes);
     const lease = { name: `s-sluice-${name}-probes`, namespace: "sluice" };
