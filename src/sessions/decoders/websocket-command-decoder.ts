@@ -22,6 +22,9 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   readonly #ends: CommandEndObserver;
   readonly #client: ChannelReader;
   readonly #node: ChannelReader;
+  /** Of the client's present message, on the channel CLOSE. */
+  #closeBytes = 0;
+  #hasStdinEnded = false;
   readonly #seeClient = (bytes: Uint8Array): void => this.#client.payload(bytes, 0, bytes.byteLength);
 
   constructor(version: RemoteCommandVersion, observers: SessionObservers, ends: CommandEndObserver) {
@@ -35,8 +38,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
       (channel, part) => {
         if (channel === CHANNEL.STDIN) observers.data(STDIN, "client", part);
         else if (channel === CHANNEL.RESIZE) observers.data(RESIZE, "client", part);
-        else if (channel === CHANNEL.CLOSE && spec.hasClose && part[0] === CHANNEL.STDIN)
-          observers.streamEnd(STDIN, "client");
+        else if (channel === CHANNEL.CLOSE && spec.hasClose) this.#seeClose(part);
       },
     );
     this.#node = new ChannelReader(
@@ -48,6 +50,15 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
         else if (channel === CHANNEL.STDERR) observers.data(STDERR, "node", part);
       },
     );
+  }
+
+  /** Stdin ends once; a malformed message may come in parts, each of which begins like a CLOSE. */
+  #seeClose(part: Uint8Array): void {
+    const isFirstByte = this.#closeBytes === 0 && part.byteLength > 0;
+    this.#closeBytes += part.byteLength;
+    if (!isFirstByte || part[0] !== CHANNEL.STDIN || this.#hasStdinEnded) return;
+    this.#hasStdinEnded = true;
+    this.observers.streamEnd(STDIN, "client");
   }
 
   protected override failureMessage(message: string): Uint8Array | undefined {
@@ -66,6 +77,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   }
 
   protected clientMessage(): void {
+    this.#closeBytes = 0;
     this.#client.startMessage();
   }
 

@@ -57,6 +57,30 @@ describe("a session that passes through", () => {
     expect(fromClient?.read.size).toBe(6);
   });
 
+  it.each([
+    [
+      "a CLOSE for stdin, twice",
+      [
+        [255, 0],
+        [255, 0],
+      ],
+      1,
+    ],
+    ["a malformed one, in parts", [[255, 0, 0, 0, 0]], 1],
+    ["one for another channel, with a zero behind it", [[255, 7, 0, 0]], 0],
+    ["an empty one", [[255]], 0],
+  ])("ends stdin once at most: %s", (_name, messages, ends) => {
+    let stdinEnds = 0;
+    const observer: SessionObserver = { isRequired: false, onStreamEnd: () => void (stdinEnds += 1) };
+    const decoder = decoding(["exec", "websocket", "v5.channel.k8s.io"], observer);
+    const bytes = bytesOf((socket) => {
+      const client = webSocketPipe(socket, "client");
+      for (const message of messages) client.send(Buffer.from(message));
+    });
+    for (const byte of bytes) decoder.fromClient(Uint8Array.of(byte), () => {});
+    expect(stdinEnds).toBe(ends);
+  });
+
   it("is not read behind the headers of its SPDY frames", () => {
     const frame = bytesOf((socket) => {
       const node = new SpdySession("server", { send: (bytes) => void socket.push(bytes), onStream: () => 3 });
