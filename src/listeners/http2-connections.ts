@@ -2,6 +2,7 @@ import {
   constants,
   createServer,
   type Http2Server,
+  type Http2Session,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
@@ -50,6 +51,9 @@ const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 const MAX_INVALID_FRAMES = 10;
 const MAX_REJECTED_STREAMS = 100;
 
+/** Streams that a client may take back unanswered within a second of its first; nghttp2 alone lets a rapid reset go on for a minute. */
+export const MAX_RESETS_A_SECOND = 500;
+
 const MIB = 1024 * 1024;
 
 /** A head's usual bound elsewhere: each stream may hold as much at once, and a few of a connection the longest that is allowed. */
@@ -84,6 +88,7 @@ export class Http2Connections {
   readonly #sessionMemoryMib: number;
   /** How many streams each has open. */
   readonly #sessions = new Map<ServerHttp2Session, number>();
+  readonly #resets = new WeakMap<Http2Session, { sinceMs: number; count: number }>();
   #isDraining = false;
 
   constructor(
@@ -125,6 +130,7 @@ export class Http2Connections {
       const abort = (): void => breakStream(stream);
       containEvents(stream, "listener", abort);
       destroyWhenReset(stream);
+      stream.once("aborted", () => this.#countReset(session));
       contain(
         "listener",
         () => (pseudo[":method"] === "CONNECT" ? handlers.onConnect(request) : handlers.onRequest(request)),
@@ -192,6 +198,18 @@ export class Http2Connections {
       });
     });
     session.once("close", () => clearTimeout(timer));
+  }
+
+  #countReset(session: Http2Session): void {
+    if (session.destroyed) return;
+    const nowMs = performance.now();
+    let resets = this.#resets.get(session);
+    if (resets === undefined || nowMs - resets.sinceMs > 1_000) resets = { sinceMs: nowMs, count: 0 };
+    resets.count += 1;
+    this.#resets.set(session, resets);
+    if (resets.count <= MAX_RESETS_A_SECOND) return;
+    // Outside of the stream's own event.
+    setImmediate(() => session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
   }
 
   #openStreamsOf(session: ServerHttp2Session): number {

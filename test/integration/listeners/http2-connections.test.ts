@@ -2,7 +2,11 @@ import { once } from "node:events";
 import { type ClientHttp2Session, constants } from "node:http2";
 import { connect, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { Http2Connections, type Http2Request } from "../../../src/listeners/http2-connections.ts";
+import {
+  Http2Connections,
+  type Http2Request,
+  MAX_RESETS_A_SECOND,
+} from "../../../src/listeners/http2-connections.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 import { eventually } from "../../support/eventually.ts";
 import { closeServer, listen } from "../../support/http/loopback.ts";
@@ -138,6 +142,7 @@ it("a client that stops reading is let go with what is queued for it", async () 
 });
 
 const HEADERS = 1;
+const RST_STREAM = 3;
 const WINDOW_UPDATE = 8;
 /** SETTINGS_INITIAL_WINDOW_SIZE of 2^31 - 1. */
 const LARGE_INITIAL_WINDOW = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
@@ -183,4 +188,36 @@ it.each([
   expect(client.isOver()).toBe(false);
   for (let more = 0; more < 20 && !client.isOver(); more += 1) await client.send(flags, headers);
   await client.over;
+});
+
+it("a connection whose client takes back its requests faster than it may is closed", async () => {
+  let served = 0;
+  const onRequest = (): void => {
+    served += 1;
+  };
+  const port = await serve(new Http2Connections(defaultLimits, { onRequest, onConnect: () => {} }, TIMES));
+  const socket = connect(port, "127.0.0.1");
+  let isOver = false;
+  socket.on("error", () => {}).resume();
+  socket.once("close", () => {
+    isOver = true;
+  });
+  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frameOf(SETTINGS, 0, 0)]));
+  let streamId = -1;
+  const reset = (): Buffer => {
+    streamId += 2;
+    const cancel = frameOf(RST_STREAM, 0, streamId, Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL]));
+    return Buffer.concat([
+      frameOf(HEADERS, END_HEADERS, streamId, headerBlockOf({ ...GET, ":method": "POST" })),
+      cancel,
+    ]);
+  };
+  for (let sent = 0; sent < 300; sent++) socket.write(reset());
+  await eventually("the requests are served", () => served === 300);
+  expect(isOver).toBe(false);
+  const rest = Buffer.concat(Array.from({ length: 5_000 }, reset));
+  socket.write(rest);
+  await eventually("the connection is closed", () => isOver);
+  // What was read at once with the last that it may take back is served, too.
+  expect(served).toBeLessThan(2 * MAX_RESETS_A_SECOND + 1_000);
 });
