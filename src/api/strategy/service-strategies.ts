@@ -7,7 +7,7 @@ import {
   type Service,
 } from "../service-objects.ts";
 import { endpointSliceShape, leaseShape, secretShape, serviceShape } from "../validation/service-shapes.ts";
-import { validateLease, validateSecret } from "../validation/validate-secret.ts";
+import { secretWarnings, validateLease, validateSecret } from "../validation/validate-secret.ts";
 import { validateEndpointSlice, validateService } from "../validation/validate-service.ts";
 import { keepingStatus, plainStrategy, statusOnly } from "./plain-strategy.ts";
 
@@ -56,6 +56,7 @@ export const secretStrategy = plainStrategy<Secret>({
   shape: secretShape,
   withDefaults: withSecretDefaults,
   validate: validateSecret,
+  warnings: secretWarnings,
 });
 
 export const leaseStrategy = plainStrategy<Lease>({

@@ -1,3 +1,4 @@
+import { keyPairProblem } from "../../config/key-pair.ts";
 import { type FieldError, invalidValue, required, tooLong } from "../field-errors.ts";
 import type { Lease, Secret } from "../service-objects.ts";
 import { TLS_SECRET_TYPE } from "../service-objects.ts";
@@ -21,6 +22,16 @@ export function validateSecret({ metadata, type, data = {} }: Secret): FieldErro
           .map((key) => required([`data[${key}]`]))
       : []),
   ];
+}
+
+/** What the API server says of a TLS Secret that it takes. No value is repeated. */
+export function secretWarnings({ type, data = {} }: Secret): string[] {
+  if (type !== TLS_SECRET_TYPE) return [];
+  const [certificate, key] = ["tls.crt", "tls.key"].map((name) =>
+    Buffer.from(data[name] ?? "", "base64").toString(),
+  ) as [string, string];
+  const problem = keyPairProblem(certificate, key);
+  return problem === undefined ? [] : [problem];
 }
 
 function valueErrors(key: string, value: string): FieldError[] {
