@@ -1,12 +1,14 @@
 import type { Server } from "node:http";
 import { Server as HttpsServer } from "node:https";
-import { createSecureContext } from "node:tls";
+import { createSecureContext, type TLSSocket } from "node:tls";
+import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { WatchedAuthority } from "../access/authn/component.ts";
 import type { ListenerTls } from "../config/certificate-files.ts";
 import { keyPairOf } from "../config/key-pair.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
 import { FollowedFiles, type ReadFile } from "../net/followed-files.ts";
 import type { Logger } from "../observability/logger.ts";
+import { rejudgePeer } from "./peer-certificates.ts";
 import { type ServingTls, secureContextOf } from "./serving-tls.ts";
 
 /** Throws when a file cannot be read, when certificate and key do not belong together, or OpenSSL cannot use them. */
@@ -30,10 +32,20 @@ export async function readServingTls(
   return tls;
 }
 
-/** Gives the server what was read again; for `watchServingTls`. */
+/** Gives the server what was read again, and judges its open connections by it; for `watchServingTls`. Not yet listening. */
 export function replaceTlsOf(server: Server): (tls: ServingTls) => void {
+  if (!(server instanceof HttpsServer)) return () => {};
+  const open = new Set<TLSSocket>();
+  server.on("secureConnection", (socket: TLSSocket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
   return (tls) => {
-    if (server instanceof HttpsServer) server.setSecureContext(secureContextOf(tls));
+    server.setSecureContext(secureContextOf(tls));
+    const authorities = tls.clientAuthorities.map((pem) => new CertificateAuthority(pem));
+    if (authorities.length === 0) return;
+    for (const socket of open) rejudgePeer(socket, authorities);
+    server.closeIdleConnections();
   };
 }
 

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { connect as connectHttp2 } from "node:http2";
 import { createServer as createHttpsServer, type Server } from "node:https";
 import { type AddressInfo, BlockList, connect, isIP, type Socket } from "node:net";
 import path from "node:path";
@@ -174,6 +176,41 @@ describe("the serving certificate", () => {
       write("server.key", renewed.key);
       await soon(async () => expect(await servedBy()).toBe("renewed"));
     } finally {
+      await gateway.stop();
+    }
+  });
+});
+
+describe("an authority of clients that was taken away", () => {
+  it("no longer lets in a client whose connection is open", async () => {
+    const [users, others] = await Promise.all([
+      issueCertificate({ commonName: "users" }),
+      issueCertificate({ commonName: "others" }),
+    ]);
+    const jane = await issueCertificate({ commonName: "jane" }, users, { usage: "client" });
+    const gateway = await AccessGateway.start((folder) => {
+      writeFileSync(path.join(folder, "users.crt"), users.cert);
+      return { authentication: { clientCAFile: "users.crt" } };
+    });
+    const session = connectHttp2(`https://${gateway.authority}`, { ...jane, rejectUnauthorized: false });
+    const statusOfNext = async (): Promise<unknown> => {
+      const stream = session.request({ ":path": "/api/v1/namespaces/default/pods/web" });
+      stream.resume();
+      const [headers] = await once(stream, "response");
+      await once(stream, "close");
+      return headers[":status"];
+    };
+    try {
+      const write = (text: string) => writeFileSync(path.join(gateway.folder, "users.crt"), text);
+      expect(await statusOfNext()).toBe(200);
+      // One more authority is no reason to lose who is there.
+      write(`${users.cert}\n${others.cert}`);
+      await soon(() => expect(gateway.logLines.join("")).toContain("the serving certificate was read again"));
+      expect(await statusOfNext()).toBe(200);
+      write(others.cert);
+      await soon(async () => expect(await statusOfNext()).toBe(401));
+    } finally {
+      session.destroy();
       await gateway.stop();
     }
   });
