@@ -1,4 +1,5 @@
-import { chmod, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { chmod, lstat, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Writable } from "node:stream";
 import type { OutputStream } from "../../client/output-sink.ts";
@@ -11,6 +12,7 @@ import type { RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
 import { withRetries } from "./retry.ts";
 
+const RESUME = constants.O_RDWR | constants.O_NOFOLLOW;
 /** Up to here the SHA-256 is asked for with the bytes; for a larger file, meanwhile, by a command of its own. */
 const HASHED_ALONG_BYTES = 1024 * 1024;
 /** Says on stderr, behind the last byte, what the file is by now, and, where there is a `$3`, its SHA-256. */
@@ -35,7 +37,8 @@ export async function downloadFile(
   try {
     const isSame = source.version !== "" && (await readFile(note, "utf8").catch(() => "")) === source.version;
     if (!isSame) await rm(partial, { force: true });
-    await writeFile(note, source.version);
+    await rm(note, { force: true });
+    await writeFile(note, source.version, { flag: "wx" });
     await withRetries(() => download.toFile(partial), {
       ...options,
       progress: () => download.bytes,
@@ -93,11 +96,13 @@ class Download {
   }
 
   async toFile(partial: string): Promise<void> {
-    const size = (await stat(partial).catch(() => undefined))?.size ?? 0;
+    const size = (await lstat(partial).catch(() => undefined))?.size ?? 0;
     const offset = this.#canResume && size <= this.#source.size ? size : 0;
     this.bytes = offset;
     this.#progress.moveTo(offset);
-    const file = await open(partial, offset === 0 ? "w" : "r+");
+    // Never through a link that somebody else has put at the hidden name.
+    if (offset === 0) await rm(partial, { force: true });
+    const file = await open(partial, offset === 0 ? "wx+" : RESUME);
     try {
       await this.#hash.moveTo(offset, file);
       const writer = new FileWriter(file, offset, (piece) => this.#account(piece));

@@ -44,7 +44,8 @@ export async function downloadFolder(
   const progress = await startProgress(path.basename(destination), 0, options.isQuiet);
   const unpacking = new Unpacking(staging, options, progress);
   try {
-    await mkdir(staging, { recursive: true });
+    // Not `recursive`: that takes a link to a folder for the folder.
+    await mkdir(staging);
     await withRetries(() => unpacking.run(source), {
       ...options,
       progress: () => unpacking.bytes,
@@ -166,12 +167,16 @@ class Unpacking {
     this.#headerBytes = 0;
     // The archive's own error says it.
     stream.on("error", () => {});
+    const { size = 0 } = header;
+    if (!Number.isSafeInteger(size) || size < 0) throw new Error(`an entry states a size of ${size}`);
     const name = safeName(header.name);
     const target = path.join(this.#staging, name);
     switch (header.type) {
       case "directory":
         await this.#makeFolder(target);
-        break;
+        if (header.mode !== undefined && name !== "") this.#modes.set(name, header.mode);
+        // Whatever size it states, nothing follows; tar-stream would wait for it.
+        return;
       case "file":
       case "contiguous-file":
         await this.#makeFolder(path.dirname(target));

@@ -17,7 +17,7 @@ import { withRetries } from "./retry.ts";
 /** A file of up to this much is read at once. */
 const AT_ONCE_BYTES = 256 * 1024;
 const PIECE_BYTES = 240 * 1024;
-const CLEAR = 'rm -rf "$1" "$1.pid" && mkdir -p "$1"';
+const CLEAR = 'rm -rf "$1" "$1.pid" && mkdir "$1"';
 /** tar leaves its number, as the writer of a single file does. */
 const UNPACK = 'echo $$ > "$1.pid" && cd "$1" && exec tar xmf -';
 /** Stops an earlier tar, by its process ID and only while it works in this folder, and lists what it left. */

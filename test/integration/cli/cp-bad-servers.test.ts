@@ -1,5 +1,13 @@
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -211,6 +219,40 @@ describe("sluice cp and servers that break the rules", () => {
     expect(stderr).toBe("error: the container's archive cannot be read: a header is longer than 1 MiB\n");
     expect(exitCode).toBe(1);
     expect(readdirSync(folder)).toEqual(["kubeconfig"]);
+  });
+
+  it.each<[string, Buffer, number, RegExp]>([
+    ["a folder's entry that states a size", tarHeader("sub/", "5", 1), 0, /^$/],
+    [
+      "a file's size below zero",
+      Buffer.concat([
+        tarHeader("x", "x", 11),
+        Buffer.from("11 size=-1\n".padEnd(512, "\0")),
+        tarHeader("f", "0", 0),
+      ]),
+      1,
+      /^error: the container's archive cannot be read: an entry states a size of -1\n$/,
+    ],
+  ])("%s does not hang the copy", async (_what, entry, exitCode, stderr) => {
+    inspected = "kind folder\ntool tar\npath /data";
+    const archive = Buffer.concat([entry, Buffer.alloc(1024)]).toString("latin1");
+    answer = saying(onChannel(STDOUT, archive), onChannel(ERROR, SUCCESS));
+    const result = await sluice.run(["cp", "--retries", "0", "web:/data", `${folder}/out`], {
+      timeoutMs: 20_000,
+    });
+    expect(result.exitCode).toBe(exitCode);
+    expect(result.stderr).toMatch(stderr);
+    expect(readdirSync(folder).filter((name) => name.includes("partial"))).toEqual([]);
+  });
+
+  it("writes through no link at its hidden names", async () => {
+    const victim = path.join(folder, "victim");
+    writeFileSync(victim, "mine");
+    for (const name of [".out.sluice-partial", ".out.sluice-partial.of"])
+      symlinkSync(victim, path.join(folder, name));
+    answer = saying(data, afterwards, onChannel(ERROR, SUCCESS));
+    expect(await sluice.run(["cp", "web:/data", `${folder}/out`])).toMatchObject({ exitCode: 0 });
+    expect([readFileSync(victim, "utf8"), readFileSync(`${folder}/out`, "utf8")]).toEqual(["mine", "data"]);
   });
 
   it("files and folders get no more rights than the umask leaves", async () => {
