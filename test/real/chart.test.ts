@@ -72,7 +72,9 @@ describeReal(["helm", "kubectl"], "the chart", () => {
       expect(configurations.length).toBeGreaterThan(0);
       const folder = mkdtempSync(path.join(tmpdir(), "sluice-chart-"));
       try {
-        const { cert, key } = await issueCertificate({ commonName: "sluice" });
+        const { cert, key } = await issueCertificate({ commonName: "sluice" }, undefined, {
+          notAfter: new Date(Date.now() + 90 * 86_400_000),
+        });
         for (const [name, text] of Object.entries({
           "tls.crt": cert,
           "tls.key": key,
@@ -97,7 +99,8 @@ describeReal(["helm", "kubectl"], "the chart", () => {
               encoding: "utf8",
             },
           );
-          expect(stderr).toBe("");
+          // Where the API server carries all sessions no kubelet is dialled.
+          expect(stderr.replace(/^Warning: .*kubelet\.certificateAuthorityFile is absent.*\n/m, "")).toBe("");
           expect(status).toBe(0);
         }
       } finally {

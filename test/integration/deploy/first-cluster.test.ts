@@ -47,7 +47,7 @@ describe("docs/first-cluster.md", () => {
     // What the cluster would have signed and given.
     expect(
       shell(
-        "openssl req -x509 -key kubelet-client.key -subj /CN=sluice-gateway -days 1 -out kubelet-client.crt",
+        "openssl req -x509 -key kubelet-client.key -subj /CN=sluice-gateway -days 365 -out kubelet-client.crt",
       ),
     ).toMatchObject({ status: 0 });
     copyFileSync(path.join(folder, "gateway.crt"), path.join(folder, "cluster-ca.crt"));
