@@ -109,8 +109,12 @@ describe.each(VERSIONS)("bridge of WebSocket commands: %s", (protocol, hasStatus
     // Without a terminal sizes go nowhere.
     expect(node?.sessions[0]?.channels[4]).toEqual([]);
     client.socket.close(1000);
-    await eventually("the node hears of it", () => node?.closeCodes.length === 1);
+    await eventually("the node hears of it", () => node?.sessions[0]?.closed.length === 1);
     expect(node?.sessions[0]?.closed).toEqual([0]);
+    // The command has its time to take the input, and to end.
+    expect(node?.closeCodes).toEqual([]);
+    node?.sessions[0]?.succeed();
+    await eventually("the session is over", () => node?.closeCodes.length === 1);
     expect(node?.closeCodes).toEqual([1000]);
   });
 });
