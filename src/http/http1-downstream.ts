@@ -59,6 +59,11 @@ export class Http1Downstream implements HttpDownstream {
       : "unsupported transfer encoding";
   }
 
+  /** Another hop may see another end of the request: RFC 9112 sections 6.1, of HTTP/1.0 with chunks, and 6.3. */
+  get #endsConnection(): boolean {
+    return this.framingProblem !== undefined || (this.#request.httpVersionMinor === 0 && this.isChunked);
+  }
+
   get trailers(): HeaderList {
     return headerListOf(this.#request.rawTrailers);
   }
@@ -211,6 +216,7 @@ export class Http1Downstream implements HttpDownstream {
   #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
     this.#isLengthSent = hasHeader(headers, "content-length");
     this.#response.sendDate = false;
+    if (this.#endsConnection) this.#response.shouldKeepAlive = false;
     this.#response.writeHead(status, statusMessage, flatHeaders(headers));
   }
 

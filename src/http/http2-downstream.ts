@@ -184,7 +184,7 @@ export class Http2Downstream implements HttpDownstream {
 
   truncate(): void {
     const stream = this.#stream;
-    // The client gets what came before; `expectTaking` ends a client that takes nothing.
+    // The client may have what came. `expectTaking` bounds the wait for one that takes nothing.
     if (stream.writableLength > 0 && stream.writable) stream.write(NOTHING, () => breakStream(stream));
     else breakStream(stream);
   }

@@ -1,18 +1,10 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  constants,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-} from "node:http2";
+import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "node:http2";
 import { cancelStream } from "../net/abort-socket.ts";
 import { internalFailure, UpstreamError } from "../net/upstream-error.ts";
-import { containEvents } from "../observability/faults.ts";
-import { responseHeadersOf } from "./exchange-headers.ts";
-import { type BodyTimeouts, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
-import { headRefusal } from "./head-refusal.ts";
+import { containAsync, containEvents } from "../observability/faults.ts";
+import { isRepeatable } from "./exchange-headers.ts";
+import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
 import {
-  flatHeaders,
   type HeaderLine,
   type HeaderList,
   headerListOf,
@@ -22,15 +14,19 @@ import {
 import { trailersToForward, withoutHopByHop } from "./hop-by-hop.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 import { http2Headers } from "./http2-headers.ts";
+import { Http2RequestBody } from "./http2-request-body.ts";
+import { type Http2ResponseOptions, respondOverHttp2, sendInterimOf } from "./http2-response.ts";
 import type { Http2Upstream } from "./http2-upstream.ts";
+import type { Http2UpstreamConnection } from "./http2-upstream-connection.ts";
 import { watchBody } from "./silent-body.ts";
 
-export interface ForwardOverHttp2Options extends BodyTimeouts {
+export interface ForwardOverHttp2Options extends Http2ResponseOptions {
   readonly upstream: Http2Upstream;
   readonly path: string;
+  /** Whose request it is: the address whose share of cancels it counts for. */
+  readonly client: string;
   /** Last edit of the request's lines, hop-by-hop lines already gone. `host` becomes `:authority`. */
   editHeaders(headers: HeaderList): HeaderList;
-  editResponseHeaders(headers: HeaderList, status: number): HeaderList;
   readonly responseHeaderTimeoutMs: number | undefined;
   /** Nothing has been sent to the client yet. */
   respondError(error: UpstreamError): void;
@@ -38,106 +34,185 @@ export interface ForwardOverHttp2Options extends BodyTimeouts {
   nextUpstream(): Http2Upstream | undefined;
 }
 
+/** How often a request that a backend did not process is sent again (RFC 9113 section 8.7). */
+export const MAX_RESENDS = 3;
+
 /**
  * Forwards one exchange to an HTTP/2 upstream, as gRPC needs it: bodies stream both ways at once, trailers arrive. Resolves when the
  * exchange is over, whatever its outcome; never rejects.
  */
-export async function forwardOverHttp2(
+export function forwardOverHttp2(
   downstream: HttpDownstream,
   options: ForwardOverHttp2Options,
 ): Promise<void> {
-  let isOver = false;
-  const closed = new Promise<void>((resolve) =>
-    downstream.onClose(() => {
-      isOver = true;
-      resolve();
-    }),
-  );
-  for (let upstream: Http2Upstream | undefined = options.upstream; upstream !== undefined; ) {
-    try {
-      const session = await upstream.session();
-      if (!isOver) exchange(downstream, session, options);
-      return await closed;
-    } catch (error) {
-      const failure =
-        error instanceof UpstreamError
-          ? error
-          : new UpstreamError("closed-before-response", "the connection closed");
-      const next: Http2Upstream | undefined =
-        failure.code === "dial-failed" ? options.nextUpstream() : undefined;
-      if (next === undefined) fail(downstream, failure, options);
-      upstream = next;
-    }
-  }
-  return closed;
+  return new Promise((resolve) => new Http2Forwarding(downstream, options, resolve).start());
 }
 
-/** Throws where the session cannot open another stream. */
-function exchange(
-  downstream: HttpDownstream,
-  session: ClientHttp2Session,
-  options: ForwardOverHttp2Options,
-): void {
-  const edited = options.editHeaders(withoutHeaders(withoutHopByHop(downstream.headers), ["expect"]));
-  const stream = session.request(requestHeaders(edited, downstream.method, options.path), {
-    endStream: !downstream.hasBody,
-  });
-  let trailers: HeaderLine[] = [];
-  let failure: UpstreamError | undefined;
-  let isWhole = false;
-  const timer = headerTimer(stream, options.responseHeaderTimeoutMs, (error) => {
-    failure = error;
-  });
-  const hasEnded = watchEnd(stream);
-  const onFailure = (error: unknown): void => {
-    cancelStream(stream);
-    if (isWhole) return;
-    // What is answered here is not answered again at 'close'.
-    isWhole = true;
-    fail(downstream, internalFailure(error), options);
-  };
-  containEvents(stream, "exchange", onFailure);
-  downstream.contain("exchange", (error) => (isWhole ? downstream.abort() : onFailure(error)));
-  stream.on("response", (headers, flags, rawHeaders?: string[]) => {
-    clearTimeout(timer);
-    const isHeadOnly = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const received = { headers, rawHeaders: rawHeaders ?? [], isWhole: isHeadOnly };
-    failure = respond(downstream, stream, received, options);
-    if (failure !== undefined) cancelStream(stream);
-  });
-  stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
-    trailers = trailersToForward(headerListOf(rawTrailers ?? []));
-  });
-  // The reason is in `rstCode`, and 'close' follows.
-  stream.on("error", () => {});
-  stream.once("end", () => {
-    isWhole = hasEnded() && downstream.hasResponded;
-    if (!isWhole) return;
-    downstream.finish(trailers);
-    if (downstream.isBodyComplete) return;
-    // The backend has heard a part of the request, and must not take it for the whole.
-    cancelStream(stream);
-    downstream.discardBody(UNREAD_BODY_LINGER_MS);
-  });
-  stream.once("close", () => {
-    clearTimeout(timer);
-    if (isWhole || downstream.isFinished) return;
-    if (downstream.hasResponded) downstream.truncate();
-    else
-      fail(
-        downstream,
-        failure ?? new UpstreamError("closed-before-response", "the stream was reset"),
-        options,
-      );
-  });
-  downstream.onClose(() => {
-    if (!stream.closed) cancelStream(stream);
-  });
-  if (downstream.hasBody)
-    sendBody(downstream, stream, options, (error) => {
+class Http2Forwarding {
+  readonly #downstream: HttpDownstream;
+  readonly #options: ForwardOverHttp2Options;
+  readonly #body: Http2RequestBody | undefined;
+  #upstream: Http2Upstream;
+  #stream: ClientHttp2Stream | undefined;
+  #unwatchBody: (() => void) | undefined;
+  #resends = 0;
+  /** The client has its answer, or has gone. */
+  #isOver = false;
+  #isAnswered = false;
+
+  constructor(downstream: HttpDownstream, options: ForwardOverHttp2Options, onEnd: () => void) {
+    this.#downstream = downstream;
+    this.#options = options;
+    this.#upstream = options.upstream;
+    if (downstream.hasBody) this.#body = new Http2RequestBody(downstream);
+    downstream.onClose(() => {
+      if (!this.#isOver) this.#leave();
+      onEnd();
+    });
+  }
+
+  start(): void {
+    if (this.#isOver) return;
+    this.#downstream.contain("exchange", (error) => this.#onFault(error));
+    containAsync("exchange", this.#attempt(), (error) => this.#onFault(error));
+  }
+
+  async #attempt(): Promise<void> {
+    let connection: Http2UpstreamConnection;
+    try {
+      connection = await this.#upstream.connection(this.#options.client);
+    } catch (error) {
+      if (this.#isOver) return;
+      const failure = error instanceof UpstreamError ? error : closedBefore("the connection closed", error);
+      const next = failure.code === "dial-failed" ? this.#options.nextUpstream() : undefined;
+      if (next === undefined) return void this.#fail(failure);
+      this.#upstream = next;
+      return await this.#attempt();
+    }
+    if (this.#isOver) connection.leave();
+    else this.#exchange(connection);
+  }
+
+  #exchange(connection: Http2UpstreamConnection): void {
+    const downstream = this.#downstream;
+    const options = this.#options;
+    let headers: OutgoingHttpHeaders;
+    try {
+      const edited = options.editHeaders(withoutHeaders(withoutHopByHop(downstream.headers), ["expect"]));
+      headers = requestHeaders(edited, downstream.method, options.path);
+    } catch (error) {
+      connection.leave();
+      return void this.#fail(closedBefore("the request cannot be forwarded", error));
+    }
+    let stream: ClientHttp2Stream;
+    try {
+      stream = connection.request(headers, { endStream: !downstream.hasBody });
+    } catch (error) {
+      return void this.#fail(closedBefore("the connection closed", error));
+    }
+    this.#stream = stream;
+    let trailers: HeaderLine[] = [];
+    let failure: UpstreamError | undefined;
+    let isWhole = false;
+    const cutFor = (error: UpstreamError): void => {
       failure = error;
       cancelStream(stream);
+    };
+    const timer = headerTimer(options.responseHeaderTimeoutMs, cutFor);
+    const hasEnded = watchEnd(stream);
+    containEvents(stream, "exchange", (error) => {
+      if (isWhole) cancelStream(stream);
+      else this.#onFault(error);
     });
+    stream.on("headers", (_headers, _flags, rawHeaders?: string[]) =>
+      sendInterimOf(downstream, rawHeaders ?? []),
+    );
+    stream.on("response", (headers, flags, rawHeaders?: string[]) => {
+      clearTimeout(timer);
+      this.#body?.forget();
+      const isHeadOnly = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+      const received = { headers, rawHeaders: rawHeaders ?? [], isWhole: isHeadOnly };
+      const refusal = respondOverHttp2(downstream, stream, received, options);
+      if (refusal !== undefined) cutFor(refusal);
+    });
+    stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
+      trailers = trailersToForward(headerListOf(rawTrailers ?? []));
+    });
+    // The reason is in `rstCode`, and 'close' follows.
+    stream.on("error", () => {});
+    stream.once("end", () => {
+      isWhole = hasEnded() && downstream.hasResponded;
+      if (!isWhole || this.#isOver) return;
+      downstream.finish(trailers);
+      if (downstream.isBodyComplete) return;
+      // The backend has heard a part of the request, and must not take it for the whole.
+      this.#body?.stop();
+      cancelStream(stream);
+      downstream.discardBody(UNREAD_BODY_LINGER_MS);
+    });
+    stream.once("close", () => {
+      clearTimeout(timer);
+      this.#unwatchBody?.();
+      if (isWhole || this.#isOver || this.#isAnswered || downstream.isFinished) return;
+      if (downstream.hasResponded) this.#cutShort();
+      else if (failure === undefined && this.#mayResend(stream, connection)) this.#resend();
+      else this.#fail(failure ?? closedBefore("the stream was reset"));
+    });
+    if (this.#body === undefined) return;
+    this.#body.sendOn(stream);
+    this.#unwatchBody = watchBody(downstream, options, cutFor);
+  }
+
+  /** RFC 9113 section 8.7: REFUSED_STREAM, which node:http2 also makes of a GOAWAY. RFC 9110 section 9.2.2: a connection broke. */
+  #mayResend({ rstCode }: ClientHttp2Stream, connection: Http2UpstreamConnection): boolean {
+    if (rstCode !== constants.NGHTTP2_REFUSED_STREAM)
+      return this.#resends === 0 && connection.isRetired && isRepeatable(this.#downstream);
+    if (this.#resends >= MAX_RESENDS) return false;
+    return this.#body === undefined || this.#body.isRepeatable;
+  }
+
+  #resend(): void {
+    this.#resends += 1;
+    this.#body?.hold();
+    containAsync("exchange", this.#attempt(), (error) => this.#onFault(error));
+  }
+
+  #cutShort(): void {
+    this.#isAnswered = true;
+    this.#body?.stop();
+    this.#downstream.truncate();
+  }
+
+  #fail(error: UpstreamError): void {
+    if (this.#isAnswered) return;
+    // What is answered here is not answered again at 'close'.
+    this.#isAnswered = true;
+    this.#body?.stop();
+    if (!this.#downstream.isBodyComplete) this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
+    if (this.#downstream.hasResponded) this.#downstream.abort();
+    else this.#options.respondError(error);
+  }
+
+  #onFault(error: unknown): void {
+    if (this.#stream !== undefined) cancelStream(this.#stream);
+    if (this.#isAnswered) this.#downstream.abort();
+    else this.#fail(internalFailure(error));
+  }
+
+  /** The client has its answer, or has gone. */
+  #leave(): void {
+    this.#isOver = true;
+    this.#unwatchBody?.();
+    this.#body?.stop();
+    const stream = this.#stream;
+    if (stream === undefined || stream.closed) return;
+    if (!this.#downstream.isFinished) this.#upstream.cancelled(this.#options.client);
+    cancelStream(stream);
+  }
+}
+
+function closedBefore(text: string, cause?: unknown): UpstreamError {
+  return new UpstreamError("closed-before-response", text, { cause });
 }
 
 /** Whether END_STREAM has come: behind a whole request node:http2 ends a stream that is reset with NO_ERROR in the same way. */
@@ -151,75 +226,6 @@ function watchEnd(stream: ClientHttp2Stream): () => boolean {
   return () => hasEnded;
 }
 
-function sendBody(
-  downstream: HttpDownstream,
-  stream: ClientHttp2Stream,
-  timeouts: BodyTimeouts,
-  onSilent: (error: UpstreamError) => void,
-): void {
-  // An empty body may have ended while the upstream was dialled, and does not end twice.
-  if (downstream.body.readableEnded) {
-    if (downstream.isBodyComplete) stream.end();
-    return;
-  }
-  downstream.body.pipe(stream, { end: false });
-  const unwatch = watchBody(downstream, timeouts, onSilent);
-  if (unwatch !== undefined) stream.once("close", unwatch);
-  downstream.body.once("end", () => {
-    if (downstream.isBodyComplete && !stream.writableEnded) stream.end();
-  });
-}
-
-interface ResponseHeaders {
-  readonly headers: IncomingHttpHeaders;
-  readonly rawHeaders: readonly string[];
-  /** Nothing follows: gRPC's Trailers-Only, which clients take for one only as a single HEADERS frame with END_STREAM. */
-  readonly isWhole: boolean;
-}
-
-/** Returns why the response cannot be handed on, if it cannot. */
-function respond(
-  downstream: HttpDownstream,
-  stream: ClientHttp2Stream,
-  { headers: received, rawHeaders, isWhole }: ResponseHeaders,
-  options: ForwardOverHttp2Options,
-): UpstreamError | undefined {
-  const status = Number(received[":status"]);
-  const headers = flatHeaders(headerListOf(rawHeaders).filter(([name]) => !name.startsWith(":")));
-  const refusal = headRefusal({ status, headers }, false);
-  if (refusal !== undefined) return refusal;
-  try {
-    const edited = options.editResponseHeaders(responseHeadersOf({ status, headers }, downstream), status);
-    if (isWhole) {
-      downstream.respondWhole(status, "", edited, [], []);
-      stream.resume();
-      return undefined;
-    }
-    const sink = downstream.respond(status, "", edited);
-    expectBytesWithin(stream, responseSilenceMs(options, edited));
-    // A body where HTTP/2 has none for the client is read, and dropped.
-    if (sink.writableEnded) stream.resume();
-    else {
-      stream.on("data", (part: Buffer) => {
-        downstream.bodyBytes += part.length;
-      });
-      stream.pipe(sink, { end: false });
-    }
-    return undefined;
-  } catch (error) {
-    return new UpstreamError("malformed-response", "the response cannot be forwarded", { cause: error });
-  }
-}
-
-/** node:http2's own timer of the stream, which what moves either way sets back. A client that is slow has a time of its own. */
-function expectBytesWithin(stream: ClientHttp2Stream, timeoutMs: number | undefined): void {
-  if (timeoutMs === undefined) return;
-  stream.setTimeout(timeoutMs, () => {
-    if (stream.isPaused()) expectBytesWithin(stream, timeoutMs);
-    else cancelStream(stream);
-  });
-}
-
 function requestHeaders(lines: HeaderList, method: string, path: string): OutgoingHttpHeaders {
   return {
     ":method": method,
@@ -231,22 +237,10 @@ function requestHeaders(lines: HeaderList, method: string, path: string): Outgoi
 }
 
 function headerTimer(
-  stream: ClientHttp2Stream,
   timeoutMs: number | undefined,
   onTimeout: (error: UpstreamError) => void,
 ): NodeJS.Timeout | undefined {
   if (timeoutMs === undefined) return undefined;
-  return setTimeout(() => {
-    onTimeout(new UpstreamError("response-timeout", "net/http: timeout awaiting response headers"));
-    cancelStream(stream);
-  }, timeoutMs);
-}
-
-function fail(
-  downstream: HttpDownstream,
-  error: UpstreamError,
-  { respondError }: ForwardOverHttp2Options,
-): void {
-  if (downstream.hasResponded) downstream.abort();
-  else respondError(error);
+  const overdue = new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");
+  return setTimeout(() => onTimeout(overdue), timeoutMs);
 }

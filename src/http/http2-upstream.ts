@@ -1,30 +1,28 @@
-import { type ClientHttp2Session, connect } from "node:http2";
-import type { Socket } from "node:net";
-import { DEFAULT_DIAL_TIMEOUT_MS, dial, type UpstreamEndpoint } from "../net/dial.ts";
-import { UpstreamError } from "../net/upstream-error.ts";
-import { watchHttp2Session } from "./watch-http2-session.ts";
-
-export interface Http2UpstreamTimes {
-  /** A request is on its way, and nothing has come for so long: the connection is tried by a PING. */
-  readonly silenceMs: number;
-  /** At least so long after the last PING: grpc-go takes more of them from a client for abuse, and closes. */
-  readonly pingIntervalMs: number;
-}
+import { DEFAULT_DIAL_TIMEOUT_MS, type UpstreamEndpoint } from "../net/dial.ts";
+import { CancelShares } from "./cancel-shares.ts";
+import {
+  Http2UpstreamConnection,
+  type Http2UpstreamTimes,
+  LearnedLimit,
+} from "./http2-upstream-connection.ts";
 
 export const HTTP2_UPSTREAM_TIMES: Http2UpstreamTimes = { silenceMs: 10_000, pingIntervalMs: 300_000 };
 
-/** One HTTP/2 upstream spoken to with prior knowledge (h2c), over one connection that all its exchanges share. */
+/** Connections to one endpoint that take streams: another is opened where all others are full. */
+export const MAX_HTTP2_CONNECTIONS = 16;
+
+/** A connection with so many streams that were given up takes no more: node:http2 and Go end one that has 1,000. */
+export const MAX_CANCELLED_STREAMS = 400;
+
+/** One HTTP/2 upstream spoken to with prior knowledge (h2c), over few connections that all its exchanges share. */
 export class Http2Upstream {
   readonly endpoint: UpstreamEndpoint;
   readonly #dialTimeoutMs: number;
   readonly #times: Http2UpstreamTimes;
-  #session: Promise<ClientHttp2Session> | undefined;
-  #socket: Socket | undefined;
-  /** What had been read of it when a request was sent that nothing came behind yet, and since when that is so. */
-  #bytesRead: number | undefined;
-  #silentSinceMs = 0;
-  #isLooking = false;
-  #pingedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #shares = new CancelShares();
+  readonly #learned = new LearnedLimit();
+  /** Of clients within their share of cancels, and of those past it: these meet each other alone. */
+  readonly #lanes: readonly [Lane, Lane] = [emptyLane(), emptyLane()];
 
   constructor(
     endpoint: UpstreamEndpoint,
@@ -36,104 +34,74 @@ export class Http2Upstream {
     this.#times = times;
   }
 
-  /** A session that takes a new stream, for a request that is sent at once. Throws UpstreamError "dial-failed". */
-  session(): Promise<ClientHttp2Session> {
-    if (this.#session === undefined) {
-      const opening = this.#open();
-      this.#session = opening;
-      // The next exchange dials anew.
-      opening.catch(() => this.#forget(opening));
+  /**
+   * A place on a connection for a new stream of `client`'s, to be filled by its `request`, or left. Throws UpstreamError "dial-failed", or
+   * "malformed-response" where the backend does not speak HTTP/2.
+   */
+  async connection(client: string): Promise<Http2UpstreamConnection> {
+    const lane = this.#lanes[this.#shares.isSpent(client) ? 1 : 0];
+    for (;;) {
+      const usable = usableOf(lane);
+      const free = usable.find((connection) => !connection.isFull);
+      if (free !== undefined) return free.reserve();
+      if (usable.length >= MAX_HTTP2_CONNECTIONS) return leastLoaded(usable).reserve();
+      lane.opening ??= this.#open(lane);
+      await lane.opening;
     }
-    this.#watch();
-    return this.#session;
   }
 
-  /** Streams that are open go on; the connection closes behind the last one. */
+  /** A client has given up a request that was on its way. */
+  cancelled(client: string): void {
+    this.#shares.cancelled(client);
+  }
+
+  /** Streams that are open go on; the connections close behind the last ones. */
   close(): void {
-    const session = this.#session;
-    this.#session = undefined;
-    session?.then(
-      (open) => open.close(),
-      () => {},
-    );
-  }
-
-  /** A network that is gone says nothing: each request of the shared connection would run into its time, until the system gives up. */
-  #watch(): void {
-    const bytesRead = this.#socket?.bytesRead;
-    if (bytesRead === this.#bytesRead) return;
-    this.#bytesRead = bytesRead;
-    this.#silentSinceMs = performance.now();
-    this.#lookIn(this.#times.silenceMs);
-  }
-
-  #tryIfSilent(): void {
-    this.#isLooking = false;
-    // Bytes have come since: the next request looks again.
-    if (this.#socket?.bytesRead !== this.#bytesRead) return;
-    const { silenceMs, pingIntervalMs } = this.#times;
-    const dueMs = Math.max(this.#silentSinceMs + silenceMs, this.#pingedAtMs + pingIntervalMs);
-    const leftMs = dueMs - performance.now();
-    if (leftMs > 0) this.#lookIn(leftMs);
-    else void this.#session?.then((session) => this.#ping(session), ignore);
-  }
-
-  #lookIn(delayMs: number): void {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    setTimeout(() => this.#tryIfSilent(), delayMs).unref();
-  }
-
-  #ping(session: ClientHttp2Session): void {
-    if (session.destroyed) return;
-    this.#pingedAtMs = performance.now();
-    const opened = this.#session;
-    const timer = setTimeout(() => {
-      if (opened !== undefined) this.#forget(opened);
-      session.destroy(new UpstreamError("closed-before-response", "the connection answers no PING"));
-    }, this.#dialTimeoutMs).unref();
-    session.ping(() => clearTimeout(timer));
-  }
-
-  async #open(): Promise<ClientHttp2Session> {
-    const { host, port } = this.endpoint;
-    const socket = await dial(this.endpoint, { dialTimeoutMs: this.#dialTimeoutMs, allowHalfOpen: false });
-    this.#socket = socket;
-    this.#bytesRead = undefined;
-    this.#pingedAtMs = Number.NEGATIVE_INFINITY;
-    const session = connect(`http://${host.includes(":") ? `[${host}]` : host}:${port}`, {
-      createConnection: () => socket,
-      settings: { enablePush: false },
-    });
-    watchHttp2Session(session, socket);
-    // A session ends for its streams by their own events; here it is only not used again.
-    session.on("error", () => {});
-    session.once("goaway", () => this.#forgetSession(session));
-    session.once("close", () => this.#forgetSession(session));
-    return new Promise((resolve, reject) => {
-      // What is no HTTP/2 server says so before it acknowledges our settings.
-      session.once("remoteSettings", () => resolve(session));
-      session.once("close", () =>
-        reject(new UpstreamError("malformed-response", "the backend does not speak HTTP/2")),
+    const retireAll = ({ connections }: Lane): void => {
+      for (const connection of connections.splice(0)) connection.retire();
+    };
+    for (const lane of this.#lanes) {
+      retireAll(lane);
+      void lane.opening?.then(
+        () => retireAll(lane),
+        () => {},
       );
-      session.setTimeout(this.#dialTimeoutMs, () => session.destroy());
-      session.once("remoteSettings", () => session.setTimeout(0));
-    });
+    }
   }
 
-  #forget(opening: Promise<ClientHttp2Session>): void {
-    if (this.#session === opening) this.#session = undefined;
-  }
-
-  #forgetSession(session: ClientHttp2Session): void {
-    const current = this.#session;
-    void current?.then(
-      (open) => {
-        if (open === session && this.#session === current) this.#session = undefined;
-      },
-      () => {},
-    );
+  async #open(lane: Lane): Promise<void> {
+    try {
+      const opened = await Http2UpstreamConnection.open(
+        this.endpoint,
+        this.#dialTimeoutMs,
+        this.#times,
+        this.#learned,
+      );
+      lane.connections.push(opened);
+    } finally {
+      // The next exchange dials anew.
+      lane.opening = undefined;
+    }
   }
 }
 
-function ignore(): void {}
+interface Lane {
+  readonly connections: Http2UpstreamConnection[];
+  opening: Promise<void> | undefined;
+}
+
+function emptyLane(): Lane {
+  return { connections: [], opening: undefined };
+}
+
+function usableOf({ connections }: Lane): readonly Http2UpstreamConnection[] {
+  for (const connection of connections)
+    if (connection.cancelled >= MAX_CANCELLED_STREAMS) connection.retire();
+  if (connections.some(({ isRetired }) => isRetired))
+    connections.splice(0, connections.length, ...connections.filter(({ isRetired }) => !isRetired));
+  return connections;
+}
+
+function leastLoaded(connections: readonly Http2UpstreamConnection[]): Http2UpstreamConnection {
+  return connections.reduce((least, other) => (other.openStreams < least.openStreams ? other : least));
+}

@@ -116,6 +116,7 @@ function forwardSeated(
     void forwardOverHttp2(exchange.downstream, {
       upstream: chosen.upstream.http2,
       path: chosen.target,
+      client: exchange.remoteAddress,
       editHeaders: (headers) => forwarding.editHeaders(headers),
       editResponseHeaders: (headers, status) => forwarding.editResponseHeaders(headers, status),
       responseHeaderTimeoutMs: forwarding.responseHeaderTimeoutMs,

@@ -22,10 +22,7 @@ export function destroySocket(socket: Duplex): void {
 
 const ABORTED = AbortSignal.abort();
 
-/**
- * Sends RST_STREAM with CANCEL and nothing before it; `close` would send END_STREAM first, and what was cut would look whole.
- * node:http2 makes CANCEL of an AbortError.
- */
+/** RST_STREAM with CANCEL, and no END_STREAM ahead as `close` sends. node:http2 takes an AbortError for CANCEL. */
 export function cancelStream(stream: Http2Stream): void {
   if (!stream.destroyed) addAbortSignal(ABORTED, stream);
 }

@@ -6,7 +6,16 @@ import { onTestFinished } from "vitest";
 import { closeServer } from "./http/loopback.ts";
 import { frameOf } from "./http2-frames.ts";
 
-export const FRAME = { data: 0, headers: 1, priority: 2, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
+export const FRAME = {
+  data: 0,
+  headers: 1,
+  priority: 2,
+  reset: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  windowUpdate: 8,
+} as const;
 export const FLAG = { endStream: 1, endHeaders: 4, ack: 1 } as const;
 export const PREFACE: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
@@ -97,8 +106,14 @@ export class FramePeer {
   }
 
   #answer({ type, flags, payload }: SeenFrame): void {
-    if ((flags & FLAG.ack) !== 0) return;
+    if (type !== FRAME.data && (flags & FLAG.ack) !== 0) return;
     if (type === FRAME.settings) this.send(FRAME.settings, FLAG.ack, 0);
+    if (type === FRAME.data && payload.length > 0) {
+      // What has come is taken: the connection's window stays open, and that of a stream is enough.
+      const taken = Buffer.alloc(4);
+      taken.writeUInt32BE(payload.length);
+      this.send(FRAME.windowUpdate, 0, 0, taken);
+    }
     if (type === FRAME.ping) this.send(FRAME.ping, FLAG.ack, 0, payload);
   }
 }

@@ -38,8 +38,8 @@ afterEach(async () => {
 
 /** The status of its answer, or what its stream ended with. */
 async function ask(path: string): Promise<string> {
-  const session = await (upstream as Http2Upstream).session();
-  const stream = session.request({ ":path": path });
+  const connection = await (upstream as Http2Upstream).connection("192.0.2.1");
+  const stream = connection.request({ ":path": path }, {});
   return new Promise((resolve) => {
     stream.once("response", (headers) => resolve(String(headers[":status"])));
     stream.once("error", (error: Error) => resolve(error.message));
@@ -52,7 +52,7 @@ describe("the shared connection to an h2c backend", () => {
   it("is given up when its network is gone: the next request gets another", async () => {
     const { upstream } = await start();
     expect(await ask("/")).toBe("200");
-    const session = await upstream.session();
+    const { session } = await upstream.connection("192.0.2.1");
     cable.freeze();
     expect(await ask("/")).toBe("the connection answers no PING");
     expect(session.destroyed).toBe(true);
@@ -61,22 +61,22 @@ describe("the shared connection to an h2c backend", () => {
 
   it("stays where the backend is slow to answer, and alive", async () => {
     const { upstream, pings } = await start();
-    const session = await upstream.session();
+    const connection = await upstream.connection("192.0.2.1");
     void ask("/later");
     // Longer than an answer to the first may take.
     await eventually("eight PINGs", () => {
-      void upstream.session();
+      void ask("/later");
       return pings.length >= 8;
     });
-    expect(await upstream.session()).toBe(session);
+    expect(await upstream.connection("192.0.2.1")).toBe(connection);
     expect(await ask("/")).toBe("200");
   });
 
   it("is tried no more often than backends bear", async () => {
-    const { upstream, pings } = await start({ silenceMs: 20, pingIntervalMs: 200 });
+    const { pings } = await start({ silenceMs: 20, pingIntervalMs: 200 });
     void ask("/later");
     await eventually("three PINGs", () => {
-      void upstream.session();
+      void ask("/later");
       return pings.length >= 3;
     });
     const gaps = pings.slice(1).map((atMs, index) => atMs - (pings[index] as number));

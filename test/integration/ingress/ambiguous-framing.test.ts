@@ -1,0 +1,46 @@
+import { expect, it, onTestFinished } from "vitest";
+import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
+import { listenRaw, openClient, readToEnd } from "../../support/http/loopback.ts";
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const CHUNKS = "2\r\nhi\r\n0\r\n\r\n";
+
+it("a request whose end another hop may see elsewhere is the last of its connection", async () => {
+  const seen: string[] = [];
+  const upstream = await listenRaw((socket) => {
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+      const isChunked = text.includes("chunked");
+      if (!text.endsWith(isChunked ? "0\r\n\r\n" : "\r\n\r\n")) return;
+      seen.push(text.slice(0, text.indexOf("\r\n")));
+      text = "";
+      socket.write(OK);
+    });
+  });
+  onTestFinished(() => upstream.close());
+  const door = await FrontDoor.start([
+    ...serviceObjects("app", [upstream]),
+    ingressObject("all", { defaultBackend: backend("app") }),
+  ]);
+  onTestFinished(() => door.stop());
+  await door.serves(1);
+  const requests = [
+    ["POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\nContent-Length: 3\r\n\r\nabc", 400],
+    ["POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n\r\n", 400],
+    [`POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n${CHUNKS}`, 400],
+    [`POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ,chunked\r\n\r\n${CHUNKS}`, 400],
+    [
+      `POST /a HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n${CHUNKS}`,
+      200,
+    ],
+  ] as const;
+  for (const [text, status] of requests) {
+    const client = await openClient(door.httpPort);
+    client.write(`${text}GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const { text: answered } = await readToEnd(client);
+    expect([text, answered.match(/HTTP\/1\.1 \d+/g)]).toEqual([text, [`HTTP/1.1 ${status}`]]);
+    expect(answered).toMatch(/\r\nconnection: close\r\n/i);
+  }
+  expect(seen.filter((line) => line.includes("/smuggled"))).toEqual([]);
+});
