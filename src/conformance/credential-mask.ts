@@ -7,7 +7,7 @@ const TELLING_CHARACTERS = 16;
 /** A shorter one would mask ordinary words. */
 const MIN_CHARACTERS = 4;
 /** What tokens, Base64 and cookies consist of. */
-const REST = "[\\w.~+/=%-]*";
+const REST = /^[\w.~+/=%-]+/;
 
 /** Removes what an endpoint was opened with from what servers write: they echo headers, and reports are shared. */
 export class CredentialMask {
@@ -28,12 +28,12 @@ export class CredentialMask {
   }
 
   masked(text: string): string {
-    let result = text;
-    for (const secret of this.#secrets) {
-      const start = secret.slice(0, TELLING_CHARACTERS).replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-      const isWhole = secret.length <= TELLING_CHARACTERS;
-      result = result.replaceAll(new RegExp(isWhole ? start : start + REST, "g"), MASK);
-    }
-    return result;
+    return [...this.#secrets].reduce(withoutSecret, text);
   }
+}
+
+function withoutSecret(text: string, secret: string): string {
+  const [before = "", ...rest] = text.split(secret.slice(0, TELLING_CHARACTERS));
+  const isWhole = secret.length <= TELLING_CHARACTERS;
+  return before + rest.map((part) => MASK + (isWhole ? part : part.replace(REST, ""))).join("");
 }
