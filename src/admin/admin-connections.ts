@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
-import { canonicalAddress } from "../config/canonical-address.ts";
 
 /** The part of all connections that one address may have. */
 const ADDRESS_SHARE = 3 / 4;
@@ -25,7 +24,7 @@ export function boundAdminConnections(server: Server, maxConnections: number): v
     else counts.set(address, left);
   };
   server.on("connection", (socket: Socket) => {
-    const address = canonicalAddress(socket.remoteAddress ?? "");
+    const { remoteAddress: address = "" } = socket;
     const isPastShare = (counts.get(address) ?? 0) >= maxOfAddress;
     if (isPastShare || open.size >= maxConnections) {
       const oldest = [...headless].find((other) => !isPastShare || open.get(other) === address);

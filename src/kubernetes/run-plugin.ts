@@ -23,8 +23,8 @@ export interface PluginRun {
 }
 
 /**
- * Runs a plugin and gives its output, complete or not 1 s after its end. Rejects with client-go's sentence when it fails; killed past its time or
- * MAX_PLUGIN_OUTPUT_BYTES. Its standard error, maybe with a token, goes to terminals only.
+ * Runs a plugin and gives what it printed until 1 s after its end. Rejects with client-go's sentence when it fails; killed past its time or
+ * MAX_PLUGIN_OUTPUT_BYTES.
  */
 export function runPlugin(plugin: ExecPlugin, run: PluginRun): Promise<string> {
   const { command, args, env } = plugin;
