@@ -180,10 +180,7 @@ export async function startGateway(
         metrics,
         limits,
         allowedHosts: listeners.admin.allowedHosts,
-        readinessChecks: {
-          ...app.healthChecks,
-          ...app.lifeChecks,
-        },
+        readinessChecks: { ...app.healthChecks, ...app.lifeChecks },
         listSessions,
         listAllSessions: () => listAllSessions(listSessions()),
         listNodes,

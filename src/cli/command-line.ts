@@ -10,10 +10,14 @@ import { isSingleBinary } from "../config/own-files.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 import { CredentialsError } from "../kubernetes/credentials-error.ts";
 import { maskControls } from "../observability/mask-controls.ts";
-import { endWithReader } from "./broken-pipe.ts";
 import { COMMANDS, type ListedCommand } from "./command-list.ts";
 import { parseFlags } from "./parse-flags.ts";
-import { UsageError } from "./usage-error.ts";
+import { EXIT_BROKEN_PIPE, UsageError } from "./usage-error.ts";
+
+/** Programs that go on without a reader of their output: they serve others. */
+const SERVING: readonly string[] = ["demo", "serve", "agent", "fake-node"];
+/** Programs whose sessions report it, and end what they have begun. */
+const OWN_SESSIONS: readonly string[] = ["exec", "attach"];
 
 /** What was typed: kubectl runs its plugin by this name. */
 const PROGRAM = path.basename(process.argv[1] ?? "") === "kubectl-sluice" ? "kubectl sluice" : "sluice";
@@ -120,4 +124,19 @@ function isForTheUser(error: unknown): error is Error {
 /** A port in use, a folder that must not be written: the message suffices. Any other error is a defect, and has its stack. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "syscall" in error && "code" in error;
+}
+
+let running: string | undefined;
+
+/** As SIGPIPE ends other programs: silent, with a shell's status of it. What is said on stderr is dropped there. `name`: of the command. */
+function endWithReader(name: string): void {
+  const isSetUp = running !== undefined;
+  running = name;
+  if (isSetUp) return;
+  process.stderr.on("error", () => {});
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (SERVING.includes(running ?? "") || OWN_SESSIONS.includes(running ?? "")) return;
+    if (error.code === "EPIPE") process.exit(EXIT_BROKEN_PIPE);
+    throw error;
+  });
 }

@@ -9,3 +9,6 @@ export class UsageError extends Error {
     this.showsUsage = showsUsage;
   }
 }
+
+/** A shell's status of a program that SIGPIPE ended: the reader of its output has gone. */
+export const EXIT_BROKEN_PIPE = 141;

@@ -2,7 +2,7 @@
 
 import { audit } from "./audit.ts";
 import { authentication } from "./authentication.ts";
-import { authorization } from "./authorization.ts";
+import { authorization, requireAuthorization } from "./authorization.ts";
 import { cluster } from "./cluster.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { edge } from "./edge.ts";
@@ -18,7 +18,6 @@ import type { NamedFile } from "./named-file.ts";
 import { policy } from "./policy.ts";
 import { quotaStore } from "./quota-store.ts";
 import { type FlagValues, flagsOf, readFlags } from "./read-flags.ts";
-import { requireAuthorization } from "./required-authorization.ts";
 import { resumption } from "./resumption.ts";
 import { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";

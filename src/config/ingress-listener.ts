@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
 import { checkNetwork } from "./address-list.ts";
-import { certificateFiles } from "./certificate-files.ts";
 import { checked, shaped, table, unflagged, type ValueOf } from "./field.ts";
 import { boolean, choice, file, string } from "./fields.ts";
 import { leaderElection } from "./leader-election.ts";
@@ -8,7 +7,7 @@ import { strings } from "./list-fields.ts";
 import { addressFields, listenerPort } from "./listener-address.ts";
 import { type Section, STANDARD_OUTPUT } from "./section.ts";
 import { optionalSection, section, sections } from "./section-fields.ts";
-import { tlsSettings } from "./tls-settings.ts";
+import { certificateFiles, tlsSettings } from "./tls-settings.ts";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 

@@ -1,12 +1,12 @@
 import { authentication } from "./authentication.ts";
 import { authorization } from "./authorization.ts";
-import { listenerTls } from "./certificate-files.ts";
 import { checked, table, unflagged, type ValueOf } from "./field.ts";
 import { boolean, string } from "./fields.ts";
 import { kubeletUpstream } from "./kubelet-upstream.ts";
 import { addressFields } from "./listener-address.ts";
 import type { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
+import { listenerTls } from "./tls-settings.ts";
 import { upstreamTrust } from "./upstream-trust.ts";
 
 export const DEFAULT_RUNTIME_ENDPOINT = "unix:///run/containerd/containerd.sock";

@@ -1,4 +1,3 @@
-import { listenerTls } from "./certificate-files.ts";
 import { checked, table, type ValueOf } from "./field.ts";
 import { boolean } from "./fields.ts";
 import { ingressListener } from "./ingress-listener.ts";
@@ -8,6 +7,7 @@ import { addressFields, checkHost, portOf } from "./listener-address.ts";
 import { peersListener } from "./peers-listener.ts";
 import type { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
+import { listenerTls } from "./tls-settings.ts";
 
 const apiServer = table({
   ...addressFields(6443, {

@@ -1,5 +1,5 @@
 import { table, type ValueOf } from "./field.ts";
-import { choice } from "./fields.ts";
+import { choice, file } from "./fields.ts";
 import { choices } from "./list-fields.ts";
 
 /** Go's names of suites, and OpenSSL's. Those of TLS 1.3 are offered whatever is configured, as in Go. */
@@ -70,3 +70,22 @@ export function cipherOptionsOf({
     minVersion: minVersion === "VersionTLS13" ? "TLSv1.3" : "TLSv1.2",
   };
 }
+
+const REQUIRED = "is required: a listener with TLS needs certFile and keyFile";
+
+/** Certificate chain and private key of a listener. The flags are those of the API listener. */
+const fields = {
+  certFile: file("Certificate chain, PEM.", "certificates", { required: REQUIRED, flag: "tls-cert-file" }),
+  keyFile: file("Private key, PEM.", "private key", {
+    required: REQUIRED,
+    certificate: "certFile",
+    flag: "tls-private-key-file",
+  }),
+};
+
+export const certificateFiles = table(fields);
+
+/** The `tls` of a listener. */
+export const listenerTls = table({ ...fields, ...tlsSettingFields });
+
+export type ListenerTls = ValueOf<typeof certificateFiles> & Partial<TlsSettings>;

@@ -16,10 +16,13 @@ import {
   visit,
   type YAMLMap,
 } from "yaml";
-import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
-import { MAX_QUOTED_CHARACTERS, quotedLine } from "./quoted-line.ts";
-import { MAX_MERGED_ENTRIES, MAX_YAML_ALIASES, MergedEntries } from "./yaml-merges.ts";
-import { childrenOf } from "./yaml-tokens.ts";
+import {
+  ConfigurationError,
+  type ConfigurationProblem,
+  MAX_QUOTED_CHARACTERS,
+  quotedLine,
+} from "./configuration-error.ts";
+import { childrenOf, MAX_MERGED_ENTRIES, MAX_YAML_ALIASES, MergedEntries } from "./yaml-bounds.ts";
 
 /** The place of a field: map keys and sequence indexes, outermost first. */
 export type FieldPath = readonly (string | number)[];

@@ -3,7 +3,7 @@ import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint 
 import { joinHostPort } from "../net/go-dial-error.ts";
 import { secureSocket } from "../net/secure-socket.ts";
 import { abortedError, UpstreamError } from "../net/upstream-error.ts";
-import { connectRequest, requireHost } from "./connect-request.ts";
+import { connectRequest, requireHost } from "./proxy-connection.ts";
 import { exchangeHeads } from "./upgrade-request.ts";
 
 /** An HTTP proxy that connects us to nodes by CONNECT (RFC 9110 section 9.3.6), such as konnectivity's in its http-connect form. */

@@ -2,11 +2,11 @@ import type { Socket } from "node:net";
 import { rootCertificates } from "node:tls";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
+import { isHost } from "../net/host.ts";
 import { secureSocket } from "../net/secure-socket.ts";
 import { UpstreamTls } from "../net/tls.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { ConnectError } from "./connect-error.ts";
-import { connectRequest, requireHost } from "./connect-request.ts";
 import { askSocksProxy, type SocksCredentials } from "./socks-proxy.ts";
 import { exchangeHeads } from "./upgrade-request.ts";
 
@@ -19,6 +19,7 @@ export interface ProxyServer {
   readonly socks?: { readonly credentials: SocksCredentials | undefined } | undefined;
 }
 
+const MAX_QUOTED_CHARACTERS = 80;
 const DEFAULT_PORTS: Readonly<Record<string, number>> = {
   "http:": 80,
   "https:": 443,
@@ -107,4 +108,22 @@ async function askProxy(
     const what = proxy.socks === undefined ? "proxyconnect tcp" : `socks connect tcp ${where}`;
     throw new ConnectError("proxy", `${what}: ${error.message}`, { cause: error });
   }
+}
+
+/**
+ * The head that asks an HTTP proxy for a tunnel (RFC 9110 section 9.3.6). `authorization` is the value of Proxy-Authorization. Throws
+ * UpstreamError "dial-failed" for a host that would not stand in it as one word.
+ */
+export function connectRequest(host: string, port: number, authorization: string | undefined): Buffer {
+  requireHost(host);
+  const target = joinHostPort(host, port);
+  const credentials = authorization === undefined ? "" : `Proxy-Authorization: ${authorization}\r\n`;
+  return Buffer.from(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`, "latin1");
+}
+
+/** Throws UpstreamError "dial-failed" for what a proxy must not be asked to look up. */
+export function requireHost(host: string): void {
+  if (isHost(host)) return;
+  const quoted = JSON.stringify(host.slice(0, MAX_QUOTED_CHARACTERS));
+  throw new UpstreamError("dial-failed", `${quoted} is neither an IP address nor a host name`);
 }

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { ForwardExchangeOptions } from "../http/forward-options.ts";
+import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/forward-options.ts";
 import { withForwardedOrigin } from "../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
@@ -286,9 +286,6 @@ function logExchange(facts: ExchangeFacts, status: number, { accessLog }: Ingres
 export function addressOf({ endpoint }: EndpointUpstream): string {
   return joinHostPort(endpoint.host, endpoint.port);
 }
-
-/** A request's body is not waited for. */
-const UNREAD_BODY_LINGER_MS = 5_000;
 
 function write(downstream: HttpDownstream, { status, headers, body }: IngressAnswer): void {
   const parts = downstream.method === "HEAD" || body.length === 0 ? [] : [body];

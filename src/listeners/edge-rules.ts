@@ -65,7 +65,7 @@ export class EdgeRules {
     const origin = headerValue(headers, "origin")?.toLowerCase();
     if (origin === undefined || this.#origins.has(origin)) return undefined;
     const host = headerValue(headers, "host")?.toLowerCase();
-    // A page that came without TLS may be anybody's; behind a hop that ends TLS unheard the gateway's own has it.
+    // Anyone on the network path can replace a page that was loaded without TLS.
     const isPlain = !this.isHttps(headers, connection);
     if (host !== undefined && origin === `https://${host}`) return undefined;
     if (host !== undefined && isPlain && origin === `http://${host}`) return undefined;

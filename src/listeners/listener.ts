@@ -2,50 +2,25 @@
 
 import type { Server } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
-import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { TLSSocket } from "node:tls";
-import type { AuditTrail } from "../access/audit/audit-trail.ts";
-import type { RequestSource } from "../access/authn/authenticator.ts";
-import { genericError, internalError, StatusError } from "../api/status.ts";
-import { UNREAD_BODY_LINGER_MS } from "../http/forward-options.ts";
 import { headerListOf } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
 import { Http1Downstream } from "../http/http1-downstream.ts";
 import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
 import { Http2Downstream } from "../http/http2-downstream.ts";
-import { requestUrlOf } from "../http/request-url.ts";
-import { beginTrace, endWithResponse } from "../http/trace-headers.ts";
 import { abortSocket } from "../net/abort-socket.ts";
 import { stopAccepting } from "../net/stop-accepting.ts";
-import { UpstreamError } from "../net/upstream-error.ts";
-import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
-import { HandshakeRefusal } from "../sessions/client-handshake.ts";
-import type { IncomingStreaming } from "../sessions/incoming-request.ts";
-import { PendingClient } from "../sessions/pending-client.ts";
-import { type AnswerContext, answerAndClose } from "./answer.ts";
-import { type AuditedRoutes, auditTrailOf, CLIENT_LEFT, completeWithResponse } from "./audit-request.ts";
-import { capConnections, networkOf } from "./connection-cap.ts";
+import { contain, containEvents, settleFault } from "../observability/faults.ts";
+import { answerRequest, answerUpgrade, type ListenerRoutes } from "./answer-incoming.ts";
+import { capConnections } from "./connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "./http2-connections.ts";
 import type { ListenerContext } from "./listener-context.ts";
-import { peerCertificatesOf } from "./peer-certificates.ts";
 import { PlainRequests } from "./plain-requests.ts";
 import type { RequestHead } from "./request-head.ts";
-import { requireOneSpelling } from "./request-path.ts";
 import { RequestSeats } from "./request-seats.ts";
 import { type ServingTls, serveByAlpn, tlsOptionsOf } from "./serving-tls.ts";
 import { UnusedConnections } from "./unused-connections.ts";
 import { webSocketRequestOf } from "./websocket-stream.ts";
-
-/** What a listener serves. Whatever is refused is thrown as a StatusError, and written in the listener's own words. */
-export interface ListenerRoutes extends AuditedRoutes {
-  /** As at a kubelet: an API server passes on the Origin of the page in front of it, and has judged it. */
-  readonly takesAnyOrigin?: true;
-  handleRequest(incoming: IncomingStreaming, downstream: HttpDownstream): Promise<void>;
-  handleUpgrade(incoming: IncomingStreaming, client: PendingClient): Promise<void>;
-  refuse(downstream: HttpDownstream, refusal: StatusError): void;
-  refuseUpgrade(socket: Duplex, refusal: StatusError, context: AnswerContext): void;
-}
 
 export interface ListenerOptions {
   /** Absent: plain HTTP. */
@@ -170,140 +145,4 @@ function http2For(
     },
   };
   return new Http2Connections(limits, handlers, { takingMs: timeouts.streamIdleMs });
-}
-
-async function answerRequest(
-  downstream: HttpDownstream,
-  socket: Duplex,
-  gateway: ListenerContext,
-  routes: ListenerRoutes,
-  seats: RequestSeats,
-): Promise<void> {
-  let trail: AuditTrail | undefined;
-  let incoming: IncomingRequest | undefined;
-  try {
-    const { method, target, headers } = downstream;
-    incoming = incomingOf({ method, target, headers, socket }, gateway, routes);
-    trail = incoming.trail;
-    endWithResponse(incoming.trace, downstream);
-    if (trail !== undefined) completeWithResponse(trail, downstream);
-    const admit = await seats.arrive(downstream, incoming.source);
-    await routes.handleRequest({ ...incoming, admit }, downstream);
-  } catch (error) {
-    const refusal = statusErrorOf(error);
-    logRefusal(incoming, refusal, gateway);
-    trail?.complete(refusal.status);
-    await refuse(downstream, refusal, routes);
-  }
-}
-
-async function refuse(
-  downstream: HttpDownstream,
-  refusal: StatusError,
-  routes: Pick<ListenerRoutes, "refuse">,
-): Promise<void> {
-  routes.refuse(downstream, refusal);
-  if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
-}
-
-async function answerUpgrade(
-  request: RequestHead,
-  socket: Duplex,
-  early: Buffer,
-  gateway: ListenerContext,
-  routes: ListenerRoutes,
-): Promise<void> {
-  const client = new PendingClient(socket, early);
-  const answerContext = { clock: gateway.clock, lingerTimes: gateway.timeouts };
-  let trail: AuditTrail | undefined;
-  let incoming: IncomingStreaming | undefined;
-  try {
-    incoming = incomingOf(request, gateway, routes);
-    trail = incoming.trail;
-    if (routes.takesAnyOrigin !== true) requireAllowedOrigin(incoming, request.socket, gateway);
-    await routes.handleUpgrade(incoming, client);
-  } catch (error) {
-    client.release();
-    if (error instanceof UpstreamError && error.code === "aborted") {
-      incoming?.trace?.end(0);
-      trail?.complete(CLIENT_LEFT);
-      socket.destroy();
-    } else if (error instanceof HandshakeRefusal) {
-      incoming?.trace?.end(error.status);
-      trail?.complete({ code: error.status });
-      const headers = [...error.headers, ["Content-Type", "text/plain; charset=utf-8"] as const];
-      answerAndClose(socket, error.status, headers, Buffer.from(error.message), answerContext);
-    } else {
-      const refusal = statusErrorOf(error);
-      logRefusal(incoming, refusal, gateway);
-      incoming?.trace?.end(refusal.code);
-      trail?.complete(refusal.status);
-      routes.refuseUpgrade(socket, refusal, answerContext);
-    }
-  }
-}
-
-/** A request that may not be made has one line: a session's is written where it is counted. Not the query, which may hold a token. */
-function logRefusal(
-  incoming: IncomingStreaming | undefined,
-  { code, message: reason }: StatusError,
-  { logger }: ListenerContext,
-): void {
-  if (incoming === undefined || incoming.notes?.isLogged === true || (code !== 401 && code !== 403)) return;
-  const { method, url, remoteAddress, notes } = incoming;
-  const { user, requestedBy } = notes ?? {};
-  logger.info(
-    { method, path: url.pathname, remoteAddress, user, requestedBy, code, reason },
-    "request refused",
-  );
-}
-
-/** An error that is no answer is a fault of ours: logged whole, answered without details. */
-function statusErrorOf(error: unknown): StatusError {
-  if (error instanceof StatusError) return error;
-  reportFault("request", error);
-  return internalError("the gateway failed to handle the request");
-}
-
-/** Throws StatusError 403 for web pages that may not open sessions with what their browser adds. */
-function requireAllowedOrigin(
-  incoming: IncomingStreaming,
-  socket: Duplex,
-  { edge, metrics }: ListenerContext,
-): void {
-  const isTls = (socket as Partial<TLSSocket>).encrypted === true;
-  const refusal = edge.originRefusal(incoming, { isTls, remoteAddress: incoming.remoteAddress });
-  if (refusal === undefined) return;
-  metrics.access.connectionRefused("origin");
-  throw refusal;
-}
-
-type IncomingRequest = IncomingStreaming & { readonly source: RequestSource };
-
-function incomingOf(
-  { method, target, headers, socket }: RequestHead,
-  { edge, audit, limits, tracing }: ListenerContext,
-  routes: ListenerRoutes,
-): IncomingRequest {
-  requireOneSpelling(target);
-  if (headers.length > limits.maxRequestHeaders) throw genericError(431, "too many header lines");
-  const { remoteAddress = "", remotePort } = socket as Socket;
-  const sourceAddresses = edge.sourceAddressesOf(headers, remoteAddress);
-  const incoming = {
-    method,
-    target,
-    url: requestUrlOf(target),
-    headers,
-    peer: peerCertificatesOf(socket),
-    remoteAddress,
-    source: {
-      address: networkOf(sourceAddresses[0] ?? remoteAddress),
-      connection: `${remoteAddress} ${remotePort}`,
-    },
-    sourceAddresses,
-    isPeerTrusted: edge.isTrustedProxy(remoteAddress),
-    notes: {},
-    trace: beginTrace(tracing, { method, target, headers }, socket, sourceAddresses),
-  };
-  return audit === undefined ? incoming : { ...incoming, trail: auditTrailOf(incoming, audit, routes) };
 }

@@ -1,7 +1,7 @@
 import { SessionError } from "../../client/session-error.ts";
 import { ConnectError } from "../../http/connect-error.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
-import { EXIT_BROKEN_PIPE } from "../broken-pipe.ts";
+import { EXIT_BROKEN_PIPE } from "../usage-error.ts";
 
 /** Prints the error on stderr, in kubectl's words where it has some, and returns the exit code. */
 export function reportError(error: unknown): number {

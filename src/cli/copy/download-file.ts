@@ -100,7 +100,7 @@ class Download {
     const offset = this.#canResume && size <= this.#source.size ? size : 0;
     this.bytes = offset;
     this.#progress.moveTo(offset);
-    // Never through a link that somebody else has put at the hidden name.
+    // A link planted at the hidden name is never followed.
     if (offset === 0) await rm(partial, { force: true });
     const file = await open(partial, offset === 0 ? "wx+" : RESUME);
     try {

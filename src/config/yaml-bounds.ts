@@ -1,4 +1,14 @@
-import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap } from "yaml";
+import {
+  type Alias,
+  type CST,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  type YAMLMap,
+} from "yaml";
 
 /** Aliases of one document: each is looked up among all that have a name. */
 export const MAX_YAML_ALIASES = 1_000;
@@ -47,4 +57,21 @@ function isMerge({ key }: Pair): boolean {
   if (!isScalar(key)) return false;
   const { value } = key;
   return typeof value === "symbol" ? value.description === "<<" : value === "<<";
+}
+
+/** The tokens directly inside of one. */
+export function* childrenOf(token: CST.Token): Generator<CST.Token> {
+  if (token.type === "document" && token.value) {
+    yield token.value;
+  }
+  if ("items" in token) {
+    for (const item of token.items) {
+      if (item.key) {
+        yield item.key;
+      }
+      if (item.value) {
+        yield item.value;
+      }
+    }
+  }
 }
