@@ -53,16 +53,15 @@ function* readingManifests(
   old: ReadonlyMap<string, ApiObject> = new Map(),
 ): Generator<void, Manifests> {
   const problems: ConfigurationProblem[] = [];
-  const oldBooleans: string[] = [];
   const found: FoundObject[] = [];
-  const context = { gates, fieldValidation, old, problems, found, oldBooleans };
+  const context = { gates, fieldValidation, old, problems, found };
   for (const file of files) yield* readFile(file, context);
   problems.push(...duplicateProblems(found));
   if (problems.length > 0) throw new ConfigurationError(problems);
   const warnings = found.flatMap(({ fileName, line, warnings }) =>
     warnings.map((warning) => `${fileName}:${line}: ${warning}`),
   );
-  return { objects: found.map(({ object }) => object), warnings: [...oldBooleans, ...warnings] };
+  return { objects: found.map(({ object }) => object), warnings };
 }
 
 /** The objects of a cluster in the files, defaulted; kinds that no cluster in memory holds are checked with them. Throws as `readManifests`. */
@@ -95,18 +94,12 @@ interface ReadContext {
   readonly old: ReadonlyMap<string, ApiObject>;
   readonly problems: ConfigurationProblem[];
   readonly found: FoundObject[];
-  /** Warnings of them. */
-  readonly oldBooleans: string[];
 }
 
 function* readFile(file: ManifestFile, context: ReadContext): Generator<void, void> {
   try {
-    const documents = yield* readYamlDocuments(file.text, file.name);
+    const documents = yield* readYamlDocuments(file.text, file.name, { isManifest: true });
     for (const document of documents) {
-      for (const { text, line } of document.oldBooleans) {
-        const meaning = "is a boolean to kubectl, which reads YAML 1.1, and a string here: quote it";
-        context.oldBooleans.push(`${file.name}:${line}: ${JSON.stringify(text)} ${meaning}`);
-      }
       yield* readDocument(document, file.name, context);
     }
   } catch (error) {
@@ -142,7 +135,7 @@ function readOldObjects(files: readonly ManifestFile[]): ReadonlyMap<string, Api
   const objects = new Map<string, ApiObject>();
   const problems: ConfigurationProblem[] = [];
   for (const { name, text } of files) {
-    for (const document of parseYamlDocuments(text, name)) {
+    for (const document of parseYamlDocuments(text, name, { isManifest: true })) {
       for (const { value, path } of itemsOf(document.value)) {
         const decoding = decodeObject(value);
         if (decoding.isDecoded) {

@@ -22,6 +22,7 @@ import {
   MAX_QUOTED_CHARACTERS,
   quotedLine,
 } from "./configuration-error.ts";
+import { KUBERNETES_TAGS } from "./kubernetes-yaml.ts";
 import { childrenOf, MAX_MERGED_ENTRIES, MAX_YAML_ALIASES, MergedEntries } from "./yaml-bounds.ts";
 
 /** The place of a field: map keys and sequence indexes, outermost first. */
@@ -38,13 +39,13 @@ export interface YamlDocument {
   /** Line and column, from 1, of the field, or of the nearest field around it that exists. */
   placeOf(path: FieldPath): FilePlace;
   lineOf(path: FieldPath): number;
-  /** Plain words that YAML 1.1, and so kubectl, reads as booleans: strings here. */
-  readonly oldBooleans: readonly { readonly text: string; readonly line: number }[];
 }
 
 export interface YamlOptions {
   /** Of equal keys, as client-go reads kubeconfigs; otherwise they are a problem. */
   readonly lastKeyWins?: boolean;
+  /** Words are resolved as kubectl resolves those of manifests, by YAML 1.1; otherwise by YAML 1.2. */
+  readonly isManifest?: boolean;
 }
 
 /** Stands for a file without a document. */
@@ -80,7 +81,7 @@ export function parseYamlDocuments(
 export function* readYamlDocuments(
   text: string,
   fileName: string,
-  { lastKeyWins = false }: YamlOptions = {},
+  { lastKeyWins = false, isManifest = false }: YamlOptions = {},
 ): Generator<void, YamlDocument[]> {
   if (text.length > MAX_YAML_CHARACTERS) {
     const message = `the file has ${text.length} characters, at most ${MAX_YAML_CHARACTERS} are read`;
@@ -93,21 +94,20 @@ export function* readYamlDocuments(
   }
   const lines = new LineCounter();
   const problems: ConfigurationProblem[] = [];
-  const composed: { document: Document.Parsed; targets: AliasTargets; oldBooleans: Scalar[] }[] = [];
-  for (const document of compose(text, fileName, lines)) {
+  const composed: { document: Document.Parsed; targets: AliasTargets }[] = [];
+  for (const document of compose(text, fileName, lines, isManifest)) {
     const targets: AliasTargets = new Map();
-    const oldBooleans: Scalar[] = [];
     // What follows a broken line is read wrong, too: its messages would only hide the first.
     if (problems.length > 0) break;
-    problems.push(...problemsOf(document, { targets, oldBooleans, lastKeyWins }, fileName, { text, lines }));
-    composed.push({ document, targets, oldBooleans });
+    problems.push(...problemsOf(document, { targets, lastKeyWins }, fileName, { text, lines }));
+    composed.push({ document, targets });
     yield;
   }
   if (problems.length > 0) {
     throw new ConfigurationError(problems);
   }
   const documents: YamlDocument[] = [];
-  for (const { document, targets, oldBooleans } of composed) {
+  for (const { document, targets } of composed) {
     const value = toValue(document, fileName, lines);
     const places = new FieldPlaces(document, targets);
     const placeOf = (path: FieldPath): FilePlace => {
@@ -115,21 +115,26 @@ export function* readYamlDocuments(
       return { line, column: col };
     };
     const lineOf = (path: FieldPath) => placeOf(path).line;
-    const words = oldBooleans.map(({ source = "", range }) => ({
-      text: source,
-      line: lines.linePos(range?.[0] ?? 0).line,
-    }));
-    if (value !== null && value !== undefined) documents.push({ value, placeOf, lineOf, oldBooleans: words });
+    if (value !== null && value !== undefined) documents.push({ value, placeOf, lineOf });
     yield;
   }
   return documents;
 }
 
 /** Each document as soon as its last token is parsed. */
-function compose(text: string, fileName: string, lines: LineCounter): Generator<Document.Parsed> {
+function compose(
+  text: string,
+  fileName: string,
+  lines: LineCounter,
+  isManifest: boolean,
+): Generator<Document.Parsed> {
   const tokens = new Parser(lines.addNewLine).parse(text);
   // The composer compares each key with all before it; `problemsOf` looks for equal ones in linear time.
-  const composer = new Composer({ merge: true, uniqueKeys: false });
+  const composer = new Composer({
+    merge: true,
+    uniqueKeys: false,
+    ...(isManifest && { schema: "failsafe", customTags: [...KUBERNETES_TAGS] }),
+  });
   return composer.compose(checkedForDepth(tokens, fileName, lines)) as Generator<Document.Parsed>;
 }
 
@@ -161,13 +166,10 @@ function* checkedForDepth(
 /** The node that each alias refers to. */
 type AliasTargets = Map<Alias, Node>;
 
-/** YAML 1.1's words for booleans that YAML 1.2 reads as strings. */
-const OLD_BOOLEAN = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
-
 /** Adds to `found` on the way. */
 function problemsOf(
   document: Document.Parsed,
-  found: { readonly targets: AliasTargets; readonly oldBooleans: Scalar[]; readonly lastKeyWins: boolean },
+  found: { readonly targets: AliasTargets; readonly lastKeyWins: boolean },
   fileName: string,
   { text, lines }: { readonly text: string; readonly lines: LineCounter },
 ): ConfigurationProblem[] {
@@ -191,8 +193,6 @@ function problemsOf(
       if (node.anchor !== undefined) {
         anchors.set(node.anchor, node as Node);
       }
-      if (isScalar(node) && node.type === "PLAIN" && OLD_BOOLEAN.test(node.source ?? ""))
-        found.oldBooleans.push(node);
       if (isMap(node)) maps.push(node);
       const values = new Set<unknown>();
       for (const { key } of isMap(node) ? node.items : []) {

@@ -221,21 +221,27 @@ spec: { backend: { serviceName: web, servicePort: 80 } }
     expect([await runCommand("check-config", ["-f", manifest]), err]).toEqual([0, ""]);
   });
 
-  it("warns of words that are booleans to kubectl alone", async () => {
-    const manifest = file(
-      "service.yaml",
-      `apiVersion: v1
+  it("reads a manifest's words as kubectl does, by YAML 1.1", async () => {
+    const service = (name: string, selector: string, port: string) =>
+      file(
+        name,
+        `apiVersion: v1
 kind: Service
-metadata: { name: web, labels: { a: "no" } }
+metadata: { name: web }
 spec:
-  selector: { app: yes }
-  ports: [{ port: 80 }]
+  selector: { app: ${selector} }
+  ports: [{ port: ${port} }]
 `,
-    );
-    expect(await runCommand("check-config", ["-f", manifest])).toBe(0);
-    expect(err).toBe(
-      `Warning: ${manifest}:5: "yes" is a boolean to kubectl, which reads YAML 1.1, and a string here: quote it\n`,
-    );
+      );
+    expect([await runCommand("check-config", ["-f", service("a.yaml", "x", "0120")]), err]).toEqual([0, ""]);
+    const manifest = service("b.yaml", "yes", "0120000000");
+    expect(await runCommand("check-config", ["-f", manifest])).toBe(2);
+    expect(err).toContain(`${manifest}:5: Service in version "v1" cannot be handled as a Service: `);
+    expect(err).toContain("bool");
+    err = "";
+    const octal = service("c.yaml", "x", "0300000");
+    expect(await runCommand("check-config", ["-f", octal])).toBe(2);
+    expect(err).toContain("Invalid value: 98304");
   });
 
   it("refuses a folder and a file with nothing in them", async () => {

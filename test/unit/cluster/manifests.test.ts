@@ -63,11 +63,11 @@ describe("parseManifests", () => {
 
   it("takes a placed pod without a status for a running one", () => {
     expect(onlyPod(podText("a")).status).toEqual({ phase: "Pending" });
-    expect(onlyPod(podText("a", "  nodeName: n")).status).toMatchObject({
+    expect(onlyPod(podText("a", "  nodeName: n1")).status).toMatchObject({
       phase: "Running",
       containerStatuses: [{ name: "main", ready: true, restartCount: 0 }],
     });
-    expect(onlyPod(podText("a", "  nodeName: n\nstatus: {phase: Succeeded}")).status).toEqual({
+    expect(onlyPod(podText("a", "  nodeName: n1\nstatus: {phase: Succeeded}")).status).toEqual({
       phase: "Succeeded",
     });
   });
@@ -76,12 +76,12 @@ describe("parseManifests", () => {
     const list =
       "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: p\n  spec:\n    containers:\n    - name: main\n";
     expect(
-      problemsOf(podText("A", "  nodeName: N"), list, "a: [", "---\nkind: Pod\napiVersion: v2\n"),
+      problemsOf(podText("A", "  nodeName: NN"), list, "a: [", "---\nkind: Pod\napiVersion: v2\n"),
     ).toEqual([
       expect.stringMatching(
         /^0\.yaml:4: Pod "A" is invalid: metadata\.name: Invalid value: "A": a lowercase RFC 1123 subdomain/,
       ),
-      expect.stringMatching(/^0\.yaml:7: Pod "A" is invalid: spec\.nodeName: Invalid value: "N"/),
+      expect.stringMatching(/^0\.yaml:7: Pod "A" is invalid: spec\.nodeName: Invalid value: "NN"/),
       '1.yaml:10: Pod "p" is invalid: spec.containers[0].image: Required value',
       expect.stringMatching(/^2\.yaml:1:\d+: /),
       expect.stringMatching(/^3\.yaml:2: no matches for kind "Pod" in version "v2"/),

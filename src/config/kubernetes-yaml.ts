@@ -1,0 +1,94 @@
+import type { ScalarTag } from "yaml";
+
+const WORDS: ReadonlyMap<string, boolean | null | number> = new Map<string, boolean | null | number>([
+  ...["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"].map(
+    (word) => [word, true] as const,
+  ),
+  ...["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"].map(
+    (word) => [word, false] as const,
+  ),
+  ...["", "~", "null", "Null", "NULL"].map((word) => [word, null] as const),
+  ...[".nan", ".NaN", ".NAN"].map((word) => [word, Number.NaN] as const),
+  ...[".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"].map((word) => [word, Infinity] as const),
+  ...["-.inf", "-.Inf", "-.INF"].map((word) => [word, -Infinity] as const),
+]);
+
+const DECIMAL_INTEGER = /^[-+]?(?:0|[1-9][0-9]*)$/;
+/** Of the radixes that Go's ParseInt takes with base 0. */
+const PREFIXED_INTEGER = /^([-+]?)0(?:([xX])([0-9a-fA-F]+)|([bB])([01]+)|[oO]?([0-7]+))$/;
+const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+/** Of a word that begins with a dot Go's ParseFloat takes underscores between digits alone. */
+const DOT_FLOAT = /^\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?$/;
+
+const MIN_INTEGER = -(2n ** 63n);
+const MAX_INTEGER = 2n ** 64n - 1n;
+
+/**
+ * The value of a plain word in a Kubernetes manifest, as sigs.k8s.io/yaml resolves it: YAML 1.1 with Go's integers; sexagesimal
+ * numbers and timestamps stay strings.
+ */
+export function kubernetesScalar(text: string): string | number | boolean | null {
+  const word = WORDS.get(text);
+  if (word !== undefined) return word;
+  if (text.startsWith(".")) return DOT_FLOAT.test(text) ? finite(text.replaceAll("_", ""), text) : text;
+  if (!/^[-+0-9]/.test(text)) return text;
+  const plain = text.replaceAll("_", "");
+  return integerOf(plain) ?? (FLOAT.test(plain) ? finite(plain, text) : text);
+}
+
+function integerOf(plain: string): number | undefined {
+  const prefixed = PREFIXED_INTEGER.exec(plain);
+  if (prefixed === null && !DECIMAL_INTEGER.test(plain)) return undefined;
+  let value: bigint;
+  if (prefixed === null) {
+    value = BigInt(plain.replace("+", ""));
+  } else {
+    const [, sign, hex, hexDigits, binary, bits, octal] = prefixed;
+    const magnitude = BigInt(hex ? `0x${hexDigits}` : binary ? `0b${bits}` : `0o${octal}`);
+    value = sign === "-" ? -magnitude : magnitude;
+  }
+  // ParseUint, which is tried for what no int64 holds, takes no sign.
+  const isHeld = value >= MIN_INTEGER && (plain.startsWith("+") ? value < 2n ** 63n : value <= MAX_INTEGER);
+  return isHeld ? Number(value) : undefined;
+}
+
+/** What no float64 holds stays a string. */
+function finite(plain: string, text: string): string | number {
+  const value = Number(plain);
+  return Number.isFinite(value) ? value : text;
+}
+
+type Value = ReturnType<typeof kubernetesScalar>;
+
+/** `isOf` judges what an explicit tag asks for; the first tag resolves plain words as well. */
+function tag(name: string, isOf: (value: Value) => boolean, isDefault = false): ScalarTag {
+  return {
+    tag: `tag:yaml.org,2002:${name}`,
+    ...(isDefault ? { default: true, test: /^(?!<<$)/ } : { default: false as const }),
+    resolve(text, onError) {
+      const value = kubernetesScalar(text);
+      if (!isOf(value)) onError(`cannot decode ${JSON.stringify(text.slice(0, 64))} as a !!${name}`);
+      return value;
+    },
+  };
+}
+
+/** Tags for the YAML library's `failsafe` schema, in which every word is a string. */
+export const KUBERNETES_TAGS: readonly ScalarTag[] = [
+  tag("int", (value) => Number.isInteger(value)),
+  tag("float", (value) => typeof value === "number"),
+  tag("bool", (value) => typeof value === "boolean"),
+  tag("null", (value) => value === null),
+  {
+    tag: "tag:yaml.org,2002:timestamp",
+    default: false,
+    resolve: (text) => text,
+  },
+  {
+    tag: "tag:yaml.org,2002:binary",
+    default: false,
+    resolve: (text) => Buffer.from(text, "base64").toString(),
+  },
+  // Explicitly tagged words never come here: no file names this one.
+  { ...tag("kubernetes", () => true, true) },
+];
