@@ -10,7 +10,8 @@ import type { Duplex } from "node:stream";
 import type { TlsOptions } from "node:tls";
 import type { Limits } from "../config/limits.ts";
 import type { Timeouts } from "../config/timeouts.ts";
-import { answerClientErrors } from "./client-error.ts";
+import { answerClientErrors, type UnknownMethod } from "./client-error.ts";
+import { answerPlainHttp } from "./plain-http.ts";
 
 /** Requests of one connection that wait for the answer to the one before; a client repeats further ones on another connection. */
 export const MAX_PIPELINED_REQUESTS = 32;
@@ -40,6 +41,8 @@ export interface Http1Handlers {
   onUpgrade?(request: IncomingMessage, socket: Duplex, early: Buffer): void;
   /** Absent: Node closes the connection. */
   onConnect?(socket: Duplex): void;
+  /** Of a request that is answered 501 for its method. */
+  onUnknownMethod?(request: UnknownMethod, socket: Duplex): void;
 }
 
 /** The bounds of a listener for clients. */
@@ -58,7 +61,7 @@ export function boundsOfListener(
 /** Every HTTP/1.1 server of the program: one request of a connection at a time, in these bounds. Not yet listening. */
 export function createHttp1Server(
   { maxHeaderBytes, headMs, requestMs = 0, keepAliveMs, bufferBytes }: Http1Bounds,
-  { onFirstRequest, onRequest, onExpectContinue, onUpgrade, onConnect }: Http1Handlers,
+  { onFirstRequest, onRequest, onExpectContinue, onUpgrade, onConnect, onUnknownMethod }: Http1Handlers,
   {
     tls,
     ...options
@@ -80,7 +83,8 @@ export function createHttp1Server(
     tls === undefined ? createServer(httpOptions) : createHttpsServer({ ...httpOptions, ...tls });
   // Heads are bounded by bytes: past a count of lines Node would drop lines without an error.
   server.maxHeadersCount = 0;
-  answerClientErrors(server, maxHeaderBytes);
+  answerClientErrors(server, maxHeaderBytes, onUnknownMethod);
+  if (tls !== undefined) answerPlainHttp(server);
   const turns = new Http1Turns((socket) => onFirstRequest?.(socket));
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     request.httpVersionMajor === 1 ? onRequest(request, response) : refuseVersion(response);

@@ -2,6 +2,7 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
+import type { UnknownMethod } from "../http/client-error.ts";
 import { headerListOf, headerTokens } from "../http/header-list.ts";
 import { Http1Downstream } from "../http/http1-downstream.ts";
 import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
@@ -139,6 +140,7 @@ function createHttp1(context: IngressContext, unused: UnusedConnections): HttpSe
       // Node would close the connection without an answer.
       onConnect: (socket) =>
         socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+      onUnknownMethod: (request, socket) => logUnknownMethod(request, socket as Socket, context),
     },
     // Sluice refuses a missing Host itself: Node's answer has no body.
     { requireHostHeader: false },
@@ -146,6 +148,21 @@ function createHttp1(context: IngressContext, unused: UnusedConnections): HttpSe
   // Node watches the times of a server's connections from here on; this one is given its connections and never listens itself.
   server.emit("listening");
   return server;
+}
+
+/** Of such a request Node gives its first line alone. */
+function logUnknownMethod(request: UnknownMethod, socket: Socket, context: IngressContext): void {
+  context.metrics.requestEnded("http/1.1", NOT_IMPLEMENTED, undefined, undefined);
+  context.accessLog?.write({
+    ...originOf(socket),
+    ...request,
+    startedMs: performance.now(),
+    protocol: "http/1.1",
+    headers: [],
+    route: undefined,
+    status: NOT_IMPLEMENTED,
+    responseBytes: 0,
+  });
 }
 
 function beginUpgrade(upgrade: IncomingUpgrade, context: IngressContext): void {

@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
 import { type ClientHello, ClientHelloReader } from "../../protocols/tls/index.ts";
 import { cipherOptionsOf, type TlsSettings } from "../config/tls-settings.ts";
+import { answerPlainHttp } from "../http/plain-http.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { judgeByFirstBytes } from "./first-bytes.ts";
 
@@ -42,16 +43,18 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
   // The same for all: a session can be resumed although its name's Secret was replaced.
   const ticketKeys = options.ticketKeys ?? randomBytes(TICKET_KEY_BYTES);
   let fallback = [options.defaultTls];
-  const servers = new ServersByCertificates((certificates) =>
-    createTlsServer({
+  const servers = new ServersByCertificates((certificates) => {
+    const server = createTlsServer({
       cert: certificates.map(({ cert }) => cert),
       key: certificates.map(({ key }) => key),
       ALPNProtocols: ALPN_PROTOCOLS,
       ...cipherOptionsOf(options.settings ?? {}),
       handshakeTimeout: handshakeMs,
       ticketKeys,
-    }).on("secureConnection", onSecure),
-  );
+    });
+    answerPlainHttp(server);
+    return server.on("secureConnection", onSecure);
+  });
   const server = createServer({ noDelay: true }, (socket) => {
     judgeByFirstBytes(socket, handshakeMs, nameReader(), ({ serverName = "" }) => {
       const found = certificatesFor(serverName);

@@ -103,3 +103,32 @@ it("a client that neither reads on nor closes is let go", async () => {
   expect(performance.now() - startMs).toBeGreaterThan(REFUSAL_LINGER_MS / 2);
   socket.destroy();
 });
+
+it.each([
+  "LIST",
+  "BAN",
+  "VERSION-CONTROL",
+  "RPC_IN_DATA",
+  "list",
+  "GETX",
+  "ANNOUNCE",
+])("the method %s, which Node's parser does not know, is answered 501", async (method) => {
+  const port = await start();
+  const expected = `501 Not Implemented: the method ${method} is not known here`;
+  const { answer } = await exchange(port, [`${method} /v1/x HTTP/1.1\r\nHost: a\r\n\r\n`]);
+  expect(answer).toMatch(/^HTTP\/1\.1 501 Not Implemented\r\n(?:.*\r\n)*Connection: close\r\n/);
+  expect(answer.endsWith(`\r\n\r\n${expected}`)).toBe(true);
+  const behind = await exchange(port, [`GET / HTTP/1.1\r\nHost: a\r\n\r\n${method} / HTTP/1.1\r\n\r\n`]);
+  expect(behind.answer).not.toMatch(/ 400 /);
+});
+
+it.each([
+  "G@T / HTTP/1.1\r\n\r\n",
+  "\x16\x03\x01\x02\x00\x01\x00\r\n",
+  "LIST\r\n\r\n",
+  "LIST / HTTP/1.1 more\r\n\r\n",
+  "HTTP/1.1 200 OK\r\n\r\n",
+])("%j is no request, and is answered 400", async (text) => {
+  const { answer } = await exchange(await start(), [text]);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+});

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
@@ -103,4 +104,17 @@ it("counts by Ingress and Service, and together past the limit", async () => {
   expect(ofRoute('namespace="_other",ingress="_other",service="_other"', "2xx")).toBe(2);
   expect(ofRoute('namespace="_none",ingress="_none",service="_none"', "4xx")).toBe(1);
   expect(metrics.get("sluice_ingress_routes_without_series")).toBe(1);
+});
+
+it("writes a line for a method that is answered 501 before it is a request", async () => {
+  const client = connect(door.httpPort, "127.0.0.1");
+  client.write("LIST /v1/secret?token=s3cret HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+  const [answer] = (await once(client, "data")) as [Buffer];
+  client.destroy();
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 501 Not Implemented\r\n/);
+  await eventually(
+    () => JSON.stringify(lines()),
+    () => lines().some(({ method }) => method === "LIST"),
+  );
+  expect(lines().at(-1)).toMatchObject({ method: "LIST", path: "/v1/secret", status: 501, scheme: "http" });
 });
