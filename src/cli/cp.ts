@@ -21,6 +21,9 @@ type RemoteEnd = Extract<CopyEnd, { type: "remote" }>;
 /** Copies a file or a folder to or from a container. Loads only what that takes: starting is most of a small copy. Nothing that looks complete is left when it fails. */
 export async function run({ values, operands }: Invocation<typeof cpFlags>): Promise<number> {
   if (operands.length !== 2) throw new UsageError("source and destination are required");
+  // Node reads arguments as UTF-8: what these bytes were is lost, and another file would be meant.
+  if (operands.some((operand) => operand.includes("\uFFFD")))
+    throw new UsageError("a path is not UTF-8; name a folder above it, whose files may have any name");
   const [source, destination] = operands.map(parseCopyEnd) as [CopyEnd, CopyEnd];
   const remote = oneRemote(source, destination);
   const opened = await openConnection(values);
@@ -69,6 +72,8 @@ async function download(source: RemoteEnd, destination: CopyEnd, options: CopyOp
 
 async function upload(source: CopyEnd, destination: RemoteEnd, options: CopyOptions): Promise<void> {
   const name = source.type === "local" ? path.basename(path.resolve(source.path)) : "";
+  if (name.includes("\uFFFD"))
+    throw new CopyError("usage", `${name}: the name of the working folder is not UTF-8`);
   const found = await look(destination.path, options, name);
   if (found.kind === "other")
     throw new CopyError("usage", `${destination.path} is neither a file nor a folder`);
@@ -119,8 +124,9 @@ async function localTarget(destination: string, name: string): Promise<string> {
   const isLink = (await lstat(destination).catch(() => undefined))?.isSymbolicLink() === true;
   if (isLink && stats === undefined) throw new CopyError("usage", `${destination} is a link to nothing`);
   if (destination.endsWith("/")) throw new CopyError("usage", `${destination} is no folder`);
-  await mkdir(path.dirname(path.resolve(destination)), { recursive: true });
-  return path.resolve(destination);
+  // Not resolved: the working folder's own name need not be UTF-8.
+  await mkdir(path.dirname(destination), { recursive: true });
+  return path.normalize(destination);
 }
 
 function oneRemote(source: CopyEnd, destination: CopyEnd): RemoteEnd {

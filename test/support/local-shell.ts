@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Readable } from "node:stream";
 import type { CopyOptions } from "../../src/cli/copy/copy-options.ts";
 import type { RemoteShell, ShellResult, ShellStreams } from "../../src/cli/copy/remote-shell.ts";
+import type { OutputStream } from "../../src/client/output-sink.ts";
 import { SessionError } from "../../src/client/session-error.ts";
 import { collect } from "./kubectl.ts";
 
@@ -27,22 +29,25 @@ export class LocalShell {
   async script(
     script: string,
     args: readonly string[],
-    { stdin, stdout }: ShellStreams = {},
+    { stdin, stdout, encoding = "utf8" }: ShellStreams = {},
   ): Promise<ShellResult> {
-    if (stdout !== undefined) throw new Error("no output is taken from here");
     const child = spawn("/bin/sh", ["-c", script, "sh", ...args], { env: { PATH: this.#path } });
-    const [out, err] = [collect(child.stdout), collect(child.stderr)];
+    const taken = stdout === undefined ? undefined : pass(child.stdout, stdout);
+    const printed: Buffer[] = [];
+    if (stdout === undefined) child.stdout.on("data", (chunk: Buffer) => printed.push(chunk));
+    const err = collect(child.stderr);
     const ended = once(child, "close");
     child.stdin.on("error", () => {});
     const wasCut = stdin !== undefined && (await this.#feed(child.stdin, stdin as AsyncIterable<Buffer>));
     child.stdin.end();
     const [exitCode] = await ended;
+    await taken;
     if (wasCut) throw new SessionError("connection-lost", "cut by the test");
-    return { exitCode: exitCode ?? 1, stdout: out(), stderr: err() };
+    return { exitCode: exitCode ?? 1, stdout: Buffer.concat(printed).toString(encoding), stderr: err() };
   }
 
-  async mustRun(script: string, args: readonly string[]): Promise<string> {
-    const { exitCode, stdout, stderr } = await this.script(script, args);
+  async mustRun(script: string, args: readonly string[], streams: ShellStreams = {}): Promise<string> {
+    const { exitCode, stdout, stderr } = await this.script(script, args, streams);
     if (exitCode !== 0) throw new Error(`exit code ${exitCode}: ${stderr}`);
     return stdout;
   }
@@ -74,5 +79,12 @@ export class LocalShell {
     } finally {
       this.sentBytes.push(bytes);
     }
+  }
+}
+
+async function pass(output: Readable, taker: OutputStream): Promise<void> {
+  for await (const part of output) {
+    if ("takePart" in taker) await taker.takePart(part as Buffer);
+    else if ("write" in taker && !taker.write(part)) await once(taker, "drain");
   }
 }

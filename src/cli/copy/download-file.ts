@@ -1,12 +1,13 @@
 import { constants } from "node:fs";
 import { chmod, lstat, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { Writable } from "node:stream";
-import type { OutputStream } from "../../client/output-sink.ts";
+import type { Writable } from "node:stream";
+import type { PartTaker } from "../../client/output-sink.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
 import { FileWriter } from "./file-writer.ts";
-import { canHash, HASH_FUNCTION, hashIn, RunningHash, remoteHash } from "./hashing.ts";
+import { changedWhileRead, noteGrowth } from "./growth.ts";
+import { canHash, HASH_FUNCTION, HASH_START, hashIn, RunningHash, remoteHash } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import type { RemotePath } from "./remote-path.ts";
 import { remoteFailure } from "./remote-shell.ts";
@@ -18,8 +19,11 @@ const HASHED_ALONG_BYTES = 1024 * 1024;
 /** Says on stderr, behind the last byte, what the file is by now, and, where there is a `$3`, its SHA-256. */
 const AFTERWARDS = `s=$(stat -L -c '%s %Y %i' "$1" 2>/dev/null) || s=$(wc -c < "$1")
 echo "afterwards $s" >&2; if [ -n "$3" ]; then h "$1" >&2; fi`;
-const READ_ALL = `${HASH_FUNCTION}cat "$1" || exit $?; ${AFTERWARDS}`;
-const READ_FROM = `${HASH_FUNCTION}tail -c +"$2" "$1" || exit $?; ${AFTERWARDS}`;
+/** `$4`: the bytes to read, for a file that is written to may never end; what states 0 is read to its end, as those of /proc are. */
+const READ_ALL = `${HASH_FUNCTION}if [ "$4" -gt 0 ] && command -v head >/dev/null 2>&1; then head -c "$4" "$1"
+else cat "$1"; fi || exit $?; ${AFTERWARDS}`;
+const READ_FROM = `${HASH_FUNCTION}if [ "$4" -gt 0 ] && command -v head >/dev/null 2>&1; then tail -c +"$2" "$1" | head -c "$4"
+else tail -c +"$2" "$1"; fi || exit $?; ${AFTERWARDS}`;
 
 /**
  * Copies a file to `destination`, which appears whole or not at all. An interrupted copy resumes, in a later call, too, while the source
@@ -87,6 +91,8 @@ class Download {
   /** The container's SHA-256, and what the file was when the last byte had been read. */
   #theirs: Promise<string> | undefined;
   #afterwards = "";
+  /** Came behind the bytes that the file had at the start. */
+  #surplusBytes = 0;
   bytes = 0;
 
   constructor(source: RemotePath, options: CopyOptions, progress: Progress) {
@@ -120,15 +126,14 @@ class Download {
   async toStream(output: Writable): Promise<void> {
     if (this.bytes > 0 && !this.#canResume)
       throw new CopyError("remote", "the container has no tail to go on with");
-    await this.#read(
-      this.bytes,
-      new Writable({
-        write: (chunk: Buffer, _encoding, done) => {
-          this.#account(chunk);
-          output.write(chunk, done);
-        },
-      }),
-    );
+    await this.#read(this.bytes, {
+      takePart: (part) => {
+        this.#account(part);
+        return new Promise((resolve, reject) => {
+          output.write(Buffer.from(part), (error) => (error ? reject(error) : resolve()));
+        });
+      },
+    });
   }
 
   /** What arrived is what was there, and what was there has not changed. */
@@ -137,35 +142,45 @@ class Download {
     if (this.#afterwards === "") {
       throw new CopyError("mismatch", `${remotePath}: the container did not say that this was all`);
     }
-    if (this.#afterwards !== (version || String(size))) {
-      throw new CopyError("changed", `${remotePath}: file changed as we read it`);
+    const isSame = this.#afterwards === (version || String(size));
+    if (!isSame && !this.#hasGrown) throw changedWhileRead(remotePath);
+    if (this.bytes !== size || (isSame && this.#surplusBytes > 0)) {
+      const arrivedBytes = this.bytes + this.#surplusBytes;
+      throw new CopyError("mismatch", `${remotePath}: ${arrivedBytes} bytes arrived of ${size}`);
     }
-    if (this.bytes !== size) {
-      throw new CopyError("mismatch", `${remotePath}: ${this.bytes} bytes arrived of ${size}`);
-    }
-    const theirs = await withRetries(() => this.#askHash(), {
+    const theirs = await withRetries(() => (isSame ? this.#askHash() : this.#askHashOfStart()), {
       ...this.#options,
       progress: () => 0,
       note: this.#options.verbosity.note,
     });
     if (theirs !== undefined && theirs !== this.#hash.hex()) {
+      if (!isSame) throw changedWhileRead(remotePath);
       throw new CopyError("mismatch", `${remotePath}: the SHA-256 differs on both ends`);
     }
+    if (!isSame) noteGrowth(remotePath, size);
+  }
+
+  /** The same file, and longer. */
+  get #hasGrown(): boolean {
+    const { version, size } = this.#source;
+    const [nowSize, , nowInode] = this.#afterwards.split(" ");
+    return Number(nowSize) > size && nowInode === version.split(" ")[2];
   }
 
   get #canResume(): boolean {
     return this.#source.tools.has("tail") && this.#source.version !== "";
   }
 
-  async #read(offset: number, output: OutputStream): Promise<void> {
+  async #read(offset: number, output: PartTaker): Promise<void> {
     const { shell, signal } = this.#options;
     const { path: remotePath, size } = this.#source;
     const isHashedAlong = this.#isHashed && size <= HASHED_ALONG_BYTES;
     // Meanwhile; what becomes of it is asked at the end.
     if (!isHashedAlong) this.#askHash().catch(() => {});
-    const args = [remotePath, String(offset + 1), isHashedAlong ? "hash" : ""];
+    this.#surplusBytes = 0;
+    const args = [remotePath, String(offset + 1), isHashedAlong ? "hash" : "", String(size - offset)];
     const script = offset === 0 ? READ_ALL : READ_FROM;
-    const result = await shell.script(script, args, { stdout: output, signal });
+    const result = await shell.script(script, args, { stdout: this.#upTo(size - offset, output), signal });
     if (result.exitCode !== 0) throw remoteFailure(result);
     this.#afterwards = /^afterwards *(.*)$/m.exec(result.stderr)?.[1]?.trim() ?? "";
     if (isHashedAlong) this.#theirs = Promise.resolve(hashIn(result.stderr));
@@ -185,6 +200,26 @@ class Download {
       this.#theirs = undefined;
       throw error;
     }
+  }
+
+  /** Of what the file had at the start, by now. */
+  async #askHashOfStart(): Promise<string | undefined> {
+    const { path: remotePath, size, tools } = this.#source;
+    if (!this.#isHashed) return undefined;
+    if (!tools.has("head")) throw changedWhileRead(remotePath);
+    return hashIn(await this.#options.shell.mustRun(HASH_START, [remotePath, String(size)]));
+  }
+
+  #upTo(bytes: number, output: PartTaker): PartTaker {
+    let left = bytes;
+    return {
+      takePart: (part) => {
+        const wanted = part.subarray(0, left);
+        left -= wanted.byteLength;
+        this.#surplusBytes += part.byteLength - wanted.byteLength;
+        return wanted.byteLength === 0 ? undefined : output.takePart(wanted);
+      },
+    };
   }
 
   #account(piece: Uint8Array): void {

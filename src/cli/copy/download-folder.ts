@@ -1,20 +1,23 @@
 import { createHash, type Hash } from "node:crypto";
 import { chmodSync, writeFileSync } from "node:fs";
-import { link, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { link, mkdir, open, rm } from "node:fs/promises";
 import path from "node:path";
 import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { extract, type Headers as Header } from "tar-stream";
+import { extract, type Headers } from "tar-stream";
 import { SessionError } from "../../client/session-error.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
-import { refuseLinks, safeName } from "./archive-names.ts";
+import { folderOf, localPath, nameIn, safeName, shownName } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
 import { FileWriter } from "./file-writer.ts";
+import { changedWhileRead } from "./growth.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
+import { moveInto } from "./move-into.ts";
 import { type Progress, startProgress } from "./progress.ts";
+import { changedNames, checkRemoteGrowth, type RemoteGrowth } from "./remote-growth.ts";
 import type { RemotePath } from "./remote-path.ts";
-import { remoteFailure, textInput } from "./remote-shell.ts";
+import { bytesInput, remoteFailure } from "./remote-shell.ts";
 import { isInterruption, withRetries } from "./retry.ts";
 
 /** What may wait for the disk. */
@@ -27,6 +30,10 @@ const MAX_HEADER_BYTES = 1024 * 1024;
 const SMALL_BYTES = 64 * 1024;
 const PACK = 'cd "$1" && exec tar cf - .';
 const PACK_REST = 'cd "$1" && exec tar cf - -X /dev/stdin .';
+
+interface Header extends Headers {
+  readonly pax?: Readonly<Record<string, string>> | null;
+}
 
 interface EntryStream extends AsyncIterable<Uint8Array> {
   on(event: "error", listener: () => void): unknown;
@@ -54,6 +61,7 @@ export async function downloadFolder(
     if (options.verifies && canHash(source.tools) && source.tools.has("find")) {
       unpacking.compare(await remoteHashes(options.shell, source.path));
     }
+    await checkRemoteGrowth(source, unpacking.suspects, options);
     unpacking.setModes();
     await moveInto(staging, destination, "");
   } catch (error) {
@@ -72,6 +80,9 @@ class Unpacking {
   readonly #progress: Progress;
   /** By name, of the files that are whole. */
   readonly #hashes = new Map<string, string>();
+  readonly #sizes = new Map<string, number>();
+  /** Files that are not now what was read, by name. */
+  readonly suspects = new Map<string, RemoteGrowth>();
   readonly #modes = new Map<string, number>();
   readonly #folders = new Set<string>();
   /** Of the running attempt. */
@@ -88,7 +99,7 @@ class Unpacking {
   }
 
   async run(source: RemotePath): Promise<void> {
-    const archive = extract();
+    const archive = extract({ filenameEncoding: "latin1" });
     this.#entries = 0;
     this.#headerBytes = 0;
     archive.on("entry", (header: Header, stream: EntryStream, next: () => void) => {
@@ -109,22 +120,30 @@ class Unpacking {
     try {
       const { shell, signal } = this.#options;
       const done = this.#canExclude
-        ? [...this.#hashes.keys()].map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`).join("")
+        ? [...this.#hashes.keys()]
+            // A line feed would end the pattern, and its rest leave out something else.
+            .filter((name) => !name.includes("\n"))
+            .map((name) => `./${name.replace(/[\\*?[\]]/g, "\\$&")}\n`)
+            .join("")
         : "";
       const result = await (done === ""
         ? shell.script(PACK, [source.path], { stdout: bytes, signal })
-        : shell.script(PACK_REST, [source.path], { stdin: textInput(done), stdout: bytes, signal }));
+        : shell.script(PACK_REST, [source.path], {
+            stdin: bytesInput(Buffer.from(done, "latin1")),
+            stdout: bytes,
+            signal,
+          }));
       if (result.exitCode !== 0 && done !== "" && this.#entries === 0) {
         // Busybox may have been built without -X: everything is sent again then.
         this.#canExclude = false;
         throw new SessionError("connection-lost", "the container's tar cannot leave files out");
       }
-      if (/file changed as we read it/.test(result.stderr)) {
-        throw new CopyError("changed", `${source.path}: ${result.stderr.trim().slice(0, 300)}`);
-      }
-      if (result.exitCode !== 0) throw remoteFailure(result);
+      const changed = changedNames(result.stderr);
+      if (result.exitCode !== 0 && (result.exitCode !== 1 || changed === undefined))
+        throw remoteFailure(result);
       bytes.end();
       await unpacked;
+      for (const name of changed ?? []) this.#suspect(safeName(name));
     } catch (error) {
       // An entry that came later would count as one of the next attempt.
       bytes.destroy();
@@ -146,20 +165,27 @@ class Unpacking {
   compare(theirs: ReadonlyMap<string, string>): void {
     for (const [name, hash] of this.#hashes) {
       const other = theirs.get(name);
-      if (other !== undefined && other !== hash)
-        throw new CopyError("changed", `${name}: file changed as we read it`);
+      if (other === hash) this.suspects.delete(name);
+      else if (other !== undefined) this.#suspect(name);
     }
     for (const name of theirs.keys()) {
       if (!this.#hashes.has(name))
-        throw new CopyError("changed", `${name}: appeared while the folder was read`);
+        throw new CopyError("changed", `${shownName(name)}: appeared while the folder was read`);
     }
+  }
+
+  #suspect(name: string): void {
+    const [hash, size] = [this.#hashes.get(name), this.#sizes.get(name)];
+    // A folder, or a further name of a file.
+    if (hash === undefined || size === undefined) throw changedWhileRead(shownName(name));
+    this.suspects.set(name, { hash, size });
   }
 
   /** Last, for a folder may be read-only. */
   setModes(): void {
     if (!this.#options.preservesMode) return;
     for (const [name, mode] of [...this.#modes].reverse())
-      chmodSync(path.join(this.#staging, name), mode & 0o777 & ~process.umask());
+      chmodSync(localPath(this.#staging, name), mode & 0o777 & ~process.umask());
   }
 
   async #entry(header: Header, stream: EntryStream): Promise<void> {
@@ -169,27 +195,28 @@ class Unpacking {
     stream.on("error", () => {});
     const { size = 0 } = header;
     if (!Number.isSafeInteger(size) || size < 0) throw new Error(`an entry states a size of ${size}`);
-    const name = safeName(header.name);
-    const target = path.join(this.#staging, name);
+    const name = safeName(nameIn(header.name, header.pax?.path));
+    const target = localPath(this.#staging, name);
     switch (header.type) {
       case "directory":
-        await this.#makeFolder(target);
+        await this.#makeFolder(name);
         if (header.mode !== undefined && name !== "") this.#modes.set(name, header.mode);
         // Whatever size it states, nothing follows; tar-stream would wait for it.
         return;
       case "file":
       case "contiguous-file":
-        await this.#makeFolder(path.dirname(target));
+        await this.#makeFolder(folderOf(name));
         await this.#file(name, target, stream, header);
         break;
       case "link":
-        await this.#makeFolder(path.dirname(target));
+        await this.#makeFolder(folderOf(name));
         await rm(target, { force: true });
-        await link(path.join(this.#staging, safeName(header.linkname ?? "")), target);
-        this.#hashes.set(name, this.#hashes.get(safeName(header.linkname ?? "")) ?? "");
+        await this.#link(safeName(nameIn(header.linkname ?? "", header.pax?.linkpath)), name);
         break;
       default:
-        process.stderr.write(maskControls(`warning: skipping ${header.type}: ${JSON.stringify(name)}\n`));
+        process.stderr.write(
+          maskControls(`warning: skipping ${header.type}: ${JSON.stringify(shownName(name))}\n`),
+        );
         await this.#skip(stream);
         return;
     }
@@ -220,13 +247,19 @@ class Unpacking {
     for await (const _ of this.#counted(stream));
   }
 
-  async #makeFolder(folder: string): Promise<void> {
-    if (this.#folders.has(folder)) return;
-    await mkdir(folder, { recursive: true });
-    this.#folders.add(folder);
+  async #makeFolder(name: string): Promise<void> {
+    if (this.#folders.has(name)) return;
+    await mkdir(localPath(this.#staging, name), { recursive: true });
+    this.#folders.add(name);
   }
 
-  async #file(name: string, target: string, stream: EntryStream, header: Header): Promise<void> {
+  async #link(first: string, name: string): Promise<void> {
+    await link(localPath(this.#staging, first), localPath(this.#staging, name));
+    this.#hashes.set(name, this.#hashes.get(first) ?? "");
+    this.#sizes.set(name, this.#sizes.get(first) ?? 0);
+  }
+
+  async #file(name: string, target: Buffer, stream: EntryStream, header: Header): Promise<void> {
     const hash = createHash("sha256");
     const size = header.size ?? 0;
     if (size <= SMALL_BYTES) {
@@ -239,9 +272,10 @@ class Unpacking {
     } else await this.#largeFile(target, stream, hash);
     if (!this.#hashes.has(name)) this.bytes += size;
     this.#hashes.set(name, hash.digest("hex"));
+    this.#sizes.set(name, size);
   }
 
-  async #largeFile(target: string, stream: EntryStream, hash: Hash): Promise<void> {
+  async #largeFile(target: Buffer, stream: EntryStream, hash: Hash): Promise<void> {
     const file = await open(target, "w");
     try {
       const writer = new FileWriter(file, 0, (piece) => hash.update(piece));
@@ -260,24 +294,4 @@ class Unpacking {
 /** Ours, or the file system's. */
 function isOwn(error: Error): boolean {
   return error instanceof CopyError || "syscall" in error || "code" in error;
-}
-
-/** Renames what is in `staging` to below `destination`, folders that are there already by their contents. */
-async function moveInto(staging: string, destination: string, name: string): Promise<void> {
-  const target = path.join(destination, name);
-  if (name !== "") await refuseLinks(destination, name);
-  const known = await lstat(target).catch(() => undefined);
-  if (known === undefined) {
-    await rename(path.join(staging, name), target);
-    return;
-  }
-  const arrived = await lstat(path.join(staging, name));
-  if (!arrived.isDirectory() || (name === "" && known.isSymbolicLink())) {
-    if (known.isDirectory()) throw new CopyError("usage", `${target} is a folder`);
-    await rename(path.join(staging, name), target);
-    return;
-  }
-  if (!known.isDirectory()) throw new CopyError("unsafe", `${target} is not a folder`);
-  for (const child of await readdir(path.join(staging, name)))
-    await moveInto(staging, destination, path.posix.join(name, child));
 }

@@ -1,5 +1,6 @@
 import { lstat } from "node:fs/promises";
 import path from "node:path";
+import { localPath, textOf } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
 import type { LocalEntry } from "./local-folder.ts";
@@ -31,7 +32,10 @@ export async function finishBrokenOff(
     // A file of the folder's own may have that name.
     if (type !== "file" || arrivedBytes < MIN_KEPT_BYTES || names.has(aside)) continue;
     if (!sizes.has(aside) && arrivedBytes >= size) continue;
-    const [file, target] = [path.join(folders.source, name), path.posix.join(folders.staging, name)];
+    // A command's arguments are UTF-8: another name is sent again from its start.
+    const text = textOf(name);
+    if (text === undefined) continue;
+    const [file, target] = [path.join(folders.source, text), path.posix.join(folders.staging, text)];
     await options.shell.mustRun(SET_ASIDE, [target, partialName(target)]);
     const hash = await uploadFile(
       file,
@@ -39,8 +43,8 @@ export async function finishBrokenOff(
       { ...remote, hasPartial: true },
       { ...options, preservesMode: true, isQuiet: true },
     );
-    const now = await lstat(file);
-    if (now.size !== size || now.mtimeMs !== mtimeMs)
+    const now = await lstat(localPath(folders.source, name));
+    if (now.size < size || (now.size === size && now.mtimeMs !== mtimeMs))
       throw new CopyError("changed", `${file}: file changed as we read it`);
     finished.push([entry, hash]);
   }

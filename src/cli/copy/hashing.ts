@@ -11,6 +11,9 @@ import type { RemoteShell } from "./remote-shell.ts";
 export const HASH_FUNCTION = `h() { openssl dgst -sha256 < "$1" 2>/dev/null || sha256sum < "$1"; }
 `;
 
+/** Prints the SHA-256 of a file's first `$2` bytes. */
+export const HASH_START = `head -c "$2" "$1" | if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256; else sha256sum; fi`;
+
 /** So far apart are the points that a hash can go back to without reading from the start, and so many of the last ones are kept. */
 const CHECKPOINT_BYTES = 4 * 1024 * 1024;
 const MAX_CHECKPOINTS = 16;
@@ -66,9 +69,9 @@ export async function remoteHash(shell: RemoteShell, path: string): Promise<stri
 const HASH_FOLDER = `cd "$1" || exit 1
 find . -type f -exec openssl dgst -sha256 -r {} + 2>/dev/null || find . -type f -exec sha256sum {} +`;
 
-/** Of every file below a folder, by its path from there. Names that the program would have to escape are left out. */
+/** Of every file below a folder, by its path from there, in bytes, one a character. Names that the program would have to escape are left out. */
 export async function remoteHashes(shell: RemoteShell, folder: string): Promise<Map<string, string>> {
-  const text = await shell.mustRun(HASH_FOLDER, [folder]);
+  const text = await shell.mustRun(HASH_FOLDER, [folder], { encoding: "latin1" });
   const hashes = new Map<string, string>();
   for (const line of text.split("\n")) {
     const [, hash, name] = /^([0-9a-f]{64}) [ *]\.\/(.+)$/.exec(line) ?? [];

@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { CopyError } from "./copy-error.ts";
 import type { RemoteShell } from "./remote-shell.ts";
 
-export type Tool = "sha256sum" | "openssl" | "tail" | "tar" | "find";
+export type Tool = "sha256sum" | "openssl" | "tail" | "tar" | "find" | "head";
 
 /** What a path in the container is, and what there is to work with. */
 export interface RemotePath {
@@ -35,7 +35,7 @@ if s=$(stat -L -c 'stat %s %Y %i
 mode %a' "$p" 2>/dev/null); then echo "$s"; else s=$(wc -c < "$p") || exit 1; echo "size $s"; fi; fi
 t="$d$b"; [ $k = folder ] && t="$t/$4"
 [ -e "\${t%/*}/.\${t##*/}.sluice-partial" ] && echo "partial there"
-for t in sha256sum openssl tail tar find; do command -v $t >/dev/null 2>&1 && echo "tool $t"; done
+for t in sha256sum openssl tail tar find head; do command -v $t >/dev/null 2>&1 && echo "tool $t"; done
 printf 'path %s' "$d$b"`;
 
 /**
@@ -65,10 +65,14 @@ export function readInspection(text: string): RemotePath {
       `the container's answer cannot be read: ${JSON.stringify(text.slice(0, 200))}`,
     );
   }
+  const path = text.slice(pathAt.index + pathAt[0].length);
+  // Links led there. What it was is lost, and a command's arguments are UTF-8, too.
+  if (path.includes("\uFFFD"))
+    throw new CopyError("remote", `in the container, a path is not UTF-8: ${path}`);
   const mode = Number.parseInt(fieldOf("mode"), 8);
   return {
     kind,
-    path: text.slice(pathAt.index + pathAt[0].length),
+    path,
     size: Number(size),
     version,
     mode: Number.isNaN(mode) ? undefined : mode & 0o777,

@@ -14,6 +14,8 @@ export interface ShellStreams {
   readonly stdin?: InputStream | undefined;
   readonly stdout?: OutputStream | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** What the printed text is read as: "latin1" keeps bytes, one a character. */
+  readonly encoding?: "utf8" | "latin1" | undefined;
 }
 
 export interface ShellResult {
@@ -41,8 +43,9 @@ export class RemoteShell {
     const [out, err] = [new Text(), new Text()];
     const executor = commandExecutor(this.#connection, execPath(this.#container, command));
     const stdout = streams.stdout ?? out;
-    const { exitCode } = await executor.stream({ ...streams, stdout, stderr: err });
-    return { exitCode, stdout: out.text, stderr: err.text };
+    const { encoding = "utf8", ...rest } = streams;
+    const { exitCode } = await executor.stream({ ...rest, stdout, stderr: err });
+    return { exitCode, stdout: out.text(encoding), stderr: err.text("utf8") };
   }
 
   /** As `script`; throws CopyError "remote" for an exit code other than 0. */
@@ -73,12 +76,12 @@ class Text implements PartTaker {
     this.#bytes += part.byteLength;
   }
 
-  get text(): string {
-    return Buffer.concat(this.#parts).toString("utf8");
+  text(encoding: "utf8" | "latin1"): string {
+    return Buffer.concat(this.#parts).toString(encoding);
   }
 }
 
-/** An input that ends after this text. */
-export async function* textInput(text: string): AsyncGenerator<Uint8Array, void, void> {
-  yield Buffer.from(text);
+/** An input that ends after these bytes. */
+export async function* bytesInput(bytes: Buffer): AsyncGenerator<Uint8Array, void, void> {
+  yield bytes;
 }

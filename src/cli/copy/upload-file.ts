@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import type { BigIntStats } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
 import { SessionError } from "../../client/session-error.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
 import { readPieces } from "./file-reader.ts";
+import { hasOnlyGrown, noteGrowth } from "./growth.ts";
 import { canHash, hashIn, RunningHash } from "./hashing.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import { bytesIn, partialName, type RemotePath } from "./remote-path.ts";
@@ -31,8 +31,10 @@ export async function uploadFile(
 ): Promise<string> {
   const file = await open(source).catch(localFailure);
   try {
-    const before = await file.stat({ bigint: true }).catch(localFailure);
-    const size = Number(before.size);
+    const state = () => file.stat().catch(localFailure);
+    const before = await state();
+    const { size } = before;
+    let hasGrown = false;
     const progress = await startProgress(posix.basename(destination), size, options.isQuiet);
     const upload = new Upload(destination, remote, options, progress);
     const attempt = async (): Promise<void> => {
@@ -45,7 +47,7 @@ export async function uploadFile(
           bytes: end - offset,
           isLast: end === size,
         });
-        await expectUnchanged(source, file, before);
+        hasGrown = hasOnlyGrown(source, before, upload.hash.bytes + size - end, await state());
         if (end === size) return;
         upload.arrived(end);
         offset = end;
@@ -57,7 +59,8 @@ export async function uploadFile(
         progress: () => upload.safeBytes,
         note: options.verbosity.note,
       });
-      await upload.finish(options.preservesMode ? (Number(before.mode) & 0o777).toString(8) : "");
+      await upload.finish(options.preservesMode ? (before.mode & 0o777).toString(8) : "");
+      if (hasGrown) noteGrowth(source, size);
       return upload.hash.hex();
     } catch (error) {
       await upload.abandon(error);
@@ -212,13 +215,6 @@ class Upload {
 
   get #canCheck(): boolean {
     return this.#options.verifies && canHash(this.#remote.tools);
-  }
-}
-
-async function expectUnchanged(source: string, file: FileHandle, before: BigIntStats): Promise<void> {
-  const after = await file.stat({ bigint: true }).catch(localFailure);
-  if (after.size !== before.size || after.mtimeNs !== before.mtimeNs) {
-    throw new CopyError("changed", `${source}: file changed as we read it`);
   }
 }
 

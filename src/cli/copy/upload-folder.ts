@@ -1,12 +1,15 @@
 import { createHash } from "node:crypto";
-import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSync } from "node:fs";
-import { lstat } from "node:fs/promises";
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { open } from "node:fs/promises";
 import path from "node:path";
-import { type Pack, pack } from "tar-stream";
 import { poisonFreed } from "../../net/freed-memory.ts";
+import { ARCHIVE_END, archiveHeader, archivePadding } from "./archive-header.ts";
+import { localPath, shownName } from "./archive-names.ts";
 import { CopyError } from "./copy-error.ts";
 import type { CopyOptions } from "./copy-options.ts";
+import { readPieces } from "./file-reader.ts";
 import { finishBrokenOff } from "./finish-broken-off.ts";
+import { hasOnlyGrown, noteGrowth } from "./growth.ts";
 import { canHash, remoteHashes } from "./hashing.ts";
 import { type LocalEntry, listFolder } from "./local-folder.ts";
 import { type Progress, startProgress } from "./progress.ts";
@@ -79,6 +82,8 @@ class Packing {
   readonly #progress: Progress;
   readonly #hashes = new Map<string, string>();
   #attempts = 0;
+  /** What ended the archive on this side. */
+  #problem: unknown;
   safeBytes = 0;
 
   constructor(
@@ -100,24 +105,13 @@ class Packing {
     this.#attempts += 1;
     const arrived =
       this.#attempts > 1 && remote.tools.has("find") ? await this.#arrived(remote) : new Set<string>();
-    const archive = pack();
-    const bytes = inLargePieces(archive as unknown as AsyncIterable<Buffer>);
-    let problem: Error | undefined;
-    this.#pack(archive, arrived).then(
-      () => archive.finalize(),
-      (error: Error) => {
-        // The caller that aborted the archive has the cause.
-        if (!(error instanceof GivenUp)) problem = error;
-        archive.destroy(error);
-      },
-    );
+    this.#problem = undefined;
+    const stdin = inLargePieces(this.#archive(arrived));
     try {
-      const result = await shell.script(UNPACK, [this.#staging], { stdin: bytes, signal });
+      const result = await shell.script(UNPACK, [this.#staging], { stdin, signal });
       if (result.exitCode !== 0) throw remoteFailure(result);
     } catch (error) {
-      throw problem ?? error;
-    } finally {
-      archive.destroy();
+      throw this.#problem ?? error;
     }
   }
 
@@ -126,7 +120,7 @@ class Packing {
       const other = theirs.get(name);
       // A name that the program writes in another way is not in its list.
       if (other === undefined ? !/[\\\n]/.test(name) : other !== hash) {
-        throw new CopyError("mismatch", `${name}: the SHA-256 differs on both ends`);
+        throw new CopyError("mismatch", `${shownName(name)}: the SHA-256 differs on both ends`);
       }
     }
   }
@@ -134,7 +128,9 @@ class Packing {
   /** The files that are whole. What tar was writing when it ended is shorter: its rest is sent by itself. */
   async #arrived(remote: RemotePath): Promise<Set<string>> {
     const sizes = new Map<string, number>();
-    for (const line of (await this.#options.shell.mustRun(SIZES, [this.#staging])).split("\n")) {
+    const { shell } = this.#options;
+    const listing = await shell.mustRun(SIZES, [this.#staging], { encoding: "latin1" });
+    for (const line of listing.split("\n")) {
       const [, size, name] = /^\s*(\d+) \.\/(.+)$/.exec(line) ?? [];
       if (size !== undefined && name !== undefined) sizes.set(name, Number(size));
     }
@@ -164,80 +160,69 @@ class Packing {
     this.#progress.moveTo(this.safeBytes);
   }
 
-  async #pack(archive: Pack, arrived: ReadonlySet<string>): Promise<void> {
-    const givenUp = new Promise<never>((_resolve, reject) => {
-      archive.once("close", () => reject(new GivenUp()));
-    });
-    givenUp.catch(() => {});
-    for (const { name, type, mode, size, mtimeMs, linkname } of this.#entries) {
-      const header = { name, mode, mtime: new Date(Math.trunc(mtimeMs)) };
-      if (type === "file") {
-        if (!arrived.has(name)) await this.#packFile(archive, { ...header, size }, givenUp);
-        continue;
-      }
-      await new Promise<void>((resolve, reject) => {
-        const done = (error?: Error | null): void => (error ? reject(error) : resolve());
-        archive.entry({ ...header, type, ...(linkname !== undefined && { linkname }) }, done);
-      });
-    }
-  }
-
-  /** Read without a thread of the pool for each step: that costs several times what reading a small file does. */
-  async #packSmall(
-    archive: Pack,
-    header: { name: string; size: number; mode: number; mtime: Date },
-    changed: CopyError,
-  ): Promise<void> {
-    const file = openSync(path.join(this.#source, header.name), constants.O_RDONLY | constants.O_NONBLOCK);
-    let content: Buffer;
+  async *#archive(arrived: ReadonlySet<string>): AsyncGenerator<Buffer, void, void> {
     try {
-      if (fstatSync(file).size !== header.size) throw changed;
-      content = readFileSync(file);
-      const { mtimeMs } = fstatSync(file);
-      if (content.byteLength !== header.size || Math.trunc(mtimeMs) !== header.mtime.getTime()) throw changed;
-    } finally {
-      closeSync(file);
+      for (const entry of this.#entries) {
+        if (entry.type !== "file") yield archiveHeader(entry);
+        else if (!arrived.has(entry.name)) yield* this.#file(entry);
+      }
+      yield ARCHIVE_END;
+    } catch (error) {
+      this.#problem = error;
+      throw error;
     }
-    this.#progress.advance(content.byteLength);
-    await new Promise<void>((resolve, reject) => {
-      archive.entry(header, content, (error) => (error ? reject(error) : resolve()));
-    });
-    this.#hashes.set(header.name, createHash("sha256").update(content).digest("hex"));
   }
 
-  async #packFile(
-    archive: Pack,
-    header: { name: string; size: number; mode: number; mtime: Date },
-    givenUp: Promise<never>,
-  ): Promise<void> {
-    const file = path.join(this.#source, header.name);
-    const changed = new CopyError("changed", `${file}: file changed as we read it`);
-    if (header.size <= AT_ONCE_BYTES) {
-      await Promise.race([this.#packSmall(archive, header, changed), givenUp]);
-      return;
-    }
+  async *#file(entry: LocalEntry): AsyncGenerator<Buffer, void, void> {
     const hash = createHash("sha256");
+    const file = localPath(this.#source, entry.name);
     let bytes = 0;
-    const entry = archive.entry(header);
-    for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) {
-      bytes += (chunk as Buffer).byteLength;
-      if (bytes > header.size) throw changed;
-      hash.update(chunk as Buffer);
-      this.#progress.advance((chunk as Buffer).byteLength);
-      if (entry.write(chunk)) continue;
-      await Promise.race([new Promise<void>((resolve) => entry.once("drain", () => resolve())), givenUp]);
+    for await (const piece of entry.size <= AT_ONCE_BYTES ? readSmall(file, entry) : readLarge(file, entry)) {
+      if (bytes === 0) yield archiveHeader(entry);
+      bytes += piece.byteLength;
+      hash.update(piece);
+      this.#progress.advance(piece.byteLength);
+      yield piece;
     }
-    if (bytes !== header.size || Math.trunc((await lstat(file)).mtimeMs) !== header.mtime.getTime())
-      throw changed;
-    const taken = new Promise<void>((resolve) => entry.once("finish", () => resolve()));
-    entry.end(undefined);
-    await Promise.race([taken, givenUp]);
-    this.#hashes.set(header.name, hash.digest("hex"));
+    if (bytes === 0) yield archiveHeader(entry);
+    yield archivePadding(bytes);
+    this.#hashes.set(entry.name, hash.digest("hex"));
   }
 }
 
-/** The archive's reader has gone. */
-class GivenUp extends Error {}
+/** Read without a thread of the pool for each step: that costs several times what reading a small file does. */
+function* readSmall(name: Buffer, entry: LocalEntry): Generator<Buffer, void, void> {
+  const file = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK);
+  const content = Buffer.allocUnsafeSlow(entry.size);
+  try {
+    let bytes = 0;
+    for (let more = -1; bytes < entry.size && more !== 0; bytes += more)
+      more = readSync(file, content, bytes, entry.size - bytes, bytes);
+    expectStart(name, entry, bytes, fstatSync(file));
+  } finally {
+    closeSync(file);
+  }
+  yield content;
+}
+
+async function* readLarge(name: Buffer, entry: LocalEntry): AsyncGenerator<Buffer, void, void> {
+  const file = await open(name);
+  try {
+    let bytes = 0;
+    for await (const piece of readPieces(file, 0, entry.size)) {
+      bytes += piece.byteLength;
+      yield piece;
+    }
+    expectStart(name, entry, bytes, await file.stat());
+  } finally {
+    await file.close();
+  }
+}
+
+function expectStart(file: Buffer, entry: LocalEntry, readBytes: number, after: Stats): void {
+  const name = file.toString("utf8");
+  if (hasOnlyGrown(name, entry, readBytes, after)) noteGrowth(name, entry.size);
+}
 
 /** tar's blocks of 512 bytes, sent one by one, would be most of the work. A piece is free again when the next is asked for. */
 async function* inLargePieces(archive: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {

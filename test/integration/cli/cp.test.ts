@@ -243,6 +243,41 @@ describe("sluice cp", () => {
   it.each([
     "download",
     "upload",
+  ])("a log that grows is copied as it was at the start, and stderr says so: %s", async (way) => {
+    const [source, target] = way === "download" ? [remote, local] : [local, remote];
+    const file = path.join(source, "log");
+    fill(file, 4 * 1024 * 1024);
+    const start = readFileSync(file);
+    const slow = await throughFaults(2 * 1024 * 1024, 1);
+    const ends = way === "download" ? [`web:${file}`, target] : [file, `web:${target}`];
+    const child = slow.start(["cp", ...ends, "-v", "4"]);
+    const stderr = collect(child.stderr);
+    await eventually("the connection was lost", () => stderr().includes("going on at byte"), {
+      intervalMs: 1,
+    });
+    writeFileSync(file, "grown", { flag: "a" });
+    const [exitCode] = await once(child, "close");
+    expect(stderr()).toContain(`${file} grew while it was read: the copy has its first 4194304 bytes`);
+    expect(exitCode).toBe(0);
+    expect(readFileSync(path.join(target, "log")).equals(start)).toBe(true);
+  });
+
+  it("takes no path whose bytes it cannot be told", async () => {
+    fill(path.join(local, "one"), 10);
+    const shell = `exec "$0" "$@" "$(printf '%s/caf\\351' "$TARGET")"`;
+    const [command, args] = sluiceCommand("cp", path.join(local, "one"));
+    const child = spawn("/bin/sh", ["-c", shell, command, ...args], {
+      env: { ...process.env, KUBECONFIG: demo.kubeconfig, TARGET: `web:${remote}` },
+    });
+    const stderr = collect(child.stderr);
+    expect((await once(child, "close"))[0]).toBe(2);
+    expect(stderr()).toContain("a path is not UTF-8");
+    expect(names(remote)).toEqual([]);
+  });
+
+  it.each([
+    "download",
+    "upload",
   ])("a source that changes while it is read is an error, and nothing is left: %s", async (way) => {
     const [source, target] = way === "download" ? [remote, local] : [local, remote];
     fill(path.join(source, "log"), 4 * 1024 * 1024);
@@ -253,7 +288,7 @@ describe("sluice cp", () => {
     await eventually("the connection was lost", () => stderr().includes("going on at byte"), {
       intervalMs: 1,
     });
-    writeFileSync(path.join(source, "log"), "grown", { flag: "a" });
+    writeFileSync(path.join(source, "log"), "shrunk");
     const [exitCode] = await once(child, "close");
     expect(exitCode).toBe(1);
     expect(stderr()).toContain("file changed as we read it");

@@ -1,0 +1,65 @@
+import type { LocalEntry } from "./local-folder.ts";
+
+const BLOCK_BYTES = 512;
+const FIELD_BYTES = 100;
+const TYPES = { file: "0", symlink: "2", directory: "5", longName: "L", longLink: "K" } as const;
+/** What ends an archive: two blocks of nothing. */
+export const ARCHIVE_END: Buffer = Buffer.alloc(2 * BLOCK_BYTES);
+
+/**
+ * The blocks of a GNU tar archive before an entry's content. Names are bytes, one a character (latin1), as file systems have them: PAX would
+ * have them in UTF-8, and busybox reads no PAX.
+ */
+export function archiveHeader(entry: LocalEntry): Buffer {
+  const name = entry.type === "directory" ? `${entry.name}/` : entry.name;
+  const { linkname = "" } = entry;
+  return Buffer.concat([
+    ...(linkname.length > FIELD_BYTES ? longField("longLink", linkname) : []),
+    ...(name.length > FIELD_BYTES ? longField("longName", name) : []),
+    block(TYPES[entry.type], name, entry.mode, entry.size, entry.mtimeMs, linkname),
+  ]);
+}
+
+/** What fills an entry's last block. */
+export function archivePadding(size: number): Buffer {
+  return Buffer.alloc((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES);
+}
+
+function longField(type: "longName" | "longLink", name: string): Buffer[] {
+  const size = name.length + 1;
+  const content = Buffer.from(`${name}\0`, "latin1");
+  return [block(TYPES[type], "././@LongLink", 0, size, 0, ""), content, archivePadding(size)];
+}
+
+function block(
+  type: string,
+  name: string,
+  mode: number,
+  size: number,
+  mtimeMs: number,
+  linkname: string,
+): Buffer {
+  const header = Buffer.alloc(BLOCK_BYTES);
+  header.write(name.slice(0, FIELD_BYTES), 0, "latin1");
+  header.write(octal(mode, 7), 100);
+  header.write(octal(0, 7), 108);
+  header.write(octal(0, 7), 116);
+  if (size < 8 ** 11) header.write(octal(size, 11), 124);
+  else {
+    // GNU's numbers of 96 bits, of which the last 48 are enough.
+    header[124] = 0x80;
+    header.writeUIntBE(size, 130, 6);
+  }
+  header.write(octal(Math.max(0, Math.floor(mtimeMs / 1000)), 11), 136);
+  header.write(" ".repeat(8), 148);
+  header.write(type, 156);
+  header.write(linkname.slice(0, FIELD_BYTES), 157, "latin1");
+  header.write("ustar  \0", 257);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${octal(sum, 6)}\0 `, 148);
+  return header;
+}
+
+function octal(value: number, digits: number): string {
+  return value.toString(8).padStart(digits, "0");
+}

@@ -1,0 +1,29 @@
+import { maskControls } from "../../observability/mask-controls.ts";
+import { CopyError } from "./copy-error.ts";
+
+interface Known {
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
+/**
+ * Whether a file, of which `readBytes` were read, grew meanwhile; what it was at the start was read then. Throws CopyError "changed" for one
+ * that shrank or was written to in place.
+ */
+export function hasOnlyGrown(name: string, before: Known, readBytes: number, after: Known): boolean {
+  const hasGrown = after.size > before.size;
+  const isSame = after.size === before.size && after.mtimeMs === before.mtimeMs;
+  if (readBytes !== before.size || !(hasGrown || isSame)) throw changedWhileRead(name);
+  return hasGrown;
+}
+
+/** Tells that a copy is a file's first `bytes`, as it was when the copy began. */
+export function noteGrowth(name: string, bytes: number): void {
+  process.stderr.write(
+    maskControls(`warning: ${name} grew while it was read: the copy has its first ${bytes} bytes\n`),
+  );
+}
+
+export function changedWhileRead(name: string): CopyError {
+  return new CopyError("changed", `${name}: file changed as we read it`);
+}

@@ -1,0 +1,75 @@
+import { shownName } from "./archive-names.ts";
+import type { CopyOptions } from "./copy-options.ts";
+import { changedWhileRead, noteGrowth } from "./growth.ts";
+import { canHash, HASH_FUNCTION } from "./hashing.ts";
+import { bytesIn, type RemotePath, SIZE_FUNCTION } from "./remote-path.ts";
+
+/** What was read of a file: SHA-256 in hexadecimal, and bytes. */
+export interface RemoteGrowth {
+  readonly hash: string;
+  readonly size: number;
+}
+
+/** Of each file `$2`, `$4` ..., written for `printf %b`, of which `$3`, `$5` ... bytes were read: its size, and the SHA-256 of those. */
+const LOOK = `${SIZE_FUNCTION}${HASH_FUNCTION}cd "$1" || exit 1; hashes="$2"; shift 2
+while [ $# -gt 1 ]; do f=$(printf '%b.' "$1"); f="./\${f%.}"; s=$(z "$f"); x=
+if [ -n "$hashes" ]; then head -c "$2" "$f" > /dev/null || exit 1
+x=$(head -c "$2" "$f" | if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256; else sha256sum; fi); fi
+echo $s $x; shift 2; done`;
+/** A URL has room for so many names. */
+const FILES_AT_ONCE = 8;
+
+/** The files that tar says have changed, by name in bytes; undefined where it says anything else, too. */
+export function changedNames(stderr: string): string[] | undefined {
+  const lines = stderr.split("\n").filter((line) => !/^\s*$|: socket ignored$/.test(line));
+  const names = lines.map((line) => /^\S*tar: (.*): file changed as we read it$/.exec(line)?.[1]);
+  return names.includes(undefined) ? undefined : names.map((name) => unquoted(name ?? ""));
+}
+
+/** Throws CopyError "changed" for a file that did more than grow; notes those that grew. */
+export async function checkRemoteGrowth(
+  source: RemotePath,
+  suspects: ReadonlyMap<string, RemoteGrowth>,
+  { shell, verifies }: CopyOptions,
+): Promise<void> {
+  const files = [...suspects];
+  const isHashed = verifies && canHash(source.tools);
+  for (let at = 0; at < files.length; at += FILES_AT_ONCE) {
+    const part = files.slice(at, at + FILES_AT_ONCE);
+    const [first] = part;
+    if (isHashed && !source.tools.has("head") && first !== undefined)
+      throw changedWhileRead(shownName(first[0]));
+    const args = part.flatMap(([name, { size }]) => [escaped(name), String(size)]);
+    const text = await shell.mustRun(LOOK, [source.path, isHashed ? "hash" : "", ...args]);
+    const lines = text.split("\n");
+    for (const [index, [name, { hash, size }]] of part.entries()) {
+      const [nowSize = "", ...printed] = lines[index]?.split(" ") ?? [];
+      const hasGrown = bytesIn(nowSize) > size && (!isHashed || printed.includes(hash));
+      if (!hasGrown) throw changedWhileRead(shownName(name));
+      noteGrowth(shownName(name), size);
+    }
+  }
+}
+
+/** For `printf %b`: an argument is UTF-8, and a name need not be. */
+function escaped(name: string): string {
+  return name.replace(/[^\w./-]/g, (byte) => `\\0${byte.charCodeAt(0).toString(8).padStart(3, "0")}`);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  n: "\n",
+  t: "\t",
+  r: "\r",
+  a: "\x07",
+  b: "\b",
+  f: "\f",
+  v: "\v",
+};
+
+/** As GNU tar writes names: bytes that its locale does not print in octal. */
+function unquoted(name: string): string {
+  const bytes = Buffer.from(name).toString("latin1");
+  return bytes.replace(/\\([0-7]{3}|.)/g, (_all, code: string) =>
+    code.length === 3 ? String.fromCharCode(Number.parseInt(code, 8)) : (ESCAPES[code] ?? code),
+  );
+}
