@@ -93,3 +93,11 @@ export interface IngressClassSpec extends Extensible {
 }
 
 export type NetworkingObject = Ingress | IngressClass;
+
+/** What no path has unescaped but what other controllers' users write. */
+const REGULAR_EXPRESSION = /[\\^$*()[\]{}|?]|\.\+/;
+
+/** Of an ImplementationSpecific path, for other controllers; it is matched literally here. */
+export function isRegularExpression(path: string, pathType: string | undefined): boolean {
+  return pathType !== "Exact" && pathType !== "Prefix" && REGULAR_EXPRESSION.test(path);
+}

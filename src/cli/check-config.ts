@@ -5,13 +5,18 @@ import { CONFIGURATION_KIND } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { configurationWarnings, expiryWarnings } from "../config/configuration-warnings.ts";
 import { FeatureGateError, FeatureGates } from "../config/feature-gates.ts";
+import { DEFAULT_CONTROLLER_NAME } from "../config/ingress-listener.ts";
 import { loadConfiguration } from "../config/load-configuration.ts";
 import { checkNamedFiles } from "../config/named-files.ts";
 import type { PolicyRule } from "../config/policy.ts";
 import { maskControls } from "../observability/mask-controls.ts";
 import type { Invocation } from "./command.ts";
 import type { checkConfigFlags } from "./commands/check-config.ts";
+import { ingressWarnings, type OwnClasses } from "./ingress-warnings.ts";
 import { UsageError } from "./usage-error.ts";
+
+/** Of a gateway whose configuration says nothing else. */
+const OWN_CLASSES: OwnClasses = { controllerName: DEFAULT_CONTROLLER_NAME, legacyClassName: undefined };
 
 /** Prints every problem of the files with its line, in the API server's words. Exit code 0 or 2. */
 export async function run({ values }: Invocation<typeof checkConfigFlags>): Promise<number> {
@@ -46,10 +51,11 @@ async function check(path: string, gates: FeatureGates, old: readonly string[]):
       ...policyWarnings(policy.rules),
     ];
     for (const warning of warnings) process.stderr.write(`Warning: ${path}: ${maskControls(warning)}\n`);
-    const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, []);
+    const own = configuration.listeners.ingress ?? OWN_CLASSES;
+    const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, [], own);
     return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
   }
-  const objects = manifestsOf(files, gates, await readManifestFiles(old));
+  const objects = manifestsOf(files, gates, await readManifestFiles(old), OWN_CLASSES);
   return `${objects.length} valid object${objects.length === 1 ? "" : "s"}`;
 }
 
@@ -76,9 +82,16 @@ function nothingIn(source: string, line: number, message: string): Configuration
   return new ConfigurationError([{ source, line, column: 0, path: "", message }]);
 }
 
-function manifestsOf(files: readonly ManifestFile[], gates: FeatureGates, old: readonly ManifestFile[]) {
-  const { objects, warnings } = readManifests(files, gates, old);
-  for (const warning of warnings) process.stderr.write(`Warning: ${maskControls(warning)}\n`);
+function manifestsOf(
+  files: readonly ManifestFile[],
+  gates: FeatureGates,
+  old: readonly ManifestFile[],
+  own: OwnClasses,
+) {
+  const { objects, warnings, passedOver } = readManifests(files, gates, old);
+  for (const line of passedOver) process.stderr.write(`${maskControls(line)}\n`);
+  for (const warning of [...warnings, ...ingressWarnings(objects, own)])
+    process.stderr.write(`Warning: ${maskControls(warning)}\n`);
   return objects;
 }
 

@@ -49,6 +49,7 @@ export class ManifestSource {
   #timer: NodeJS.Timeout | undefined;
   #reloading: Promise<void> = Promise.resolve();
   #isStopped = false;
+  readonly #passedOver = new Set<string>();
 
   private constructor(options: ManifestSourceOptions) {
     this.#options = options;
@@ -140,8 +141,15 @@ export class ManifestSource {
     return this.#isStopped ? 0 : await inSlices(store.replacingAll(objects, now()));
   }
 
+  /** Once for each file, until other kinds stand in it. */
+  #logPassedOver(line: string): void {
+    if (this.#passedOver.has(line)) return;
+    this.#passedOver.add(line);
+    this.#options.logger.info({ manifest: line }, "objects of manifests are passed over");
+  }
+
   #readHere(files: readonly ManifestFile[]): Promise<KubernetesObject[]> {
-    return inSlices(parsingManifests(files, this.#options.gates));
+    return inSlices(parsingManifests(files, this.#options.gates, (line) => this.#logPassedOver(line)));
   }
 
   async #readAside(files: readonly ManifestFile[]): Promise<KubernetesObject[]> {
@@ -149,7 +157,7 @@ export class ManifestSource {
     const characters = files.reduce((sum, { text }) => sum + text.length, 0);
     if (characters < THREAD_CHARACTERS) return await this.#readHere(files);
     try {
-      return await readInThread(files, gates, threadProgram);
+      return await readInThread(files, gates, threadProgram, (line) => this.#logPassedOver(line));
     } catch (error) {
       if (error instanceof ConfigurationError) throw error;
       logger.error(

@@ -22,11 +22,12 @@ port.on("message", () => {
 
 function* read(): Generator<ThreadAnswer> {
   try {
-    const objects = parseManifests(files, FeatureGates.parse(gates));
+    const passedOver: string[] = [];
+    const objects = parseManifests(files, FeatureGates.parse(gates), (line) => passedOver.push(line));
     for (let start = 0; start < objects.length; start += OBJECTS_PER_ANSWER) {
       yield { objects: objects.slice(start, start + OBJECTS_PER_ANSWER) };
     }
-    yield { isDone: true };
+    yield { passedOver };
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     yield { problems: error.problems };

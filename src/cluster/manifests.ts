@@ -12,6 +12,7 @@ import {
   type YamlDocument,
 } from "../config/yaml-documents.ts";
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
+import { foreignKindOf, PassedOver } from "./foreign-kinds.ts";
 import { atOnce } from "./slices.ts";
 
 export interface ManifestFile {
@@ -24,7 +25,12 @@ export interface Manifests {
   readonly objects: readonly ApiObject[];
   /** `file:line: text`, as an API server would have sent in Warning headers. */
   readonly warnings: readonly string[];
+  /** A line for each file with objects of kinds that are not used here. */
+  readonly passedOver: readonly string[];
 }
+
+/** Gets the lines of `Manifests.passedOver`. */
+export type OnPassedOver = (line: string) => void;
 
 /** An object and where it stands, for what can only be judged with all files at hand. */
 interface FoundObject {
@@ -54,30 +60,34 @@ function* readingManifests(
 ): Generator<void, Manifests> {
   const problems: ConfigurationProblem[] = [];
   const found: FoundObject[] = [];
-  const context = { gates, fieldValidation, old, problems, found };
+  const passedOver = new PassedOver();
+  const context = { gates, fieldValidation, old, problems, found, passedOver };
   for (const file of files) yield* readFile(file, context);
   problems.push(...duplicateProblems(found));
   if (problems.length > 0) throw new ConfigurationError(problems);
   const warnings = found.flatMap(({ fileName, line, warnings }) =>
     warnings.map((warning) => `${fileName}:${line}: ${warning}`),
   );
-  return { objects: found.map(({ object }) => object), warnings };
+  return { objects: found.map(({ object }) => object), warnings, passedOver: passedOver.lines };
 }
 
 /** The objects of a cluster in the files, defaulted; kinds that no cluster in memory holds are checked with them. Throws as `readManifests`. */
 export function parseManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates = FeatureGates.defaults,
+  onPassedOver: OnPassedOver = () => {},
 ): KubernetesObject[] {
-  return atOnce(parsingManifests(files, gates));
+  return atOnce(parsingManifests(files, gates, onPassedOver));
 }
 
 /** The same, object by object, beside what else is to be done. */
 export function* parsingManifests(
   files: readonly ManifestFile[],
   gates: FeatureGates,
+  onPassedOver: OnPassedOver = () => {},
 ): Generator<void, KubernetesObject[]> {
-  const { objects: read } = yield* readingManifests(files, gates, "Ignore");
+  const { objects: read, passedOver } = yield* readingManifests(files, gates, "Ignore");
+  for (const line of passedOver) onPassedOver(line);
   const given = read.filter(isClusterObject);
   const objects: KubernetesObject[] = [];
   for (const object of withIngressClasses(given)) {
@@ -94,6 +104,7 @@ interface ReadContext {
   readonly old: ReadonlyMap<string, ApiObject>;
   readonly problems: ConfigurationProblem[];
   readonly found: FoundObject[];
+  readonly passedOver: PassedOver;
 }
 
 function* readFile(file: ManifestFile, context: ReadContext): Generator<void, void> {
@@ -111,10 +122,15 @@ function* readFile(file: ManifestFile, context: ReadContext): Generator<void, vo
 function* readDocument(
   document: YamlDocument,
   fileName: string,
-  { gates, fieldValidation, old, problems, found }: ReadContext,
+  { gates, fieldValidation, old, problems, found, passedOver }: ReadContext,
 ): Generator<void, void> {
   for (const { value, path } of itemsOf(document.value)) {
     yield;
+    const foreign = foreignKindOf(value);
+    if (foreign !== undefined) {
+      passedOver.add(fileName, foreign);
+      continue;
+    }
     const reading = readObject(value, gates, fieldValidation, (object) => old.get(keyOf(object)));
     const lineOf = (field: FieldPath) => document.lineOf([...path, ...field]);
     if (reading.isValid) {
@@ -137,6 +153,7 @@ function readOldObjects(files: readonly ManifestFile[]): ReadonlyMap<string, Api
   for (const { name, text } of files) {
     for (const document of parseYamlDocuments(text, name, { isManifest: true })) {
       for (const { value, path } of itemsOf(document.value)) {
+        if (foreignKindOf(value) !== undefined) continue;
         const decoding = decodeObject(value);
         if (decoding.isDecoded) {
           const object = placed(decoding.object, decoding.strategy);

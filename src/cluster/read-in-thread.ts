@@ -3,7 +3,7 @@ import type { KubernetesObject } from "../api/objects.ts";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
 import { ownProgram } from "../config/own-files.ts";
-import type { ManifestFile } from "./manifests.ts";
+import type { ManifestFile, OnPassedOver } from "./manifests.ts";
 
 export interface ThreadInput {
   readonly files: readonly ManifestFile[];
@@ -14,7 +14,7 @@ export interface ThreadInput {
 export type ThreadAnswer =
   | { readonly objects: readonly KubernetesObject[] }
   | { readonly problems: readonly ConfigurationProblem[] }
-  | { readonly isDone: true };
+  | { readonly passedOver: readonly string[] };
 
 const PROGRAM = ownProgram("manifest-thread", import.meta.url);
 
@@ -26,6 +26,7 @@ export function readInThread(
   files: readonly ManifestFile[],
   gates: FeatureGates,
   program: URL = PROGRAM,
+  onPassedOver: OnPassedOver = () => {},
 ): Promise<KubernetesObject[]> {
   const input: ThreadInput = { files, gates: gates.toString() };
   return new Promise((resolve, reject) => {
@@ -43,7 +44,10 @@ export function readInThread(
         return;
       }
       if ("problems" in answer) reject(new ConfigurationError(answer.problems));
-      else resolve(objects);
+      else {
+        for (const line of answer.passedOver) onPassedOver(line);
+        resolve(objects);
+      }
       end();
     });
     worker.postMessage("next");

@@ -11,6 +11,9 @@ import { certificateFiles, tlsSettings } from "./tls-settings.ts";
 import { ORIGIN_URL } from "./upstream-api-server.ts";
 import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
 
+/** The `spec.controller` of IngressClasses that are ours where nothing else is configured. */
+export const DEFAULT_CONTROLLER_NAME = "sluice.dev/ingress-controller";
+
 const { certificateAuthorityFile, insecureSkipTLSVerify } = upstreamTrustFields();
 
 const targetFields = table({
@@ -48,7 +51,7 @@ export const ingressListener = table({
   ),
   tls: section("Versions and ciphers of httpsPort.", unflagged(tlsSettings)),
   controllerName: string("The `spec.controller` of the gateway's own IngressClasses.", {
-    default: "sluice.dev/ingress-controller",
+    default: DEFAULT_CONTROLLER_NAME,
   }),
   legacyClassName: string(
     "Value of the annotation kubernetes.io/ingress.class that is accepted beside the names of own classes.",

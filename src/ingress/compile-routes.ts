@@ -1,4 +1,4 @@
-import type { Ingress } from "../api/networking-objects.ts";
+import { type Ingress, isRegularExpression } from "../api/networking-objects.ts";
 import type { Namespace } from "../api/objects.ts";
 import type { HostOwnership } from "../config/ingress-listener.ts";
 import { HostOwners, hostOf } from "./host-owners.ts";
@@ -8,9 +8,6 @@ import { rulePathOf } from "./request-path.ts";
 import { type RouteBackend, routeBackendOf } from "./route-backend.ts";
 import { type RouteOptions, routeOptionsOf } from "./route-options.ts";
 import { RouteTable } from "./route-table.ts";
-
-/** What no path has unescaped but what other controllers' users write in ImplementationSpecific. */
-const REGULAR_EXPRESSION = /[\\^$*()[\]{}|?]|\.\+/;
 
 /** A rule that is not served as written: a Warning Event of its Ingress. */
 export interface RouteProblem {
@@ -109,7 +106,7 @@ function addIngress(
     for (const { path = "", pathType, backend } of http?.paths ?? []) {
       const served = servedBackend(ingress, backend, path, options, problems);
       if (served === undefined) continue;
-      if (pathTypeOf(pathType) === "ImplementationSpecific" && REGULAR_EXPRESSION.test(path)) {
+      if (isRegularExpression(path, pathType)) {
         const message = `path ${JSON.stringify(path)} looks like a regular expression and is not one here: it is matched literally, as a prefix`;
         problems.push({ ingress, reason: "RegularExpression", message });
       }

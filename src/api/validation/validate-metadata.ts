@@ -15,15 +15,18 @@ export interface MetadataRules {
 export function validateMetadata(metadata: ObjectMeta, rules: MetadataRules): FieldError[] {
   const { name = "", namespace = "", labels = {}, annotations = {} } = metadata;
   return [
-    ...nameErrors(name, rules),
+    ...nameErrors(name, metadata.generateName, rules),
     ...namespaceErrors(namespace, rules),
     ...labelErrors(labels, ["metadata", "labels"]),
     ...annotationErrors(annotations, ["metadata", "annotations"]),
   ];
 }
 
-function nameErrors(name: string, rules: MetadataRules): FieldError[] {
+function nameErrors(name: string, generateName: unknown, rules: MetadataRules): FieldError[] {
   const path = ["metadata", "name"];
+  if (name === "" && generateName) {
+    return [required(path, "a file must say it: kubectl apply cannot use generateName")];
+  }
   // The API server would make one up from generateName; a file must say what its object is called.
   if (name === "") return [required(path, "name or generateName is required")];
   return rules.nameProblems(name).map((problem) => invalidValue(path, name, problem));

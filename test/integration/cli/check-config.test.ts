@@ -244,6 +244,64 @@ spec:
     expect(err).toContain("Invalid value: 98304");
   });
 
+  it("passes over kinds that are not used here, with a line", async () => {
+    const text =
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\n---\napiVersion: v1\nkind: Namespace\nmetadata: { name: n1 }\n";
+    const manifest = file("mixed.yaml", text);
+    expect(await runCommand("check-config", ["-f", manifest])).toBe(0);
+    expect(err).toBe(`${manifest}: passed over, as not used here: ConfigMap\n`);
+  });
+
+  it("says of a generated name that a file cannot have one", async () => {
+    const manifest = file(
+      "generated.yaml",
+      "apiVersion: v1\nkind: Namespace\nmetadata: { generateName: n- }\n",
+    );
+    expect(await runCommand("check-config", ["-f", manifest])).toBe(2);
+    expect(err).toContain(
+      "metadata.name: Required value: a file must say it: kubectl apply cannot use generateName",
+    );
+  });
+
+  it("warns of Ingresses that will not be served as written", async () => {
+    const ingress = (
+      name: string,
+      className: string,
+      annotations: string,
+      path: string,
+      pathType: string,
+    ) => `---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: ${name}, annotations: { ${annotations} } }
+spec:
+  ingressClassName: ${className}
+  rules: [{ http: { paths: [{ path: '${path}', pathType: ${pathType}, backend: { service: { name: a, port: { number: 80 } } } }] } }]
+`;
+    const classOf = (name: string, controller: string) =>
+      `---\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: { name: ${name} }\nspec: { controller: ${controller} }\n`;
+    const rewrite = 'nginx.ingress.kubernetes.io/rewrite-target: "/$2"';
+    const manifest = file(
+      "ingresses.yaml",
+      [
+        classOf("edge", "sluice.dev/ingress-controller"),
+        classOf("other", "example.com/controller"),
+        ingress("mine", "edge", "a: b", "/a", "Prefix"),
+        ingress("named", "nginx", "a: b", "/a", "Prefix"),
+        ingress("theirs", "other", "a: b", "/a", "Prefix"),
+        ingress("rewritten", "edge", rewrite, "/a(/|$)(.*)", "ImplementationSpecific"),
+      ].join(""),
+    );
+    expect(await runCommand("check-config", ["-f", manifest])).toBe(0);
+    const lines = err.split("\n").filter((line) => line !== "");
+    expect(lines).toEqual([
+      expect.stringMatching(/^Warning: Ingress default\/named: class "nginx" is another controller's/),
+      expect.stringMatching(/^Warning: Ingress default\/theirs: class "other" is another controller's/),
+      "Warning: Ingress default/rewritten: annotations of other controllers have no effect here: nginx.ingress.kubernetes.io/rewrite-target",
+      'Warning: Ingress default/rewritten: path "/a(/|$)(.*)" looks like a regular expression and is matched literally, as a prefix',
+    ]);
+  });
+
   it("refuses a folder and a file with nothing in them", async () => {
     expect(await runCommand("check-config", ["-f", folder])).toBe(2);
     const empty = file("empty.yaml", "# nothing\n---\n");

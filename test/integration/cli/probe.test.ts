@@ -238,9 +238,11 @@ ${probes}`;
     await expect(runCommand("probe", ["-f", file, "--pod-ip", "127.0.0.1"])).rejects.toThrow(
       "--kind (liveness, readiness)",
     );
-    await expect(runCommand("probe", ["-f", file, "--kind", "startup"])).rejects.toThrow("has no such probe");
+    await expect(runCommand("probe", ["-f", file, "--kind", "startup"])).rejects.toThrow(
+      'has no probe "startup"',
+    );
     await expect(runCommand("probe", ["-f", file, "--container", "x"])).rejects.toThrow(
-      "has no such container",
+      'has no container "x"',
     );
     await expect(runCommand("probe", ["-f", file, "--kind", "liveness"])).rejects.toThrow(
       "--pod-ip IP is needed",

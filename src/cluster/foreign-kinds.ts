@@ -1,0 +1,44 @@
+import { strategies, strategyOf } from "../api/strategy/strategies.ts";
+import { groupOf } from "../api/strategy/strategy.ts";
+import { nearestName } from "../config/nearest-name.ts";
+
+/** The kind of an object that is not used here; undefined for what is to be read, or refused as misspelled. */
+export function foreignKindOf(value: unknown): string | undefined {
+  const { apiVersion, kind } = (value ?? {}) as Record<string, unknown>;
+  if (typeof apiVersion !== "string" || apiVersion === "") return undefined;
+  if (typeof kind !== "string" || kind === "") return undefined;
+  const group = groupOf({ apiVersion });
+  const known = strategyOf(kind);
+  if (known !== undefined) return isOfOthers(group) && group !== groupOf(known) ? kind : undefined;
+  const meant = strategyOf(kind.replace(/List$/, "")) ?? strategyOf(nearestName(kind, KINDS) ?? "");
+  return meant !== undefined && groupOf(meant) === group ? undefined : kind;
+}
+
+const KINDS = strategies.map(({ kind }) => kind);
+
+/** Knative has a Service of its own, others an Ingress; `extensions` and `*.k8s.io` are Kubernetes'. */
+function isOfOthers(group: string): boolean {
+  return group.includes(".") && !group.endsWith(".k8s.io");
+}
+
+/** Objects that are passed over: a line for each file, however many there are. */
+export class PassedOver {
+  readonly #counts = new Map<string, Map<string, number>>();
+
+  add(fileName: string, kind: string): void {
+    const counts = this.#counts.get(fileName) ?? new Map<string, number>();
+    this.#counts.set(fileName, counts.set(kind, (counts.get(kind) ?? 0) + 1));
+  }
+
+  get lines(): string[] {
+    return [...this.#counts].map(([fileName, counts]) => {
+      const kinds = [...counts].map(([kind, count]) => (count === 1 ? kind : `${kind} (${count})`));
+      const shown = kinds.slice(0, MAX_SHOWN_KINDS).map((kind) => kind.slice(0, MAX_KIND_CHARACTERS));
+      const rest = kinds.length > shown.length ? ` and ${kinds.length - shown.length} more kinds` : "";
+      return `${fileName}: passed over, as not used here: ${shown.join(", ")}${rest}`;
+    });
+  }
+}
+
+const MAX_SHOWN_KINDS = 20;
+const MAX_KIND_CHARACTERS = 80;
