@@ -22,7 +22,7 @@ const AT_ONCE_BYTES = 256 * 1024;
 const PIECE_BYTES = 240 * 1024;
 const CLEAR = 'rm -rf "$1" "$1.pid" && mkdir "$1"';
 /** tar leaves its number, as the writer of a single file does. */
-const UNPACK = 'echo $$ > "$1.pid" && cd "$1" && exec tar xmf -';
+const UNPACK = 'rm -f "$1.pid" && set -C && echo $$ > "$1.pid" && [ ! -L "$1" ] && cd "$1" && exec tar xmf -';
 /** Stops an earlier tar, by its process ID and only while it works in this folder, and lists what it left. */
 const SIZES = `i=$(cat "$1.pid" 2>/dev/null); n=0
 while [ -n "$i" ] && [ "$(readlink "/proc/$i/cwd" 2>/dev/null)" = "$1" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done
@@ -30,7 +30,8 @@ cd "$1" || exit 1
 find . -type f -exec stat -c '%s %n' {} + 2>/dev/null || find . -type f -exec wc -c {} \\;`;
 const FINISH =
   'rm -f "$1.pid"; if [ -d "$2" ]; then cp -R "$1/." "$2/" && rm -rf "$1"; else mv "$1" "$2"; fi';
-const REMOVE = 'rm -rf "$1" "$1.pid"';
+/** A folder of the archive may be read-only. */
+const REMOVE = `rm -rf "$1" "$1.pid" 2>/dev/null || { find "$1" -type d -exec chmod u+rwx {} \\;; rm -rf "$1" "$1.pid"; }`;
 
 /**
  * Copies a folder; `destination` appears when it is complete. Files that arrived before a connection was lost are not sent again.

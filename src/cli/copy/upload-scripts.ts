@@ -2,26 +2,39 @@
 import { HASH_FUNCTION } from "./hashing.ts";
 import { SIZE_FUNCTION } from "./remote-path.ts";
 
+/** What lies at a hidden name of ours is removed, and never followed: anyone may have put a link there. */
+const OWN_PID = 'rm -f "$1.pid" || exit 1; set -C';
+const OWN_FILE = `rm -f "$1" || exit 1; ${OWN_PID}`;
 /**
  * The writer leaves its process ID, so that it can be stopped after a lost connection. It is a child: containerd cuts off the input of a
  * command whose stdout is closed (containerd#13934). Prints the file's SHA-256 at the end, or, without a `$2`, its size.
  */
-const writer = (redirection: string): string => `${HASH_FUNCTION}${SIZE_FUNCTION}exec 3<&0
+const writer = (
+  before: string,
+  redirection: string,
+): string => `${HASH_FUNCTION}${SIZE_FUNCTION}${before}; exec 3<&0
 cat <&3 3<&- ${redirection} "$1" & echo $! > "$1.pid"; exec 3<&-; wait $! || exit $?
 if [ -n "$2" ]; then h "$1"; else z "$1"; fi`;
-export const WRITE: string = writer(">");
-export const APPEND: string = writer(">>");
+export const WRITE: string = writer(OWN_FILE, ">");
+export const APPEND: string = writer(
+  `if [ -L "$1" ]; then echo "$1 is a link" >&2; exit 1; fi; ${OWN_PID}`,
+  ">>",
+);
 /**
  * The same, hashed while it grows: the reader follows the writer, as GNU's `tail -f --pid` would. It does not outlive its shell, since the
  * container's process 1 may not reap children.
  */
-export const WRITE_AND_HASH: string = `exec 3<&0; : > "$1" || exit $?
-cat <&3 3<&- > "$1" & w=$!; echo $w > "$1.pid"; exec 3<&-
+export const WRITE_AND_HASH: string = `${OWN_FILE}; exec 3<&0; exec 4> "$1" || exit $?
+cat <&3 3<&- >&4 4>&- & w=$!; echo $w > "$1.pid"; exec 3<&- 4>&-
 { while kill -0 $w && kill -0 $$; do cat; sleep 0.1 || sleep 1; done; cat; } < "$1" 2>/dev/null | sha256sum & f=$!
 wait $w || exit $?; wait $f`;
-/** Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. */
+/**
+ * Stops a writer of before, by its number and only while it holds this file open, and tells how far it came. A link, also a hard one to a
+ * file of another name, is none of ours.
+ */
 export const HOW_FAR: string = `${SIZE_FUNCTION}p="$1"; if [ -f "$p.pid" ]; then i=$(cat "$p.pid"); n=0
 while [ -n "$i" ] && [ "$(readlink "/proc/$i/fd/1" 2>/dev/null)" = "$p" ] && [ $n -lt 20 ]; do kill -9 "$i" 2>/dev/null; [ $n -lt 3 ] || sleep 1; n=$((n+1)); done; fi
+if [ -L "$p" ] || [ "$(stat -c %h "$p" 2>/dev/null || echo 1)" != 1 ]; then rm -f "$p" || exit 1; fi
 if [ -f "$p" ]; then z "$p"; else echo 0; fi`;
 /** Where it was done before, and only the answer was lost, it says the SHA-256 of what is there. */
 export const FINISH: string = `${HASH_FUNCTION}if [ -n "$4" ] && [ ! -e "$1" ] && [ -f "$2" ]; then h "$2"; exit; fi
