@@ -15,7 +15,12 @@ export interface BuiltCertificates extends Component {
 export function buildCertificates(metrics: Metrics, logger: Logger, isFirst = true): BuiltCertificates {
   const { operations } = metrics;
   const expiry = new CertificateExpiry({ logger });
-  if (isFirst) operations.observeCertificates((name, expiresAtMs) => expiry.follow(name, expiresAtMs));
+  if (isFirst) {
+    operations.observeCertificates((name, expiresAtMs) => {
+      if (expiresAtMs === undefined) expiry.forget(name);
+      else expiry.follow(name, expiresAtMs);
+    });
+  }
   const upstreams = new UpstreamTlsFiles({
     logger,
     onRead: (use, certificate, pem) => operations.upstreamCertificateRead(use, certificate, pem),

@@ -27,6 +27,14 @@ interface ServingCertificate extends CertificateAndKey {
   readonly keyType: string;
 }
 
+/** The certificate of a Secret that Ingresses name. */
+export interface SecretCertificate {
+  readonly namespace: string;
+  readonly secret: string;
+  /** Since 1970. */
+  readonly expiresAtMs: number;
+}
+
 /** The certificates of one name, in order of precedence. They have different kinds of keys and come from one namespace. */
 interface NamedCertificates {
   readonly namespace: string;
@@ -69,15 +77,18 @@ export class CertificateTable {
   }
 }
 
+type ReadCertificate = ServingCertificate & Pick<SecretCertificate, "expiresAtMs">;
+
 /** Secrets are immutable here: another version is another object. */
-const read = new WeakMap<Secret, ServingCertificate | string>();
+const read = new WeakMap<Secret, ReadCertificate | string>();
 
 export function compileCertificates(
   ingresses: readonly Ingress[],
   secretOf: (namespace: string, name: string) => Secret | undefined,
   hostOwnership: HostOwnership,
-): { table: CertificateTable; problems: CertificateProblem[] } {
+): { table: CertificateTable; problems: CertificateProblem[]; secrets: SecretCertificate[] } {
   const table = new CertificateTable();
+  const secrets = new Map<string, SecretCertificate>();
   const problems: CertificateProblem[] = [];
   const owners = new HostOwners(hostOwnership === "first" ? ingresses : []);
   for (const ingress of ingresses) {
@@ -104,15 +115,17 @@ export function compileCertificates(
         });
         continue;
       }
+      const { expiresAtMs } = found;
+      secrets.set(`${namespace}/${secretName}`, { namespace, secret: secretName, expiresAtMs });
       const named = hosts?.length ? hosts : hostsOfRules(ingress);
       table.add(named.filter(isOwn), found.names.filter(isOwn), namespace, found);
     }
   }
-  return { table, problems };
+  return { table, problems, secrets: [...secrets.values()] };
 }
 
 /** What is wrong with it, as a string, otherwise the certificate. The key's bytes are in no message. */
-function certificateOf(secret: Secret): ServingCertificate | string {
+function certificateOf(secret: Secret): ReadCertificate | string {
   const known = read.get(secret);
   if (known !== undefined) return known;
   const certificate = readCertificate(secret);
@@ -120,7 +133,7 @@ function certificateOf(secret: Secret): ServingCertificate | string {
   return certificate;
 }
 
-function readCertificate({ type, data = {} }: Secret): ServingCertificate | string {
+function readCertificate({ type, data = {} }: Secret): ReadCertificate | string {
   if (type !== undefined && type !== TLS_SECRET_TYPE) return `is not of type ${TLS_SECRET_TYPE}`;
   const cert = decoded(data["tls.crt"]);
   const key = decoded(data["tls.key"]);
@@ -133,6 +146,7 @@ function readCertificate({ type, data = {} }: Secret): ServingCertificate | stri
     return {
       cert,
       key,
+      expiresAtMs: Date.parse(certificate.validTo),
       keyType: certificate.publicKey.asymmetricKeyType ?? "",
       names: names
         .split(", ")

@@ -91,8 +91,10 @@ export async function startIngress(
     cluster: store,
     classes: listener,
     hostOwnership: listener.hostOwnership,
-    onActive: ({ ingresses, problems: compiled }) => {
+    onActive: ({ ingresses, problems: compiled, secrets }) => {
       active = compiled;
+      const shown = secrets.slice(0, configuration.limits.maxIngressMetricRoutes);
+      gateway.metrics.operations.secretCertificatesServed(shown);
       routeProblems.retain(ingresses);
       const problems = [...compiled, ...routeProblems.all];
       metrics.routesReplaced(

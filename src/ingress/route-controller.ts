@@ -2,7 +2,12 @@ import type { Ingress } from "../api/networking-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import { inSlices } from "../cluster/slices.ts";
 import type { HostOwnership } from "../config/ingress-listener.ts";
-import { type CertificateAndKey, CertificateTable, compileCertificates } from "./certificates.ts";
+import {
+  type CertificateAndKey,
+  CertificateTable,
+  compileCertificates,
+  type SecretCertificate,
+} from "./certificates.ts";
 import { compileRoutes, type RouteProblem, servedIngresses } from "./compile-routes.ts";
 import { type ClassOptions, IngressClasses } from "./ingress-classes.ts";
 import type { RouteBackend } from "./route-backend.ts";
@@ -15,6 +20,7 @@ export const RELOAD_DELAY_MS = 20;
 export interface ActiveRoutes {
   readonly ingresses: readonly Ingress[];
   readonly problems: readonly (Omit<RouteProblem, "reason"> & { readonly reason: string })[];
+  readonly secrets: readonly SecretCertificate[];
 }
 
 export interface RouteControllerOptions {
@@ -114,7 +120,8 @@ export class RouteController {
       ];
     });
     const tls = certificates.problems.map((problem) => ({ ...problem, reason: "InvalidCertificate" }));
-    onActive({ ingresses: compiled.ingresses, problems: [...compiled.problems, ...tls, ...ofClasses] });
+    const problems = [...compiled.problems, ...tls, ...ofClasses];
+    onActive({ ingresses: compiled.ingresses, problems, secrets: certificates.secrets });
   }
 }
 

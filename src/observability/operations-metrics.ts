@@ -8,6 +8,9 @@ export type CertificateUse = "apiServer" | "kubelet" | "ingress" | "peers";
 export class OperationsMetrics {
   readonly #expiry: Gauge<"listener">;
   readonly #upstreamExpiry: Gauge<"use" | "certificate">;
+  readonly #secretExpiry: Gauge<"namespace" | "secret">;
+  /** Names by which the observer knows those of Secrets. */
+  #secrets: ReadonlySet<string> = new Set();
   #isDraining = () => false;
   #onCertificate: CertificateObserver = () => {};
 
@@ -38,6 +41,13 @@ export class OperationsMetrics {
       aggregator: "min",
       registers,
     });
+    this.#secretExpiry = new Gauge({
+      name: "sluice_ingress_certificate_expiry_timestamp_seconds",
+      help: "When the certificate of a Secret expires that Ingresses name, in seconds since 1970.",
+      labelNames: ["namespace", "secret"],
+      aggregator: "min",
+      registers,
+    });
   }
 
   /** Called with each certificate that counts from now on, in the place of the one with the same name. */
@@ -57,6 +67,26 @@ export class OperationsMetrics {
     this.#onCertificate(`the certificate of the listener ${listener}`, expiresAtMs);
   }
 
+  /** All those that Ingresses name now, each of which is shown. */
+  secretCertificatesServed(
+    certificates: readonly {
+      readonly namespace: string;
+      readonly secret: string;
+      readonly expiresAtMs: number;
+    }[],
+  ): void {
+    const names = new Set<string>();
+    this.#secretExpiry.reset();
+    for (const { namespace, secret, expiresAtMs } of certificates) {
+      const name = `the certificate of the Secret ${namespace}/${secret}`;
+      names.add(name);
+      this.#secretExpiry.set({ namespace, secret }, expiresAtMs / 1_000);
+      this.#onCertificate(name, expiresAtMs);
+    }
+    for (const name of this.#secrets) if (!names.has(name)) this.#onCertificate(name, undefined);
+    this.#secrets = names;
+  }
+
   /** `pem`: our chain, whose first certificate counts, or a bundle of authorities, of which the last to expire does. */
   upstreamCertificateRead(use: string, certificate: "client" | "authority", pem: string): void {
     const expiries = expiriesOf(pem);
@@ -67,8 +97,8 @@ export class OperationsMetrics {
   }
 }
 
-/** `name` says whose it is, for people. `expiresAtMs`: since 1970. */
-export type CertificateObserver = (name: string, expiresAtMs: number) => void;
+/** `name` says whose it is, for people. `expiresAtMs`: since 1970; undefined: it counts no longer. */
+export type CertificateObserver = (name: string, expiresAtMs: number | undefined) => void;
 
 function expiriesOf(pem: string): number[] {
   return certificatesOf(pem).map(({ validTo }) => Date.parse(validTo));

@@ -1,0 +1,32 @@
+import { X509Certificate } from "node:crypto";
+import { expect, it } from "vitest";
+import type { Ingress } from "../../../src/api/networking-objects.ts";
+import type { Secret } from "../../../src/api/service-objects.ts";
+import { createSelfSignedCertificate } from "../../../src/fake-node/index.ts";
+import { compileCertificates } from "../../../src/ingress/certificates.ts";
+
+it("the Secrets of certificates are named once each, with when they expire", async () => {
+  const { certPem, keyPem } = await createSelfSignedCertificate(["a.example"]);
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "good", namespace: "shop" },
+    type: "kubernetes.io/tls",
+    data: { "tls.crt": base64(certPem), "tls.key": base64(keyPem) },
+  } as Secret;
+  const ingress = (name: string, secretName: string) =>
+    ({
+      apiVersion: "networking.k8s.io/v1",
+      kind: "Ingress",
+      metadata: { name, namespace: "shop" },
+      spec: { tls: [{ hosts: ["a.example"], secretName }] },
+    }) as Ingress;
+  const { secrets } = compileCertificates(
+    [ingress("one", "good"), ingress("two", "good"), ingress("three", "none")],
+    (_namespace, name) => (name === "good" ? secret : undefined),
+    "first",
+  );
+  const expiresAtMs = Date.parse(new X509Certificate(certPem).validTo);
+  expect(secrets).toEqual([{ namespace: "shop", secret: "good", expiresAtMs }]);
+});
