@@ -8,12 +8,15 @@ export type Admission =
   | { readonly kind: "trial" }
   | { readonly kind: "refused"; readonly reason: string; readonly retryInMs: number };
 
+/** A refused connection costs nothing and waits for nothing: a kubelet that starts again is found so soon. */
+const REFUSED_RETRY_MS = 1_000;
+
 /**
  * Refuses at once a node that does not answer (docs/node-capability.md). Times are milliseconds of one monotonic clock.
  *
  *   closed -- `failures` dials fail in a row, or a probe fails --> open
  *   open -- the pause is over --> half-open: one trial, every other dial is refused at once
- *   half-open -- the trial reached the node --> closed; it did not --> open, for twice as long
+ *   half-open -- the trial reached the node --> closed; it did not --> open, for twice as long; refused --> for a second at most
  */
 export class CircuitBreaker {
   readonly #settings: NodeCircuit;
@@ -48,13 +51,13 @@ export class CircuitBreaker {
     this.#isTrialRunning = false;
   }
 
-  /** A dial failed. Dials that began before the circuit opened do not make the pause longer. */
-  failed(nowMs: number, reason: string, wasTrial: boolean): void {
+  /** A dial failed; `wasRefused`: by the node itself, at once. Dials that began before the circuit opened do not make the pause longer. */
+  failed(nowMs: number, reason: string, wasTrial: boolean, wasRefused = false): void {
     this.#reason = reason;
     this.#failures += 1;
     if (wasTrial) this.#isTrialRunning = false;
     const opensNow = this.#pauseMs === 0 && this.#failures >= this.#settings.failures;
-    if (opensNow || wasTrial) this.#open(nowMs);
+    if (opensNow || wasTrial) this.#open(nowMs, wasRefused);
   }
 
   /** A trial ended without a verdict: the client left. */
@@ -92,9 +95,10 @@ export class CircuitBreaker {
     return this.#pauseMs === 0 ? 0 : Math.max(0, this.#openUntilMs - nowMs);
   }
 
-  #open(nowMs: number): void {
+  #open(nowMs: number, wasRefused = false): void {
     const { retryMs, maxRetryMs } = this.#settings;
-    this.#pauseMs = this.#pauseMs === 0 ? retryMs : Math.min(this.#pauseMs * 2, maxRetryMs);
-    this.#openUntilMs = nowMs + this.#pauseMs;
+    if (this.#pauseMs === 0 || wasRefused) this.#pauseMs = retryMs;
+    else this.#pauseMs = Math.min(this.#pauseMs * 2, maxRetryMs);
+    this.#openUntilMs = nowMs + (wasRefused ? Math.min(this.#pauseMs, REFUSED_RETRY_MS) : this.#pauseMs);
   }
 }

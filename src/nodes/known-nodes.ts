@@ -36,7 +36,7 @@ export interface DialTicket {
   /** The node answered, whatever it said. */
   answered(): void;
   /** It could not be reached, or said nothing. `reason` is shown to later clients: it must hold no secret. */
-  failed(reason: string): void;
+  failed(reason: string, wasRefused?: boolean): void;
   /** Nothing was learned: the client left, or we did not dial. */
   abandoned(): void;
 }
@@ -106,11 +106,13 @@ export class KnownNodes {
     };
     return {
       answered: once(() => this.#logged(node.name, known, () => known.breaker.succeeded())),
-      failed: (reason) =>
+      failed: (reason, wasRefused) =>
         once(() => {
           metrics.dialFailed();
           const wasTrial = admission.kind === "trial";
-          this.#logged(node.name, known, () => known.breaker.failed(clock.now(), reason, wasTrial));
+          this.#logged(node.name, known, () =>
+            known.breaker.failed(clock.now(), reason, wasTrial, wasRefused),
+          );
         })(),
       abandoned: once(() => {
         if (admission.kind === "trial") known.breaker.abandoned();

@@ -81,8 +81,13 @@ async function requestFromNode(
  */
 function settle(ticket: DialTicket, error: unknown): void {
   if (!(error instanceof UpstreamError) || error.code === "aborted") ticket.abandoned();
-  else if (error.code === "dial-failed" || error.code === "response-timeout") ticket.failed(error.message);
+  else if (error.code === "dial-failed" || error.code === "response-timeout")
+    ticket.failed(error.message, wasRefused(error));
   else ticket.answered();
+}
+
+function wasRefused({ cause }: UpstreamError): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
 }
 
 /** What an answer that never came, or was none, says of the path; undefined where it says nothing. */

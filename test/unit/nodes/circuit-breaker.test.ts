@@ -46,6 +46,19 @@ describe("circuit breaker", () => {
     expect(pauses).toEqual([10_000, 15_000, 15_000, 15_000]);
   });
 
+  it("tries a node that refuses connections every second, however often it did", () => {
+    const breaker = new CircuitBreaker(SETTINGS);
+    for (let failure = 0; failure < 3; failure++) breaker.failed(0, "connection refused", false, true);
+    for (let nowMs = 0; nowMs < 10_000; nowMs += 1_000) {
+      expect(breaker.admit(nowMs)).toMatchObject({ kind: "refused", retryInMs: 1_000 });
+      expect(breaker.admit(nowMs + 1_000)).toEqual({ kind: "trial" });
+      breaker.failed(nowMs + 1_000, "connection refused", true, true);
+    }
+    expect(breaker.admit(11_000)).toEqual({ kind: "trial" });
+    breaker.failed(11_000, "i/o timeout", true);
+    expect(breaker.retryInMs(11_000)).toBe(10_000);
+  });
+
   it("does not count dials that began before it opened towards a longer pause", () => {
     const breaker = opened();
     for (let late = 0; late < 50; late++) breaker.failed(4_000, "x", false);
