@@ -53,14 +53,18 @@ let door: FrontDoor;
 
 beforeAll(async () => {
   upstream = await startMeasuringBackend();
-  door = await FrontDoor.start([
-    ...serviceObjects("app", [{ port: upstream.port }]),
-    ingressObject(
-      "all",
-      { defaultBackend: backend("app") },
-      { annotations: { "sluice.dev/body-timeout-seconds": "1" } },
-    ),
-  ]);
+  door = await FrontDoor.start(
+    [
+      ...serviceObjects("app", [{ port: upstream.port }]),
+      ingressObject(
+        "all",
+        { defaultBackend: backend("app") },
+        { annotations: { "sluice.dev/body-timeout-seconds": "1" } },
+      ),
+    ],
+    {},
+    { limits: { maxRequestHeaderBytes: 64 * 1024 } },
+  );
 });
 afterAll(async () => {
   await door.stop();

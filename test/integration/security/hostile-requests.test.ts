@@ -25,7 +25,10 @@ describe("hostile requests", () => {
   beforeAll(async () => {
     gateway = await AccessGateway.start((folder) => {
       writeFileSync(path.join(folder, "tokens.csv"), `${TOKEN},ann,1\n`);
-      return { authentication: { tokenAuthFile: "tokens.csv" } };
+      return {
+        authentication: { tokenAuthFile: "tokens.csv" },
+        limits: { maxRequestHeaderBytes: 64 * 1024 },
+      };
     });
   });
   afterAll(() => gateway.stop());

@@ -302,10 +302,15 @@ it("ends sessions with a word when it ends", async () => {
   agent = await TestAgent.start({ server: url });
   const socket = agent.webSocket(EXEC, V5);
   await once(socket, "open");
+  let last = Buffer.alloc(0);
+  socket.on("message", (message: Buffer) => {
+    last = message;
+  });
   const closed = once(socket, "close");
   await agent.stop();
-  const [code] = await closed;
-  expect(code).not.toBe(1000);
+  await closed;
+  expect(last[0]).toBe(3);
+  expect(JSON.parse(String(last.subarray(1)))).toMatchObject({ status: "Failure" });
 });
 
 /** The answer to a WebSocket upgrade that is no 101. */
