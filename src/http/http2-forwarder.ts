@@ -119,7 +119,7 @@ class Http2Forwarding {
       cancelStream(stream);
     };
     const timer = headerTimer(options.responseHeaderTimeoutMs, cutFor);
-    const hasEnded = watchEnd(stream);
+    const end = watchEnd(stream);
     containEvents(stream, "exchange", (error) => {
       if (isWhole) cancelStream(stream);
       else this.#onFault(error);
@@ -130,6 +130,7 @@ class Http2Forwarding {
     stream.on("response", (headers, flags, rawHeaders?: string[]) => {
       clearTimeout(timer);
       this.#body?.forget();
+      end.declare(headers["content-length"]);
       const isHeadOnly = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
       const received = { headers, rawHeaders: rawHeaders ?? [], isWhole: isHeadOnly };
       const refusal = respondOverHttp2(downstream, stream, received, options);
@@ -141,7 +142,7 @@ class Http2Forwarding {
     // The reason is in `rstCode`, and 'close' follows.
     stream.on("error", () => {});
     stream.once("end", () => {
-      isWhole = hasEnded() && downstream.hasResponded;
+      isWhole = end.isWhole() && downstream.hasResponded;
       if (!isWhole || this.#isOver) return;
       downstream.finish(trailers);
       if (downstream.isBodyComplete) return;
@@ -215,15 +216,31 @@ function closedBefore(text: string, cause?: unknown): UpstreamError {
   return new UpstreamError("closed-before-response", text, { cause });
 }
 
-/** Whether END_STREAM has come: behind a whole request node:http2 ends a stream that is reset with NO_ERROR in the same way. */
-function watchEnd(stream: ClientHttp2Stream): () => boolean {
+interface ResponseEnd {
+  /** The response's Content-Length, if it has one. */
+  declare(contentLength: string | undefined): void;
+  isWhole(): boolean;
+}
+
+/**
+ * Behind a whole request node:http2 ends a stream that is reset with NO_ERROR as if END_STREAM had come: RFC 9113 section 8.1
+ * allows that reset behind END_STREAM alone. A body of its declared length is whole all the same; Node's servers do so.
+ */
+function watchEnd(stream: ClientHttp2Stream): ResponseEnd {
   let hasEnded = false;
+  let bytesLeft = Number.NaN;
   const { push } = stream;
   stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
-    if (chunk === null && !stream.closed) hasEnded = true;
+    if (chunk !== null) bytesLeft -= (chunk as Buffer).length;
+    else if (!stream.closed) hasEnded = true;
     return push.call(stream, chunk, encoding);
   };
-  return () => hasEnded;
+  return {
+    declare: (contentLength) => {
+      bytesLeft = Number(contentLength);
+    },
+    isWhole: () => hasEnded || bytesLeft === 0,
+  };
 }
 
 function requestHeaders(lines: HeaderList, method: string, path: string): OutgoingHttpHeaders {

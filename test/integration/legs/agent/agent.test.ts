@@ -302,7 +302,7 @@ it("ends sessions with a word when it ends", async () => {
   agent = await TestAgent.start({ server: url });
   const socket = agent.webSocket(EXEC, V5);
   await once(socket, "open");
-  let last = Buffer.alloc(0);
+  let last: Uint8Array = new Uint8Array(0);
   socket.on("message", (message: Buffer) => {
     last = message;
   });
@@ -310,7 +310,7 @@ it("ends sessions with a word when it ends", async () => {
   await agent.stop();
   await closed;
   expect(last[0]).toBe(3);
-  expect(JSON.parse(String(last.subarray(1)))).toMatchObject({ status: "Failure" });
+  expect(JSON.parse(Buffer.from(last.subarray(1)).toString())).toMatchObject({ status: "Failure" });
 });
 
 /** The answer to a WebSocket upgrade that is no 101. */
