@@ -24,12 +24,20 @@ const ABORTED = AbortSignal.abort();
 
 /** RST_STREAM with CANCEL, and no END_STREAM ahead as `close` sends. node:http2 takes an AbortError for CANCEL. */
 export function cancelStream(stream: Http2Stream): void {
-  if (!stream.destroyed) addAbortSignal(ABORTED, stream);
+  if (stream.destroyed) return;
+  forgetTimer(stream);
+  addAbortSignal(ABORTED, stream);
 }
 
 /** The same with INTERNAL_ERROR: the exchange failed, and not because it was given up. */
 export function breakStream(stream: Http2Stream): void {
+  forgetTimer(stream);
   stream.destroy(new Error("the exchange was cut short"));
+}
+
+/** node:http2 leaves the timer of a stream that is destroyed before it is closed, and with it the whole exchange. */
+function forgetTimer(stream: Http2Stream): void {
+  stream.setTimeout(0);
 }
 
 /** A client on one stream of an HTTP/2 connection, where others have a connection of their own (RFC 8441). */

@@ -42,6 +42,7 @@ export function startBridge(
       {
         webSocketLimits,
         hasTerminal: tty && stdout,
+        isAttach: request.subresource === "attach",
         clientOf: (handler) => commandClient(session, downstream, handler, life, limits),
       },
       life,

@@ -78,6 +78,7 @@ export function sessionProxyFor(
               webSocketLimits,
               spdyLimits: limits.spdy,
               maxQueuedBytes: limits.stalledPeerBufferBytes,
+              isAttach: admission.request.subresource === "attach",
             },
             life,
           ),

@@ -130,7 +130,8 @@ describe("the files of a release", () => {
       permissions: { contents: "read", "id-token": "write" },
     });
     const steps = Object.values(jobs).flatMap((job) => job.steps);
-    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^actions\/[\w-]+@v\d+$/);
+    for (const { uses } of steps)
+      if (uses !== undefined) expect(uses).toMatch(/^actions\/[\w-]+@[0-9a-f]{40}$/);
     const scripts = steps.flatMap(({ run = "" }) => run.match(/scripts\/[\w-]+\.mjs/g) ?? []);
     expect(scripts).toContain("scripts/release-files.mjs");
     for (const name of scripts) expect(existsSync(path.join(root, name))).toBe(true);

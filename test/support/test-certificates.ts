@@ -41,7 +41,7 @@ export async function issueCertificate(
     keyType: "ec",
     algorithm: "sha256",
     notBeforeDate: notBefore ?? new Date(Date.now() - 3_600_000),
-    notAfterDate: notAfter ?? new Date(Date.now() + 86_400_000),
+    notAfterDate: notAfter ?? new Date(Date.now() + 90 * 86_400_000),
     ...(issuer && { ca: issuer }),
     extensions: [
       { name: "basicConstraints", cA: isAuthority, critical: true },

@@ -34,6 +34,8 @@ export interface TranslatorOptions {
   readonly webSocketLimits: WebSocketLimits;
   readonly spdyLimits: SpdyLimits;
   readonly maxQueuedBytes: number;
+  /** The process is the container's own: it does not end with this session's input, and is not waited for. */
+  readonly isAttach?: boolean;
 }
 
 /**
@@ -235,7 +237,7 @@ export class Translator implements StreamingSession {
     this.#stdin?.finish();
     this.#over(clientEnd(end));
     const leave = (): void => this.#spdy.leave();
-    if (end.isClean && this.#stdin !== undefined)
+    if (end.isClean && this.#stdin !== undefined && this.#options.isAttach !== true)
       leaveBehindInput(this.#spdy.socket, this.#life.clock, leave);
     else leave();
   }

@@ -16,6 +16,8 @@ export interface CommandBridgeOptions {
   readonly webSocketLimits: WebSocketLimits;
   /** Whether stdout is a terminal's, where a warning may be written. */
   readonly hasTerminal: boolean;
+  /** The process is the container's own: it does not end with this session's input, and is not waited for. */
+  readonly isAttach?: boolean;
   /** The client's end of the session, on `downstream`'s socket. */
   clientOf(handler: CommandClientHandler): CommandClient;
 }
@@ -30,6 +32,7 @@ export class CommandBridge implements StreamingSession {
   readonly #life: SessionLifecycle;
   readonly #overdueEnd = new CloseTimeout();
   readonly #hasTerminal: boolean;
+  readonly #isAttach: boolean;
   readonly #upstreamConnection: UpgradedConnection;
   #early: Conclusion | undefined;
 
@@ -41,6 +44,7 @@ export class CommandBridge implements StreamingSession {
   ) {
     this.#upstreamConnection = upstream;
     this.#hasTerminal = options.hasTerminal;
+    this.#isAttach = options.isAttach === true;
     this.#life = life;
     this.#client = options.clientOf({
       onReady: () => this.#clientIsReady(),
@@ -137,8 +141,8 @@ export class CommandBridge implements StreamingSession {
   #clientEnded(end: SessionEnd, endsInput: boolean): void {
     if (this.#life.isOver) return;
     this.#over(end);
-    if (endsInput) {
-      this.#upstream.endInput();
+    if (endsInput) this.#upstream.endInput();
+    if (endsInput && !this.#isAttach) {
       leaveBehindInput(this.#upstreamConnection.socket, this.#life.clock, () => this.#upstream.leave());
     } else {
       this.#upstream.leave();
