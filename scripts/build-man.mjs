@@ -26,6 +26,8 @@ const literal = (lines) => [".PP", ".nf", ".RS 4", ...lines.map(plain), ".RE", "
 const write = (name, number, summary, lines) => {
   const head = [
     `.TH "${plain(name.toUpperCase())}" "${number}" "" "sluice ${version}" "Sluice"`,
+    // A line that is one long name cannot be adjusted to both margins.
+    ".ad l",
     ...section("NAME", `${plain(name)} \\- ${plain(summary)}`),
   ];
   writeFileSync(new URL(`${name}.${number}`, folder), `${[...head, ...lines].join("\n")}\n`);
@@ -83,7 +85,7 @@ write("sluice.yaml", 5, "configuration of sluice serve", [
       const { type, range, default: usual, isRequired, sentence } = field;
       const notes = [
         range === undefined ? type : `${type}, ${range}`,
-        ...(isRequired ? ["required"] : usual === undefined ? [] : [`default ${JSON.stringify(usual)}`]),
+        ...(isRequired ? ["required"] : usual === undefined ? [] : [`default ${JSON.stringify(usual).replaceAll('","', '", "')}`]),
       ];
       return item(
         path.join("."),

@@ -62,7 +62,8 @@ export class ReplicaFiles {
     users = [],
     bySlices = false,
   }: ReplicasOptions = {}): Promise<ReplicaFiles> {
-    const node = await runWebNode({ ports });
+    // What is tried is the way, which keeps a half-close where the runtime does.
+    const node = await runWebNode({ ports, limits: { forwardGraceMs: Number.POSITIVE_INFINITY } });
     const authority = await issueCertificate({ commonName: "peers' authority" });
     const leaf = await issueCertificate({ commonName: "sluice-peer" }, authority);
     // Port 1: nothing listens there before a replica does.
