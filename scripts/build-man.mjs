@@ -85,7 +85,11 @@ write("sluice.yaml", 5, "configuration of sluice serve", [
       const { type, range, default: usual, isRequired, sentence } = field;
       const notes = [
         range === undefined ? type : `${type}, ${range}`,
-        ...(isRequired ? ["required"] : usual === undefined ? [] : [`default ${JSON.stringify(usual).replaceAll('","', '", "')}`]),
+        ...(isRequired
+          ? ["required"]
+          : usual === undefined
+            ? []
+            : [`default ${JSON.stringify(usual).replaceAll('","', '", "')}`]),
       ];
       return item(
         path.join("."),

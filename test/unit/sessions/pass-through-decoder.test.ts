@@ -71,7 +71,12 @@ describe("a session that passes through", () => {
     ["an empty one", [[255]], 0],
   ])("ends stdin once at most: %s", (_name, messages, ends) => {
     let stdinEnds = 0;
-    const observer: SessionObserver = { isRequired: false, onStreamEnd: () => void (stdinEnds += 1) };
+    const observer: SessionObserver = {
+      isRequired: false,
+      onStreamEnd: () => {
+        stdinEnds += 1;
+      },
+    };
     const decoder = decoding(["exec", "websocket", "v5.channel.k8s.io"], observer);
     const bytes = bytesOf((socket) => {
       const client = webSocketPipe(socket, "client");
