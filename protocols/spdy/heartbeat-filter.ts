@@ -5,7 +5,7 @@ import { PING_BYTES } from "./frames/ping.ts";
 export interface HeartbeatFilterHandler {
   /** Bytes that go on to the other side, in order: all but PING frames. They are the chunk itself where it holds none of those. */
   onBytes(bytes: Uint8Array): void;
-  /** A PING, or the answer to one: only its sender's parity tells. */
+  /** A PING, or the answer to one: the parity of its id says which. */
   onPing(id: number): void;
   onGoAway(): void;
   /** What was passed on ends with a whole frame: once after `awaitBoundary`. */

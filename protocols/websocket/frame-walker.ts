@@ -30,8 +30,8 @@ export interface FrameWalkerHandler {
 const CLOSE_CODE_BYTES = 2;
 
 /**
- * Walks over the frames of a WebSocket that others decode: reads headers, close codes and PINGs, tells where payload lies and what is to be
- * passed on. Pushed chunks are neither copied nor written to, and nothing is allocated for data frames, however many there are.
+ * Walks over the frames of a WebSocket that others decode: reads headers, close codes and PINGs, and reports payload and the bytes to
+ * pass on. Pushed chunks are neither copied nor written to, and nothing is allocated for data frames, however many there are.
  */
 export class WebSocketFrameWalker {
   readonly #handler: FrameWalkerHandler;

@@ -99,7 +99,7 @@ function faultOfClaims(
   return isEarly ? "token-not-yet-valid" : undefined;
 }
 
-/** Past 2^53 it is no time, and JSON makes Infinity of 1e999, which would never expire. */
+/** Past 2^53 it is not a time: JSON reads 1e999 as Infinity, which would never expire. */
 function isTime(value: unknown): value is number {
   return typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 }
