@@ -18,8 +18,11 @@ import { defaultConfiguration } from "../../../../src/config/configuration.ts";
 import { getJson } from "../../../../src/http/https-json.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
 
-const defaultOidc = defaultConfiguration({ "oidc-issuer-url": "https://i", "oidc-client-id": "a" })
-  .authentication.oidc as OidcAuthentication;
+const defaultOidc = defaultConfiguration({
+  "oidc-issuer-url": "https://i",
+  "oidc-client-id": "a",
+  "authorization-mode": "RBAC",
+}).authentication.oidc as OidcAuthentication;
 
 type Key = Awaited<ReturnType<typeof generateKeyPair>>;
 
