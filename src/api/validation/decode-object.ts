@@ -3,8 +3,12 @@ import type { ApiObject } from "../api-object.ts";
 import { goQuote } from "../go-json.ts";
 import { strategies, strategyOf } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
+import { kindShape } from "./kubernetes-shapes.ts";
 import { shapeProblem } from "./shape.ts";
 import { withoutNulls } from "./without-nulls.ts";
+
+/** kubectl asks the API server for Strict: fields that the kind does not have are errors, and fields that are not read here are checked. */
+export type FieldValidation = "Strict" | "Ignore";
 
 /** Something wrong with an object, with the API server's whole sentence. */
 export interface ObjectProblem {
@@ -18,7 +22,7 @@ export type Decoding =
   | { readonly isDecoded: false; readonly problem: ObjectProblem };
 
 /** The first half of reading untrusted data; the API server answers its failures with 400. */
-export function decodeObject(value: unknown): Decoding {
+export function decodeObject(value: unknown, fieldValidation: FieldValidation = "Ignore"): Decoding {
   if (!isRecord(value)) {
     return refused([], "a Kubernetes object is expected: a mapping with apiVersion and kind");
   }
@@ -34,7 +38,8 @@ export function decodeObject(value: unknown): Decoding {
     const sentence = `${unmatched}; ${knownText(strategy)}`;
     return refused(["kind"], sentence);
   }
-  const misshapen = shapeProblem(value, version.shape);
+  const whole = fieldValidation === "Strict" ? kindShape(apiVersion, kind) : undefined;
+  const misshapen = (whole && shapeProblem(value, whole)) ?? shapeProblem(value, version.shape);
   if (misshapen) {
     return refused(misshapen.path, `${cannotBeHandled(kind, apiVersion)}: ${misshapen.message}`);
   }

@@ -22,14 +22,25 @@ const PARTS: readonly (readonly [
   ["Z07:00", /^(?:Z|[+-]\d\d:\d\d)/],
 ];
 
-/** Why Go's `time.Parse(time.RFC3339, value)` refuses a text, in its words; absent when it does not. */
-export function goTimeProblem(value: string): string | undefined {
+/** metav1.MicroTime's layout has exactly six digits below the second. */
+const MICRO_PARTS: typeof PARTS = PARTS.flatMap((part) =>
+  part[0] === "05"
+    ? [
+        ["05", /^\d\d/, "second", 0, 59],
+        [".000000", /^[.,]\d{6}/],
+      ]
+    : [part],
+);
+
+/** Why Go's `time.Parse` refuses a text as a Time or MicroTime, in its words; absent when it does not. */
+export function goTimeProblem(value: string, format: "time" | "microtime" = "time"): string | undefined {
+  const parts = format === "time" ? PARTS : MICRO_PARTS;
   const subject = `parsing time ${goQuote(value)}`;
   let rest = value;
-  for (const [layout, pattern, name, least = 0, most = 0] of PARTS) {
+  for (const [layout, pattern, name, least = 0, most = 0] of parts) {
     const [part] = rest.match(pattern) ?? [];
     if (part === undefined) {
-      return `${subject} as "2006-01-02T15:04:05Z07:00": cannot parse ${goQuote(rest)} as ${goQuote(layout)}`;
+      return `${subject} as ${goQuote(parts.map(([text]) => text).join(""))}: cannot parse ${goQuote(rest)} as ${goQuote(layout)}`;
     }
     const number = Number(part.replace(",", "."));
     if (name !== undefined && !(number >= least && number <= most)) return `${subject}: ${name} out of range`;

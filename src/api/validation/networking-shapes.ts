@@ -48,7 +48,7 @@ export const ingressShape = struct("Ingress", {
     ingressClassName: text,
     defaultBackend: backend,
     tls,
-    rules: rulesOf(backend),
+    rules: rulesOf(backend, "v1"),
   }),
   status,
 });
@@ -59,7 +59,7 @@ export const ingressV1beta1Shape = struct("Ingress", {
     ingressClassName: text,
     backend: backendV1beta1,
     tls,
-    rules: rulesOf(backendV1beta1),
+    rules: rulesOf(backendV1beta1, "v1beta1"),
   }),
   status,
 });
@@ -82,11 +82,10 @@ export const ingressClassShape = struct("IngressClass", {
   }),
 });
 
-function rulesOf(backendShape: Shape): Shape {
+function rulesOf(backendShape: Shape, version: "v1" | "v1beta1"): Shape {
+  const pathType: Shape = { json: "string", go: `${version}.PathType` };
   const paths = listOf(
-    struct("HTTPIngressPath", { path: text, pathType: named("PathType"), backend: backendShape }, [
-      "backend",
-    ]),
+    struct("HTTPIngressPath", { path: text, pathType, backend: backendShape }, ["backend"]),
   );
   return listOf(
     struct("IngressRule", { host: text, http: struct("HTTPIngressRuleValue", { paths }, ["paths"]) }, [], {

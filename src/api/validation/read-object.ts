@@ -5,14 +5,12 @@ import { fieldErrorText } from "../field-errors.ts";
 import { goQuote } from "../go-json.ts";
 import { groupOf, type Strategy } from "../strategy/strategy.ts";
 import { prepareUpdate } from "../strategy/write-object.ts";
-import { cannotBeHandled, decodeObject, type ObjectProblem } from "./decode-object.ts";
+import { cannotBeHandled, decodeObject, type FieldValidation, type ObjectProblem } from "./decode-object.ts";
+import { kindShape } from "./kubernetes-shapes.ts";
 import { lostFields } from "./lost-fields.ts";
 import { unknownFields } from "./unknown-fields.ts";
 
-export type { ObjectProblem } from "./decode-object.ts";
-
-/** What becomes of fields that the kind does not have; kubectl asks the API server for Strict. */
-export type FieldValidation = "Strict" | "Ignore";
+export type { FieldValidation, ObjectProblem } from "./decode-object.ts";
 
 export const DEFAULT_NAMESPACE = "default";
 
@@ -30,12 +28,12 @@ export function readObject(
   fieldValidation: FieldValidation = "Ignore",
   oldOf: (object: ApiObject) => ApiObject | undefined = () => undefined,
 ): ObjectReading {
-  const decoding = decodeObject(value);
+  const decoding = decodeObject(value, fieldValidation);
   if (!decoding.isDecoded) return { isValid: false, problems: [decoding.problem] };
   const { strategy } = decoding;
   if (fieldValidation === "Strict") {
     const { apiVersion, kind } = value as { apiVersion: string; kind: string };
-    const unknown = unknownFields(value, apiVersion, kind);
+    const unknown = unknownFields(value, kindShape(apiVersion, kind));
     // Without the sentences of validation, which would miss what was mistyped.
     if (unknown.length > 0) {
       const problems = unknown.map(({ path, message }) => ({

@@ -1,17 +1,24 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
+import { goBase64Problem } from "./go-base64.ts";
+import { goQuantityProblem } from "./go-quantity.ts";
 import { goTimeProblem } from "./go-time.ts";
 
 /** What JSON a Go field takes. `go` is the type's name in Go's own error message. */
 export type Shape =
   | { readonly json: "bool"; readonly go: string }
-  | { readonly json: "string"; readonly go: string; readonly format?: "time" }
-  | { readonly json: "integer"; readonly go: "int32" | "int64" }
+  | { readonly json: "string"; readonly go: string; readonly format?: "time" | "microtime" }
+  | { readonly json: "integer"; readonly go: "int32" | "int64" | "uint8" }
+  /** Base64, or a list of numbers. */
+  | { readonly json: "bytes"; readonly go: "[]uint8" }
+  | { readonly json: "quantity" | "any"; readonly go: string }
   | { readonly json: "integerOrString"; readonly go: "int32" }
   | { readonly json: "array"; readonly go: string; readonly items: Shape }
   | { readonly json: "map"; readonly go: string; readonly values: Shape }
   | {
       readonly json: "struct";
       readonly go: string;
+      /** Go's package, as its messages name it; absent: `v1`. */
+      readonly package?: string;
       readonly fields: Readonly<Record<string, Shape>>;
       /** Where a field belongs to a struct that is embedded in this one: that one's name, which Go names too. */
       readonly embedded: Readonly<Record<string, string>>;
@@ -19,12 +26,19 @@ export type Shape =
       readonly required: readonly (readonly [name: string, shape: Shape])[];
     };
 
+const UINT8: Shape = { json: "integer", go: "uint8" };
+
 export interface ShapeProblem {
   readonly path: FieldPath;
   readonly message: string;
 }
 
-const integerBounds = { int32: 2 ** 31, int64: 2 ** 63 } as const;
+/** The least number, and the first one past the greatest. */
+const integerBounds = {
+  uint8: [0, 256],
+  int32: [-(2 ** 31), 2 ** 31],
+  int64: [-(2 ** 63), 2 ** 63],
+} as const;
 
 /** The place where a value is not of its shape that Go's decoder reports, in its words. Unknown fields and nulls are left alone. */
 export function shapeProblem(value: unknown, shape: Shape): ShapeProblem | undefined {
@@ -68,17 +82,20 @@ function visit(
   if (value === null || value === undefined) return undefined;
   if (!isOfShape(value, shape)) {
     found.first ??= { path: place.path, message: mismatchText(value, shape, place) };
-    return shape.json === "integerOrString" || (shape.json === "string" && shape.format === "time")
+    return shape.json === "integerOrString" || (shape.json === "string" && shape.format !== undefined)
       ? { path: place.path, message: mismatchText(value, shape, place) }
       : undefined;
   }
-  if (shape.json === "string" && shape.format === "time") {
-    const message = goTimeProblem(value as string);
-    return message === undefined ? undefined : { path: place.path, message };
+  const misread = readsItself(value, shape);
+  if (misread !== undefined) return { path: place.path, message: misread };
+  if (shape.json === "bytes" && typeof value === "string") {
+    const message = goBase64Problem(value);
+    if (message !== undefined) found.first ??= { path: place.path, message };
   }
-  if (shape.json === "array" && Array.isArray(value)) {
+  if ((shape.json === "array" || shape.json === "bytes") && Array.isArray(value)) {
+    const items = shape.json === "bytes" ? UINT8 : shape.items;
     return firstProblem(value.entries(), (index, item) =>
-      visit(item, shape.items, { ...place, path: [...place.path, index] }, found),
+      visit(item, items, { ...place, path: [...place.path, index] }, found),
     );
   }
   if (shape.json === "map") {
@@ -95,6 +112,14 @@ function visit(
     });
   }
   return undefined;
+}
+
+/** What a type that reads its own JSON says of a value. */
+function readsItself(value: unknown, shape: Shape): string | undefined {
+  if (shape.json === "quantity") return goQuantityProblem(value);
+  return shape.json === "string" && shape.format !== undefined
+    ? goTimeProblem(value as string, shape.format)
+    : undefined;
 }
 
 function firstProblem<Key>(
@@ -114,6 +139,11 @@ function isOfShape(value: unknown, shape: Shape): boolean {
       return typeof value === "string";
     case "bool":
       return typeof value === "boolean";
+    case "bytes":
+      return typeof value === "string" || Array.isArray(value);
+    case "quantity":
+    case "any":
+      return true;
     case "integer":
       return isInteger(value, shape.go);
     case "integerOrString":
@@ -127,12 +157,12 @@ function isOfShape(value: unknown, shape: Shape): boolean {
 }
 
 function isInteger(value: unknown, type: keyof typeof integerBounds): boolean {
-  const bound = integerBounds[type];
-  return Number.isInteger(value) && Number(value) >= -bound && Number(value) < bound;
+  const [least, end] = integerBounds[type];
+  return Number.isInteger(value) && Number(value) >= least && Number(value) < end;
 }
 
 function mismatchText(value: unknown, shape: Shape, { struct, field }: Place): string {
-  const goType = shape.json === "struct" ? `v1.${shape.go}` : shape.go;
+  const goType = shape.json === "struct" ? `${shape.package ?? "v1"}.${shape.go}` : shape.go;
   const target =
     struct === "" ? `Go value of type ${goType}` : `Go struct field ${struct}.${field} of type ${goType}`;
   return `json: cannot unmarshal ${jsonTypeOf(value, shape)} into ${target}`;

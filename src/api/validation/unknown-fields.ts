@@ -2,7 +2,7 @@ import { formatPath } from "../../config/configuration-error.ts";
 import { nearestName } from "../../config/nearest-name.ts";
 import type { FieldPath } from "../../config/yaml-documents.ts";
 import { goQuote } from "../go-json.ts";
-import { KNOWN_FIELDS } from "./known-fields.ts";
+import type { Shape } from "./shape.ts";
 
 /** The API server's bound: it names no more of them (apimachinery's strict decoding). */
 const MAX_UNKNOWN_FIELDS = 100;
@@ -14,32 +14,30 @@ export interface UnknownField {
 }
 
 /** The fields of an object that its kind does not have, as strict field validation finds them. */
-export function unknownFields(value: unknown, apiVersion: string, kind: string): UnknownField[] {
+export function unknownFields(value: unknown, shape: Shape): UnknownField[] {
   const found: UnknownField[] = [];
-  visit(value, apiVersion.endsWith("/v1beta1") ? `${kind}V1beta1` : kind, [], found);
+  visit(value, shape, [], found);
   return found;
 }
 
-function visit(value: unknown, type: string, path: FieldPath, found: UnknownField[]): void {
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) visit(item, type, [...path, index], found);
+function visit(value: unknown, shape: Shape, path: FieldPath, found: UnknownField[]): void {
+  if (typeof value !== "object" || value === null) return;
+  if (shape.json === "array" && Array.isArray(value)) {
+    for (const [index, item] of value.entries()) visit(item, shape.items, [...path, index], found);
     return;
   }
-  const fields = KNOWN_FIELDS.get(type);
-  if (typeof value !== "object" || value === null || fields === undefined) return;
+  if (shape.json !== "map" && shape.json !== "struct") return;
   for (const [name, member] of Object.entries(value)) {
     if (found.length >= MAX_UNKNOWN_FIELDS) return;
     const memberPath = [...path, name];
-    if (!fields.has(name)) {
-      const nearest = nearestName(name, [...fields.keys()]);
-      const meant = nearest === undefined ? "" : `; did you mean ${goQuote(nearest)}?`;
-      found.push({
-        path: memberPath,
-        message: `unknown field ${goQuote(formatPath(memberPath))}${meant}`,
-      });
-      continue;
-    }
-    const memberType = fields.get(name);
-    if (memberType !== undefined) visit(member, memberType, memberPath, found);
+    if (shape.json === "map") visit(member, shape.values, memberPath, found);
+    else if (Object.hasOwn(shape.fields, name)) visit(member, shape.fields[name] as Shape, memberPath, found);
+    else found.push({ path: memberPath, message: unknownText(name, memberPath, Object.keys(shape.fields)) });
   }
+}
+
+function unknownText(name: string, path: FieldPath, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  const meant = nearest === undefined ? "" : `; did you mean ${goQuote(nearest)}?`;
+  return `unknown field ${goQuote(formatPath(path))}${meant}`;
 }

@@ -70,6 +70,12 @@ function emptyOf(shape: Shape, fills: boolean): unknown {
     case "integer":
     case "integerOrString":
       return 0;
+    case "bytes":
+      return "";
+    case "quantity":
+      return "0";
+    case "any":
+      return null;
     case "array":
       return [];
     case "map":

@@ -22,6 +22,12 @@ function anyOf(shape: Shape): fc.Arbitrary<unknown> {
       return nullable(fc.boolean());
     case "integer":
       return nullable(fc.constantFrom(-1, 0, 1, 80, 65_536));
+    case "bytes":
+      return nullable(fc.constantFrom("", "YQ=="));
+    case "quantity":
+      return nullable(fc.constantFrom<string | number>("1Gi", 5));
+    case "any":
+      return fc.anything();
     case "integerOrString":
       return nullable(fc.constantFrom<string | number>(-1, 0, 80, "", "http", "A"));
     case "array":
