@@ -56,6 +56,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/observability": ["src/config"],
   "protocols/http1": ["protocols"],
   "protocols/http2": ["protocols/bytes"],
+  "protocols/proxy-protocol": ["protocols", "protocols/bytes"],
   "protocols/remotecommand": ["protocols"],
   "protocols/resume": ["protocols", "protocols/bytes"],
   "protocols/spdy": ["protocols", "protocols/bytes"],
@@ -66,6 +67,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/http": [
     "protocols",
     "protocols/http1",
+    "protocols/proxy-protocol",
     "protocols/websocket",
     "src/config",
     "src/net",
@@ -102,6 +104,9 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/sessions",
   ],
   "src/listeners": [
+    "protocols",
+    "protocols/bytes",
+    "protocols/proxy-protocol",
     "src/access",
     "src/api",
     "src/config",
@@ -213,7 +218,6 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/sessions",
   ],
   "src/ingress": [
-    "protocols/bytes",
     "protocols/tls",
     "src/access",
     "src/api",

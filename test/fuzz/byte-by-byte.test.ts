@@ -1,5 +1,8 @@
 import { expect, it } from "vitest";
+import { ByteCollector } from "../../protocols/bytes/index.ts";
+import { decodeProxyHeader } from "../../protocols/proxy-protocol/index.ts";
 import { ClientHelloReader } from "../../protocols/tls/index.ts";
+import { binaryHeader, tlv } from "../support/protocols/proxy-protocol/binary-header.ts";
 import { Recorder as Http1Recorder } from "../unit/protocols/http1/recorder.ts";
 
 /** Feeds a decoder so many bytes, one at a time, that it has to hold; gives what shows that it took them. */
@@ -29,6 +32,19 @@ const feeds: readonly (readonly [string, Feed, unknown])[] = [
       return "more";
     },
     "more",
+  ],
+  [
+    "a PROXY protocol header",
+    (bytes) => {
+      const collector = new ByteCollector();
+      for (const byte of binaryHeader(0x20, 0, tlv(4, Array(bytes).fill(0)))) {
+        collector.append(Uint8Array.of(byte));
+        const header = decodeProxyHeader(collector.bytes);
+        if (header !== undefined) return header.byteLength - bytes;
+      }
+      return "more";
+    },
+    19,
   ],
 ];
 

@@ -2,12 +2,14 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
+import { decodeProxyHeader } from "../../../protocols/proxy-protocol/index.ts";
 import { defaultSpdyLimits, FrameDecoder } from "../../../protocols/spdy/index.ts";
 import { ClientHelloReader } from "../../../protocols/tls/index.ts";
 import { parseManifests } from "../../../src/cluster/manifests.ts";
 import { parseConfiguration } from "../../../src/config/configuration.ts";
 import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 import { Recorder as Http1Recorder } from "../../unit/protocols/http1/recorder.ts";
+import { binaryHeader, tlv, withChecksum } from "../protocols/proxy-protocol/binary-header.ts";
 import { Recorder as WebSocketRecorder } from "../protocols/websocket/recorder.ts";
 
 /** Something that reads bytes of strangers. */
@@ -47,6 +49,13 @@ const WEBSOCKET_WORDS = [
   "\x88\x02\x03\xe8",
   "\x82\x7e\x01\x00",
 ];
+const INET = [203, 0, 113, 9, 127, 0, 0, 1, 1, 2, 3, 4];
+const PROXY_SEEDS = [
+  withChecksum(0x21, 0x11, INET),
+  binaryHeader(0x21, 0x21, [...INET, ...INET, ...INET, ...tlv(2, [97]), ...tlv(4, [])]),
+  binaryHeader(0x20, 0, []),
+  latin1("PROXY TCP4 203.0.113.9 127.0.0.1 1 2\r\n"),
+];
 const YAML_WORDS = [
   "---\n",
   "- ",
@@ -77,6 +86,18 @@ export const fuzzTargets: Readonly<Record<string, FuzzTarget>> = {
     run: cutAnywhere(spdyEvents),
     words: SPDY_WORDS,
     seeds: [latin1(SPDY_WORDS.join(""))],
+  },
+  proxy: {
+    run: cutAnywhere(proxyHeader),
+    words: [
+      "PROXY TCP6 ",
+      "PROXY UNKNOWN",
+      "::1 ::",
+      " 65535",
+      "\r\n",
+      ...PROXY_SEEDS.map((seed) => seed.toString("latin1")),
+    ],
+    seeds: PROXY_SEEDS,
   },
   tls: {
     run: cutAnywhere(serverName),
@@ -114,6 +135,20 @@ function cutAnywhere(read: (parts: readonly Buffer[]) => unknown): (bytes: Buffe
     if (!isDeepStrictEqual(whole, cut))
       throw new Error(`in parts of ${step}: ${JSON.stringify(cut)}; whole: ${JSON.stringify(whole)}`);
   };
+}
+
+/** As a listener does: all that has come, until there is an answer. */
+function proxyHeader(parts: readonly Buffer[]): unknown {
+  for (let count = 1; count <= parts.length; count++) {
+    try {
+      const header = decodeProxyHeader(Buffer.concat(parts.slice(0, count)));
+      if (header !== undefined) return header;
+    } catch (error) {
+      if (error instanceof ProtocolError) return error.code;
+      throw error;
+    }
+  }
+  return undefined;
 }
 
 function spdyEvents(parts: readonly Buffer[]): unknown[] {

@@ -1,0 +1,28 @@
+import { crc32c } from "../../../../protocols/proxy-protocol/crc32c.ts";
+
+const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
+
+/** A header of version 2 with these bytes behind its length. */
+export function binaryHeader(
+  versionAndCommand: number,
+  familyAndTransport: number,
+  content: readonly number[],
+): Buffer {
+  const fixed = [versionAndCommand, familyAndTransport, content.length >> 8, content.length & 0xff];
+  return Buffer.concat([SIGNATURE, Buffer.from(fixed), Buffer.from(content)]);
+}
+
+export function tlv(type: number, value: ArrayLike<number>): number[] {
+  return [type, value.length >> 8, value.length & 0xff, ...Array.from(value)];
+}
+
+/** The same with a checksum as its last TLV. */
+export function withChecksum(
+  versionAndCommand: number,
+  familyAndTransport: number,
+  content: readonly number[],
+): Buffer {
+  const header = binaryHeader(versionAndCommand, familyAndTransport, [...content, ...tlv(3, [0, 0, 0, 0])]);
+  header.writeUInt32BE(crc32c(header), header.length - 4);
+  return header;
+}
