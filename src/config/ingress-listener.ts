@@ -4,7 +4,7 @@ import { checked, shaped, table, unflagged, type ValueOf } from "./field.ts";
 import { boolean, choice, file, string } from "./fields.ts";
 import { leaderElection } from "./leader-election.ts";
 import { strings } from "./list-fields.ts";
-import { addressFields, listenerPort } from "./listener-address.ts";
+import { addressFields, listenerPort, proxyProtocol } from "./listener-address.ts";
 import { type Section, STANDARD_OUTPUT } from "./section.ts";
 import { optionalSection, section, sections } from "./section-fields.ts";
 import { certificateFiles, tlsSettings } from "./tls-settings.ts";
@@ -50,6 +50,7 @@ export const ingressListener = table({
     unflagged(certificateFiles),
   ),
   tls: section("Versions and ciphers of httpsPort.", unflagged(tlsSettings)),
+  proxyProtocol: proxyProtocol(),
   controllerName: string("The `spec.controller` of the gateway's own IngressClasses.", {
     default: DEFAULT_CONTROLLER_NAME,
   }),

@@ -1,6 +1,10 @@
 import { isIP } from "node:net";
+import { checkNetwork } from "./address-list.ts";
+import { table } from "./field.ts";
 import { type FieldOptions, string } from "./fields.ts";
+import { strings } from "./list-fields.ts";
 import { count } from "./number-fields.ts";
+import { optionalSection } from "./section-fields.ts";
 
 export interface ListenerAddress {
   readonly address: string;
@@ -44,3 +48,20 @@ export function checkHost(value: string): string | undefined {
   }
   return `must be an IP address or a host name without port, got ${JSON.stringify(value)}`;
 }
+
+const proxyProtocolFields = table({
+  from: strings(
+    "Addresses and networks of the proxies. Every connection of theirs must begin with a header.",
+    {
+      required: "is required: proxies whose headers are read",
+      check: checkNetwork,
+    },
+  ),
+});
+
+/** Of a listener behind proxies that pass on TCP. */
+export const proxyProtocol = () =>
+  optionalSection(
+    "PROXY protocol, versions 1 and 2: the client's address comes from the header of a proxy, before TLS. Absent: headers are refused as bad requests.",
+    proxyProtocolFields,
+  );

@@ -3,7 +3,7 @@ import { boolean } from "./fields.ts";
 import { ingressListener } from "./ingress-listener.ts";
 import { kubeletListener } from "./kubelet-listener.ts";
 import { strings } from "./list-fields.ts";
-import { addressFields, checkHost, portOf } from "./listener-address.ts";
+import { addressFields, checkHost, portOf, proxyProtocol } from "./listener-address.ts";
 import { peersListener } from "./peers-listener.ts";
 import type { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
@@ -18,6 +18,7 @@ const apiServer = table({
     "Certificate and key, versions and ciphers. Absent: plain HTTP, for loopback or behind a TLS hop.",
     listenerTls,
   ),
+  proxyProtocol: proxyProtocol(),
   http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
 });
 

@@ -1,5 +1,6 @@
 import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
+import { beginsProxyHeader } from "../../protocols/proxy-protocol/index.ts";
 
 /** After a refusal, a client that sends nothing for this long is let go, as by Go's servers; any client after the latter. */
 export const REFUSAL_LINGER_MS = 500;
@@ -34,9 +35,12 @@ export function answerClientErrors(
   onUnknownMethod?: (request: UnknownMethod, socket: Duplex) => void,
 ): void {
   server.on("clientError", (error: ParserError, socket: ServerSocket) => {
-    const unknown = unknownMethodOf(error);
-    const refusal =
-      unknown === undefined
+    // Of a proxy that is set up for another listener, or one without `proxyProtocol`.
+    const isProxyHeader = error.rawPacket !== undefined && beginsProxyHeader(error.rawPacket) === true;
+    const unknown = isProxyHeader ? undefined : unknownMethodOf(error);
+    const refusal = isProxyHeader
+      ? ([400, "a PROXY protocol header, which this listener does not take from this address"] as const)
+      : unknown === undefined
         ? refusalOf(error, maxHeaderBytes)
         : ([501, `the method ${unknown.method} is not known here`] as const);
     const isAnswered = socket._httpMessage?.headersSent === true;

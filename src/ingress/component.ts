@@ -138,14 +138,18 @@ export async function startIngress(
     balancer,
     problems: routeProblems,
     streamingGateways,
-    onConnectionRefused: () => gateway.metrics.access.connectionRefused("too-many-of-address"),
+    onConnectionRefused: (reason) => gateway.metrics.access.connectionRefused(reason),
   };
-  const servers = createIngressServers(context, {
-    defaultTls,
-    certificatesFor: (name) => controller.certificatesFor(name),
-    ticketKeys,
-    settings: listener.tls,
-  });
+  const servers = createIngressServers(
+    context,
+    {
+      defaultTls,
+      certificatesFor: (name) => controller.certificatesFor(name),
+      ticketKeys,
+      settings: listener.tls,
+    },
+    listener.proxyProtocol,
+  );
   const { address, httpPort, httpsPort, defaultCertificate } = listener;
   const watchedTls =
     defaultCertificate &&

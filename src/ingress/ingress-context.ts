@@ -2,6 +2,7 @@ import type { Limits } from "../config/limits.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { PlainRequests } from "../listeners/plain-requests.ts";
+import type { ProxyHeaderRefusal } from "../listeners/proxy-protocol.ts";
 import type { FairQueue } from "../net/fair-queue.ts";
 import type { IngressMetrics } from "../observability/ingress-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -36,8 +37,8 @@ export interface IngressContext extends ForwardingContext {
   readonly accessLog: AccessLog | undefined;
   /** Undefined: nothing is traced. */
   readonly tracing?: Tracing | undefined;
-  /** A connection was refused because its address has too many. */
-  onConnectionRefused(): void;
+  /** A connection was refused: its address has too many, or for its PROXY protocol header. */
+  onConnectionRefused(reason: "too-many-of-address" | ProxyHeaderRefusal): void;
   readonly logger: Logger;
 }
 

@@ -2,20 +2,22 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
+import type { IngressListener } from "../config/ingress-listener.ts";
 import type { UnknownMethod } from "../http/client-error.ts";
 import { headerListOf, headerTokens } from "../http/header-list.ts";
 import { Http1Downstream } from "../http/http1-downstream.ts";
 import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
 import { Http2Downstream } from "../http/http2-downstream.ts";
-import { capConnections } from "../listeners/connection-cap.ts";
+import { connectionCap } from "../listeners/connection-cap.ts";
+import { judgeByFirstBytes } from "../listeners/first-bytes.ts";
 import { Http2Connections, type Http2Handlers } from "../listeners/http2-connections.ts";
+import { admitConnections } from "../listeners/proxy-protocol.ts";
 import { UnusedConnections } from "../listeners/unused-connections.ts";
 import { NOT_IMPLEMENTED, webSocketRequestOf } from "../listeners/websocket-stream.ts";
 import { abortSocket } from "../net/abort-socket.ts";
 import { stopAccepting } from "../net/stop-accepting.ts";
 import { contain, containAsync, containEvents } from "../observability/faults.ts";
 import type { CertificateAndKey } from "./certificates.ts";
-import { judgeByFirstBytes } from "./first-bytes.ts";
 import { forwardRequest, originOf } from "./forward-request.ts";
 import { forwardUpgradeRequest, type IncomingUpgrade } from "./forward-upgrade-request.ts";
 import type { IngressContext } from "./ingress-context.ts";
@@ -45,6 +47,7 @@ export interface IngressServers {
 export function createIngressServers(
   context: IngressContext,
   tls: Pick<SecureServerOptions, "defaultTls" | "certificatesFor" | "ticketKeys" | "settings">,
+  proxyProtocol: IngressListener["proxyProtocol"],
 ): IngressServers {
   const unusedConnections = new UnusedConnections();
   const http1 = createHttp1(context, unusedConnections);
@@ -55,14 +58,18 @@ export function createIngressServers(
     http2.accept(socket);
   };
   const plain = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
-    judgeByFirstBytes(socket, timeouts.handshakeMs, beginsHttp2, (isHttp2) => {
-      if (isHttp2) {
-        // The session takes what is buffered by itself, later; flowing now would lose it.
-        acceptHttp2(socket);
-      } else {
-        http1.emit("connection", socket);
-        socket.resume();
-      }
+    judgeByFirstBytes(socket, {
+      timeoutMs: timeouts.handshakeMs,
+      judge: beginsHttp2,
+      decide: (isHttp2) => {
+        if (isHttp2) {
+          // The session takes what is buffered by itself, later; flowing now would lose it.
+          acceptHttp2(socket);
+        } else {
+          http1.emit("connection", socket);
+          socket.resume();
+        }
+      },
     });
   });
   const onSecure = (socket: TLSSocket): void => {
@@ -77,7 +84,13 @@ export function createIngressServers(
   const sockets = new Set<Socket>();
   for (const server of [plain, secure]) {
     unusedConnections.watch(server);
-    capConnections(server, context, () => context.onConnectionRefused());
+    admitConnections(server, {
+      from: proxyProtocol?.from,
+      timeoutMs: timeouts.handshakeMs,
+      admit: connectionCap(context, () => context.onConnectionRefused("too-many-of-address")),
+      onRefused: (reason) => context.onConnectionRefused(reason),
+      logger: context.logger,
+    });
     server.on("connection", (socket: Socket) => {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));

@@ -4,8 +4,8 @@ import { createServer as createTlsServer, type TLSSocket, type Server as TlsServ
 import { type ClientHello, ClientHelloReader } from "../../protocols/tls/index.ts";
 import { cipherOptionsOf, type TlsSettings } from "../config/tls-settings.ts";
 import { answerPlainHttp } from "../http/plain-http.ts";
+import { judgeByFirstBytes } from "../listeners/first-bytes.ts";
 import type { CertificateAndKey } from "./certificates.ts";
-import { judgeByFirstBytes } from "./first-bytes.ts";
 
 export interface SecureServerOptions {
   /** What is served to clients that name no server, or one that `certificatesFor` knows nothing for. */
@@ -56,9 +56,13 @@ export function createSecureServer(options: SecureServerOptions): SecureServer {
     return server.on("secureConnection", onSecure);
   });
   const server = createServer({ noDelay: true }, (socket) => {
-    judgeByFirstBytes(socket, handshakeMs, nameReader(), ({ serverName = "" }) => {
-      const found = certificatesFor(serverName);
-      servers.of(found.length === 0 ? fallback : found).emit("connection", socket);
+    judgeByFirstBytes(socket, {
+      timeoutMs: handshakeMs,
+      judge: nameReader(),
+      decide: ({ serverName = "" }) => {
+        const found = certificatesFor(serverName);
+        servers.of(found.length === 0 ? fallback : found).emit("connection", socket);
+      },
     });
   });
   return {

@@ -1,27 +1,26 @@
-import { isIPv6, type Server, type Socket } from "node:net";
+import { isIPv6, type Socket } from "node:net";
 import { canonicalAddress, ipv6Groups } from "../config/canonical-address.ts";
 import type { Limits } from "../config/limits.ts";
 import type { EdgeRules } from "./edge-rules.ts";
 
 /**
- * Closes connections of an address that has too many, before any handshake; a trusted proxy may have any number. IPv6 addresses are counted
- * by their /64: a host has one.
+ * Closes connections of an address that has too many, and is false for them; a trusted proxy may have any number. IPv6 addresses
+ * are counted by their /64: a host has one.
  */
-export function capConnections(
-  server: Server,
+export function connectionCap(
   { limits, edge }: { readonly limits: Pick<Limits, "maxConnectionsPerAddress">; readonly edge: EdgeRules },
   onRefused: () => void,
-): void {
+): (socket: Socket) => boolean {
   const counts = new Map<string, number>();
-  server.on("connection", (socket: Socket) => {
+  return (socket) => {
     const address = canonicalAddress(socket.remoteAddress ?? "");
-    if (edge.isTrustedProxy(address)) return;
+    if (edge.isTrustedProxy(address)) return true;
     const key = networkOf(address);
     const count = (counts.get(key) ?? 0) + 1;
     if (count > limits.maxConnectionsPerAddress) {
       onRefused();
       socket.destroy();
-      return;
+      return false;
     }
     counts.set(key, count);
     socket.once("close", () => {
@@ -29,7 +28,8 @@ export function capConnections(
       if (left === 0) counts.delete(key);
       else counts.set(key, left);
     });
-  });
+    return true;
+  };
 }
 
 /** The first four groups of an IPv6 address; an IPv4 address, in whatever spelling, as it is. */

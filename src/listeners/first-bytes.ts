@@ -2,19 +2,26 @@ import type { Socket } from "node:net";
 import { ByteCollector } from "../../protocols/bytes/index.ts";
 import { containEvents } from "../observability/faults.ts";
 
-/**
- * Reads a new connection until `judge` has an answer from what was read (all, and the newest part). `decide` gets it with the socket
- * paused and all bytes unread. Closes clients that end or are late.
- */
-export function judgeByFirstBytes<Answer>(
-  socket: Socket,
-  timeoutMs: number,
-  judge: (seen: Buffer, newest: Buffer) => Answer | undefined,
-  decide: (answer: Answer) => void,
-): void {
+export interface FirstBytesJudge<Answer> {
+  /** From then on the connection is late, and is closed. */
+  readonly timeoutMs: number;
+  /** An answer from what was read: all, and the newest part. Undefined: more is needed. */
+  judge(seen: Buffer, newest: Buffer): Answer | undefined;
+  /** Gets it with the socket paused and all bytes unread but those that `consumes` takes. */
+  decide(answer: Answer): void;
+  /** How many bytes are not for the next reader. Absent: none. */
+  consumes?(answer: Answer): number;
+  onLate?(): void;
+}
+
+/** Reads a new connection until there is an answer. Closes clients that end or are late. */
+export function judgeByFirstBytes<Answer>(socket: Socket, judging: FirstBytesJudge<Answer>): void {
   containEvents(socket, "listener", () => socket.destroy());
   const collector = new ByteCollector();
-  const timer = setTimeout(() => socket.destroy(), timeoutMs);
+  const timer = setTimeout(() => {
+    judging.onLate?.();
+    socket.destroy();
+  }, judging.timeoutMs);
   const done = (): void => {
     clearTimeout(timer);
     socket.off("data", onData).off("end", onEnd).off("close", onEnd);
@@ -27,13 +34,16 @@ export function judgeByFirstBytes<Answer>(
     collector.append(chunk);
     const { buffer, byteOffset, byteLength } = collector.bytes;
     const seen = Buffer.from(buffer, byteOffset, byteLength);
-    const answer = judge(seen, chunk);
+    const answer = judging.judge(seen, chunk);
     if (answer === undefined) return;
     done();
     socket.pause();
-    socket.unshift(seen);
-    decide(answer);
+    const unread = seen.subarray(judging.consumes?.(answer) ?? 0);
+    if (unread.byteLength > 0) socket.unshift(unread);
+    judging.decide(answer);
   };
   socket.on("data", onData).on("end", onEnd).on("close", onEnd);
   socket.on("error", () => socket.destroy());
+  // One that was judged before is paused.
+  if (socket.isPaused()) socket.resume();
 }

@@ -2,6 +2,7 @@
 
 import type { Server } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { headerListOf } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
@@ -12,10 +13,11 @@ import { abortSocket } from "../net/abort-socket.ts";
 import { stopAccepting } from "../net/stop-accepting.ts";
 import { contain, containEvents, settleFault } from "../observability/faults.ts";
 import { answerRequest, answerUpgrade, type ListenerRoutes } from "./answer-incoming.ts";
-import { capConnections } from "./connection-cap.ts";
+import { connectionCap } from "./connection-cap.ts";
 import { Http2Connections, type Http2Handlers } from "./http2-connections.ts";
 import type { ListenerContext } from "./listener-context.ts";
 import { PlainRequests } from "./plain-requests.ts";
+import { admitConnections } from "./proxy-protocol.ts";
 import type { RequestHead } from "./request-head.ts";
 import { RequestSeats } from "./request-seats.ts";
 import { type ServingTls, serveByAlpn, tlsOptionsOf } from "./serving-tls.ts";
@@ -27,6 +29,8 @@ export interface ListenerOptions {
   readonly tls?: ServingTls | undefined;
   /** HTTP/2 is offered to TLS clients, and spoken with those that choose it. */
   readonly http2?: boolean | undefined;
+  /** Proxies whose connections begin with a PROXY protocol header. Absent: none. */
+  readonly proxyProtocol?: { readonly from: readonly string[] } | undefined;
 }
 
 /** A server and what it does with requests, which may as well have come to another one (the front door). */
@@ -99,7 +103,17 @@ export function createListener(
     { tls },
   );
   unusedConnections.watch(server);
-  capConnections(server, gateway, () => gateway.metrics.access.connectionRefused("too-many-of-address"));
+  // A server of TLS takes what was read before by itself.
+  if (tls === undefined && options.proxyProtocol !== undefined)
+    server.on("connection", (socket: Socket) => socket.resume());
+  const { access } = gateway.metrics;
+  admitConnections(server, {
+    from: options.proxyProtocol?.from,
+    timeoutMs: timeouts.handshakeMs,
+    admit: connectionCap(gateway, () => access.connectionRefused("too-many-of-address")),
+    onRefused: (reason) => access.connectionRefused(reason),
+    logger: gateway.logger,
+  });
   const http2 = options.tls !== undefined && options.http2 === true ? http2For(gateway, listener) : undefined;
   if (http2 !== undefined) {
     serveByAlpn(server, (socket) => {

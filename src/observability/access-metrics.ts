@@ -1,5 +1,13 @@
 import { Counter, type Registry } from "prom-client";
 
+type ConnectionRefusal =
+  | "too-many-of-address"
+  | "origin"
+  | "proxy-header-untrusted"
+  | "proxy-header-missing"
+  | "proxy-header-malformed"
+  | "proxy-header-late";
+
 /** Counts of authentication, authorization, policy and audit. Labels are closed lists. */
 export class AccessMetrics {
   readonly #attempts: Counter<"result">;
@@ -52,7 +60,7 @@ export class AccessMetrics {
     this.#auditFailures.inc({ backend });
   }
 
-  connectionRefused(reason: "too-many-of-address" | "origin"): void {
+  connectionRefused(reason: ConnectionRefusal): void {
     this.#refusedConnections.inc({ reason });
   }
 }

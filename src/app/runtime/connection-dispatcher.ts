@@ -14,8 +14,8 @@ export interface ConnectionDispatcherOptions {
   readonly recipients: () => readonly Recipient[];
   /** Connections of one address at once, over all workers and of one listener. */
   readonly maxConnectionsPerAddress: number;
-  /** By which an address is counted; undefined: not at all. */
-  readonly networkOf: (address: string) => string | undefined;
+  /** By which an address is counted at a listener; undefined: not at all. */
+  readonly networkOf: (address: string, listener: string) => string | undefined;
   onRefused(): void;
   readonly logger: Logger;
 }
@@ -189,7 +189,7 @@ export class ConnectionDispatcher {
   }
 
   #networkOf(name: string, socket: Socket): string | undefined {
-    const network = this.#options.networkOf(socket.remoteAddress ?? "");
+    const network = this.#options.networkOf(socket.remoteAddress ?? "", name);
     return network === undefined ? undefined : `${name} ${network}`;
   }
 }

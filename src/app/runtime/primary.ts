@@ -10,6 +10,7 @@ import { isSingleBinary, ownProgram } from "../../config/own-files.ts";
 import { startListener } from "../../listeners/component.ts";
 import { networkOf } from "../../listeners/connection-cap.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
+import { proxiesByListener } from "../../listeners/proxy-protocol.ts";
 import { type ListenAddress, urlOf } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { MergedMetrics } from "../../observability/merged-metrics.ts";
@@ -58,6 +59,7 @@ export async function startWorkers(
   const { limits, audit, timeouts, listeners } = configuration;
   const metrics = new MergedMetrics();
   const edge = new EdgeRules(configuration.edge);
+  const proxies = proxiesByListener(listeners);
   const places = new SessionLimiter(limits.maxConcurrentSessions, {
     take: (user, namespace) => quotas.started.quotas.take(user, namespace),
   });
@@ -77,7 +79,11 @@ export async function startWorkers(
   const handOver = new ConnectionDispatcher({
     recipients: () => pool.workers,
     maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
-    networkOf: (address) => (edge.isTrustedProxy(address) ? undefined : networkOf(address)),
+    // Whose connections a proxy passes on is read by the worker, and counted there.
+    networkOf: (address, listener) =>
+      edge.isTrustedProxy(address) || proxies.get(listener)?.has(address) === true
+        ? undefined
+        : networkOf(address),
     onRefused: () => metrics.connectionRefused(),
     logger,
   });

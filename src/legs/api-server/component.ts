@@ -37,7 +37,7 @@ export async function buildApiServerLeg(
   gateway: ServingContext,
   { authorities, apiServer, judgeConnect, ticketKeys, operations, upstreams }: ApiServerLegParts,
 ): Promise<ApiServerLeg> {
-  const { tls: files, http2 = true } = configuration.listeners.apiServer ?? {};
+  const { tls: files, http2 = true, proxyProtocol } = configuration.listeners.apiServer ?? {};
   const tls = files && (await readServingTls(files, authorities, ticketKeys));
   const configured = await upstreamApiServerOf(configuration, upstreams);
   const upstream = configured ?? apiServer;
@@ -46,7 +46,7 @@ export async function buildApiServerLeg(
       ? answerFromCluster(gateway, CLAIMED_KUBERNETES_VERSION)
       : forwardToApiServer(gateway, upstream);
   const route = judgeConnect && upstream && { judge: judgeConnect, apiServer: upstream };
-  const listener = createApiServer(gateway, other, { tls, http2 }, route);
+  const listener = createApiServer(gateway, other, { tls, http2, proxyProtocol }, route);
   const watched =
     tls &&
     files &&

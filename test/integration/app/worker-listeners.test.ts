@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { connect, type TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
+import { exchangeOver, proxiedSocket } from "../../support/proxied-socket.ts";
 import { endExec, SUCCESS } from "../../support/scripted-kubelet.ts";
 import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 import { WorkerGateway, type WorkerGatewayOptions } from "../../support/worker-gateway.ts";
@@ -161,6 +162,29 @@ describe("listeners of two workers", () => {
       socket.end("GET /version HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n");
       expect(await text(socket)).toContain('"gitVersion"');
     }
+  });
+
+  it("read the headers of proxies, whose own connections are not counted", async () => {
+    gateway = await WorkerGateway.start({
+      more: {
+        limits: { maxConnectionsPerAddress: 3 },
+        listeners: { apiServer: { port: 0, proxyProtocol: { from: ["127.0.0.9"] } }, admin: { port: 0 } },
+      },
+    });
+    const port = Number(gateway.authority.split(":")[1]);
+    const exec = "/api/v1/namespaces/default/pods/web/exec?command=true";
+    const request = `GET ${exec} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer wrong\r\nConnection: close\r\n\r\n`;
+    const clients = Array.from({ length: 8 }, (_, index) => `203.0.113.${index}`);
+    const sockets = clients.map((client) => proxiedSocket(port, `PROXY TCP4 ${client} 127.0.0.1 1 2\r\n`));
+    const answers = await Promise.all(sockets.map((socket) => exchangeOver(socket, request)));
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    const refusals = (gateway.log() ?? "").split("\n").filter((line) => line.includes('"request refused"'));
+    expect(refusals.map((line) => JSON.parse(line).remoteAddress).toSorted()).toEqual(clients);
+    expect(await gateway.metric("sluice_workers_connections_refused_total")).toBe(0);
+    expect(await exchangeOver(proxiedSocket(port, request), "")).toBe("");
+    await expect
+      .poll(() => gateway.metric('sluice_connections_refused_total{reason="proxy-header-missing"}'))
+      .toBe(1);
   });
 
   it("let an address have so many connections together, and no more", async () => {

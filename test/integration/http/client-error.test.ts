@@ -105,6 +105,15 @@ it("a client that neither reads on nor closes is let go", async () => {
 });
 
 it.each([
+  ["version 1", "PROXY TCP4 203.0.113.9 127.0.0.1 1 2\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"],
+  ["version 2", "\r\n\r\n\0\r\nQUIT\n\x20\0\0\0GET / HTTP/1.1\r\nHost: a\r\n\r\n"],
+])("a PROXY protocol header of %s is answered 400 with what it is", async (_version, bytes) => {
+  const { answer } = await exchange(await start(), [bytes]);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer).toContain("400 Bad Request: a PROXY protocol header, which this listener does not take");
+});
+
+it.each([
   "LIST",
   "BAN",
   "VERSION-CONTROL",

@@ -1,0 +1,136 @@
+import type { Server, Socket } from "node:net";
+import { ProtocolError } from "../../protocols/protocol-error.ts";
+import {
+  beginsProxyHeader,
+  decodeProxyHeader,
+  type ProxyHeader,
+} from "../../protocols/proxy-protocol/index.ts";
+import { AddressList } from "../config/address-list.ts";
+import { canonicalAddress } from "../config/canonical-address.ts";
+import { claimPeer } from "../net/claimed-peer.ts";
+import { contain } from "../observability/faults.ts";
+import type { Logger } from "../observability/logger.ts";
+import { judgeByFirstBytes } from "./first-bytes.ts";
+
+/** Why a connection was refused for what it began with. Labels of `sluice_connections_refused_total`. */
+export type ProxyHeaderRefusal =
+  | "proxy-header-untrusted"
+  | "proxy-header-missing"
+  | "proxy-header-malformed"
+  | "proxy-header-late";
+
+export interface AdmittingOptions {
+  /** Addresses and networks whose connections begin with a header. Of others none may. Absent: headers are not looked for. */
+  readonly from: readonly string[] | undefined;
+  /** Within which a header is due, or the first bytes of what has none. */
+  readonly timeoutMs: number;
+  /** Counts a connection by its client's address; false: it has been closed. */
+  admit(socket: Socket): boolean;
+  onRefused(reason: ProxyHeaderRefusal): void;
+  readonly logger: Pick<Logger, "warn">;
+}
+
+/** Strangers can cause them at will: one of a kind is logged in so long, in milliseconds. */
+export const REFUSAL_LOG_INTERVAL_MS = 60_000;
+
+const PROBLEMS: Readonly<Record<ProxyHeaderRefusal, string>> = {
+  "proxy-header-untrusted": "proxyProtocol.from does not have this address, and it sent a header",
+  "proxy-header-missing": "proxyProtocol.from has this address, and it sent no header",
+  "proxy-header-malformed": "the header is not valid",
+  "proxy-header-late": "no header came in time",
+};
+
+type Judged = { readonly header: ProxyHeader | undefined } | { readonly refusal: ProxyHeaderRefusal };
+
+/**
+ * Has a server take what is admitted. With `from`, the server's listeners so far get connections behind their headers, of the
+ * client as the peer, unread and paused.
+ */
+export function admitConnections(server: Server, options: AdmittingOptions): void {
+  const { from, timeoutMs, admit } = options;
+  if (from === undefined) {
+    server.on("connection", admit);
+    return;
+  }
+  const proxies = new AddressList(from);
+  const serve = server.listeners("connection") as ((socket: Socket) => void)[];
+  server.removeAllListeners("connection");
+  const refuse = refusalsOf(options);
+  server.on("connection", (socket: Socket) => {
+    const address = canonicalAddress(socket.remoteAddress ?? "");
+    const isProxy = proxies.has(address);
+    // A proxy's connections count as its clients'.
+    if (!isProxy && !admit(socket)) return;
+    judgeByFirstBytes<Judged>(socket, {
+      timeoutMs,
+      judge: isProxy ? headerOf : noHeaderOf,
+      consumes: (judged) => ("header" in judged ? (judged.header?.byteLength ?? 0) : 0),
+      onLate: () => isProxy && refuse(socket, address, "proxy-header-late"),
+      decide: (judged) => {
+        if ("refusal" in judged) return refuse(socket, address, judged.refusal);
+        const begin = (): void => {
+          const peer = judged.header?.peer;
+          if (peer !== undefined)
+            claimPeer(socket, { address: canonicalAddress(peer.address), port: peer.port });
+          if (isProxy && !admit(socket)) return;
+          for (const listener of serve) listener.call(server, socket);
+        };
+        contain("listener", begin, () => socket.destroy());
+      },
+    });
+  });
+}
+
+function headerOf(seen: Buffer): Judged | undefined {
+  if (beginsProxyHeader(seen) === false) return { refusal: "proxy-header-missing" };
+  try {
+    const header = decodeProxyHeader(seen);
+    return header && { header };
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    return { refusal: "proxy-header-malformed" };
+  }
+}
+
+function noHeaderOf(seen: Buffer): Judged | undefined {
+  const begins = beginsProxyHeader(seen);
+  if (begins === undefined) return undefined;
+  return begins ? { refusal: "proxy-header-untrusted" } : { header: undefined };
+}
+
+function refusalsOf({ onRefused, logger }: AdmittingOptions) {
+  const loggedMs = new Map<ProxyHeaderRefusal, number>();
+  return (socket: Socket, remoteAddress: string, reason: ProxyHeaderRefusal): void => {
+    onRefused(reason);
+    socket.destroy();
+    const nowMs = performance.now();
+    if (nowMs - (loggedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < REFUSAL_LOG_INTERVAL_MS) return;
+    loggedMs.set(reason, nowMs);
+    logger.warn(
+      { remoteAddress, reason, problem: PROBLEMS[reason] },
+      "a connection was refused for its PROXY protocol header",
+    );
+  };
+}
+
+interface BehindProxies {
+  readonly proxyProtocol: { readonly from: readonly string[] } | undefined;
+}
+
+/** The addresses whose connections begin with a header, by the names of listeners in logs. */
+export function proxiesByListener({
+  apiServer,
+  ingress,
+}: {
+  readonly apiServer: BehindProxies | undefined;
+  readonly ingress: BehindProxies | undefined;
+}): ReadonlyMap<string, AddressList> {
+  const lists = new Map<string, AddressList>();
+  if (apiServer?.proxyProtocol !== undefined)
+    lists.set("apiServer", new AddressList(apiServer.proxyProtocol.from));
+  if (ingress?.proxyProtocol !== undefined) {
+    const list = new AddressList(ingress.proxyProtocol.from);
+    lists.set("ingress.http", list).set("ingress.https", list);
+  }
+  return lists;
+}
