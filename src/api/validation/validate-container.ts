@@ -9,6 +9,7 @@ import {
 } from "../field-errors.ts";
 import type { Container, ContainerPort } from "../objects.ts";
 import { labelProblems, portNameProblems, portNumberProblems } from "./name-rules.ts";
+import { isStopSignalAlone } from "./validate-probe.ts";
 
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 const RESTART_POLICIES = ["Always", "Never", "OnFailure"];
@@ -57,7 +58,7 @@ export function restartPolicyErrors({ restartPolicy }: Container, path: FieldPat
 }
 
 export function ephemeralContainerErrors(container: Container, path: FieldPath): FieldError[] {
-  return NOT_FOR_EPHEMERAL_CONTAINERS.filter((name) => isSet(container[name])).map((name) =>
+  return NOT_FOR_EPHEMERAL_CONTAINERS.filter((name) => isSet(container, name)).map((name) =>
     forbiddenField([...path, name], "cannot be set for an Ephemeral Container"),
   );
 }
@@ -73,7 +74,11 @@ export function unsupportedErrors(
     : [notSupported(path, value, supported)];
 }
 
-function isSet(value: unknown): boolean {
+/** Resources are no pointer in Go: empty ones are as absent. */
+function isSet(container: Container, name: (typeof NOT_FOR_EPHEMERAL_CONTAINERS)[number]): boolean {
+  const value = container[name];
+  if (name === "resources") return Object.keys(value ?? {}).length > 0;
+  if (name === "lifecycle") return value !== undefined && !isStopSignalAlone(container);
   return value !== undefined && value !== "";
 }
 

@@ -34,10 +34,17 @@ export function lifecycleAndProbeErrors(
 /** An init container that ends before the others start has nothing to probe. */
 export function initContainerProbeErrors(container: Container, path: FieldPath): FieldError[] {
   return (["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const)
-    .filter((name) => container[name] !== undefined)
+    .filter(
+      (name) => container[name] !== undefined && !(name === "lifecycle" && isStopSignalAlone(container)),
+    )
     .map((name) =>
       forbiddenField([...path, name], "may not be set for init containers without restartPolicy=Always"),
     );
+}
+
+/** The API server drops a stop signal, whose gate is off, and a lifecycle that had nothing else. */
+export function isStopSignalAlone({ lifecycle }: Container): boolean {
+  return Object.keys(lifecycle ?? {}).join() === "stopSignal";
 }
 
 /** Liveness and startup: the first success counts, and failure ends the container. */

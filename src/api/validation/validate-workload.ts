@@ -48,7 +48,9 @@ export function validateAppsWorkload(object: AppsWorkload, options: ProbeFieldOp
     selector !== undefined && isEmpty
       ? [invalidValue(path, selector, `empty selector is invalid for ${name}`)]
       : [];
-  const ofTemplate = lastingTemplateErrors(template, ["spec", "template"], options, kind);
+  // A Deployment's template is validated as one of its ReplicaSets.
+  const holder = kind === "Deployment" ? "ReplicaSet" : kind;
+  const ofTemplate = lastingTemplateErrors(template, ["spec", "template"], options, holder);
   const mismatch = isMismatch ? [mismatchOf(template)] : [];
   const common = [
     ...validateMetadata(metadata, metadataRulesOf(kind)),
@@ -71,7 +73,12 @@ export function validateAppsWorkload(object: AppsWorkload, options: ProbeFieldOp
 function printed({ matchLabels, matchExpressions }: LabelSelector = {}): LabelSelector {
   return {
     ...(matchLabels && { matchLabels: sorted(matchLabels) }),
-    ...(matchExpressions && { matchExpressions }),
+    ...(matchExpressions && {
+      matchExpressions: matchExpressions.map((requirement) => {
+        const { key = "", operator = "", values = [] } = requirement ?? {};
+        return { key, operator, ...(values.length > 0 && { values }) };
+      }),
+    }),
   };
 }
 

@@ -273,6 +273,11 @@ export interface GeneratedObject {
   readonly object: object;
 }
 
+/** A valid object of every kind. */
+export const goodObjects: Readonly<Record<string, object>> = Object.fromEntries(
+  Object.entries({ ...pools, ...morePools }).map(([kind, { good }]) => [kind, good]),
+);
+
 /** Objects of every kind with one to three edits each. */
 export function generatedObjects(): GeneratedObject[] {
   const all: Record<string, Pool> = { ...pools };

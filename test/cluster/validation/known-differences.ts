@@ -8,7 +8,7 @@ export interface KnownDifference {
 
 export const knownDifferences: readonly KnownDifference[] = [
   {
-    kinds: ["Pod", "Ingress"],
+    kinds: ["Pod", "Ingress", "Node"],
     line: /^\+ \S+ "[^"]*" is invalid: status\./,
     reason: "a create ignores the status; a manifest holds what `kubectl get` wrote, and its status is read",
   },

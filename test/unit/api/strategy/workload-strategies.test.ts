@@ -168,7 +168,7 @@ describe("the rest of a workload", () => {
     expect(errorsOf(deployment({ template: ending, replicas: -1 }))).toEqual([
       "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
       'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
-      "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in Deployment is not Supported",
+      "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported",
     ]);
     const job = { apiVersion: "batch/v1", kind: "Job", metadata: { name: "a", namespace: "default" } };
     expect(errorsOf({ ...job, spec: { template: templateOf({}) } })).toEqual([

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readObject } from "../../../../src/api/validation/read-object.ts";
+import { FeatureGates } from "../../../../src/config/feature-gates.ts";
 
 const subdomain =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -371,3 +372,53 @@ function pathText(path: readonly (string | number)[]): string {
     "",
   );
 }
+
+describe("what an API server says of rarer fields", () => {
+  // Each was found by test/cluster/validation/all-fields.test.ts.
+  const template = {
+    metadata: { labels: { app: "web" } },
+    spec: { containers: [{ name: "main", image: "web:1" }], activeDeadlineSeconds: 1 },
+  };
+  const workload = (matchExpressions: unknown): object => ({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web" },
+    spec: { selector: { matchLabels: { app: "web" }, ...(matchExpressions as object) }, template },
+  });
+  const textsOf = (object: object): string[] => {
+    const reading = readObject(object, FeatureGates.defaults, "Strict");
+    return reading.isValid ? [] : reading.problems.map(({ message }) => message);
+  };
+
+  it("calls a Deployment's template one of its ReplicaSet", () => {
+    expect(textsOf(workload({}))).toEqual([
+      'Deployment.apps "web" is invalid: spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported',
+    ]);
+  });
+
+  it("prints a selector's requirements with key and operator", () => {
+    expect(textsOf(workload({ matchExpressions: [{ values: [] }] }))).toContain(
+      'Deployment.apps "web" is invalid: spec.selector: Invalid value: {"matchLabels":{"app":"web"},"matchExpressions":[{"key":"","operator":""}]}: invalid label selector',
+    );
+  });
+
+  it.each([
+    [{ resources: {} }, []],
+    [{ lifecycle: { stopSignal: "SIGTERM" } }, []],
+    [{ lifecycle: {} }, ["lifecycle"]],
+    [{ resources: { limits: {} } }, ["resources"]],
+    [{ livenessProbe: {} }, ["livenessProbe"]],
+  ])("takes for absent in a debugging container what Go does: %j", (fields, forbidden) => {
+    const ephemeralContainers = [{ name: "debug", image: "web:1", ...fields }];
+    const texts = textsOf({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "web" },
+      spec: { containers: [{ name: "main", image: "web:1" }], ephemeralContainers },
+    });
+    const named = texts.flatMap(
+      (text) => /\[0\]\.(\w+): Forbidden: cannot be set for an Ephemeral/.exec(text)?.[1] ?? [],
+    );
+    expect(named).toEqual(forbidden);
+  });
+});
