@@ -88,10 +88,11 @@ function manifestsOf(
   old: readonly ManifestFile[],
   own: OwnClasses,
 ) {
-  const { objects, warnings, passedOver } = readManifests(files, gates, old);
+  const { objects, warnings, passedOver, unjudged } = readManifests(files, gates, old);
   for (const line of passedOver) process.stderr.write(`${maskControls(line)}\n`);
   for (const warning of [...warnings, ...ingressWarnings(objects, own)])
     process.stderr.write(`Warning: ${maskControls(warning)}\n`);
+  for (const line of unjudged) process.stderr.write(`${maskControls(line)}\n`);
   return objects;
 }
 

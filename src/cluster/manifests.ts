@@ -14,6 +14,7 @@ import {
 import { impliedNamespaces, withDefaults, withIngressClasses } from "./defaulting.ts";
 import { foreignKindOf, PassedOver } from "./foreign-kinds.ts";
 import { atOnce } from "./slices.ts";
+import { UnjudgedFields } from "./unjudged-fields.ts";
 
 export interface ManifestFile {
   readonly name: string;
@@ -27,6 +28,8 @@ export interface Manifests {
   readonly warnings: readonly string[];
   /** A line for each file with objects of kinds that are not used here. */
   readonly passedOver: readonly string[];
+  /** Fields that the API server has rules for and this does not, a line for each kind. */
+  readonly unjudged: readonly string[];
 }
 
 /** Gets the lines of `Manifests.passedOver`. */
@@ -61,14 +64,20 @@ function* readingManifests(
   const problems: ConfigurationProblem[] = [];
   const found: FoundObject[] = [];
   const passedOver = new PassedOver();
-  const context = { gates, fieldValidation, old, problems, found, passedOver };
+  const unjudged = new UnjudgedFields();
+  const context = { gates, fieldValidation, old, problems, found, passedOver, unjudged };
   for (const file of files) yield* readFile(file, context);
   problems.push(...duplicateProblems(found));
   if (problems.length > 0) throw new ConfigurationError(problems);
   const warnings = found.flatMap(({ fileName, line, warnings }) =>
     warnings.map((warning) => `${fileName}:${line}: ${warning}`),
   );
-  return { objects: found.map(({ object }) => object), warnings, passedOver: passedOver.lines };
+  return {
+    objects: found.map(({ object }) => object),
+    warnings,
+    passedOver: passedOver.lines,
+    unjudged: unjudged.lines,
+  };
 }
 
 /** The objects of a cluster in the files, defaulted; kinds that no cluster in memory holds are checked with them. Throws as `readManifests`. */
@@ -105,6 +114,7 @@ interface ReadContext {
   readonly problems: ConfigurationProblem[];
   readonly found: FoundObject[];
   readonly passedOver: PassedOver;
+  readonly unjudged: UnjudgedFields;
 }
 
 function* readFile(file: ManifestFile, context: ReadContext): Generator<void, void> {
@@ -122,7 +132,7 @@ function* readFile(file: ManifestFile, context: ReadContext): Generator<void, vo
 function* readDocument(
   document: YamlDocument,
   fileName: string,
-  { gates, fieldValidation, old, problems, found, passedOver }: ReadContext,
+  { gates, fieldValidation, old, problems, found, passedOver, unjudged }: ReadContext,
 ): Generator<void, void> {
   for (const { value, path } of itemsOf(document.value)) {
     yield;
@@ -135,6 +145,7 @@ function* readDocument(
     const lineOf = (field: FieldPath) => document.lineOf([...path, ...field]);
     if (reading.isValid) {
       const { object, warnings } = reading;
+      unjudged.add(object.kind, reading.unjudged);
       found.push({ object, warnings, fileName, line: lineOf([]) });
       continue;
     }

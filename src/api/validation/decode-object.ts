@@ -4,7 +4,7 @@ import { goQuote } from "../go-json.ts";
 import { strategies, strategyOf } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { kindShape } from "./kubernetes-shapes.ts";
-import { shapeProblem } from "./shape.ts";
+import { type Shape, shapeProblem } from "./shape.ts";
 import { withoutNulls } from "./without-nulls.ts";
 
 /** kubectl asks the API server for Strict: fields that the kind does not have are errors, and fields that are not read here are checked. */
@@ -18,7 +18,12 @@ export interface ObjectProblem {
 
 /** An object that is no more than decoded: of its kind's shape, in the held version, with defaults; no rule was checked. */
 export type Decoding =
-  | { readonly isDecoded: true; readonly object: ApiObject; readonly strategy: Strategy }
+  | {
+      readonly isDecoded: true;
+      readonly object: ApiObject;
+      readonly strategy: Strategy;
+      readonly shape: Shape;
+    }
   | { readonly isDecoded: false; readonly problem: ObjectProblem };
 
 /** The first half of reading untrusted data; the API server answers its failures with 400. */
@@ -45,7 +50,7 @@ export function decodeObject(value: unknown, fieldValidation: FieldValidation = 
   }
   const given = completed(withoutNulls(value, version.shape));
   const held = strategy.otherVersions[apiVersion]?.toHeld(given) ?? given;
-  return { isDecoded: true, object: strategy.withDefaults(held), strategy };
+  return { isDecoded: true, object: strategy.withDefaults(held), strategy, shape: version.shape };
 }
 
 /** The API server names the version without its group here. */

@@ -9,13 +9,20 @@ import { cannotBeHandled, decodeObject, type FieldValidation, type ObjectProblem
 import { kindShape } from "./kubernetes-shapes.ts";
 import { lostFields } from "./lost-fields.ts";
 import { unknownFields } from "./unknown-fields.ts";
+import { unreadFields } from "./unread-fields.ts";
 
 export type { FieldValidation, ObjectProblem } from "./decode-object.ts";
 
 export const DEFAULT_NAMESPACE = "default";
 
 export type ObjectReading =
-  | { readonly isValid: true; readonly object: ApiObject; readonly warnings: readonly string[] }
+  | {
+      readonly isValid: true;
+      readonly object: ApiObject;
+      readonly warnings: readonly string[];
+      /** Of a strict reading: fields of which names and types alone were checked, as `spec.containers[].args`. */
+      readonly unjudged: readonly string[];
+    }
   | { readonly isValid: false; readonly problems: readonly ObjectProblem[] };
 
 /**
@@ -51,7 +58,8 @@ export function readObject(
     const lost = lostFields(given, object).map(
       (path) => `${formatPath(path)} is dropped: its feature gate is off`,
     );
-    return { isValid: true, object, warnings: [...strategy.warnings(object), ...lost] };
+    const unjudged = fieldValidation === "Strict" ? unreadFields(value, decoding.shape) : [];
+    return { isValid: true, object, warnings: [...strategy.warnings(object), ...lost], unjudged };
   }
   const subject = `${kindName(strategy)} ${goQuote(object.metadata.name ?? "")} is invalid`;
   const problems = errors.map((error) => ({

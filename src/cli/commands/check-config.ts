@@ -25,7 +25,7 @@ export const checkConfigFlags = {
 export const command = defineCommand({
   usage: ["-f FILE... [flags]"],
   description:
-    "Validates a configuration or manifests, and prints every problem with its line, in the words of the API server. A configuration is checked with its manifests and the files that it names.",
+    "Validates a configuration or manifests, and prints every problem with its line, in the words of the API server. A configuration is checked with its manifests and the files that it names. Every field is checked by name and type, and those that Sluice reads by the API's rules; fields without rules here are listed as not judged.",
   flags: checkConfigFlags,
   examples: [
     { title: "A configuration", line: "sluice check-config -f sluice.yaml" },

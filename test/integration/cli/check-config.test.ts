@@ -212,7 +212,25 @@ metadata: { name: web }
 spec: { backend: { serviceName: web, servicePort: 80 } }
 `,
     );
-    expect([await runCommand("check-config", ["-f", pod]), err]).toEqual([0, ""]);
+    expect([await runCommand("check-config", ["-f", pod]), err]).toEqual([
+      0,
+      "not judged, but for names and types: Pod metadata.ownerReferences, spec.volumes, spec.containers[].resources, spec.containers[].env\n",
+    ]);
+  });
+
+  it("checks types of fields that Sluice does not read, with their lines", async () => {
+    const pod = file("pod.yaml", `${podWithProbe("httpGet: { port: 80 }")}      args: serve\n`);
+    expect(await runCommand("check-config", ["-f", pod])).toBe(2);
+    expect(err).toBe(
+      `${pod}:10: Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field Container.spec.containers.args of type []string\n`,
+    );
+  });
+
+  it("lists fields whose rules it does not have, once for each kind", async () => {
+    const pod = podWithProbe("httpGet: { port: 80 }");
+    const two = `${pod}      args: [serve]\n  volumes: [{ name: a, emptyDir: {} }]\n---\n${pod.replace("web", "b")}      args: [b]\n`;
+    expect(await runCommand("check-config", ["-f", file("two.yaml", two)])).toBe(0);
+    expect(err).toBe("not judged, but for names and types: Pod spec.containers[].args, spec.volumes\n");
   });
 
   it("takes the namespace of a cluster-scoped object away, as the API server does", async () => {

@@ -331,6 +331,7 @@ describe("readObject", () => {
     expect(readObject(value)).toEqual({
       isValid: true,
       warnings: [],
+      unjudged: [],
       object: pod(
         { extra: { a: [null, { c: 1 }] }, restartPolicy: "Always" },
         { namespace: "default", generation: 1 },
