@@ -4,6 +4,7 @@ import type { Server } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { UnknownMethod } from "../http/client-error.ts";
 import { headerListOf } from "../http/header-list.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
 import { Http1Downstream } from "../http/http1-downstream.ts";
@@ -99,6 +100,7 @@ export function createListener(
         const begin = (): void => void listener.answerUpgrade(head, socket, early);
         contain("listener", begin, () => socket.destroy());
       },
+      onUnknownMethod: (request, socket) => logUnknownMethod(request, socket as Socket, gateway),
     },
     { tls },
   );
@@ -133,6 +135,16 @@ export function createListener(
     },
     flushed: async (timeoutMs) => await http2?.flushed(timeoutMs),
   };
+}
+
+/** Of such a request Node gives its first line alone. */
+function logUnknownMethod({ method, target }: UnknownMethod, socket: Socket, gateway: ListenerContext): void {
+  const [path] = target.split("?", 1);
+  const { remoteAddress } = socket;
+  gateway.logger.info(
+    { method, path, remoteAddress, code: 501, reason: "the method is not known here" },
+    "request refused",
+  );
 }
 
 function http2For(

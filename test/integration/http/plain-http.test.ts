@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, type Server } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterEach, expect, it } from "vitest";
 import { createSelfSignedCertificate } from "../../../src/fake-node/index.ts";
@@ -48,18 +48,36 @@ async function answerTo(port: number, text: string): Promise<string> {
   });
   socket.on("error", () => {});
   const over = Promise.race([once(socket, "end"), once(socket, "close")]);
-  socket.write(text);
+  socket.write(text, "latin1");
   await over;
   socket.destroy();
   return answer;
+}
+
+/** A client's first record, and behind it what is none. */
+async function brokenHandshake(): Promise<string> {
+  const captured = createServer().listen(0, "127.0.0.1");
+  await once(captured, "listening");
+  const client = connectTls({ port: (captured.address() as AddressInfo).port, host: "127.0.0.1" });
+  client.on("error", () => {});
+  const [socket] = (await once(captured, "connection")) as [Socket];
+  const [hello] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  captured.close();
+  return `${hello.toString("latin1")}GET / HTTP/1.1\r\n\r\n`;
 }
 
 const kinds = Object.keys(KINDS) as (keyof typeof KINDS)[];
 
 it.each(kinds)("a %s tells plain HTTP on its TLS port so, and keeps nothing of it", async (kind) => {
   const { server, port } = await start(kind);
-  for (const method of ["GET", "POST", "HEAD", "PUT"]) {
-    expect(await answerTo(port, `${method} / HTTP/1.1\r\nHost: a\r\n\r\n`)).toBe(PLAIN_HTTP_ANSWER);
+  const methods = ["GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "PATCH", "TRACE", "CONNECT", "LIST"];
+  for (const method of methods) {
+    const answer = await answerTo(port, `${method} / HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect([method, answer]).toEqual([method, PLAIN_HTTP_ANSWER]);
+  }
+  for (const line of ["OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]) {
+    expect(await answerTo(port, line)).toBe(PLAIN_HTTP_ANSWER);
   }
   await eventually("all are closed", async () => {
     const open = await new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
@@ -67,9 +85,11 @@ it.each(kinds)("a %s tells plain HTTP on its TLS port so, and keeps nothing of i
   });
 });
 
-it.each(kinds)("a %s says nothing to what is neither, and survives clients that are gone", async (kind) => {
+it.each(
+  kinds,
+)("a %s answers no handshake that has begun, and survives clients that are gone", async (kind) => {
   const { port } = await start(kind);
-  expect(await answerTo(port, "SSH-2.0-OpenSSH_9.2\r\n")).not.toContain("HTTP");
+  expect(await answerTo(port, await brokenHandshake())).not.toContain("HTTP");
   for (let round = 0; round < 20; round++) {
     const socket = connect(port, "127.0.0.1").on("error", () => {});
     await once(socket, "connect");

@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { connect as connectTls } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { AccessGateway } from "../../../support/access-gateway.ts";
 import { eventually } from "../../../support/eventually.ts";
@@ -41,6 +43,19 @@ describe("a refusal's line in the log", () => {
     expect(refusals(access.logLines)).toMatchObject([
       { code: 401, path: "/api/v1/pods", reason: "Unauthorized" },
     ]);
+    expect(access.logLines.join("")).not.toContain("s3cret");
+  });
+
+  it("is written for a method that is answered 501 before it is a request, without its query", async () => {
+    const access = await start();
+    const [host = "", port = ""] = access.authority.split(":");
+    const socket = connectTls({ host, port: Number(port), rejectUnauthorized: false });
+    socket.write("LIST /v1/secret?token=s3cret HTTP/1.1\r\nHost: a\r\n\r\n");
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    socket.destroy();
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 501 Not Implemented\r\n/);
+    await eventually("the line", () => refusals(access.logLines).length > 0);
+    expect(refusals(access.logLines)).toMatchObject([{ method: "LIST", code: 501, path: "/v1/secret" }]);
     expect(access.logLines.join("")).not.toContain("s3cret");
   });
 
