@@ -3,6 +3,7 @@
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { IngressListener } from "../config/ingress-listener.ts";
 import { createSelfSignedCertificate } from "../fake-node/self-signed.ts";
+import { SlowBodies } from "../http/slow-bodies.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { ServingContext } from "../listeners/listener-context.ts";
@@ -126,6 +127,10 @@ export async function startIngress(
     onlyModestFlowsWait: true,
     maxWaitMs: SEAT_WAIT_MS,
   });
+  const slowBodies = new SlowBodies({
+    places: limits.maxConcurrentIngressRequests,
+    placesPerFlow: limits.maxConcurrentIngressRequestsPerAddress,
+  });
   const accessLog =
     listener.accessLog && new AccessLog({ ...listener.accessLog, edge: gateway.edge, metrics, logger });
   const context: IngressContext = {
@@ -134,6 +139,7 @@ export async function startIngress(
     accessLog,
     requests,
     seats,
+    slowBodies,
     routes: () => controller.routes,
     balancer,
     problems: routeProblems,

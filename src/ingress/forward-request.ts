@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/forward-options.ts";
 import { withForwardedOrigin } from "../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../http/header-list.ts";
@@ -7,7 +6,6 @@ import { startExchange } from "../http/http-forwarder.ts";
 import type { HttpUpstream } from "../http/http-upstream.ts";
 import { forwardOverHttp2 } from "../http/http2-forwarder.ts";
 import { withTrace } from "../http/trace-headers.ts";
-import { networkOf } from "../listeners/connection-cap.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
 import type { UpstreamError } from "../net/upstream-error.ts";
 import { containAsync } from "../observability/faults.ts";
@@ -23,7 +21,7 @@ import {
   withOwnLines,
 } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
-import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
+import { type IngressRequest, type RequestOrigin, readIngressRequest, sourceOf } from "./ingress-request.ts";
 import type { RouteBackend } from "./route-backend.ts";
 import { traceExchange } from "./trace-exchange.ts";
 
@@ -69,7 +67,7 @@ function forward(
 ): void {
   const { downstream } = exchange;
   context.requests.begin(downstream);
-  const address = sourceOf(exchange, context);
+  const address = sourceOf(exchange, downstream.headers, context);
   const seated = context.seats.acquire(address);
   if (seated === true) forwardSeated(exchange, request, chosen, startedMs, address, context);
   else if (seated === false) refuse(exchange, chosen, context);
@@ -93,14 +91,6 @@ function refuse(exchange: IncomingExchange, { route }: ChosenUpstream, context: 
   context.requests.end(exchange.downstream);
   const { headers } = exchange.downstream;
   answer(exchange, ingressAnswer(503, "too many requests at a time", headers), route, context);
-}
-
-/** The client's address, as its share is counted. */
-function sourceOf({ downstream, remoteAddress }: IncomingExchange, { edge }: IngressContext): string {
-  const isTold = edge.isTrustedProxy(remoteAddress);
-  return networkOf(
-    isTold ? (edge.sourceAddressesOf(downstream.headers, remoteAddress)[0] ?? "") : remoteAddress,
-  );
 }
 
 function forwardSeated(
@@ -141,6 +131,7 @@ class IngressForwarding implements ForwardExchangeOptions {
   readonly #startedMs: number;
   readonly #address: string;
   readonly #trace: RequestTrace | undefined;
+  #isSeated = true;
   #endpoint: EndpointUpstream;
   #code = 0;
 
@@ -161,6 +152,13 @@ class IngressForwarding implements ForwardExchangeOptions {
     this.#chosen = chosen;
     this.#context = context;
     this.#trace = traceExchange(exchange.downstream, exchange, chosen.route, context);
+    if (exchange.downstream.hasBody)
+      context.slowBodies.watchSeat(address, exchange.downstream, () => this.#leaveSeat());
+  }
+
+  #leaveSeat(): void {
+    if (this.#isSeated) this.#context.seats.release(this.#address);
+    this.#isSeated = false;
   }
 
   get path(): string {
@@ -222,7 +220,7 @@ class IngressForwarding implements ForwardExchangeOptions {
 
   ended(): void {
     this.#context.requests.end(this.#exchange.downstream);
-    this.#context.seats.release(this.#address);
+    this.#leaveSeat();
     const { names } = this.#chosen.route;
     const seconds = (performance.now() - this.#startedMs) / 1000;
     this.#context.metrics.requestEnded(this.#exchange.protocol, this.#code, names, seconds, this.#trace);
@@ -291,8 +289,4 @@ function write(downstream: HttpDownstream, { status, headers, body }: IngressAns
   const parts = downstream.method === "HEAD" || body.length === 0 ? [] : [body];
   downstream.respondWhole(status, reasonPhrase(status), headers, parts, []);
   if (!downstream.isBodyComplete) downstream.discardBody(UNREAD_BODY_LINGER_MS);
-}
-
-export function originOf(socket: Socket & { encrypted?: boolean }): RequestOrigin {
-  return { isTls: socket.encrypted === true, remoteAddress: socket.remoteAddress ?? "" };
 }

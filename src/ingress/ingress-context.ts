@@ -1,4 +1,5 @@
 import type { Limits } from "../config/limits.ts";
+import type { SlowBodies } from "../http/slow-bodies.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { PlainRequests } from "../listeners/plain-requests.ts";
@@ -31,6 +32,8 @@ export interface IngressContext extends ForwardingContext {
   readonly requests: PlainRequests;
   /** Those of them that addresses hold, each a share. */
   readonly seats: FairQueue;
+  /** Those whose bodies do not come, beside the seats. */
+  readonly slowBodies: SlowBodies;
   readonly limits: Limits;
   readonly metrics: IngressMetrics;
   /** Undefined: none is written. */

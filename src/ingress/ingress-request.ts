@@ -1,5 +1,7 @@
+import type { Socket } from "node:net";
 import { type HeaderList, headerValues } from "../http/header-list.ts";
-import type { ConnectionOrigin } from "../listeners/edge-rules.ts";
+import { networkOf } from "../listeners/connection-cap.ts";
+import type { ConnectionOrigin, EdgeRules } from "../listeners/edge-rules.ts";
 import { hostForMatching } from "./request-host.ts";
 import { requestPathOf } from "./request-path.ts";
 
@@ -59,4 +61,18 @@ export function readIngressRequest(
 
 function bad(problem: string): BadIngressRequest {
   return { status: 400, problem };
+}
+
+export function originOf(socket: Socket & { encrypted?: boolean }): RequestOrigin {
+  return { isTls: socket.encrypted === true, remoteAddress: socket.remoteAddress ?? "" };
+}
+
+/** The client's address, as its share is counted. */
+export function sourceOf(
+  { remoteAddress }: RequestOrigin,
+  headers: HeaderList,
+  { edge }: { readonly edge: EdgeRules },
+): string {
+  const isTold = edge.isTrustedProxy(remoteAddress);
+  return networkOf(isTold ? (edge.sourceAddressesOf(headers, remoteAddress)[0] ?? "") : remoteAddress);
 }

@@ -18,9 +18,10 @@ import { abortSocket } from "../net/abort-socket.ts";
 import { stopAccepting } from "../net/stop-accepting.ts";
 import { contain, containAsync, containEvents } from "../observability/faults.ts";
 import type { CertificateAndKey } from "./certificates.ts";
-import { forwardRequest, originOf } from "./forward-request.ts";
+import { forwardRequest } from "./forward-request.ts";
 import { forwardUpgradeRequest, type IncomingUpgrade } from "./forward-upgrade-request.ts";
 import type { IngressContext } from "./ingress-context.ts";
+import { originOf } from "./ingress-request.ts";
 import { createSecureServer, type SecureServerOptions } from "./secure-server.ts";
 
 /** The first bytes of a client that speaks HTTP/2 without having asked (RFC 9113 section 3.4). */

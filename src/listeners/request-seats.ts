@@ -1,8 +1,10 @@
 import type { RequestSource } from "../access/authn/authenticator.ts";
-import { tooManyRequests } from "../api/status.ts";
+import { type StatusError, tooManyRequests } from "../api/status.ts";
 import type { Limits } from "../config/limits.ts";
 import type { HttpDownstream } from "../http/http-downstream.ts";
+import { SlowBodies } from "../http/slow-bodies.ts";
 import { FairQueue } from "../net/fair-queue.ts";
+import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import { isLongRunning } from "./exchange-times.ts";
 
 export type SeatLimits = Pick<
@@ -24,13 +26,16 @@ const RETRY_AFTER_SECONDS = 1;
 const HEALTH_CHECK = /^\/(?:healthz|livez|readyz)(?:[/?]|$)/;
 
 /**
- * Seats of a listener's plain requests: first of the client's address, then of its user. Above its share a user is refused at once, below
- * it waits. Watches and followed logs have their own.
+ * Seats of a listener's plain requests: of the client's address, then of its user. Watches and
+ * followed logs have their own. Requests whose bodies do not come wait beside the seats.
  */
 export class RequestSeats {
   readonly #arriving: FairQueue;
   readonly #users: FairQueue;
+  /** Of addresses, for requests that the API server authenticates. */
+  readonly #unknown: FairQueue;
   readonly #longRunning: FairQueue;
+  readonly #slowBodies: SlowBodies;
   readonly #healthChecks = new FairQueue({
     seats: MAX_HEALTH_CHECKS,
     seatsPerFlow: MAX_HEALTH_CHECKS_PER_ADDRESS,
@@ -44,7 +49,9 @@ export class RequestSeats {
     const requests = { seats, seatsPerFlow, maxWaiting: seats, maxWaitMs: SEAT_WAIT_MS };
     // These are held briefly: an address that has its share waits for its next one, connection by connection.
     this.#arriving = new FairQueue(requests);
+    this.#unknown = new FairQueue(requests);
     this.#users = new FairQueue({ ...requests, onlyModestFlowsWait: true });
+    this.#slowBodies = new SlowBodies({ places: seats, placesPerFlow: seatsPerFlow });
     this.#longRunning = new FairQueue({
       seats: limits.maxLongRunningRequests,
       seatsPerFlow: limits.maxLongRunningRequestsPerUser,
@@ -53,48 +60,78 @@ export class RequestSeats {
   }
 
   /**
-   * Takes a seat of the request's address, until the exchange is over or its user is known. Resolves with what takes the user's
-   * seat. Both reject with StatusError 429.
+   * Takes a seat of the request's address, until the exchange is over or its user is known. Resolves
+   * with what takes the user's seat instead, once. Both reject with StatusError 429.
    */
   async arrive(
     downstream: HttpDownstream,
     { address, connection }: RequestSource,
-  ): Promise<(userName: string) => Promise<void>> {
+  ): Promise<NonNullable<IncomingStreaming["admit"]>> {
     const { target, hasBody } = downstream;
     if (!hasBody && HEALTH_CHECK.test(target)) {
       await seat(this.#healthChecks, address, connection, downstream);
-      return async () => {};
+      return async () => undefined;
     }
     const isLong = isLongRunning(target);
     const arriving = isLong ? this.#longRunning : this.#arriving;
-    const ofUsers = isLong ? this.#longRunning : this.#users;
-    const leave = await seat(arriving, `address ${address}`, connection, downstream);
+    const arrived = await seat(arriving, `address ${address}`, connection, downstream);
     let isAdmitted = false;
-    return async (userName) => {
-      if (isAdmitted) return;
+    return async (name, isUnknown = false) => {
+      if (isAdmitted) return undefined;
       isAdmitted = true;
-      leave();
-      await seat(ofUsers, `user ${userName}`, connection, downstream);
+      arrived.leave();
+      const users = isLong ? this.#longRunning : this.#users;
+      const queue = isUnknown && !isLong ? this.#unknown : users;
+      const taken =
+        isLong || downstream.isBodyComplete
+          ? await seat(queue, name, connection, downstream)
+          : await this.#seatWithBody(queue, name, connection, downstream);
+      return taken && ((newName) => taken.pass(users, newName));
     };
+  }
+
+  /** A seat for as long as the body comes: until it begins, and once it is slow, the request waits beside the seats. */
+  async #seatWithBody(
+    queue: FairQueue,
+    flow: string,
+    lane: string,
+    downstream: HttpDownstream,
+  ): Promise<Seat | undefined> {
+    const hasBegun = await this.#slowBodies.begins(flow, downstream);
+    if (hasBegun === undefined) throw tooMany();
+    if (!hasBegun) return undefined;
+    const taken = await seat(queue, flow, lane, downstream);
+    this.#slowBodies.watchSeat(flow, downstream, taken.leave);
+    return taken;
   }
 }
 
-/** Holds a seat until the exchange is over, or the result is called. */
-async function seat(
-  queue: FairQueue,
-  flow: string,
-  lane: string,
-  downstream: HttpDownstream,
-): Promise<() => void> {
+interface Seat {
+  leave(): void;
+  /** To another flow, where that may have one more. */
+  pass(queue: FairQueue, flow: string): void;
+}
+
+/** Holds a seat until the exchange is over, or it is left. */
+async function seat(queue: FairQueue, flow: string, lane: string, downstream: HttpDownstream): Promise<Seat> {
   const seated = queue.acquire(flow, lane);
-  if (seated === false || (seated !== true && !(await seated))) {
-    throw tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
-  }
-  let isHeld = true;
+  if (seated === false || (seated !== true && !(await seated))) throw tooMany();
+  let release: (() => void) | undefined = () => queue.release(flow);
   const leave = (): void => {
-    if (isHeld) queue.release(flow);
-    isHeld = false;
+    release?.();
+    release = undefined;
   };
   downstream.onClose(leave);
-  return leave;
+  return {
+    leave,
+    pass: (next, nextFlow) => {
+      if (release === undefined || !next.tryAcquire(nextFlow)) return;
+      release();
+      release = () => next.release(nextFlow);
+    },
+  };
+}
+
+function tooMany(): StatusError {
+  return tooManyRequests("Too many requests, please try again later.", RETRY_AFTER_SECONDS);
 }

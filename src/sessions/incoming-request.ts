@@ -25,8 +25,13 @@ export interface IncomingStreaming {
   readonly remoteAddress: string;
   /** Whose turns it takes before its user is known. */
   readonly source?: RequestSource | undefined;
-  /** Takes one of the user's places, which the listener's client then holds. Rejects with StatusError 429. Absent: nothing is counted. */
-  readonly admit?: ((userName: string) => Promise<void>) | undefined;
+  /**
+   * Takes a place of the user, or of an address whose user `isUnknown`. Resolves, once, with what makes
+   * it another user's; rejects with StatusError 429. Absent: nothing is counted.
+   */
+  readonly admit?:
+    | ((name: string, isUnknown?: boolean) => Promise<((newName: string) => void) | undefined>)
+    | undefined;
   /** The client's own address first, then those of the proxies that are trusted to tell it. */
   readonly sourceAddresses?: readonly string[];
   /** The connection is that of a proxy of ours. */

@@ -1,9 +1,8 @@
-import { hash } from "node:crypto";
 import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
 import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import { withForwardedFor } from "../../http/forwarded-headers.ts";
-import { type HeaderLine, type HeaderList, headerValue, withHeader } from "../../http/header-list.ts";
+import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
 import { forwardExchange } from "../../http/http-forwarder.ts";
 import { withTrace } from "../../http/trace-headers.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
@@ -16,6 +15,7 @@ import { carryForwarded } from "../../sessions/carry-forwarded.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import { forwardingError } from "../../sessions/upstream-errors.ts";
+import { AcceptedCredentials } from "./accepted-credentials.ts";
 import { type AdmittedProxied, admitProxied } from "./admit-proxied.ts";
 import type { OtherRequests } from "./api-server.ts";
 import { identify } from "./identify.ts";
@@ -28,6 +28,7 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
   const { impersonates, ownCredentials, pathPrefix = "" } = apiServer;
   const { endpoint } = apiServer.upstream;
   const authority = joinHostPort(endpoint.host, endpoint.port);
+  const credentials = new AcceptedCredentials();
 
   const editorFor = async (
     incoming: IncomingStreaming,
@@ -58,7 +59,8 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       if (admitted !== undefined) downstream.onClose(admitted.release);
       const userOf = userOnce(incoming, admitted, gateway);
       const editHeaders = await editorFor(incoming, userOf);
-      if (!impersonates) await incoming.admit?.(callerOf(incoming));
+      const caller = impersonates ? undefined : credentials.callerOf(incoming);
+      const passOn = caller && (await incoming.admit?.(caller.name, !caller.isAccepted));
       const isKnownPod = readsKnownPod(incoming, gateway);
       await forwardExchange(downstream, {
         upstream: apiServer.upstream,
@@ -69,6 +71,8 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
         editResponseHeaders: (headers, status) => {
           // Our own token may have been replaced; the caller is told what the API server said.
           if (status === 401 && impersonates) ownCredentials?.forget();
+          const accepted = caller?.answered(status);
+          if (accepted !== undefined) passOn?.(accepted);
           return headers;
         },
         respondError: (error) => {
@@ -127,13 +131,6 @@ export function forwardToApiServer(gateway: GatewayContext, apiServer: ApiServer
       }
     },
   };
-}
-
-/** Callers whose credentials are passed on are not known here: each credential has its share, and each address without one. */
-function callerOf({ headers, peer, source, remoteAddress }: IncomingStreaming): string {
-  const shown = headerValue(headers, "authorization") ?? peer?.leaf.fingerprint256;
-  if (shown === undefined) return `address ${source?.address ?? remoteAddress}`;
-  return `credential ${hash("sha256", shown, "base64")}`;
 }
 
 /** The user of a request, identified and audited once at most. */

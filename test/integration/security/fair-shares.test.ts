@@ -1,45 +1,66 @@
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { ClientHttp2Session } from "node:http2";
+import { createServer, type RequestListener } from "node:http";
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AccessGateway } from "../../support/access-gateway.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
 import { ask, connectHttp2 } from "../../support/http2-client.ts";
+import { issueCertificate, type TestCertificate } from "../../support/test-certificates.ts";
 
 const HONEST_USERS = Array.from({ length: 50 }, (_, index) => `honest-${index}`);
 
 /** A server that answers when the whole request is there, and counts the requests that wait for more of theirs. */
-async function startUpstream() {
+async function startUpstream(tls?: TestCertificate) {
   const seen = { begun: 0, watches: 0 };
-  const upstream = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     seen.begun += 1;
+    // As an API server that is slow, or authenticates slowly.
+    if (request.headers.authorization?.includes("made-up") || request.url === "/api/v1/held") return;
     if (request.url?.includes("watch=true")) {
       seen.watches += 1;
       response.writeHead(200).flushHeaders();
       return;
     }
     request.resume().once("end", () => response.end("{}"));
-  }).listen(0, "127.0.0.1");
+  };
+  const upstream = tls === undefined ? createServer(answer) : createSecureServer(tls, answer);
+  upstream.listen(0, "127.0.0.1");
   await once(upstream, "listening");
   onTestFinished(() => {
     upstream.close();
     upstream.closeAllConnections();
   });
-  return { seen, url: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}` };
+  return {
+    seen,
+    url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+  };
 }
 
-async function startGateway(limits: object) {
-  const { seen, url } = await startUpstream();
+/** It authenticates by itself and impersonates, or else passes credentials on. */
+async function startGateway(limits: object, { passesOn = false } = {}) {
+  const tls = await issueCertificate({ commonName: "api" }, undefined, { addresses: ["127.0.0.1"] });
+  const { seen, url } = await startUpstream(passesOn ? undefined : tls);
   const gateway = await AccessGateway.start((folder) => {
     const users = ["mallory", ...HONEST_USERS].map((name) => `token-${name},${name},${name}`);
     writeFileSync(path.join(folder, "tokens.csv"), `${users.join("\n")}\n`);
+    writeFileSync(path.join(folder, "api.crt"), tls.cert);
+    writeFileSync(path.join(folder, "api.key"), tls.key);
+    const own = {
+      certificateAuthorityFile: "api.crt",
+      clientCertificateFile: "api.crt",
+      clientKeyFile: "api.key",
+    };
     return {
-      authentication: { tokenAuthFile: "tokens.csv" },
-      authorization: { mode: ["AlwaysAllow"] },
-      upstreamAPIServer: { url },
+      ...(!passesOn && {
+        authentication: { tokenAuthFile: "tokens.csv" },
+        authorization: { mode: ["AlwaysAllow"] },
+      }),
+      upstreamAPIServer: { url, ...(!passesOn && own) },
+      edge: { trustedProxies: ["127.0.0.1"] },
       limits,
       timeouts: { shutdownGracePeriod: "0s" },
     };
@@ -98,15 +119,13 @@ describe("beside one user that holds all that it can", () => {
   it("a user that has nothing waits for its turn instead of being refused", async () => {
     const { seen, open } = await startGateway({ maxConcurrentRequests: 4, maxConcurrentRequestsPerUser: 4 });
     const hostile = await open();
-    const streams = [1, 2, 3, 4].map(() =>
-      hostile.request({ ":path": "/api/v1/nodes", ":method": "POST", ...bearer("mallory") }),
-    );
-    for (const stream of streams) stream.on("error", () => {}).resume();
+    const held = [1, 2, 3, 4].map(() => hostile.request({ ":path": "/api/v1/held", ...bearer("mallory") }));
+    for (const stream of held) stream.on("error", () => {}).resume();
     await expect.poll(() => seen.begun).toBe(4);
     expect((await ask(hostile, "/api/v1/nodes", bearer("mallory"))).status).toBe(429);
     const waiting = ask(await open(), "/api/v1/pods", bearer("honest-0"));
     expect((await ask(hostile, "/readyz", bearer("mallory"))).status).toBe(200);
-    streams[0]?.end("{}");
+    held[0]?.close();
     expect((await waiting).status).toBe(200);
   });
 
@@ -136,6 +155,75 @@ describe("beside one user that holds all that it can", () => {
     const next = again.request({ ":path": "/api/v1/pods?watch=true", ...bearer("mallory") });
     const [first] = (await once(next, "response")) as [Record<string, unknown>];
     expect(first[":status"]).toBe(200);
+  });
+});
+
+describe("beside four users that could hold every seat between them", () => {
+  const LIMITS = { maxConcurrentRequests: 100, maxConcurrentRequestsPerUser: 25 };
+  const COLLUDING = ["mallory", "honest-47", "honest-48", "honest-49"];
+
+  it.each([
+    ["do not begin", ""],
+    ["begin with a byte", "{"],
+  ])("whose requests' bodies %s, reads, writes and health checks of others are answered", async (_, beginning) => {
+    const { open } = await startGateway(LIMITS);
+    const streams: ClientHttp2Stream[] = [];
+    const statuses: unknown[] = [];
+    for (const name of COLLUDING) {
+      const session = await open();
+      for (let index = 0; index < 60; index++) {
+        const stream = session.request(
+          { ":path": "/api/v1/namespaces/a/configmaps", ":method": "POST", ...bearer(name) },
+          { endStream: false },
+        );
+        streams.push(stream.on("error", () => {}).resume());
+        stream.once("response", (answer) => statuses.push(answer[":status"]));
+        if (beginning !== "") stream.write(beginning);
+      }
+    }
+    const honest = await open();
+    const others = HONEST_USERS.slice(0, 40).map((name, index) => ({
+      ...bearer(name),
+      "x-forwarded-for": `198.51.100.${index + 1}`,
+    }));
+    const answered = await Promise.all([
+      ...others.map((other) => ask(honest, "/api/v1/namespaces/a/pods", other)),
+      ...others.map((other) =>
+        ask(honest, "/api/v1/namespaces/a/configmaps", { ":method": "POST", ...other }, "{}"),
+      ),
+      ask(honest, "/livez", bearer("honest-0")),
+    ]);
+    expect(new Set(answered.map(({ status }) => status))).toEqual(new Set([200]));
+    // The first of each still wait, and are served when their bodies come.
+    for (const stream of streams) if (stream.writable) stream.end("}");
+    await expect.poll(() => statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe("where the API server authenticates", () => {
+  it("made-up tokens share their address's seats, and a token that it has accepted keeps its own", async () => {
+    const { open, seen } = await startGateway(
+      { maxConcurrentRequests: 40, maxConcurrentRequestsPerUser: 10 },
+      { passesOn: true },
+    );
+    const session = await open();
+    const from = (address: string, token: string) => ({
+      authorization: `Bearer ${token}`,
+      "x-forwarded-for": address,
+    });
+    const known = from("203.0.113.7", "token-honest-1");
+    expect((await ask(session, "/api/v1/pods", known)).status).toBe(200);
+    const refused: number[] = [];
+    for (let index = 0; index < 60; index++) {
+      const stream = session.request({ ":path": "/api/v1/pods", ...from("203.0.113.7", `made-up-${index}`) });
+      stream.on("error", () => {});
+      stream.once("response", (answer) => refused.push(Number(answer[":status"])));
+    }
+    await expect.poll(() => [refused.length, seen.begun]).toEqual([10, 11]);
+    expect(new Set(refused)).toEqual(new Set([429]));
+    expect((await ask(session, "/api/v1/pods", known)).status).toBe(200);
+    expect((await ask(session, "/api/v1/pods", from("198.51.100.1", "token-honest-2"))).status).toBe(200);
+    expect((await ask(session, "/livez", from("203.0.113.7", "unknown"))).status).toBe(200);
   });
 });
 
