@@ -58,7 +58,7 @@ function startGroups(start, client) {
         for (const next of this.getModuleInfo(id)?.importedIds ?? []) add(next, into);
       };
       add(source("cli/command-line.ts"), start);
-      for (const name of ["cli/commands/exec.ts", "cli/exec.ts", "client/dial-resumable.ts"])
+      for (const name of ["cli/commands/exec.ts", "cli/client/exec.ts", "client/dial-resumable.ts"])
         add(source(name), client);
     },
   };

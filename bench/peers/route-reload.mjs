@@ -1,7 +1,7 @@
 // The front door over a cluster of many Ingresses that it can be told to change: what a watch would bring, without the API server.
 import { ClusterStore } from "../../dist/src/cluster/cluster-store.js";
 import { defaultConfiguration } from "../../dist/src/config/configuration.js";
-import { createSelfSignedCertificate } from "../../dist/src/fake-node/self-signed.js";
+import { createSelfSignedCertificate } from "../../dist/src/net/self-signed.js";
 import { createIngressServers } from "../../dist/src/ingress/ingress-servers.js";
 import { RouteController } from "../../dist/src/ingress/route-controller.js";
 import { ServiceBalancer } from "../../dist/src/ingress/service-balancer.js";

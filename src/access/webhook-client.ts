@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import type { WebhookTarget, WebhookUrl } from "../config/sections/webhook-target.ts";
 import { type PemSource, parseWebhookKubeconfig } from "../config/webhook-kubeconfig.ts";
-import type { WebhookTarget, WebhookUrl } from "../config/webhook-target.ts";
-import { HttpUpstream } from "../http/http-upstream.ts";
-import { type JsonAnswer, postJson } from "../http/post-json.ts";
+import { HttpUpstream } from "../http/upstream/http-upstream.ts";
+import { type JsonAnswer, postJson } from "../http/upstream/post-json.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import type { ReadFile } from "../net/followed-files.ts";
 import { inClusterServer } from "../net/in-cluster-server.ts";

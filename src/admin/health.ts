@@ -1,4 +1,4 @@
-import type { Health } from "../observability/component.ts";
+import type { Health } from "../lifecycle/component.ts";
 
 /** Must answer at once; an exception counts as a failure. */
 export type HealthCheck = () => Health;

@@ -1,10 +1,10 @@
 import { createAdminServer } from "../admin/admin-server.ts";
 import { AgentKubeconfig, type KubeconfigPlace } from "../legs/agent/agent-kubeconfig.ts";
 import { type AgentLegOptions, buildAgentLeg } from "../legs/agent/component.ts";
+import { Supervisor } from "../lifecycle/supervisor.ts";
 import { startListener } from "../listeners/component.ts";
 import { type ListenAddress, listenAt, urlOf } from "../net/listen.ts";
 import { Metrics } from "../observability/metrics.ts";
-import { Supervisor } from "./supervisor.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
 export interface AgentOptions extends AgentLegOptions {

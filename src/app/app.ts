@@ -10,6 +10,7 @@ import { startIngress } from "../ingress/component.ts";
 import { buildCluster, startPodDeletionCost } from "../kubernetes/component.ts";
 import { buildApiServerLeg } from "../legs/api-server/component.ts";
 import { buildKubeletListener } from "../legs/kubelet/component.ts";
+import { type Departure, Supervisor } from "../lifecycle/supervisor.ts";
 import { startListener } from "../listeners/component.ts";
 import { urlOf } from "../net/listen.ts";
 import type { ReservedEndpoint } from "../net/reserved-endpoints.ts";
@@ -24,9 +25,8 @@ import { type RunningProbes, startProbes } from "../probes/shared-probes-compone
 import type { Sessions } from "../sessions/sessions.ts";
 import { buildCertificates, noteWarnings } from "./certificates-component.ts";
 import { watchDescriptors } from "./descriptor-watch.ts";
-import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime/runtime.ts";
+import { type ListenerUrls, type Runtime, singleProcess, urlsByListener } from "./runtime.ts";
 import { buildSessions, startOwnerListener } from "./sessions-component.ts";
-import { type Departure, Supervisor } from "./supervisor.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
 export interface RunningGateway {

@@ -1,8 +1,8 @@
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { configurationWarnings } from "../config/configuration-warnings.ts";
+import type { Component } from "../lifecycle/component.ts";
+import { CertificateExpiry } from "../net/certificate-expiry.ts";
 import { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
-import { CertificateExpiry } from "../observability/certificate-expiry.ts";
-import type { Component } from "../observability/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 

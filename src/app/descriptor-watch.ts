@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import type { Component } from "../observability/component.ts";
+import type { Component } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 
 /** How often it is tried whether a descriptor can be opened. */

@@ -5,6 +5,7 @@ import type { BuiltAuthorizer } from "../access/authz/component.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import { buildKubelet } from "../legs/api-server/kubelets-component.ts";
+import type { Component } from "../lifecycle/component.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
 import { startListener } from "../listeners/component.ts";
 import { EdgeRules } from "../listeners/edge-rules.ts";
@@ -15,14 +16,13 @@ import type { ReservedEndpoint } from "../net/reserved-endpoints.ts";
 import { SessionClock } from "../net/session-clock.ts";
 import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
 import { buildKnownNodes } from "../nodes/component.ts";
-import type { Component } from "../observability/component.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Tracing } from "../observability/trace.ts";
 import type { GatewayPolicy, SessionPeers } from "../sessions/context.ts";
-import { buildResumption, type Siblings } from "../sessions/resumption/component.ts";
+import { buildResumption, type Siblings } from "../sessions/resumable/component.ts";
+import type { ReplicaName } from "../sessions/resumable/replica-name.ts";
 import { createOwnerServer } from "../sessions/resumption/owner-server.ts";
-import type { ReplicaName } from "../sessions/resumption/replica-name.ts";
 import { Sessions, type SessionWatcher } from "../sessions/sessions.ts";
 
 export interface SessionsParts {

@@ -9,7 +9,7 @@ import {
   WebSocketFrameDecoder,
   writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
-import type { UpgradedSocket } from "../http/upgrade-request.ts";
+import type { UpgradedSocket } from "../http/upgrade/upgrade-request.ts";
 import { nextMaskKey } from "../net/mask-keys.ts";
 import { releaseChunk } from "../net/reused-reads.ts";
 import type { UpgradedConnection } from "./connect.ts";

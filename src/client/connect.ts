@@ -1,6 +1,5 @@
 import { upgradeFailureText } from "../../protocols/websocket/index.ts";
 import { USER_AGENT } from "../config/version.ts";
-import { ConnectError, type ConnectLeg } from "../http/connect-error.ts";
 import {
   type HeaderLine,
   type HeaderList,
@@ -15,13 +14,14 @@ import {
   type SwitchedUpgrade,
   type UpgradedSocket,
   type UpgradeResponse,
-} from "../http/upgrade-request.ts";
+} from "../http/upgrade/upgrade-request.ts";
 import {
   checkWebSocketAnswer,
   newWebSocketRequest,
   type WebSocketRequest,
   webSocketRequestLines,
-} from "../http/websocket-request.ts";
+} from "../http/upgrade/websocket-request.ts";
+import { ConnectError, type ConnectLeg } from "../http/upstream/connect-error.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { apiStatusIn, printable, quotedRefusal, readRefusal } from "./refusal.ts";
 import type { Target } from "./target.ts";

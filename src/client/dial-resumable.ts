@@ -1,11 +1,11 @@
 import { RESUME_PROTOCOL } from "../../protocols/resume/index.ts";
-import { ConnectError } from "../http/connect-error.ts";
+import { ConnectError } from "../http/upstream/connect-error.ts";
 import {
   agreementOf,
   isFinalStatus,
   offerLine,
   resumingSocket,
-} from "../sessions/resumption/resuming-client.ts";
+} from "../sessions/resumable/resuming-client.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import type { ResumeOptions } from "./resume-options.ts";
 import { defaultSessionTimes } from "./session-times.ts";

@@ -3,7 +3,7 @@ import {
   type RemoteCommandVersion,
   type RequestedStreams,
 } from "../../protocols/remotecommand/index.ts";
-import { ConnectError } from "../http/connect-error.ts";
+import { ConnectError } from "../http/upstream/connect-error.ts";
 import { type CommandEnd, CommandRun, type CommandStreams } from "./command-run.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { dialWith } from "./dial-with.ts";

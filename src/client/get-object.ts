@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 import { addAbortSignal } from "node:stream";
 import { USER_AGENT } from "../config/version.ts";
-import { ConnectError } from "../http/connect-error.ts";
-import { ResponseBody } from "../http/response-body.ts";
-import { encodeRequestHead, exchangeHeads } from "../http/upgrade-request.ts";
-import { wholeBody } from "../http/whole-body.ts";
+import { encodeRequestHead, exchangeHeads } from "../http/upgrade/upgrade-request.ts";
+import { ConnectError } from "../http/upstream/connect-error.ts";
+import { ResponseBody } from "../http/upstream/response-body.ts";
+import { wholeBody } from "../http/upstream/whole-body.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import { legOf } from "./connect.ts";
 import { apiStatusIn, printable, quotedRefusal } from "./refusal.ts";

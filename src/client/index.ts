@@ -1,7 +1,7 @@
 // src/client: dialling an API server, executors, port-forwarding, fallback from WebSocket to SPDY
 
 export type { TerminalSize } from "../../protocols/remotecommand/index.ts";
-export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "../http/connect-error.ts";
+export { ConnectError, type ConnectErrorDetails, type ConnectLeg } from "../http/upstream/connect-error.ts";
 export { type Kubeconfig, loadKubeconfig } from "../kubernetes/kubeconfig.ts";
 export type { KubeconfigOverrides } from "../kubernetes/kubeconfig-overrides.ts";
 export type { UpstreamTlsOptions as TargetTlsOptions } from "../net/tls.ts";

@@ -1,5 +1,5 @@
 import { PORT_FORWARD_PROTOCOL, tunnelSubprotocolOf } from "../../protocols/portforward/index.ts";
-import { ConnectError } from "../http/connect-error.ts";
+import { ConnectError } from "../http/upstream/connect-error.ts";
 import { type DialRequest, dial, type UpgradedConnection } from "./connect.ts";
 import { dialWith } from "./dial-with.ts";
 import { type ExecutorOptions, shouldFallBack } from "./executors.ts";

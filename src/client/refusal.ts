@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { decodeStatus } from "../../protocols/remotecommand/index.ts";
-import type { ApiStatus } from "../http/connect-error.ts";
+import type { ApiStatus } from "../http/upstream/connect-error.ts";
 
 /** What is read of a refusal's body. A Status is a few hundred bytes; a proxy's page of HTML may be long. */
 export const MAX_REFUSAL_BYTES: number = 64 * 1024;

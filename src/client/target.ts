@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { type HeaderList, isHeaderName, isHeaderValue } from "../http/header-list.ts";
-import { connectThroughProxy, type ProxyServer, proxyServerOf } from "../http/proxy-connection.ts";
-import { parseProxy, proxyFromEnvironment } from "../http/proxy-environment.ts";
+import { connectThroughProxy, type ProxyServer, proxyServerOf } from "../http/proxies/proxy-connection.ts";
+import { parseProxy, proxyFromEnvironment } from "../http/proxies/proxy-environment.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { IdleConnection } from "../net/idle-connection.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";

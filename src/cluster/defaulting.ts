@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { withDefaultIngressClass } from "../api/admission/default-ingress-class.ts";
 import { keyOf } from "../api/api-object.ts";
 import type { Container, ContainerStatus, KubernetesObject, Namespace, Pod } from "../api/objects.ts";
-import { DEFAULT_NAMESPACE } from "../api/validation/read-object.ts";
+import { DEFAULT_NAMESPACE } from "../api/strategy/read-object.ts";
 
 const READY_POD_CONDITIONS = ["PodScheduled", "Initialized", "ContainersReady", "Ready"];
 

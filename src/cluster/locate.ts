@@ -1,6 +1,6 @@
 import type { Node, NodeAddress, Pod, PodSpec } from "../api/objects.ts";
 import { badRequest, genericError, notFound } from "../api/status.ts";
-import { PUBLISHED_FEATURES_ANNOTATION, STREAMING_ANNOTATION } from "../config/node-streaming.ts";
+import { PUBLISHED_FEATURES_ANNOTATION, STREAMING_ANNOTATION } from "../config/sections/node-streaming.ts";
 import type { Cluster } from "./cluster.ts";
 
 export interface StreamingLocation {

@@ -1,8 +1,8 @@
 import type { ApiObject } from "../api/api-object.ts";
 import { keyOf } from "../api/api-object.ts";
 import { isClusterObject, type KubernetesObject } from "../api/objects.ts";
-import { decodeObject } from "../api/validation/decode-object.ts";
-import { type FieldValidation, placed, readObject } from "../api/validation/read-object.ts";
+import { decodeObject } from "../api/strategy/decode-object.ts";
+import { type FieldValidation, placed, readObject } from "../api/strategy/read-object.ts";
 import { ConfigurationError, type ConfigurationProblem } from "../config/configuration-error.ts";
 import { FeatureGates } from "../config/feature-gates.ts";
 import {

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { isLoopback } from "./address-list.ts";
-import type { Authentication } from "./authentication.ts";
 import type { GatewayConfiguration } from "./configuration.ts";
 import { certificatesOf } from "./key-pair.ts";
-import { servesApi } from "./listeners.ts";
 import type { NamedFile } from "./named-file.ts";
+import type { Authentication } from "./sections/authentication.ts";
+import { servesApi } from "./sections/listeners.ts";
 
 const DAY_MS = 86_400_000;
 /** How long before its end a certificate is worth a warning. */

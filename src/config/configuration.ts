@@ -1,31 +1,31 @@
 // src/config: configuration, limits, timeouts, feature gates: parsed once, nothing optional inside
 
-import { audit } from "./audit.ts";
-import { authentication } from "./authentication.ts";
-import { authorization, requireAuthorization } from "./authorization.ts";
-import { cluster } from "./cluster.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
-import { edge } from "./edge.ts";
-import { featureGates, withGatesOfFlag } from "./feature-gates-section.ts";
 import { type Field, type JsonSchema, table, type ValueOf } from "./field.ts";
 import { choice, constant } from "./fields.ts";
 import { flagProblem } from "./given-flags.ts";
 import { tableSchema } from "./json-schema.ts";
-import { kubelet } from "./kubelet.ts";
-import { limits } from "./limits.ts";
-import { DEFAULT_LISTENERS, listeners } from "./listeners.ts";
 import type { NamedFile } from "./named-file.ts";
-import { policy } from "./policy.ts";
-import { quotaStore } from "./quota-store.ts";
 import { type FlagValues, flagsOf, readFlags } from "./read-flags.ts";
-import { resumption } from "./resumption.ts";
 import { Section } from "./section.ts";
 import { optionalSection, section } from "./section-fields.ts";
-import { timeouts } from "./timeouts.ts";
-import { tracing } from "./tracing.ts";
-import { upstreamApiServer } from "./upstream-api-server.ts";
-import { podProbes, upstreamProbes } from "./upstream-probes.ts";
-import { workers } from "./workers.ts";
+import { audit } from "./sections/audit.ts";
+import { authentication } from "./sections/authentication.ts";
+import { authorization, requireAuthorization } from "./sections/authorization.ts";
+import { cluster } from "./sections/cluster.ts";
+import { edge } from "./sections/edge.ts";
+import { featureGates, withGatesOfFlag } from "./sections/feature-gates-section.ts";
+import { kubelet } from "./sections/kubelet.ts";
+import { limits } from "./sections/limits.ts";
+import { DEFAULT_LISTENERS, listeners } from "./sections/listeners.ts";
+import { policy } from "./sections/policy.ts";
+import { quotaStore } from "./sections/quota-store.ts";
+import { resumption } from "./sections/resumption.ts";
+import { timeouts } from "./sections/timeouts.ts";
+import { tracing } from "./sections/tracing.ts";
+import { upstreamApiServer } from "./sections/upstream-api-server.ts";
+import { podProbes, upstreamProbes } from "./sections/upstream-probes.ts";
+import { workers } from "./sections/workers.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
 
 const API_VERSION = "sluice.dev/v1alpha1";

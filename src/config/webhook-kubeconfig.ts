@@ -1,7 +1,7 @@
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import type { NamedFile } from "./named-file.ts";
 import { notAmong, Section } from "./section.ts";
-import { checkWebhookUrl } from "./webhook-target.ts";
+import { checkWebhookUrl } from "./sections/webhook-target.ts";
 import { EMPTY_DOCUMENT, parseYamlDocuments } from "./yaml-documents.ts";
 
 /** PEM, in the kubeconfig or in a file that it names. */

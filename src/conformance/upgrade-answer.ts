@@ -1,6 +1,6 @@
 import type { HeaderList } from "../http/header-list.ts";
-import { connectThroughProxy } from "../http/proxy-connection.ts";
-import { requestUpgrade } from "../http/upgrade-request.ts";
+import { connectThroughProxy } from "../http/proxies/proxy-connection.ts";
+import { requestUpgrade } from "../http/upgrade/upgrade-request.ts";
 import type { SessionPlace } from "./endpoint.ts";
 
 /** An answer to a request for an upgrade, as it came. */

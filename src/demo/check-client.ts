@@ -12,7 +12,7 @@ import {
   writeMaskedFrameHeader,
 } from "../../protocols/websocket/index.ts";
 import { flatHeaders, type HeaderLine } from "../http/header-list.ts";
-import { requestUpgrade, type SwitchedUpgrade } from "../http/upgrade-request.ts";
+import { requestUpgrade, type SwitchedUpgrade } from "../http/upgrade/upgrade-request.ts";
 import type { UpstreamEndpoint } from "../net/dial.ts";
 
 /** The API server that the check talks to, as kubectl would. */

@@ -1,7 +1,7 @@
 // src/demo: the demo's cluster, folder and self-check
 
 import { randomUUID } from "node:crypto";
-import { STREAMING_ANNOTATION } from "../config/node-streaming.ts";
+import { STREAMING_ANNOTATION } from "../config/sections/node-streaming.ts";
 import { CLAIMED_KUBERNETES_VERSION } from "../config/version.ts";
 import { type FakeNode, runFakeNode, type SelfSignedCertificate } from "../fake-node/index.ts";
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
-import { createHttp1Server } from "../http/http1-server.ts";
+import { createHttp1Server } from "../http/downstream/http1-server.ts";
 import { HTTP_BOUNDS } from "./limits.ts";
 
 /** What listens inside a pod of the demo. */

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { TLSSocket, type TlsOptions } from "node:tls";
-import { createHttp1Server } from "../http/http1-server.ts";
+import { createHttp1Server } from "../http/downstream/http1-server.ts";
 import { SessionClock } from "../net/session-clock.ts";
 import type { FakePod } from "./fake-pod.ts";
 import { defaultFakeNodeLimits, type FakeNodeLimits, HTTP_BOUNDS } from "./limits.ts";

@@ -1,4 +1,4 @@
-import type { Http1Bounds } from "../http/http1-server.ts";
+import type { Http1Bounds } from "../http/downstream/http1-server.ts";
 
 /** Every bound of a fake node. Times are in milliseconds. */
 export interface FakeNodeLimits {

@@ -1,4 +1,4 @@
-import type { HttpDownstream } from "./http-downstream.ts";
+import type { HttpDownstream } from "./downstream/http-downstream.ts";
 
 /** A request holds no seat once its body brings less than MIN_BODY_BYTES in so long. */
 export const BODY_LOOK_MS = 1_000;

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { RequestTrace, Tracing } from "../observability/trace.ts";
+import type { HttpDownstream } from "./downstream/http-downstream.ts";
 import { type HeaderList, headerValues, withoutHeaders } from "./header-list.ts";
-import type { HttpDownstream } from "./http-downstream.ts";
 
 /** The lines for an upstream, whose spans belong to this trace; as they came where nothing is traced. */
 export function withTrace(headers: HeaderList, trace: RequestTrace | undefined): HeaderList {

@@ -1,6 +1,6 @@
 import { type Ingress, isRegularExpression } from "../api/networking-objects.ts";
 import type { Namespace } from "../api/objects.ts";
-import type { HostOwnership } from "../config/ingress-listener.ts";
+import type { HostOwnership } from "../config/sections/ingress-listener.ts";
 import { HostOwners, hostOf } from "./host-owners.ts";
 import type { IngressClasses } from "./ingress-classes.ts";
 import type { PathType } from "./path-tree.ts";

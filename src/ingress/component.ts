@@ -1,10 +1,10 @@
 // src/ingress: HTTP by Ingress v1: routes, balancing, certificates by server name, HTTP/1.1 and HTTP/2
 
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import type { IngressListener } from "../config/ingress-listener.ts";
-import { createSelfSignedCertificate } from "../fake-node/self-signed.ts";
+import type { IngressListener } from "../config/sections/ingress-listener.ts";
 import { SlowBodies } from "../http/slow-bodies.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
+import type { Component } from "../lifecycle/component.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { ServingContext } from "../listeners/listener-context.ts";
 import { PlainRequests } from "../listeners/plain-requests.ts";
@@ -14,8 +14,8 @@ import { finishRequests } from "../listeners/shutdown.ts";
 import { AddressRules } from "../net/address-rules.ts";
 import { FairQueue } from "../net/fair-queue.ts";
 import { type Listen, urlOf } from "../net/listen.ts";
+import { createSelfSignedCertificate } from "../net/self-signed.ts";
 import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";
-import type { Component } from "../observability/component.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { AccessLog } from "./access-log.ts";
 import type { CertificateAndKey } from "./certificates.ts";

@@ -1,5 +1,5 @@
-import { HttpUpstream } from "../http/http-upstream.ts";
-import { Http2Upstream } from "../http/http2-upstream.ts";
+import { HttpUpstream } from "../http/upstream/http-upstream.ts";
+import { Http2Upstream } from "../http/upstream/http2-upstream.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../net/dial.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 

@@ -1,11 +1,11 @@
-import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/forward-options.ts";
+import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { withForwardedOrigin } from "../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../http/header-list.ts";
-import type { HttpDownstream } from "../http/http-downstream.ts";
-import { startExchange } from "../http/http-forwarder.ts";
-import type { HttpUpstream } from "../http/http-upstream.ts";
-import { forwardOverHttp2 } from "../http/http2-forwarder.ts";
 import { withTrace } from "../http/trace-headers.ts";
+import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
+import { startExchange } from "../http/upstream/http-forwarder.ts";
+import type { HttpUpstream } from "../http/upstream/http-upstream.ts";
+import { forwardOverHttp2 } from "../http/upstream/http2-forwarder.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
 import type { UpstreamError } from "../net/upstream-error.ts";
 import { containAsync } from "../observability/faults.ts";

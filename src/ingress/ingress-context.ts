@@ -1,4 +1,4 @@
-import type { Limits } from "../config/limits.ts";
+import type { Limits } from "../config/sections/limits.ts";
 import type { SlowBodies } from "../http/slow-bodies.ts";
 import type { EdgeRules } from "../listeners/edge-rules.ts";
 import type { Listener } from "../listeners/listener.ts";

@@ -2,12 +2,12 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import type { IngressListener } from "../config/ingress-listener.ts";
-import type { UnknownMethod } from "../http/client-error.ts";
+import type { IngressListener } from "../config/sections/ingress-listener.ts";
+import type { UnknownMethod } from "../http/downstream/client-error.ts";
+import { Http1Downstream } from "../http/downstream/http1-downstream.ts";
+import { boundsOfListener, createHttp1Server } from "../http/downstream/http1-server.ts";
+import { Http2Downstream } from "../http/downstream/http2-downstream.ts";
 import { headerListOf, headerTokens } from "../http/header-list.ts";
-import { Http1Downstream } from "../http/http1-downstream.ts";
-import { boundsOfListener, createHttp1Server } from "../http/http1-server.ts";
-import { Http2Downstream } from "../http/http2-downstream.ts";
 import { connectionCap } from "../listeners/connection-cap.ts";
 import { judgeByFirstBytes } from "../listeners/first-bytes.ts";
 import { Http2Connections, type Http2Handlers } from "../listeners/http2-connections.ts";

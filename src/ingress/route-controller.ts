@@ -1,7 +1,7 @@
 import type { Ingress } from "../api/networking-objects.ts";
 import type { Cluster, ClusterChange } from "../cluster/cluster.ts";
 import { inSlices } from "../cluster/slices.ts";
-import type { HostOwnership } from "../config/ingress-listener.ts";
+import type { HostOwnership } from "../config/sections/ingress-listener.ts";
 import {
   type CertificateAndKey,
   CertificateTable,

@@ -1,5 +1,5 @@
 import type { Ingress, IngressAddress } from "../api/networking-objects.ts";
-import type { LeaderElectionSettings } from "../config/leader-election.ts";
+import type { LeaderElectionSettings } from "../config/sections/leader-election.ts";
 import type { ApiClient } from "../kubernetes/api-client.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import { objectPath } from "../kubernetes/live-resources.ts";

@@ -1,8 +1,8 @@
 import { type IncomingMessage, request as sendRequest } from "node:http";
 import { USER_AGENT } from "../config/version.ts";
 import { flatHeaders, type HeaderLine, type HeaderList } from "../http/header-list.ts";
-import { HttpUpstream } from "../http/http-upstream.ts";
-import { wholeBody } from "../http/whole-body.ts";
+import { HttpUpstream } from "../http/upstream/http-upstream.ts";
+import { wholeBody } from "../http/upstream/whole-body.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
 import { UpstreamTls, type UpstreamTlsOptions } from "../net/tls.ts";

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../api/objects.ts";
 import type { EndpointSlice } from "../api/service-objects.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import { servesApi } from "../config/listeners.ts";
+import { servesApi } from "../config/sections/listeners.ts";
 import type { ClusterMetrics } from "../observability/cluster-metrics.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";

@@ -1,8 +1,8 @@
-import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
+import type { LiveApi } from "../config/sections/cluster.ts";
 import type { HeaderList } from "../http/header-list.ts";
-import { HttpUpstream } from "../http/http-upstream.ts";
-import { connectThroughProxy, proxyServerOf } from "../http/proxy-connection.ts";
+import { connectThroughProxy, proxyServerOf } from "../http/proxies/proxy-connection.ts";
+import { HttpUpstream } from "../http/upstream/http-upstream.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import { UpstreamTls } from "../net/tls.ts";
 import type { UpstreamTlsFiles } from "../net/upstream-tls-files.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { getJson, postForm } from "../http/https-json.ts";
+import { getJson, postForm } from "../http/upstream/https-json.ts";
 import type { PluginCredentials } from "./exec-credential.ts";
 import type { AuthProvider } from "./kubeconfig-entries.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import type { LeaderElectionSettings } from "../config/leader-election.ts";
+import type { LeaderElectionSettings } from "../config/sections/leader-election.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import { LeaderElection } from "./leader-election.ts";

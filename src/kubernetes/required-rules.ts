@@ -1,9 +1,9 @@
 import { ADMISSION_RESOURCES } from "../api/admission/connect-rules.ts";
 import type { ObjectKind } from "../api/objects.ts";
 import { SESSION_KINDS } from "../cluster/freshness.ts";
-import type { LiveApi } from "../config/cluster.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import { servesApi } from "../config/listeners.ts";
+import type { LiveApi } from "../config/sections/cluster.ts";
+import { servesApi } from "../config/sections/listeners.ts";
 import { API_SERVERS_NEED, reservesApiServers } from "./api-server-endpoints.ts";
 
 /** What the gateway's account must be allowed to do, with the part of the configuration that needs it. */

@@ -1,11 +1,11 @@
 import type { Duplex } from "node:stream";
 import type { AuditLog } from "../access/audit/audit-log.ts";
 import { AuditTrail } from "../access/audit/audit-trail.ts";
-import type { UserInfo } from "../access/authn/authenticator.ts";
 import type { Attributes } from "../access/authz/authorizer.ts";
-import { switchedStatusOf } from "../http/answer-switched.ts";
+import type { UserInfo } from "../access/user-info.ts";
+import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { headerValue } from "../http/header-list.ts";
-import type { HttpDownstream } from "../http/http-downstream.ts";
+import { switchedStatusOf } from "../http/upgrade/answer-switched.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 import type { StreamingRequest } from "../sessions/streaming-request.ts";
 

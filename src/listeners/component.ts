@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import type { Component } from "../lifecycle/component.ts";
 import type { ListenAddress } from "../net/listen.ts";
-import type { Component } from "../observability/component.ts";
 
 export interface RunningListener extends Component {
   /** With the port that the system chose. */

@@ -1,6 +1,6 @@
 import { isIPv6, type Socket } from "node:net";
 import { canonicalAddress, ipv6Groups } from "../config/canonical-address.ts";
-import type { Limits } from "../config/limits.ts";
+import type { Limits } from "../config/sections/limits.ts";
 import type { EdgeRules } from "./edge-rules.ts";
 
 /**

@@ -4,7 +4,7 @@ import { goQuote } from "../api/go-json.ts";
 import { forbidden, type StatusError } from "../api/status.ts";
 import { AddressList } from "../config/address-list.ts";
 import { canonicalAddress } from "../config/canonical-address.ts";
-import type { Edge } from "../config/edge.ts";
+import type { Edge } from "../config/sections/edge.ts";
 import { type HeaderList, hasHeader, headerValue, headerValues, listElements } from "../http/header-list.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";
 

@@ -1,5 +1,5 @@
-import type { Timeouts } from "../config/timeouts.ts";
-import type { BodyTimeouts, ForwardOptions } from "../http/forward-options.ts";
+import type { Timeouts } from "../config/sections/timeouts.ts";
+import type { BodyTimeouts, ForwardOptions } from "../http/upstream/forward-options.ts";
 
 /** Within which an exchange with an API server ends, and each side of it owes its bytes. */
 export function exchangeTimesOf(

@@ -1,4 +1,4 @@
-import type { HttpDownstream } from "../http/http-downstream.ts";
+import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { contain } from "../observability/faults.ts";
 import { isLongRunning } from "./exchange-times.ts";
 import { InFlight } from "./in-flight.ts";

@@ -8,8 +8,8 @@ import {
   type StatusError,
   unsupportedMediaType,
 } from "../api/status.ts";
+import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { headerValue } from "../http/header-list.ts";
-import type { HttpDownstream } from "../http/http-downstream.ts";
 
 /** A review is a few hundred bytes; kube-apiserver takes 3 MiB. */
 export const MAX_REVIEW_BYTES: number = 64 * 1024;

@@ -1,7 +1,7 @@
 import type { RequestSource } from "../access/authn/authenticator.ts";
 import { type StatusError, tooManyRequests } from "../api/status.ts";
-import type { Limits } from "../config/limits.ts";
-import type { HttpDownstream } from "../http/http-downstream.ts";
+import type { Limits } from "../config/sections/limits.ts";
+import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import { SlowBodies } from "../http/slow-bodies.ts";
 import { FairQueue } from "../net/fair-queue.ts";
 import type { IncomingStreaming } from "../sessions/incoming-request.ts";

@@ -5,7 +5,7 @@ import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { WatchedAuthority } from "../access/authn/component.ts";
 import { keyPairOf } from "../config/key-pair.ts";
 import { readNamedFile } from "../config/named-file-text.ts";
-import type { ListenerTls } from "../config/tls-settings.ts";
+import type { ListenerTls } from "../config/sections/tls-settings.ts";
 import { FollowedFiles, type ReadFile } from "../net/followed-files.ts";
 import type { Logger } from "../observability/logger.ts";
 import { rejudgePeer } from "./peer-certificates.ts";

@@ -1,7 +1,7 @@
 import { constants } from "node:crypto";
 import type { Server } from "node:net";
 import type { SecureContextOptions, TLSSocket, TlsOptions } from "node:tls";
-import { cipherOptionsOf, type TlsSettings } from "../config/tls-settings.ts";
+import { cipherOptionsOf, type TlsSettings } from "../config/sections/tls-settings.ts";
 
 /** Certificate and key of a listener as PEM texts, and whose client certificates it asks for. */
 export interface ServingTls extends Partial<TlsSettings> {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { type Status, statusBody, statusHeaders } from "../api/status.ts";
+import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
 import type { HeaderLine, HeaderList } from "../http/header-list.ts";
-import type { HttpDownstream } from "../http/http-downstream.ts";
 
 /** A whole answer of our own, with its length and the date. */
 export function writeAnswer(

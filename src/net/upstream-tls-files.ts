@@ -1,4 +1,4 @@
-import type { UpstreamTrust } from "../config/upstream-trust.ts";
+import type { UpstreamTrust } from "../config/sections/upstream-trust.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { UpstreamEndpoint } from "./dial.ts";
 import { addressOfUrl } from "./endpoint-of-url.ts";

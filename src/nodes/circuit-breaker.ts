@@ -1,4 +1,4 @@
-import type { NodeCircuit } from "../config/node-streaming.ts";
+import type { NodeCircuit } from "../config/sections/node-streaming.ts";
 
 export type CircuitState = "closed" | "open" | "half-open";
 

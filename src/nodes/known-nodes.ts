@@ -1,7 +1,7 @@
 // src/nodes: what nodes declare, what was learned of them, circuit breakers
 
 import type { NodeEndpoint } from "../cluster/locate.ts";
-import type { NodeCircuit, NodeStreaming } from "../config/node-streaming.ts";
+import type { NodeCircuit, NodeStreaming } from "../config/sections/node-streaming.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { NodeMetrics } from "../observability/node-metrics.ts";
 import { CircuitBreaker, type CircuitState } from "./circuit-breaker.ts";

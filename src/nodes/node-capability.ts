@@ -1,4 +1,4 @@
-import type { StreamingMode } from "../config/node-streaming.ts";
+import type { StreamingMode } from "../config/sections/node-streaming.ts";
 
 /** The node feature by which a kubelet says that it speaks WebSocket v5 and the tunnel itself (KEP-4006, 1.36). */
 export const EXTEND_WEBSOCKETS_TO_KUBELET = "ExtendWebSocketsToKubelet";

@@ -1,4 +1,4 @@
-import type { NodeStreaming } from "../config/node-streaming.ts";
+import type { NodeStreaming } from "../config/sections/node-streaming.ts";
 import type { PathFailure } from "./node-capability.ts";
 
 export type PathPauses = Pick<NodeStreaming, "retryFailedPathMs" | "maxRetryFailedPathMs">;

@@ -4,7 +4,7 @@ import {
   type NodeStreaming,
   STREAMING_ANNOTATION,
   type StreamingMode,
-} from "../config/node-streaming.ts";
+} from "../config/sections/node-streaming.ts";
 import { EXTEND_WEBSOCKETS_TO_KUBELET } from "./node-capability.ts";
 
 /** A node's mode, and where it comes from. */

@@ -1,3 +1,5 @@
+// src/observability: logger and metrics behind interfaces of this project
+
 import { destination as openDestination, type Logger as PinoLogger, pino, stdTimeFunctions } from "pino";
 import { logText } from "./log-text.ts";
 import { redactFields, redactText } from "./redact.ts";

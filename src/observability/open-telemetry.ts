@@ -1,7 +1,7 @@
 import type { Context, Span, SpanContext, SpanOptions, Tracer } from "@opentelemetry/api";
 import type { ReadableSpan, Sampler, SpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { notInstalled } from "../config/optional-package.ts";
-import type { TracingSettings } from "../config/tracing.ts";
+import type { TracingSettings } from "../config/sections/tracing.ts";
 import { SLUICE_VERSION } from "../config/version.ts";
 import type { RequestTrace, TraceAttributes, TracedRequest, TraceSpan, TraceStep, Tracing } from "./trace.ts";
 import { remoteContext, traceparentOf } from "./trace-context.ts";

@@ -1,6 +1,6 @@
 import { type EndpointSlice, SERVICE_NAME_LABEL } from "../api/service-objects.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { type PeersListener, peerAddressOf } from "../config/peers-listener.ts";
+import { type PeersListener, peerAddressOf } from "../config/sections/peers-listener.ts";
 import { joinHostPort } from "../net/go-dial-error.ts";
 import type { Logger } from "../observability/logger.ts";
 

@@ -1,7 +1,7 @@
 import { request as sendRequest } from "node:https";
 import type { Socket } from "node:net";
 import { USER_AGENT } from "../config/version.ts";
-import { wholeBody } from "../http/whole-body.ts";
+import { wholeBody } from "../http/upstream/whole-body.ts";
 import { type DialOptions, dial } from "../net/dial.ts";
 import type { UpstreamTls } from "../net/tls.ts";
 import type { PeerAddress } from "./peer-addresses.ts";

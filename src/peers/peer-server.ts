@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { checkServerIdentity } from "node:tls";
 import type { AdminSession } from "../admin/admin-server.ts";
 import { serviceUnavailable } from "../api/status.ts";
-import { createHttp1Server } from "../http/http1-server.ts";
+import { createHttp1Server } from "../http/downstream/http1-server.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
 import { type ServingTls, secureContextOf, serveAccepted, tlsOptionsOf } from "../listeners/serving-tls.ts";
 import type { GatewayContext } from "../sessions/context.ts";

@@ -3,7 +3,7 @@ import type { AdminSession, SessionLists } from "../admin/admin-server.ts";
 import type { DialOptions } from "../net/dial.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import type { OwnerRelay, SessionPeers } from "../sessions/context.ts";
-import { OwnerGoneError } from "../sessions/resumption/owner-connection.ts";
+import { OwnerGoneError } from "../sessions/resumable/owner-connection.ts";
 import type { PeerAddress, PeerAddresses } from "./peer-addresses.ts";
 import type { PeerClient } from "./peer-client.ts";
 

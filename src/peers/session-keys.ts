@@ -1,7 +1,7 @@
 import { namedFilesAreRight, readNamedFile } from "../config/named-file-text.ts";
 import { watchFolders } from "../config/path-watcher.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { SessionKeys } from "../sessions/resumption/replica-name.ts";
+import type { SessionKeys } from "../sessions/resumable/replica-name.ts";
 
 const LEAST_KEY_CHARACTERS = 32;
 /** One that signs, one that signed before, one that will sign next; each is a MAC for a wrong name. */

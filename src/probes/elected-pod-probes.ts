@@ -1,4 +1,4 @@
-import type { LeaderElectionSettings } from "../config/leader-election.ts";
+import type { LeaderElectionSettings } from "../config/sections/leader-election.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import { electReplica } from "../kubernetes/replica-election.ts";
 import type { Logger } from "../observability/logger.ts";

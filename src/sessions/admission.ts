@@ -1,8 +1,8 @@
 import type { RequestUser } from "../access/authn/impersonation.ts";
 import type { GrantedSession } from "../access/policy/require-policy.ts";
 import type { RequestTrace } from "../observability/trace.ts";
-import type { SessionTimeouts } from "./carriers/session.ts";
 import type { Plan } from "./plan.ts";
+import type { SessionTimeouts } from "./session.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A session that may go ahead, and the way it takes. Each leg adds what it needs to dial. */

@@ -1,7 +1,7 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import { isRemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
-import type { Limits } from "../config/limits.ts";
+import type { Limits } from "../config/sections/limits.ts";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { ChannelCommandClient } from "./carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "./carriers/bridge/command-bridge.ts";
@@ -10,10 +10,10 @@ import { LegacyForwardBridge } from "./carriers/bridge/legacy-forward-bridge.ts"
 import { SpdyCommandClient } from "./carriers/bridge/spdy-command-client.ts";
 import { TunnelBridge } from "./carriers/bridge/tunnel-bridge.ts";
 import { Relay } from "./carriers/relay.ts";
-import type { StreamingSession } from "./carriers/session.ts";
 import { TunnelDecoder } from "./decoders/tunnel-decoder.ts";
 import type { SessionLifecycle } from "./lifecycle.ts";
 import { ForwardEndObserver } from "./observers/end-observer.ts";
+import type { StreamingSession } from "./session.ts";
 import type { StreamingRequest } from "./streaming-request.ts";
 
 /** A client whose protocol ends here, and what decides how it is carried on. */

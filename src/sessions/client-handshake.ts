@@ -1,6 +1,6 @@
 import { checkServerHandshake } from "../../protocols/websocket/index.ts";
 import { flatHeaders, type HeaderList } from "../http/header-list.ts";
-import { acceptValueOf } from "../http/websocket-request.ts";
+import { acceptValueOf } from "../http/upgrade/websocket-request.ts";
 import type { Admission } from "./admission.ts";
 import { bridgedProtocolOf } from "./bridge-offer.ts";
 import type { StreamingRequest } from "./streaming-request.ts";

@@ -7,9 +7,9 @@ import type { Quotas } from "../access/policy/component.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { NodeEndpoint } from "../cluster/locate.ts";
 import type { FeatureGates } from "../config/feature-gates.ts";
-import type { Limits } from "../config/limits.ts";
-import type { PolicyRule } from "../config/policy.ts";
-import type { Timeouts } from "../config/timeouts.ts";
+import type { Limits } from "../config/sections/limits.ts";
+import type { PolicyRule } from "../config/sections/policy.ts";
+import type { Timeouts } from "../config/sections/timeouts.ts";
 import type { Bandwidth } from "../net/bandwidth.ts";
 import type { DialOptions, UpstreamEndpoint } from "../net/dial.ts";
 import type { SessionClock } from "../net/session-clock.ts";
@@ -18,8 +18,8 @@ import type { KnownNodes } from "../nodes/known-nodes.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ListenerMetrics } from "../observability/metrics.ts";
 import type { Tracing } from "../observability/trace.ts";
-import type { OwnerConnection } from "./resumption/owner-connection.ts";
-import type { ResumableSessions } from "./resumption/resumable-sessions.ts";
+import type { OwnerConnection } from "./resumable/owner-connection.ts";
+import type { ResumableSessions } from "./resumable/resumable-sessions.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** All that a request's steps need, put together once by app.ts. */

@@ -1,6 +1,6 @@
-import type { UserInfo } from "../access/authn/authenticator.ts";
+import type { UserInfo } from "../access/user-info.ts";
 import type { StatusError } from "../api/status.ts";
-import type { RefusedUpgrade, UpgradeResponse } from "../http/upgrade-request.ts";
+import type { RefusedUpgrade, UpgradeResponse } from "../http/upgrade/upgrade-request.ts";
 import type { Admission } from "./admission.ts";
 import type { IncomingStreaming } from "./incoming-request.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";

@@ -3,9 +3,9 @@ import { abortSocket } from "../net/abort-socket.ts";
 import type { Bandwidth } from "../net/bandwidth.ts";
 import type { SessionClock, Ticking } from "../net/session-clock.ts";
 import { contain, containEvents, reportFault, settleFault } from "../observability/faults.ts";
-import type { SessionReport, SessionTimeouts, StreamingSession } from "./carriers/session.ts";
-import { type CauseOfOurs, endOf, type SessionEnd } from "./carriers/session-end.ts";
 import { NO_OBSERVERS, type SessionObservers } from "./observers/session-observers.ts";
+import type { SessionReport, SessionTimeouts, StreamingSession } from "./session.ts";
+import { type CauseOfOurs, endOf, type SessionEnd } from "./session-end.ts";
 import type { RunningSession, SessionInfo, Sessions } from "./sessions.ts";
 import { whenTaken } from "./when-taken.ts";
 

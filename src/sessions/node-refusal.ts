@@ -1,6 +1,6 @@
 import { genericError, StatusError, statusOfBody } from "../api/status.ts";
-import { copyRefusal } from "../http/copy-refusal.ts";
-import type { RefusedUpgrade } from "../http/upgrade-request.ts";
+import { copyRefusal } from "../http/upgrade/copy-refusal.ts";
+import type { RefusedUpgrade } from "../http/upgrade/upgrade-request.ts";
 import type { PendingClient } from "./pending-client.ts";
 import type { Plan } from "./plan.ts";
 

@@ -1,6 +1,6 @@
 import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import { isRemoteCommandVersion, type RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
-import type { Limits } from "../config/limits.ts";
+import type { Limits } from "../config/sections/limits.ts";
 import { type HeaderList, headerValue } from "../http/header-list.ts";
 import { ForwardDecoder } from "./decoders/forward-decoder.ts";
 import { LegacyForwardDecoder } from "./decoders/legacy-forward-decoder.ts";

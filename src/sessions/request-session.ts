@@ -3,13 +3,13 @@ import {
   requestUpgrade,
   type UpgradeRequest,
   type UpgradeResponse,
-} from "../http/upgrade-request.ts";
-import { checkWebSocketAnswer } from "../http/websocket-request.ts";
+} from "../http/upgrade/upgrade-request.ts";
+import { checkWebSocketAnswer } from "../http/upgrade/websocket-request.ts";
 import type { UpstreamEndpoint } from "../net/dial.ts";
 import { UpstreamError } from "../net/upstream-error.ts";
 import type { RequestTrace } from "../observability/trace.ts";
 import type { GatewayContext } from "./context.ts";
-import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumption/resumable-upgrade.ts";
+import { type ResumableUpgradeOptions, requestResumableUpgrade } from "./resumable/resumable-upgrade.ts";
 import type { UpstreamRequest } from "./upstream-request.ts";
 
 /**

@@ -1,6 +1,6 @@
 // src/sessions: a streaming session from its plan to its end: carriers, limits, observers, resumption
 
-import { answerSwitched, switchedStatusOf } from "../http/answer-switched.ts";
+import { answerSwitched, switchedStatusOf } from "../http/upgrade/answer-switched.ts";
 import { withReusedReads } from "../net/accepted-socket.ts";
 import type { Admission } from "./admission.ts";
 import { checkClientHandshake } from "./client-handshake.ts";
@@ -11,7 +11,7 @@ import type { Leg } from "./leg.ts";
 import { negotiateUpgrade } from "./negotiate-upgrade.ts";
 import { passRefusalOn } from "./node-refusal.ts";
 import type { PendingClient } from "./pending-client.ts";
-import { resumptionIn } from "./resumption/resumable-sessions.ts";
+import { resumptionIn } from "./resumable/resumable-sessions.ts";
 import { resumeSession } from "./resumption/resume-session.ts";
 import { type SessionProxy, sessionProxyFor } from "./session-proxy.ts";
 import { SessionRecord } from "./session-record.ts";

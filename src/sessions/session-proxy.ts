@@ -3,12 +3,11 @@ import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import type { RemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import { genericError } from "../api/status.ts";
 import { type HeaderList, headerValue } from "../http/header-list.ts";
-import type { SwitchedUpgrade } from "../http/upgrade-request.ts";
+import type { SwitchedUpgrade } from "../http/upgrade/upgrade-request.ts";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import type { Admission } from "./admission.ts";
 import { startBridge } from "./bridge-proxy.ts";
 import { Relay } from "./carriers/relay.ts";
-import type { StreamingSession } from "./carriers/session.ts";
 import { Translator } from "./carriers/translator.ts";
 import { Tunnel } from "./carriers/tunnel.ts";
 import type { SessionRunContext } from "./context.ts";
@@ -18,6 +17,7 @@ import { PortRules } from "./observers/port-rules.ts";
 import type { SessionObserver } from "./observers/session-observer.ts";
 import { SessionObservers } from "./observers/session-observers.ts";
 import { passThroughOf } from "./relayed-session.ts";
+import type { StreamingSession } from "./session.ts";
 import { offeredStreamProtocols } from "./upstream-request.ts";
 
 /** Both sides have agreed: answers the client's upgrade and carries the bytes, by the plan. */

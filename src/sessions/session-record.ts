@@ -6,10 +6,10 @@ import { UpstreamError } from "../net/upstream-error.ts";
 import { CircuitOpenError } from "../nodes/circuit-open-error.ts";
 import type { TraceSpan } from "../observability/trace.ts";
 import { type Admission, timesOf } from "./admission.ts";
-import type { SessionReport, StreamingSession } from "./carriers/session.ts";
 import type { SessionRunContext } from "./context.ts";
 import { SessionLifecycle, type SessionOwner } from "./lifecycle.ts";
 import type { SessionObservers } from "./observers/session-observers.ts";
+import type { SessionReport, StreamingSession } from "./session.ts";
 import type { SessionInfo } from "./sessions.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { serviceUnavailable, tooManyRequests } from "../api/status.ts";
-import type { CauseOfOurs } from "./carriers/session-end.ts";
 import type { Plan } from "./plan.ts";
+import type { CauseOfOurs } from "./session-end.ts";
 import type { Subresource } from "./streaming-request.ts";
 
 const RETRY_AFTER_SECONDS = 10;

@@ -8,7 +8,7 @@ import {
   newWebSocketRequest,
   type WebSocketRequest,
   webSocketRequestLines,
-} from "../http/websocket-request.ts";
+} from "../http/upgrade/websocket-request.ts";
 import type { Admission } from "./admission.ts";
 import { upstreamProtocolOf } from "./bridge-offer.ts";
 import type { Plan } from "./plan.ts";

@@ -9,6 +9,11 @@ describe("import cycles", () => {
     expect(cyclesIn(graphOf([...typeScriptFilesIn("protocols"), ...typeScriptFilesIn("src")]))).toEqual([]);
   });
 
+  it.each(roomFolders())("no folder of %s imports itself through others", (room) => {
+    const graph = graphOf(typeScriptFilesIn(room));
+    expect(cyclesIn(foldersOf(room, graph))).toEqual([]);
+  });
+
   it("a planted cycle is found, once, and a diamond is none", () => {
     const diamond: [string, string[]][] = [
       ["a", ["b", "c"]],
@@ -30,6 +35,26 @@ function graphOf(files: readonly string[]): ImportGraph {
       ),
     ]),
   );
+}
+
+/** The folders that are divided: rooms of `src`, and folders of rooms. */
+function roomFolders(): string[] {
+  const files = typeScriptFilesIn("src");
+  const folders = new Set(files.map((file) => path.posix.dirname(file)));
+  const parents = [...folders].map((folder) => path.posix.dirname(folder));
+  return [...new Set(parents)].filter((parent) => parent.startsWith("src/")).sort();
+}
+
+/** The graph seen from `room`: each of its folders is one node, each of its own files another. */
+function foldersOf(room: string, graph: ImportGraph): ImportGraph {
+  const nodeOf = (file: string) => `${room}/${file.slice(room.length + 1).split("/")[0]}`;
+  const folded = new Map<string, string[]>();
+  for (const [file, imported] of graph) {
+    const inside = imported.filter((target) => target.startsWith(`${room}/`)).map(nodeOf);
+    const node = nodeOf(file);
+    folded.set(node, [...(folded.get(node) ?? []), ...inside.filter((target) => target !== node)]);
+  }
+  return folded;
 }
 
 /** One line per cycle that a depth-first walk closes. */

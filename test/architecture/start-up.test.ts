@@ -1,7 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../src/cli/command-list.ts";
-import { readSource, withoutComments } from "./source-files.ts";
+import { readSource, typeScriptFilesIn, withoutComments } from "./source-files.ts";
 
 /** Rooms that the commands of a client do not need, and how many of our modules they may load: each is read and compiled at every start. */
 const MOST = 168;
@@ -34,7 +34,9 @@ const VALUE_IMPORT = /^(?:import|export)\s(?!type\s)(?:[^"';]*?\sfrom\s)?["']([^
 
 const MAIN = "src/main.ts";
 const tableOf = (name: string) => `src/cli/commands/${name}.ts`;
-const programOf = (name: string) => `src/cli/${name}.ts`;
+const PROGRAMS = typeScriptFilesIn("src/cli").filter((file) => !file.startsWith("src/cli/commands/"));
+/** A command's program has its name, in the folder of its family. */
+const programOf = (name: string) => PROGRAMS.find((file) => path.posix.basename(file) === `${name}.ts`) ?? "";
 
 describe("modules loaded at the start", () => {
   it("sluice --help takes few", () => {

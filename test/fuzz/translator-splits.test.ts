@@ -2,8 +2,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits, FrameDecoder } from "../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../protocols/websocket/index.ts";
-import type { SessionReport } from "../../src/sessions/carriers/session.ts";
 import { Translator } from "../../src/sessions/carriers/translator.ts";
+import type { SessionReport } from "../../src/sessions/session.ts";
 import { CarriedSession, type MemorySocket } from "../support/carried-session.ts";
 import { kubeletExec, NODE_STATUS, webSocketExec } from "./conversations.ts";
 

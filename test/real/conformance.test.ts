@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { conformanceFlags } from "../../src/cli/commands/conformance.ts";
-import { openEndpoint } from "../../src/cli/conformance-endpoint.ts";
+import { openEndpoint } from "../../src/cli/conformance/conformance-endpoint.ts";
 import { parseFlags } from "../../src/cli/parse-flags.ts";
 import { Target } from "../../src/client/index.ts";
 import {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { UserInfo } from "../../src/access/authn/authenticator.ts";
+import type { UserInfo } from "../../src/access/user-info.ts";
 import type { RbacObject } from "../../src/api/rbac-objects.ts";
 import { goPeer } from "./go-peers.ts";
 

@@ -1,12 +1,8 @@
 import { Duplex } from "node:stream";
-import type {
-  SessionReport,
-  SessionTimeouts,
-  StreamingSession,
-} from "../../src/sessions/carriers/session.ts";
 import { SessionLifecycle } from "../../src/sessions/lifecycle.ts";
 import type { SessionObserver } from "../../src/sessions/observers/session-observer.ts";
 import { SessionObservers } from "../../src/sessions/observers/session-observers.ts";
+import type { SessionReport, SessionTimeouts, StreamingSession } from "../../src/sessions/session.ts";
 import { Sessions } from "../../src/sessions/sessions.ts";
 import { defaultTimeouts } from "./default-configuration.ts";
 import { ManualClock } from "./manual-clock.ts";

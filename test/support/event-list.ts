@@ -1,10 +1,10 @@
-import type { SessionReport } from "../../src/sessions/carriers/session.ts";
 import type {
   ObservedSession,
   SessionObserver,
   SessionStream,
   Side,
 } from "../../src/sessions/observers/session-observer.ts";
+import type { SessionReport } from "../../src/sessions/session.ts";
 
 /** Every event in words. Pieces of one stream are joined: where reads cut them means nothing. */
 export class EventList implements SessionObserver {

@@ -12,9 +12,9 @@ import {
   parseConfiguration,
 } from "../../src/config/configuration.ts";
 import { FeatureGates } from "../../src/config/feature-gates.ts";
-import type { Limits } from "../../src/config/limits.ts";
-import type { NodeStreaming } from "../../src/config/node-streaming.ts";
-import type { Timeouts } from "../../src/config/timeouts.ts";
+import type { Limits } from "../../src/config/sections/limits.ts";
+import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
+import type { Timeouts } from "../../src/config/sections/timeouts.ts";
 import { createApiServer } from "../../src/legs/api-server/api-server.ts";
 import { EdgeRules } from "../../src/listeners/edge-rules.ts";
 import type { ServingContext } from "../../src/listeners/listener-context.ts";

@@ -1,5 +1,5 @@
-import type { UserInfo } from "../../src/access/authn/authenticator.ts";
 import type { Attributes } from "../../src/access/authz/authorizer.ts";
+import type { UserInfo } from "../../src/access/user-info.ts";
 import type {
   ClusterRole,
   ClusterRoleBinding,

@@ -13,7 +13,7 @@ import {
   type Target,
   type UpgradedConnection,
 } from "../../src/client/index.ts";
-import { proofOf } from "../../src/sessions/resumption/resume-proof.ts";
+import { proofOf } from "../../src/sessions/resumable/resume-proof.ts";
 
 export const EXEC_PATH = "/api/v1/namespaces/default/pods/web/exec";
 

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 import { type RunningAgent, startAgent } from "../../src/app/agent.ts";
 import { Target } from "../../src/client/index.ts";
-import type { Timeouts } from "../../src/config/timeouts.ts";
+import type { Timeouts } from "../../src/config/sections/timeouts.ts";
 import { createSelfSignedCertificate } from "../../src/fake-node/index.ts";
 import { loadKubeconfig } from "../../src/kubernetes/kubeconfig.ts";
 import { createLogger } from "../../src/observability/logger.ts";

@@ -1,4 +1,4 @@
-import type { ObjectReading } from "../../src/api/validation/read-object.ts";
+import type { ObjectReading } from "../../src/api/strategy/read-object.ts";
 
 /** What of an API server's Status is compared. */
 export interface ValidationAnswer {

@@ -1,4 +1,4 @@
-import type { NodeStreaming } from "../../src/config/node-streaming.ts";
+import type { NodeStreaming } from "../../src/config/sections/node-streaming.ts";
 
 /** Every node stands behind a hop that passes nothing but WebSocket. */
 export const websocketOnly: NodeStreaming = {

@@ -1,7 +1,7 @@
 import type { Status } from "../../api/status.ts";
-import type { UserInfo } from "../authn/authenticator.ts";
 import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes } from "../authz/authorizer.ts";
+import type { UserInfo } from "../user-info.ts";
 
 /** How much of a request is written down. `Request` adds what was asked for as an object, `RequestResponse` what was answered. */
 export const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;

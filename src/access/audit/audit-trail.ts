@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Status } from "../../api/status.ts";
-import type { UserInfo } from "../authn/authenticator.ts";
 import type { Impersonated } from "../authn/impersonation.ts";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
+import type { UserInfo } from "../user-info.ts";
 import {
   type AuditEvent,
   type AuditedRequest,

@@ -1,8 +1,8 @@
-import type { Audit, AuditLogFile, AuditWebhook } from "../../config/audit.ts";
 import { parseAuditPolicy } from "../../config/audit-policy.ts";
 import { readNamedFile } from "../../config/named-file-text.ts";
+import type { Audit, AuditLogFile, AuditWebhook } from "../../config/sections/audit.ts";
+import type { Component } from "../../lifecycle/component.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
-import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { webhookClient } from "../webhook-client.ts";

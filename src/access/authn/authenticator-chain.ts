@@ -1,3 +1,4 @@
+import type { UserInfo } from "../user-info.ts";
 import {
   ANONYMOUS_USER,
   type Authenticator,
@@ -6,7 +7,6 @@ import {
   type IdentityHeaders,
   type RequestAuthenticator,
   UNAUTHENTICATED_GROUP,
-  type UserInfo,
   withAuthenticatedGroup,
 } from "./authenticator.ts";
 import { changesOnTheWay } from "./identity-text.ts";

@@ -1,12 +1,5 @@
 import type { X509Certificate } from "node:crypto";
-
-/** The user of a request. Kubernetes' user.Info. */
-export interface UserInfo {
-  readonly name: string;
-  readonly uid: string;
-  readonly groups: readonly string[];
-  readonly extra: Readonly<Record<string, readonly string[]>>;
-}
+import type { UserInfo } from "../user-info.ts";
 
 /** The certificates that a client showed in its TLS handshake. */
 export interface PeerCertificates {

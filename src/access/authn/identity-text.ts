@@ -1,4 +1,4 @@
-import type { UserInfo } from "./authenticator.ts";
+import type { UserInfo } from "../user-info.ts";
 
 /** C0, DEL and C1 (RFC 9110 section 5.5: header values cannot hold the former), and what ends a line for Unicode. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;

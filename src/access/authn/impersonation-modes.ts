@@ -1,6 +1,6 @@
 import { type Attributes, type Authorizer, SUPERUSER_GROUP } from "../authz/authorizer.ts";
 import { forbiddenTo, requirePermission } from "../authz/require-permission.ts";
-import type { UserInfo } from "./authenticator.ts";
+import type { UserInfo } from "../user-info.ts";
 import { extraProblem } from "./extra-headers.ts";
 import { nodeOf, serviceAccountOf } from "./system-users.ts";
 

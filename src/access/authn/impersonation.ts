@@ -1,7 +1,7 @@
 import { forbidden, StatusError } from "../../api/status.ts";
 import type { Attributes, Authorizer } from "../authz/authorizer.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
-import type { UserInfo } from "./authenticator.ts";
+import type { UserInfo } from "../user-info.ts";
 import { IMPERSONATION_MODES, type ImpersonationMode, requireMode } from "./impersonation-modes.ts";
 import { fixedGroupsOf, serviceAccountOf, withSystemGroup } from "./system-users.ts";
 import { wantedUserOf } from "./wanted-user.ts";

@@ -1,5 +1,5 @@
-import type { OidcAuthentication } from "../../config/authentication.ts";
-import type { UserInfo } from "./authenticator.ts";
+import type { OidcAuthentication } from "../../config/sections/authentication.ts";
+import type { UserInfo } from "../user-info.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;
 export type ClaimOptions = Pick<

@@ -1,5 +1,5 @@
 import { compactVerify, errors } from "jose";
-import type { OidcAuthentication } from "../../config/authentication.ts";
+import type { OidcAuthentication } from "../../config/sections/authentication.ts";
 import {
   type Attempt,
   type CredentialFault,

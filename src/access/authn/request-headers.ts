@@ -1,4 +1,4 @@
-import type { RequestHeaderAuthentication } from "../../config/authentication.ts";
+import type { RequestHeaderAuthentication } from "../../config/sections/authentication.ts";
 import {
   type Attempt,
   type CredentialsRequest,

@@ -1,11 +1,11 @@
 import { ConfigurationError, type ConfigurationProblem } from "../../config/configuration-error.ts";
+import type { UserInfo } from "../user-info.ts";
 import {
   type Attempt,
   type Authenticator,
   type CredentialsRequest,
   NO_CREDENTIAL,
   type TokenAuthenticator,
-  type UserInfo,
   withAuthenticatedGroup,
 } from "./authenticator.ts";
 import { bearerTokenOf, subprotocolTokenOf } from "./bearer.ts";

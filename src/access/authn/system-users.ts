@@ -1,10 +1,6 @@
 import { labelProblems, subdomainProblems } from "../../api/validation/name-rules.ts";
-import {
-  ANONYMOUS_USER,
-  AUTHENTICATED_GROUP,
-  UNAUTHENTICATED_GROUP,
-  type UserInfo,
-} from "./authenticator.ts";
+import type { UserInfo } from "../user-info.ts";
+import { ANONYMOUS_USER, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from "./authenticator.ts";
 
 const SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:";
 const NODE_PREFIX = "system:node:";

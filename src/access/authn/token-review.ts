@@ -1,13 +1,13 @@
 import { tooManyRequests } from "../../api/status.ts";
 import { FairQueue } from "../../net/fair-queue.ts";
 import { DecisionCache } from "../authz/webhook/decision-cache.ts";
+import type { UserInfo } from "../user-info.ts";
 import {
   type Attempt,
   invalidCredential,
   NO_CREDENTIAL,
   type RequestSource,
   type TokenAuthenticator,
-  type UserInfo,
 } from "./authenticator.ts";
 import { TokenDigests } from "./token-digests.ts";
 

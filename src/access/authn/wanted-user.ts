@@ -1,6 +1,6 @@
 import { goQuote } from "../../api/go-json.ts";
 import { badRequest, genericError } from "../../api/status.ts";
-import type { UserInfo } from "./authenticator.ts";
+import type { UserInfo } from "../user-info.ts";
 import { extraOf } from "./extra-headers.ts";
 import { headerText } from "./header-text.ts";
 

@@ -1,5 +1,5 @@
 import { StatusError } from "../../api/status.ts";
-import type { UserInfo } from "../authn/authenticator.ts";
+import type { UserInfo } from "../user-info.ts";
 import type { Attributes, Authorizer, Decision, UserRules } from "./authorizer.ts";
 
 /**

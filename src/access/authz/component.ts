@@ -1,6 +1,6 @@
-import type { Authorization, AuthorizationMode } from "../../config/authorization.ts";
+import type { Authorization, AuthorizationMode } from "../../config/sections/authorization.ts";
+import type { Component } from "../../lifecycle/component.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
-import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { loggedReviews } from "../review-log.ts";
 import { webhookClient } from "../webhook-client.ts";

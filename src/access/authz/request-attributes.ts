@@ -1,6 +1,6 @@
 import { fieldTerms } from "../../api/read-only-server/field-selector.ts";
 import { int64Of, parseLabelSelector } from "../../api/read-only-server/label-selector.ts";
-import type { UserInfo } from "../authn/authenticator.ts";
+import type { UserInfo } from "../user-info.ts";
 import type { Attributes } from "./authorizer.ts";
 
 export interface RequestLine {

@@ -1,6 +1,6 @@
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import type { PolicyRule, SessionPolicy } from "../../config/policy.ts";
-import type { Component, Health } from "../../observability/component.ts";
+import type { PolicyRule, SessionPolicy } from "../../config/sections/policy.ts";
+import type { Component, Health } from "../../lifecycle/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { QuotaMetrics } from "../../observability/quota-metrics.ts";
 import { QuotaLeases } from "./quota-leases.ts";

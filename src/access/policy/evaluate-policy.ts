@@ -1,4 +1,9 @@
-import type { CommandPattern, PolicyMatch, PolicyRule, PolicySubresource } from "../../config/policy.ts";
+import type {
+  CommandPattern,
+  PolicyMatch,
+  PolicyRule,
+  PolicySubresource,
+} from "../../config/sections/policy.ts";
 
 /** A requested session, as policy sees it. */
 export interface WantedSession {

@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../../config/policy.ts";
+import type { PolicyRule } from "../../config/sections/policy.ts";
 import { baseNameOf, evaluatePolicy, type WantedSession } from "./evaluate-policy.ts";
 
 /** Each starts the others, and most images have one of them. */

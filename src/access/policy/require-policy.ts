@@ -1,5 +1,5 @@
 import { badRequest, forbidden } from "../../api/status.ts";
-import type { PolicyRule } from "../../config/policy.ts";
+import type { PolicyRule } from "../../config/sections/policy.ts";
 import { evaluatePolicy, type RefusalCause, type WantedSession } from "./evaluate-policy.ts";
 
 /** Where a client gives its reason: this header, or the query's `sluiceReason` where it can set no headers. */

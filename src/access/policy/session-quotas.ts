@@ -1,5 +1,5 @@
 import { type StatusError, tooManyRequests } from "../../api/status.ts";
-import type { SessionPolicy } from "../../config/policy.ts";
+import type { SessionPolicy } from "../../config/sections/policy.ts";
 
 const RETRY_AFTER_SECONDS = 10;
 

@@ -1,5 +1,5 @@
 import { serviceUnavailable } from "../../api/status.ts";
-import type { SessionPolicy } from "../../config/policy.ts";
+import type { SessionPolicy } from "../../config/sections/policy.ts";
 import { type QuotaLease, type QuotaLeases, QuotaStoreAwayError } from "./quota-leases.ts";
 import type { QuotaAnswer } from "./quota-script.ts";
 import { namespaceIsFull, SessionQuotas, userIsFull } from "./session-quotas.ts";

@@ -1,7 +1,7 @@
 import type { Redis } from "iovalkey";
 import { readNamedFile } from "../../config/named-file-text.ts";
 import { notInstalled } from "../../config/optional-package.ts";
-import type { QuotaStoreSettings } from "../../config/quota-store.ts";
+import type { QuotaStoreSettings } from "../../config/sections/quota-store.ts";
 import { UpstreamTls } from "../../net/tls.ts";
 import { tlsOptionsOf } from "../../net/upstream-tls-files.ts";
 import { QUOTA_SCRIPT, QUOTA_SCRIPT_SHA1 } from "./quota-script.ts";

@@ -7,8 +7,8 @@ import {
   NETWORKING_API_VERSION,
 } from "../networking-objects.ts";
 import type { Extensible } from "../object-meta.ts";
-import type { VersionConversion } from "../strategy/strategy.ts";
 import { ingressClassShape, ingressV1beta1Shape } from "../validation/networking-shapes.ts";
+import type { VersionConversion } from "./version-conversion.ts";
 
 export const NETWORKING_V1BETA1 = "networking.k8s.io/v1beta1";
 

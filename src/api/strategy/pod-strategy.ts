@@ -1,11 +1,11 @@
 import type { FeatureGates } from "../../config/feature-gates.ts";
 import { withPodSpecDefaults } from "../defaulting/default-pod-spec.ts";
 import type { Pod } from "../objects.ts";
+import { dropDisabledProbeFields, probeFieldOptions } from "../validation/disabled-probe-fields.ts";
 import { podShape } from "../validation/object-shapes.ts";
 import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
 import { podStatusErrors, validatePod } from "../validation/validate-pod.ts";
 import { podSpecUpdateErrors } from "../validation/validate-pod-update.ts";
-import { dropDisabledProbeFields, probeFieldOptions } from "./disabled-probe-fields.ts";
 import { withFirstGeneration, withNextGeneration } from "./generation.ts";
 import { keepingStatus } from "./plain-strategy.ts";
 import type { Strategy } from "./strategy.ts";

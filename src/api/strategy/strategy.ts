@@ -1,5 +1,6 @@
 import type { FeatureGates } from "../../config/feature-gates.ts";
 import type { ApiObject } from "../api-object.ts";
+import type { VersionConversion } from "../conversion/version-conversion.ts";
 import type { FieldError } from "../field-errors.ts";
 import type { Shape } from "../validation/shape.ts";
 
@@ -39,11 +40,4 @@ export interface StatusStrategy<T extends ApiObject = ApiObject> {
 /** The group of the kind's API; empty for the core's. */
 export function groupOf({ apiVersion }: Pick<Strategy, "apiVersion">): string {
   return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
-}
-
-export interface VersionConversion {
-  readonly shape: Shape;
-  /** Defaults of that version alone, then the held version's fields. Expects a value of `shape`. */
-  toHeld(object: ApiObject): ApiObject;
-  fromHeld(object: ApiObject): ApiObject;
 }

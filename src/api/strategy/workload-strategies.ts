@@ -2,6 +2,11 @@ import type { FeatureGates } from "../../config/feature-gates.ts";
 import type { ApiObject } from "../api-object.ts";
 import { withPodSpecDefaults } from "../defaulting/default-pod-spec.ts";
 import type { FieldError } from "../field-errors.ts";
+import {
+  dropDisabledProbeFields,
+  type ProbeFieldOptions,
+  probeFieldOptions,
+} from "../validation/disabled-probe-fields.ts";
 import { validateMetadataUpdate } from "../validation/validate-metadata-update.ts";
 import {
   immutableErrors,
@@ -27,11 +32,6 @@ import type {
   PodTemplateSpec,
   ReplicationController,
 } from "../workload-objects.ts";
-import {
-  dropDisabledProbeFields,
-  type ProbeFieldOptions,
-  probeFieldOptions,
-} from "./disabled-probe-fields.ts";
 import { withFirstGeneration, withNextGeneration } from "./generation.ts";
 import { keepingStatus, statusOnly } from "./plain-strategy.ts";
 import type { Strategy } from "./strategy.ts";

@@ -7,7 +7,7 @@ import type {
   LifecycleHandler,
   TCPSocketAction,
 } from "../probe-objects.ts";
-import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
+import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { httpHeaderNameProblems, portNameProblems, portNumberProblems } from "./name-rules.ts";
 
 export interface HandlerRules extends ProbeFieldOptions {

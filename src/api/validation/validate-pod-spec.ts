@@ -1,7 +1,7 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
 import { type FieldError, invalidValue, required } from "../field-errors.ts";
 import type { Container, PodSpec, ReadinessGate } from "../objects.ts";
-import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
+import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { qualifiedNameProblems, subdomainProblems } from "./name-rules.ts";
 import {
   containerErrors,

@@ -1,7 +1,7 @@
 import type { FieldPath } from "../../config/yaml-documents.ts";
 import { type FieldError, forbiddenField, notSupported } from "../field-errors.ts";
-import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
 import type { PodTemplateSpec } from "../workload-objects.ts";
+import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { annotationErrors, labelErrors } from "./validate-metadata.ts";
 import { podSpecErrors } from "./validate-pod-spec.ts";
 

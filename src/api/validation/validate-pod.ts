@@ -1,6 +1,6 @@
 import type { FieldError } from "../field-errors.ts";
 import type { Pod } from "../objects.ts";
-import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
+import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { subdomainProblems } from "./name-rules.ts";
 import { unsupportedErrors } from "./validate-container.ts";
 import { validateMetadata } from "./validate-metadata.ts";

@@ -3,7 +3,6 @@ import type { FieldPath } from "../../config/yaml-documents.ts";
 import { type FieldError, forbiddenField, invalidValue, notSupported, required } from "../field-errors.ts";
 import { matchesSelector } from "../label-match.ts";
 import type { LabelSelector } from "../rbac-objects.ts";
-import type { ProbeFieldOptions } from "../strategy/disabled-probe-fields.ts";
 import type {
   AppsWorkload,
   CronJob,
@@ -13,6 +12,7 @@ import type {
   PodTemplateSpec,
   ReplicationController,
 } from "../workload-objects.ts";
+import type { ProbeFieldOptions } from "./disabled-probe-fields.ts";
 import { labelProblems, subdomainProblems } from "./name-rules.ts";
 import { selectorErrors } from "./validate-label-selector.ts";
 import { validateMetadata } from "./validate-metadata.ts";

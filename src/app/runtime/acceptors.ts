@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { Component } from "../../lifecycle/component.ts";
 import type { Listen, ListenAddress } from "../../net/listen.ts";
 import { stopAccepting } from "../../net/stop-accepting.ts";
-import type { Component } from "../../observability/component.ts";
 
 /** The gateway's listening sockets in the primary. They accept and read nothing: the worker that gets a connection reads its first byte. */
 export class Acceptors implements Component {

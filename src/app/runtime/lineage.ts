@@ -2,9 +2,9 @@ import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Component } from "../../lifecycle/component.ts";
 import { ListeningSockets } from "../../net/listening-sockets.ts";
-import type { Component } from "../../observability/component.ts";
-import { newReplicaId } from "../../sessions/resumption/replica-name.ts";
+import { newReplicaId } from "../../sessions/resumable/replica-name.ts";
 
 /** Where the processes of a gateway meet: only this user may enter it. */
 export interface SocketFolder extends Component {

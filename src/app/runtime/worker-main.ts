@@ -6,10 +6,10 @@ import { observeRightFiles, readingInstead } from "../../config/named-file-text.
 import { listenAtPath } from "../../net/listen.ts";
 import { createLogger, type Logger } from "../../observability/logger.ts";
 import { type RunningGateway, startGateway } from "../app.ts";
+import type { Runtime } from "../runtime.ts";
 import { surviveUncaughtExceptions } from "../uncaught-exceptions.ts";
 import type { WorkerStart } from "./calls.ts";
 import { PrimaryClient } from "./primary-client.ts";
-import type { Runtime } from "./runtime.ts";
 
 let gateway: RunningGateway | undefined;
 let reload: ((text: string) => Promise<void>) | undefined;

@@ -1,5 +1,5 @@
 import type { PodReference } from "../../client/pod-paths.ts";
-import { ConnectError } from "../../http/connect-error.ts";
+import { ConnectError } from "../../http/upstream/connect-error.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { type ClientConnection, parseResource } from "./connection.ts";
 import { containerOf, type PodObject, PodSource, usablePods } from "./find-pods.ts";

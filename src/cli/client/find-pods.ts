@@ -1,6 +1,6 @@
 import { getObject } from "../../client/get-object.ts";
 import type { Target } from "../../client/target.ts";
-import { ConnectError } from "../../http/connect-error.ts";
+import { ConnectError } from "../../http/upstream/connect-error.ts";
 import type { ClientConnection } from "./connection.ts";
 
 /** The parts of a pod that matter here; the API server's object has more. */

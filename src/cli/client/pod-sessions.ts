@@ -4,7 +4,7 @@ import { portForwardPath } from "../../client/pod-paths.ts";
 import type { PortForwardConnection } from "../../client/port-forward-connection.ts";
 import { FallbackDialer, SpdyDialer, TunnelDialer } from "../../client/port-forward-dialers.ts";
 import { SessionError } from "../../client/session-error.ts";
-import { ConnectError } from "../../http/connect-error.ts";
+import { ConnectError } from "../../http/upstream/connect-error.ts";
 import { type ClientConnection, resumeOptions, webSocketsAreOn } from "./connection.ts";
 import { type PodObject, type PodSource, usablePods } from "./find-pods.ts";
 

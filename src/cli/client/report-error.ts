@@ -1,5 +1,5 @@
 import { SessionError } from "../../client/session-error.ts";
-import { ConnectError } from "../../http/connect-error.ts";
+import { ConnectError } from "../../http/upstream/connect-error.ts";
 import { maskControls } from "../../observability/mask-controls.ts";
 import { EXIT_BROKEN_PIPE } from "../usage-error.ts";
 

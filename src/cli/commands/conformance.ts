@@ -1,5 +1,5 @@
 import type { FlagTable } from "../../config/flag.ts";
-import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/kubelet-listener.ts";
+import { DEFAULT_RUNTIME_ENDPOINT } from "../../config/sections/kubelet-listener.ts";
 import { defineCommand } from "../command.ts";
 import { quantityBetween, remotePort } from "../flag-readers.ts";
 import { TARGET_GROUP, targetFlags } from "./target-flags.ts";

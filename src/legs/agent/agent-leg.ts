@@ -1,10 +1,10 @@
 // src/legs/agent: `sluice agent`: a loopback listener that sends everything to one API server with its user's credentials
 
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { badRequest, StatusError, statusOfBody } from "../../api/status.ts";
 import { ConnectError, shouldFallBack } from "../../client/index.ts";
 import { quotedRefusal } from "../../client/refusal.ts";
-import type { UpgradeResponse } from "../../http/upgrade-request.ts";
+import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { NodeIncarnation } from "../../nodes/known-nodes.ts";
 import type { PathFailure } from "../../nodes/node-capability.ts";

@@ -1,5 +1,5 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
 import { requestAttributes } from "../../access/authz/request-attributes.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { unauthorized } from "../../api/status.ts";
 import { refuseUpgrade } from "../../listeners/answer.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../listeners/listener.ts";

@@ -2,8 +2,8 @@ import type { Socket } from "node:net";
 import { serviceUnavailable } from "../../api/status.ts";
 import { type ConnectTrace, kubeconfigTarget, type Target } from "../../client/index.ts";
 import type { HeaderList } from "../../http/header-list.ts";
-import { HttpUpstream } from "../../http/http-upstream.ts";
-import { connectThroughProxy } from "../../http/proxy-connection.ts";
+import { connectThroughProxy } from "../../http/proxies/proxy-connection.ts";
+import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
 import type { Kubeconfig } from "../../kubernetes/kubeconfig.ts";
 import { type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
 

@@ -1,15 +1,15 @@
 import { StaticTokens } from "../../access/authn/static-tokens.ts";
 import type { ConnectTrace } from "../../client/index.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
-import type { Timeouts } from "../../config/timeouts.ts";
+import type { Timeouts } from "../../config/sections/timeouts.ts";
 import type { Kubeconfig } from "../../kubernetes/kubeconfig.ts";
+import type { Component } from "../../lifecycle/component.ts";
 import { EdgeRules } from "../../listeners/edge-rules.ts";
 import type { Listener } from "../../listeners/listener.ts";
 import type { ServingTls } from "../../listeners/serving-tls.ts";
 import { drainGateway } from "../../listeners/shutdown.ts";
 import { SessionClock } from "../../net/session-clock.ts";
 import { buildKnownNodes } from "../../nodes/component.ts";
-import type { Component } from "../../observability/component.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { Sessions } from "../../sessions/sessions.ts";

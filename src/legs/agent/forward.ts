@@ -1,10 +1,10 @@
 import { STATUS_CODES } from "node:http";
 import { type StatusError, serviceUnavailable } from "../../api/status.ts";
 import { ConnectError } from "../../client/index.ts";
-import { forwardUpgrade } from "../../http/forward-upgrade.ts";
+import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import type { HeaderList } from "../../http/header-list.ts";
-import type { HttpDownstream } from "../../http/http-downstream.ts";
-import { forwardExchange } from "../../http/http-forwarder.ts";
+import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
+import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
 import { writeStatus } from "../../listeners/write-answer.ts";
 import { isHttp2Stream } from "../../net/abort-socket.ts";

@@ -6,10 +6,10 @@ import { REASON_HEADER, REASON_QUERY, reasonOf, requirePolicy } from "../../acce
 import { forbidden, notFound } from "../../api/status.ts";
 import { headerValue } from "../../http/header-list.ts";
 import { timesOf } from "../../sessions/admission.ts";
-import type { SessionTimeouts } from "../../sessions/carriers/session.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import { countingRefusals } from "../../sessions/count-refusals.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
+import type { SessionTimeouts } from "../../sessions/session.ts";
 import type { SessionInfo } from "../../sessions/sessions.ts";
 import { identify } from "./identify.ts";
 import { type ProxiedSession, type ProxiedTarget, proxiedTargetOf } from "./proxied-session.ts";

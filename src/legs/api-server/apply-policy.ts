@@ -1,7 +1,7 @@
 import { tunnelOffers } from "../../../protocols/portforward/index.ts";
-import type { UserInfo } from "../../access/authn/authenticator.ts";
 import type { WantedSession } from "../../access/policy/evaluate-policy.ts";
 import { requirePolicy } from "../../access/policy/require-policy.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { notFound } from "../../api/status.ts";
 import type { StreamingTarget } from "../../cluster/locate.ts";
 import type { AppliedPolicy } from "../../sessions/admission.ts";

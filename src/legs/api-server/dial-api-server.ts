@@ -1,5 +1,5 @@
 import type { HeaderList } from "../../http/header-list.ts";
-import type { UpgradeResponse } from "../../http/upgrade-request.ts";
+import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { GatewayContext } from "../../sessions/context.ts";

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { genericError } from "../../api/status.ts";
 import type { NodeEndpoint } from "../../cluster/locate.ts";
-import type { UpgradeResponse } from "../../http/upgrade-request.ts";
+import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
 import type { DialOptions, UpstreamEndpoint } from "../../net/dial.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { DialTicket } from "../../nodes/known-nodes.ts";
@@ -9,7 +9,7 @@ import type { PathFailure } from "../../nodes/node-capability.ts";
 import type { GatewayContext, KubeletOptions } from "../../sessions/context.ts";
 import { asksForNewProtocol, type Plan, planAfter, webSocketPathOf } from "../../sessions/plan.ts";
 import { requestSession } from "../../sessions/request-session.ts";
-import type { ResumableUpgradeOptions } from "../../sessions/resumption/resumable-upgrade.ts";
+import type { ResumableUpgradeOptions } from "../../sessions/resumable/resumable-upgrade.ts";
 import { dialingError } from "../../sessions/upstream-errors.ts";
 import type { UpstreamRequest } from "../../sessions/upstream-request.ts";
 import type { ApiServerAdmission } from "./admit-streaming.ts";

@@ -1,10 +1,10 @@
 import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
 import type { RequestUser } from "../../access/authn/impersonation.ts";
-import { forwardUpgrade } from "../../http/forward-upgrade.ts";
 import { withForwardedFor } from "../../http/forwarded-headers.ts";
 import { type HeaderLine, type HeaderList, withHeader } from "../../http/header-list.ts";
-import { forwardExchange } from "../../http/http-forwarder.ts";
 import { withTrace } from "../../http/trace-headers.ts";
+import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
+import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";
 import { exchangeTimesOf } from "../../listeners/exchange-times.ts";
 import { writeStatus } from "../../listeners/write-answer.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import type { EgressProxySettings } from "../../config/egress-proxy.ts";
-import { dialThroughProxy, type EgressProxy } from "../../http/egress-proxy.ts";
+import type { EgressProxySettings } from "../../config/sections/egress-proxy.ts";
+import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";
 import { dial } from "../../net/dial.ts";
 import { addressOfUrl } from "../../net/endpoint-of-url.ts";
 import { NodeAddresses, resolveByDns } from "../../net/node-address.ts";

@@ -8,10 +8,10 @@ import {
   type StatusError,
 } from "../../api/status.ts";
 import { locate } from "../../cluster/locate.ts";
-import { exchangeErrorOf } from "../../http/exchange-error.ts";
+import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import type { HeaderList } from "../../http/header-list.ts";
-import type { HttpDownstream } from "../../http/http-downstream.ts";
-import { HttpUpstream } from "../../http/http-upstream.ts";
+import { exchangeErrorOf } from "../../http/upstream/exchange-error.ts";
+import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 import type { UpstreamEndpoint } from "../../net/dial.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { SessionReport } from "../../sessions/carriers/session.ts";
 import type { GatewayContext } from "../../sessions/context.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import type { SessionOwner } from "../../sessions/lifecycle.ts";
+import type { SessionReport } from "../../sessions/session.ts";
 import { annotateEnd } from "../../sessions/session-record.ts";
 import { PROXIED, type SessionInfo } from "../../sessions/sessions.ts";
 import type { AdmittedProxied } from "./admit-proxied.ts";

@@ -1,6 +1,6 @@
 import { type KubeletPath, matchKubeletPath } from "../../api/kubelet-path.ts";
 import { badRequest } from "../../api/status.ts";
-import type { PolicySubresource } from "../../config/policy.ts";
+import type { PolicySubresource } from "../../config/sections/policy.ts";
 import { nonUtf8Parameter } from "../../http/request-url.ts";
 
 /** A session with pods that is opened through a proxy subresource, not through one of its own. */

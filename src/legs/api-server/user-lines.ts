@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { serviceUnavailable } from "../../api/status.ts";
 import type { HeaderLine, HeaderList } from "../../http/header-list.ts";
 import type { ApiServerUpstream } from "../../kubernetes/api-server-upstream.ts";

@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import type { IncomingStreaming } from "../../sessions/incoming-request.ts";
 import {
   kubeletAttributes,

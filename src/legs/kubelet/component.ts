@@ -5,14 +5,14 @@ import {
 } from "../../access/authn/component.ts";
 import { type BuiltAuthorizer, buildAuthorizer } from "../../access/authz/component.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
-import type { KubeletListener } from "../../config/kubelet-listener.ts";
+import type { KubeletListener } from "../../config/sections/kubelet-listener.ts";
 import { CriRuntime } from "../../cri/cri-runtime.ts";
+import type { Component } from "../../lifecycle/component.ts";
 import type { Listener } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
 import { drainGateway } from "../../listeners/shutdown.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
-import type { Component } from "../../observability/component.ts";
 import type { Metrics } from "../../observability/metrics.ts";
 import { Sessions, type SessionWatcher } from "../../sessions/sessions.ts";
 import { createKubeletServer } from "./kubelet-server.ts";

@@ -1,5 +1,5 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
 import type { Attributes, Authorizer } from "../../access/authz/authorizer.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { textRefusal } from "./text-refusal.ts";
 
 const VERBS: Readonly<Record<string, string>> = { PUT: "update", PATCH: "patch", DELETE: "delete" };

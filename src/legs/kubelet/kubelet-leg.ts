@@ -2,7 +2,7 @@
 
 import { withoutFrontProxy } from "../../access/authn/identity-headers.ts";
 import { containerNotFound, findRunningContainer, findSandbox } from "../../cri/pods.ts";
-import type { UpgradeResponse } from "../../http/upgrade-request.ts";
+import type { UpgradeResponse } from "../../http/upgrade/upgrade-request.ts";
 import { requestedOptions } from "../../listeners/audit-request.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { traced } from "../../observability/trace.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import type { KubeletUpstreamSettings } from "../../config/kubelet-upstream.ts";
+import type { KubeletUpstreamSettings } from "../../config/sections/kubelet-upstream.ts";
 import type { HeaderLine } from "../../http/header-list.ts";
-import { HttpUpstream } from "../../http/http-upstream.ts";
+import { HttpUpstream } from "../../http/upstream/http-upstream.ts";
 import { joinHostPort } from "../../net/go-dial-error.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 

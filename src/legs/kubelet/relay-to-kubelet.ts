@@ -1,9 +1,9 @@
 import { withoutFrontProxy, withoutIdentity } from "../../access/authn/identity-headers.ts";
-import { forwardUpgrade } from "../../http/forward-upgrade.ts";
+import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import { withForwardedFor } from "../../http/forwarded-headers.ts";
 import { type HeaderList, withHeader } from "../../http/header-list.ts";
-import type { HttpDownstream } from "../../http/http-downstream.ts";
-import { forwardExchange } from "../../http/http-forwarder.ts";
+import { forwardUpgrade } from "../../http/upgrade/forward-upgrade.ts";
+import { forwardExchange } from "../../http/upstream/http-forwarder.ts";
 import { unlimitedTimesOf } from "../../listeners/exchange-times.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { isHttp2Stream } from "../../net/abort-socket.ts";

@@ -3,7 +3,7 @@ import { type PodLogOptions, parsePodLogOptions } from "../../api/pod-log-option
 import { CONTAINER_STATE, type CriRuntime, type RuntimeContainer } from "../../cri/cri-runtime.ts";
 import { findSandbox, listAttempts } from "../../cri/pods.ts";
 import { RuntimeError } from "../../cri/runtime-error.ts";
-import type { HttpDownstream } from "../../http/http-downstream.ts";
+import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import { waitForDrain } from "../../listeners/wait-for-drain.ts";
 import { type LogSource, openLog, readLog } from "./logs/read-log.ts";
 import { textRefusal } from "./text-refusal.ts";

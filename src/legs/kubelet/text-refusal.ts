@@ -1,8 +1,8 @@
 import type { Duplex } from "node:stream";
 import { genericError, StatusError } from "../../api/status.ts";
 import { RuntimeError } from "../../cri/runtime-error.ts";
+import type { HttpDownstream } from "../../http/downstream/http-downstream.ts";
 import type { HeaderLine } from "../../http/header-list.ts";
-import type { HttpDownstream } from "../../http/http-downstream.ts";
 import { type AnswerContext, answerAndClose } from "../../listeners/answer.ts";
 import { writeAnswer } from "../../listeners/write-answer.ts";
 

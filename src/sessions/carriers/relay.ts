@@ -6,9 +6,9 @@ import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
+import type { StreamingSession } from "../session.ts";
+import { type CauseOfOurs, endOf, type SessionEnd } from "../session-end.ts";
 import { NodeSilence } from "./node-silence.ts";
-import type { StreamingSession } from "./session.ts";
-import { type CauseOfOurs, endOf, type SessionEnd } from "./session-end.ts";
 
 /** A session that the gateway ends within a frame of the node's waits so long for the frame's end. */
 export const BOUNDARY_WAIT_MS = 2_000;

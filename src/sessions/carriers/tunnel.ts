@@ -6,9 +6,9 @@ import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ForwardDecoder } from "../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { ForwardEndObserver } from "../observers/end-observer.ts";
+import type { StreamingSession } from "../session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { NodeSilence } from "./node-silence.ts";
-import type { StreamingSession } from "./session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "./session-end.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 const ENDED = "the node ended the connection";

@@ -18,8 +18,8 @@ import { headerSlab } from "../../net/header-slab.ts";
 import { finishAndLinger, type LingerTimes } from "../../net/linger.ts";
 import { nextMaskKey } from "../../net/mask-keys.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
+import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { NodeSilence } from "./node-silence.ts";
-import { endOf, faultOf, type SessionEnd } from "./session-end.ts";
 
 const CLOSE_NO_STATUS = 1005;
 const CLOSE_ABNORMAL = 1006;

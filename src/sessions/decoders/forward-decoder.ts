@@ -7,10 +7,10 @@ import {
   type SpdyHeaders,
   type SpdyLimits,
 } from "../../../protocols/spdy/index.ts";
-import type { SessionEnd } from "../carriers/session-end.ts";
 import type { Farewells } from "../observers/end-observer.ts";
 import type { SessionStream, Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
+import type { SessionEnd } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 import { SpdyPings } from "./spdy-pings.ts";
 

@@ -1,4 +1,4 @@
-import type { SessionEnd } from "../carriers/session-end.ts";
+import type { SessionEnd } from "../session-end.ts";
 
 export type Pass = (bytes: Uint8Array) => void;
 

@@ -14,10 +14,10 @@ import {
   type SpdyLimits,
   writeDataHeader,
 } from "../../../protocols/spdy/index.ts";
-import { faultOf, type SessionEnd } from "../carriers/session-end.ts";
 import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, type SessionStream, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
+import { faultOf, type SessionEnd } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 import { SpdyPings } from "./spdy-pings.ts";
 

@@ -1,13 +1,20 @@
 import {
   CHANNEL,
+  channelByte,
+  encodeBase64,
   encodeStatus,
   internalErrorStatus,
+  type RemoteCommandSpec,
   type RemoteCommandVersion,
   specOf,
   statusPayload,
 } from "../../../protocols/remotecommand/index.ts";
-import { encodeClose } from "../../../protocols/websocket/index.ts";
-import { encodeChannelMessage } from "../carriers/channel-message.ts";
+import {
+  encodeClose,
+  MAX_FRAME_HEADER_BYTES,
+  OPCODE,
+  writeFrameHeader,
+} from "../../../protocols/websocket/index.ts";
 import type { CommandEndObserver } from "../observers/end-observer.ts";
 import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
@@ -99,4 +106,17 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   protected nodePayload(chunk: Uint8Array, start: number, end: number): void {
     this.#node.payload(chunk, start, end);
   }
+}
+
+/** The frame of a server's message for a channel, where no connection of ours frames it. */
+function encodeChannelMessage(
+  framing: Pick<RemoteCommandSpec, "isBase64">,
+  channel: number,
+  payload: Uint8Array,
+): Uint8Array {
+  const body = framing.isBase64 ? encodeBase64(payload) : payload;
+  const header = new Uint8Array(MAX_FRAME_HEADER_BYTES);
+  const opcode = framing.isBase64 ? OPCODE.TEXT : OPCODE.BINARY;
+  const headerBytes = writeFrameHeader(header, 0, opcode, 1 + body.byteLength, true);
+  return Buffer.concat([header.subarray(0, headerBytes), Buffer.of(channelByte(channel, framing)), body]);
 }

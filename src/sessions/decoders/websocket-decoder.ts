@@ -8,10 +8,10 @@ import {
 } from "../../../protocols/websocket/index.ts";
 import { poisonFreed } from "../../net/freed-memory.ts";
 import { nextMaskKey } from "../../net/mask-keys.ts";
-import type { SessionEnd } from "../carriers/session-end.ts";
 import type { Farewells } from "../observers/end-observer.ts";
 import type { Side } from "../observers/session-observer.ts";
 import type { SessionObservers } from "../observers/session-observers.ts";
+import type { SessionEnd } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 
 const CLOSE_NORMAL = 1000;

@@ -1,6 +1,6 @@
 import { type RemoteCommandVersion, specOf } from "../../../protocols/remotecommand/index.ts";
-import { CommandResult } from "../carriers/command-result.ts";
-import { endOf, type SessionEnd } from "../carriers/session-end.ts";
+import { endOf, type SessionEnd } from "../session-end.ts";
+import { CommandResult } from "./command-result.ts";
 import type { SessionObserver } from "./session-observer.ts";
 
 /** How the sides of a session announce that they end it, in the framing of what carries it: Close frames, GOAWAY, the end of a connection. */

@@ -1,4 +1,4 @@
-import { endOf, faultOf, type SessionEnd } from "../carriers/session-end.ts";
+import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import type { SessionObserver, SessionStream, Side } from "./session-observer.ts";
 
 /** Refuses streams of a port-forward to ports that policy forbids. Only sessions whose policy decides by port have it. */

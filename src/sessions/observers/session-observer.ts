@@ -1,5 +1,5 @@
-import type { SessionReport } from "../carriers/session.ts";
-import type { SessionEnd } from "../carriers/session-end.ts";
+import type { SessionReport } from "../session.ts";
+import type { SessionEnd } from "../session-end.ts";
 import type { RunningSession } from "../sessions.ts";
 
 export type Side = "client" | "node";

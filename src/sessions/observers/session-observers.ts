@@ -1,7 +1,7 @@
 import { lendMemory, poisonFreed } from "../../net/freed-memory.ts";
 import { reportFault } from "../../observability/faults.ts";
-import type { SessionReport } from "../carriers/session.ts";
-import type { SessionEnd } from "../carriers/session-end.ts";
+import type { SessionReport } from "../session.ts";
+import type { SessionEnd } from "../session-end.ts";
 import type { ObservedSession, SessionObserver, SessionStream, Side } from "./session-observer.ts";
 
 /** The observers of one session. Carriers and decoders notify it; each observer is contained. */

@@ -5,11 +5,11 @@ import {
   type Resumption,
 } from "../../../protocols/resume/index.ts";
 import { checkServerHandshake } from "../../../protocols/websocket/index.ts";
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { resourceExpired } from "../../api/status.ts";
-import { answerSwitched, switchedStatusOf } from "../../http/answer-switched.ts";
 import { flatHeaders, type HeaderLine } from "../../http/header-list.ts";
-import { acceptValueOf } from "../../http/websocket-request.ts";
+import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
+import { acceptValueOf } from "../../http/upgrade/websocket-request.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { HandshakeRefusal } from "../client-handshake.ts";
 import type { GatewayContext } from "../context.ts";

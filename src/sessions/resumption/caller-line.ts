@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { type HeaderLine, type HeaderList, headerValue } from "../../http/header-list.ts";
 
 /** Base64url of the user as JSON. */

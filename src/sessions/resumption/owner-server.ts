@@ -1,18 +1,18 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Resumption } from "../../../protocols/resume/index.ts";
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { badRequest, internalError, StatusError } from "../../api/status.ts";
+import { createHttp1Server, type Http1Bounds } from "../../http/downstream/http1-server.ts";
 import { headerListOf } from "../../http/header-list.ts";
-import { createHttp1Server, type Http1Bounds } from "../../http/http1-server.ts";
 import { requestUrlOf } from "../../http/request-url.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import type { GatewayContext } from "../context.ts";
 import { PendingClient } from "../pending-client.ts";
 import type { Responder } from "../responder.ts";
+import { resumptionIn } from "../resumable/resumable-sessions.ts";
 import { attachToHeld, type ResumedRequest } from "./attach-to-held.ts";
 import { callerIn } from "./caller-line.ts";
-import { resumptionIn } from "./resumable-sessions.ts";
 import { resumeSession } from "./resume-session.ts";
 
 /** Of a request between processes: a user may be in many groups. */

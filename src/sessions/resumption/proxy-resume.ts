@@ -4,21 +4,21 @@ import {
   RESUME_PROTOCOL,
   type Resumption,
 } from "../../../protocols/resume/index.ts";
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { serviceUnavailable } from "../../api/status.ts";
-import { answerSwitched, switchedStatusOf } from "../../http/answer-switched.ts";
-import { isSwitchedTo, requestUpgrade, type SwitchedUpgrade } from "../../http/upgrade-request.ts";
-import { webSocketRequestLines } from "../../http/websocket-request.ts";
+import { answerSwitched, switchedStatusOf } from "../../http/upgrade/answer-switched.ts";
+import { isSwitchedTo, requestUpgrade, type SwitchedUpgrade } from "../../http/upgrade/upgrade-request.ts";
+import { webSocketRequestLines } from "../../http/upgrade/websocket-request.ts";
 import { withReusedReads } from "../../net/accepted-socket.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
 import { carryForwarded } from "../carry-forwarded.ts";
 import type { GatewayContext } from "../context.ts";
 import { refusalErrorOf } from "../node-refusal.ts";
 import type { PendingClient } from "../pending-client.ts";
+import { type OwnerConnection, OwnerGoneError } from "../resumable/owner-connection.ts";
+import type { ResumableSessions } from "../resumable/resumable-sessions.ts";
 import type { ResumedRequest } from "./attach-to-held.ts";
 import { callerLine } from "./caller-line.ts";
-import { type OwnerConnection, OwnerGoneError } from "./owner-connection.ts";
-import type { ResumableSessions } from "./resumable-sessions.ts";
 
 const NO_ANSWER = "the process that owns the session does not answer";
 

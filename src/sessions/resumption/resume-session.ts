@@ -1,10 +1,10 @@
 import type { Resumption } from "../../../protocols/resume/index.ts";
-import type { UserInfo } from "../../access/authn/authenticator.ts";
+import type { UserInfo } from "../../access/user-info.ts";
 import { serviceUnavailable } from "../../api/status.ts";
 import type { GatewayContext } from "../context.ts";
 import type { PendingClient } from "../pending-client.ts";
+import { atSocket, type OwnerConnection } from "../resumable/owner-connection.ts";
 import { attachToHeld, type ResumedRequest, webSocketKeyOf } from "./attach-to-held.ts";
-import { atSocket, type OwnerConnection } from "./owner-connection.ts";
 import { proxyResume } from "./proxy-resume.ts";
 
 type ResumingContext = Pick<

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, inject, it } from "vitest";
-import { readObject } from "../../../src/api/validation/read-object.ts";
+import { readObject } from "../../../src/api/strategy/read-object.ts";
 import { FeatureGates } from "../../../src/config/feature-gates.ts";
 import { describeReal } from "../../support/real-parts.ts";
 import { answeredTexts, ourTexts } from "../../support/validation-texts.ts";

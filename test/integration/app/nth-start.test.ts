@@ -26,8 +26,8 @@ const PROGRAM = `
     destroy: (id) => timers.delete(id),
   }).enable();
   const { startGateway } = await import(folder + "/app/app.js");
-  const { Supervisor } = await import(folder + "/app/supervisor.js");
-  const { singleProcess } = await import(folder + "/app/runtime/runtime.js");
+  const { Supervisor } = await import(folder + "/lifecycle/supervisor.js");
+  const { singleProcess } = await import(folder + "/app/runtime.js");
   const { startWorkers } = await import(folder + "/app/runtime/primary.js");
   const { startAgent } = await import(folder + "/app/agent.js");
   const { loadKubeconfig } = await import(folder + "/kubernetes/kubeconfig.js");

@@ -3,7 +3,7 @@ import { type DialRequest, dial } from "../../../src/client/connect.ts";
 import { MAX_QUOTED_REFUSAL_CHARACTERS } from "../../../src/client/refusal.ts";
 import { Target, type TargetOptions } from "../../../src/client/target.ts";
 import { USER_AGENT } from "../../../src/config/version.ts";
-import { ConnectError } from "../../../src/http/connect-error.ts";
+import { ConnectError } from "../../../src/http/upstream/connect-error.ts";
 import { switchingWebSocket } from "../../support/client/switching.ts";
 import { startConnectProxy } from "../../support/connect-proxy.ts";
 import { afterHead, answering, listenRaw, openSocketCount, until } from "../../support/http/loopback.ts";

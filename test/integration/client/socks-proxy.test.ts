@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { dial } from "../../../src/client/connect.ts";
 import { getObject } from "../../../src/client/get-object.ts";
 import { Target } from "../../../src/client/target.ts";
-import { ConnectError } from "../../../src/http/connect-error.ts";
+import { ConnectError } from "../../../src/http/upstream/connect-error.ts";
 import {
   endSession,
   startWebSocketServer,

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { HttpUpstream } from "../../../src/http/http-upstream.ts";
+import { HttpUpstream } from "../../../src/http/upstream/http-upstream.ts";
 import { createApiServer } from "../../../src/legs/api-server/api-server.ts";
 import { forwardToApiServer } from "../../../src/legs/api-server/forward-to-api-server.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { ForwardOptions } from "../../../src/http/forward-options.ts";
-import { forwardExchange } from "../../../src/http/http-forwarder.ts";
-import { HttpUpstream } from "../../../src/http/http-upstream.ts";
-import { Http1Downstream } from "../../../src/http/http1-downstream.ts";
+import { Http1Downstream } from "../../../src/http/downstream/http1-downstream.ts";
+import type { ForwardOptions } from "../../../src/http/upstream/forward-options.ts";
+import { forwardExchange } from "../../../src/http/upstream/http-forwarder.ts";
+import { HttpUpstream } from "../../../src/http/upstream/http-upstream.ts";
 import type { UpstreamError } from "../../../src/net/upstream-error.ts";
 import {
   closeServer,

@@ -7,11 +7,8 @@ import path from "node:path";
 import { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createSelfSignedCertificate,
-  type SelfSignedCertificate,
-} from "../../../src/fake-node/self-signed.ts";
-import { PLAIN_HTTP_ANSWER } from "../../../src/http/plain-http.ts";
+import { PLAIN_HTTP_ANSWER } from "../../../src/http/downstream/plain-http.ts";
+import { createSelfSignedCertificate, type SelfSignedCertificate } from "../../../src/net/self-signed.ts";
 import { backend, FrontDoor, ingressObject } from "../../support/front-door.ts";
 
 /** The type of TLS's record. */

@@ -2,7 +2,11 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { type ConnectionOptions, connect, createServer, getCiphers } from "node:tls";
 import { describe, expect, it } from "vitest";
-import { CIPHER_SUITES, cipherOptionsOf, type TlsSettings } from "../../../src/config/tls-settings.ts";
+import {
+  CIPHER_SUITES,
+  cipherOptionsOf,
+  type TlsSettings,
+} from "../../../src/config/sections/tls-settings.ts";
 import { createSelfSignedCertificate } from "../../../src/fake-node/index.ts";
 import { tlsOptionsOf } from "../../../src/listeners/serving-tls.ts";
 

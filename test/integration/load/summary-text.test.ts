@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { httpSummary } from "../../../src/cli/load-http.ts";
+import { httpSummary } from "../../../src/cli/load/load-http.ts";
 import { LoadCollector, summaryText } from "../../../src/load/index.ts";
 import { httpReport, loadPlan } from "../../support/load-plan.ts";
 

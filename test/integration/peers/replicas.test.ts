@@ -7,9 +7,9 @@ import { encodeResumption, RESUME_HEADER, RESUME_PROTOCOL } from "../../../proto
 import type { AdminSession } from "../../../src/admin/admin-server.ts";
 import type { RunningGateway } from "../../../src/app/app.ts";
 import { listenAt } from "../../../src/net/listen.ts";
+import { newReplicaId, ReplicaName } from "../../../src/sessions/resumable/replica-name.ts";
+import { ResumableSessions } from "../../../src/sessions/resumable/resumable-sessions.ts";
 import { callerLine } from "../../../src/sessions/resumption/caller-line.ts";
-import { newReplicaId, ReplicaName } from "../../../src/sessions/resumption/replica-name.ts";
-import { ResumableSessions } from "../../../src/sessions/resumption/resumable-sessions.ts";
 import {
   ReplicaFiles,
   type ReplicasOptions,

@@ -10,7 +10,7 @@ import {
 import { dial, Target } from "../../../src/client/index.ts";
 import type { HeaderLine } from "../../../src/http/header-list.ts";
 import { SessionClock } from "../../../src/net/session-clock.ts";
-import { type AnsweredUpgrade, resumingSocket } from "../../../src/sessions/resumption/resuming-client.ts";
+import { type AnsweredUpgrade, resumingSocket } from "../../../src/sessions/resumable/resuming-client.ts";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.ts";
 import { connectHttp2, openSwitched } from "../../support/http2-client.ts";
 import { startTestGateway, type TestGateway } from "../../support/test-gateway.ts";

@@ -20,7 +20,7 @@ import {
   type SessionError,
   WebSocketExecutor,
 } from "../../../src/client/index.ts";
-import { proofOf } from "../../../src/sessions/resumption/resume-proof.ts";
+import { proofOf } from "../../../src/sessions/resumable/resume-proof.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../support/fault-proxy.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
 import { OTHER_TOKEN, ResumableGateway } from "../../support/resumable-gateway.ts";

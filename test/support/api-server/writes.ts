@@ -5,6 +5,7 @@ import type { ApiObject } from "../../../src/api/api-object.ts";
 import { invalidObject } from "../../../src/api/field-errors.ts";
 import type { Ingress, IngressClass } from "../../../src/api/networking-objects.ts";
 import { badRequest, notFound, StatusError, unsupportedMediaType } from "../../../src/api/status.ts";
+import { decodeObject } from "../../../src/api/strategy/decode-object.ts";
 import { strategyOf } from "../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../src/api/strategy/strategy.ts";
 import {
@@ -13,7 +14,6 @@ import {
   prepareStatusUpdate,
   prepareUpdate,
 } from "../../../src/api/strategy/write-object.ts";
-import { decodeObject } from "../../../src/api/validation/decode-object.ts";
 import type { FeatureGates } from "../../../src/config/feature-gates.ts";
 import { isRecord, jsonPatch, mergePatch } from "./json-patch.ts";
 import type { ObjectStore } from "./object-store.ts";

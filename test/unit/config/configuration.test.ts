@@ -7,7 +7,7 @@ import {
 } from "../../../src/config/configuration.ts";
 import { ConfigurationError } from "../../../src/config/configuration-error.ts";
 import { placedFields } from "../../../src/config/field.ts";
-import { DEFAULT_CIPHER_SUITES } from "../../../src/config/tls-settings.ts";
+import { DEFAULT_CIPHER_SUITES } from "../../../src/config/sections/tls-settings.ts";
 import type { LogLevel } from "../../../src/observability/logger.ts";
 import { defaultLimits, defaultTimeouts } from "../../support/default-configuration.ts";
 

@@ -6,7 +6,7 @@ import {
   parseConfiguration,
 } from "../../../src/config/configuration.ts";
 import type { FlagValues } from "../../../src/config/read-flags.ts";
-import { DEFAULT_CIPHER_SUITES } from "../../../src/config/tls-settings.ts";
+import { DEFAULT_CIPHER_SUITES } from "../../../src/config/sections/tls-settings.ts";
 
 const HEADER = "apiVersion: sluice.dev/v1alpha1\nkind: GatewayConfiguration\n";
 

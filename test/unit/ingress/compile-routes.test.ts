@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Ingress, IngressClass } from "../../../src/api/networking-objects.ts";
 import type { Namespace } from "../../../src/api/objects.ts";
-import type { HostOwnership } from "../../../src/config/ingress-listener.ts";
+import type { HostOwnership } from "../../../src/config/sections/ingress-listener.ts";
 import { type CompiledRoutes, compileRoutes, servedIngresses } from "../../../src/ingress/compile-routes.ts";
 import { defaultClassOf, IngressClasses } from "../../../src/ingress/ingress-classes.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS, routeOptionsOf } from "../../../src/ingress/route-options.ts";

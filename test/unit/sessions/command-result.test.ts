@@ -5,7 +5,7 @@ import {
   internalErrorStatus,
   successStatus,
 } from "../../../protocols/remotecommand/index.ts";
-import { CommandResult, MAX_STATUS_BYTES } from "../../../src/sessions/carriers/command-result.ts";
+import { CommandResult, MAX_STATUS_BYTES } from "../../../src/sessions/observers/command-result.ts";
 
 const status = (message: string): Buffer =>
   Buffer.from(JSON.stringify({ metadata: {}, status: "Failure", message, code: 500 }));

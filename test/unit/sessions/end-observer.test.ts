@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { encodeClose, OPCODE, writeFrameHeader } from "../../../protocols/websocket/index.ts";
-import { MAX_STATUS_BYTES } from "../../../src/sessions/carriers/command-result.ts";
-import type { SessionEnd } from "../../../src/sessions/carriers/session-end.ts";
 import type { PassThroughDecoder } from "../../../src/sessions/decoders/pass-through-decoder.ts";
+import { MAX_STATUS_BYTES } from "../../../src/sessions/observers/command-result.ts";
 import type { EndObserver } from "../../../src/sessions/observers/end-observer.ts";
 import { SessionObservers } from "../../../src/sessions/observers/session-observers.ts";
 import { passThroughOf } from "../../../src/sessions/relayed-session.ts";
+import type { SessionEnd } from "../../../src/sessions/session-end.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 
 const HOW = "the connection broke";

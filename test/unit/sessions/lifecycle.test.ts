@@ -1,10 +1,10 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onFault } from "../../../src/observability/faults.ts";
-import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
-import { type CauseOfOurs, endOf } from "../../../src/sessions/carriers/session-end.ts";
 import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import type { ObservedSession, SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
+import type { StreamingSession } from "../../../src/sessions/session.ts";
+import { type CauseOfOurs, endOf } from "../../../src/sessions/session-end.ts";
 import { Sessions } from "../../../src/sessions/sessions.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 

@@ -2,7 +2,11 @@ import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { genericError, statusBody } from "../../../src/api/status.ts";
-import type { RefusedUpgrade, SwitchedUpgrade, UpgradeResponse } from "../../../src/http/upgrade-request.ts";
+import type {
+  RefusedUpgrade,
+  SwitchedUpgrade,
+  UpgradeResponse,
+} from "../../../src/http/upgrade/upgrade-request.ts";
 import { UpstreamError } from "../../../src/net/upstream-error.ts";
 import type { Admission } from "../../../src/sessions/admission.ts";
 import { HandshakeRefusal } from "../../../src/sessions/client-handshake.ts";

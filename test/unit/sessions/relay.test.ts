@@ -1,10 +1,10 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { Relay, type RelayedSession } from "../../../src/sessions/carriers/relay.ts";
-import type { SessionTimeouts } from "../../../src/sessions/carriers/session.ts";
-import { endOf } from "../../../src/sessions/carriers/session-end.ts";
 import type { PassThroughDecoder } from "../../../src/sessions/decoders/pass-through-decoder.ts";
 import { CommandEndObserver } from "../../../src/sessions/observers/end-observer.ts";
+import type { SessionTimeouts } from "../../../src/sessions/session.ts";
+import { endOf } from "../../../src/sessions/session-end.ts";
 import { CarriedSession } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);

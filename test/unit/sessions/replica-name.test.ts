@@ -1,11 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import {
-  newReplicaId,
-  ReplicaName,
-  type SessionKeys,
-} from "../../../src/sessions/resumption/replica-name.ts";
-import { SessionOwner } from "../../../src/sessions/resumption/session-owner.ts";
+import { newReplicaId, ReplicaName, type SessionKeys } from "../../../src/sessions/resumable/replica-name.ts";
+import { SessionOwner } from "../../../src/sessions/resumable/session-owner.ts";
 
 const [KEY, NEXT_KEY] = [randomBytes(32), randomBytes(32)];
 

@@ -9,12 +9,12 @@ import { LegacyForwardBridge } from "../../../src/sessions/carriers/bridge/legac
 import { SpdyCommandClient } from "../../../src/sessions/carriers/bridge/spdy-command-client.ts";
 import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
 import { Relay } from "../../../src/sessions/carriers/relay.ts";
-import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
 import { Translator } from "../../../src/sessions/carriers/translator.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
 import type { SessionLifecycle } from "../../../src/sessions/lifecycle.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
 import { type PassThrough, passThroughOf } from "../../../src/sessions/relayed-session.ts";
+import type { StreamingSession } from "../../../src/sessions/session.ts";
 import type { StreamingRequest } from "../../../src/sessions/streaming-request.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 import { EventList } from "../../support/event-list.ts";

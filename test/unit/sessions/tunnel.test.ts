@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { defaultSpdyLimits } from "../../../protocols/spdy/index.ts";
 import { defaultWebSocketLimits, WebSocketFrameDecoder } from "../../../protocols/websocket/index.ts";
 import { TunnelBridge } from "../../../src/sessions/carriers/bridge/tunnel-bridge.ts";
-import type { StreamingSession } from "../../../src/sessions/carriers/session.ts";
-import { endOf } from "../../../src/sessions/carriers/session-end.ts";
 import { Tunnel } from "../../../src/sessions/carriers/tunnel.ts";
 import type { SessionObserver } from "../../../src/sessions/observers/session-observer.ts";
+import type { StreamingSession } from "../../../src/sessions/session.ts";
+import { endOf } from "../../../src/sessions/session-end.ts";
 import { CarriedSession, type MemorySocket } from "../../support/carried-session.ts";
 
 const NOTHING = new Uint8Array(0);

@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../authn/authenticator.ts";
+import type { UserInfo } from "../../user-info.ts";
 import type {
   Attributes,
   Authorizer,

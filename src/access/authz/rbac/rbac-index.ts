@@ -7,7 +7,7 @@ import type {
   RoleBinding,
   Subject,
 } from "../../../api/rbac-objects.ts";
-import type { UserInfo } from "../../authn/authenticator.ts";
+import type { UserInfo } from "../../user-info.ts";
 import { identitiesOf, identityOfSubject } from "./subjects.ts";
 
 /** What a role gives, or why it gives nothing. */

@@ -1,5 +1,5 @@
 import type { Subject } from "../../../api/rbac-objects.ts";
-import type { UserInfo } from "../../authn/authenticator.ts";
+import type { UserInfo } from "../../user-info.ts";
 
 /** The user name of a service account. */
 export function serviceAccountUserName(namespace: string, name: string): string {

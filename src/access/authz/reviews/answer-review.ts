@@ -1,6 +1,6 @@
 import type { ReviewResource } from "../../../api/read-only-server/review-resources.ts";
 import { badRequest, forbidden } from "../../../api/status.ts";
-import type { UserInfo } from "../../authn/authenticator.ts";
+import type { UserInfo } from "../../user-info.ts";
 import type { Authorizer } from "../authorizer.ts";
 import { answerAccessReview } from "./self-subject-access-review.ts";
 

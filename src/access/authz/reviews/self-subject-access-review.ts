@@ -1,6 +1,6 @@
 import { invalidObject, invalidValue, required } from "../../../api/field-errors.ts";
 import { badRequest } from "../../../api/status.ts";
-import type { UserInfo } from "../../authn/authenticator.ts";
+import type { UserInfo } from "../../user-info.ts";
 import type { Attributes, Authorizer } from "../authorizer.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -12,9 +12,9 @@ import { feed } from "../../../net/feed.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { legacyStreams, type SessionStream } from "../../observers/session-observer.ts";
+import type { StreamingSession } from "../../session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../../session-end.ts";
 import { sendChannelMessage } from "../channel-message.ts";
-import type { StreamingSession } from "../session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
 

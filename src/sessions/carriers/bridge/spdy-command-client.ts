@@ -6,7 +6,7 @@ import {
 } from "../../../../protocols/remotecommand/index.ts";
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../../protocols/spdy/index.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import { endOf, faultOf, type SessionEnd } from "../../session-end.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "../spdy-connection.ts";
 import type {
   CommandClient,

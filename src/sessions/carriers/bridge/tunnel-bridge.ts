@@ -8,8 +8,8 @@ import { finishAndLinger } from "../../../net/linger.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import { ForwardDecoder } from "../../decoders/forward-decoder.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import type { StreamingSession } from "../session.ts";
-import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
+import type { StreamingSession } from "../../session.ts";
+import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 
 const CLOSE_NORMAL = 1000;

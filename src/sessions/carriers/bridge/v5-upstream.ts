@@ -3,8 +3,8 @@ import { CHANNEL, ChannelDemux } from "../../../../protocols/remotecommand/index
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
-import { CommandResult, type Conclusion, failedBy } from "../command-result.ts";
-import { faultOf } from "../session-end.ts";
+import { CommandResult, type Conclusion, failedBy } from "../../observers/command-result.ts";
+import { faultOf } from "../../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import type { OutputStream } from "./command-client.ts";
 

@@ -8,7 +8,7 @@ import { AuditLog } from "../../../../src/access/audit/audit-log.ts";
 import { METADATA_OF_EVERYTHING } from "../../../../src/access/audit/audit-policy.ts";
 import { AuditTrail } from "../../../../src/access/audit/audit-trail.ts";
 import type { EventQueue } from "../../../../src/access/audit/event-queue.ts";
-import type { UserInfo } from "../../../../src/access/authn/authenticator.ts";
+import type { UserInfo } from "../../../../src/access/user-info.ts";
 import type { AuditPolicyDocument } from "../../../../src/config/audit-policy.ts";
 import { AccessGateway, EXEC_PATH } from "../../../support/access-gateway.ts";
 import { connectHttp2, openWebSocket } from "../../../support/http2-client.ts";

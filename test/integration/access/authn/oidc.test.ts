@@ -13,9 +13,9 @@ import {
   OidcKeySet,
 } from "../../../../src/access/authn/oidc-key-set.ts";
 import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
-import type { OidcAuthentication } from "../../../../src/config/authentication.ts";
 import { defaultConfiguration } from "../../../../src/config/configuration.ts";
-import { getJson } from "../../../../src/http/https-json.ts";
+import type { OidcAuthentication } from "../../../../src/config/sections/authentication.ts";
+import { getJson } from "../../../../src/http/upstream/https-json.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
 
 const defaultOidc = defaultConfiguration({

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import type { Node } from "../../../../src/api/objects.ts";
-import { createSelfSignedCertificate } from "../../../../src/fake-node/self-signed.ts";
+import { createSelfSignedCertificate } from "../../../../src/net/self-signed.ts";
 import { resourceOfKind } from "../../../support/api-server/resources.ts";
 import { TestApiServer } from "../../../support/api-server/test-api-server.ts";
 import { eventually } from "../../../support/eventually.ts";

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Timeouts } from "../../../../src/config/timeouts.ts";
+import type { Timeouts } from "../../../../src/config/sections/timeouts.ts";
 import { SessionClock } from "../../../../src/net/session-clock.ts";
 import { defaultTimeouts } from "../../../support/default-configuration.ts";
 import { type GatewayHarness, startGatewayHarness } from "../../../support/gateway-harness.ts";

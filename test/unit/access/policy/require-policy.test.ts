@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { reasonOf, refusalText } from "../../../../src/access/policy/require-policy.ts";
 import { SessionQuotas } from "../../../../src/access/policy/session-quotas.ts";
 import type { StatusError } from "../../../../src/api/status.ts";
-import type { PolicyRule } from "../../../../src/config/policy.ts";
+import type { PolicyRule } from "../../../../src/config/sections/policy.ts";
 
 describe("a reason", () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ingressV1beta1 } from "../../../../src/api/conversion/ingress-v1beta1.ts";
-import { readObject } from "../../../../src/api/validation/read-object.ts";
+import { readObject } from "../../../../src/api/strategy/read-object.ts";
 
 const apiVersion = "networking.k8s.io/v1beta1";
 const metadata = { name: "a", namespace: "default" };

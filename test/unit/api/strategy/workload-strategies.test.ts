@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "../../../../src/api/api-object.ts";
 import { fieldErrorText } from "../../../../src/api/field-errors.ts";
+import { decodeObject } from "../../../../src/api/strategy/decode-object.ts";
+import { readObject } from "../../../../src/api/strategy/read-object.ts";
 import { strategyOf } from "../../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
 import { prepareCreate, prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
-import { decodeObject } from "../../../../src/api/validation/decode-object.ts";
-import { readObject } from "../../../../src/api/validation/read-object.ts";
 import type { FeatureGates } from "../../../../src/config/feature-gates.ts";
 import { bothGates, main, noGates } from "../example-pod.ts";
 

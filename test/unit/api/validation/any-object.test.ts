@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { decodeObject } from "../../../../src/api/strategy/decode-object.ts";
+import { readObject } from "../../../../src/api/strategy/read-object.ts";
 import { strategies } from "../../../../src/api/strategy/strategies.ts";
 import type { Strategy } from "../../../../src/api/strategy/strategy.ts";
 import { prepareStatusUpdate, prepareUpdate } from "../../../../src/api/strategy/write-object.ts";
-import { decodeObject } from "../../../../src/api/validation/decode-object.ts";
-import { readObject } from "../../../../src/api/validation/read-object.ts";
 import type { Shape } from "../../../../src/api/validation/shape.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";
 

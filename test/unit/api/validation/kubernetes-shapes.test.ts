@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { readObject } from "../../../../src/api/strategy/read-object.ts";
 import { strategies } from "../../../../src/api/strategy/strategies.ts";
 import { kindShape } from "../../../../src/api/validation/kubernetes-shapes.ts";
-import { readObject } from "../../../../src/api/validation/read-object.ts";
 import { type Shape, shapeProblem } from "../../../../src/api/validation/shape.ts";
 import { unknownFields } from "../../../../src/api/validation/unknown-fields.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readObject } from "../../../../src/api/validation/read-object.ts";
+import { readObject } from "../../../../src/api/strategy/read-object.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";
 import { recordedLines } from "../../../support/recorded-objects.ts";
 import { answeredTexts, ourTexts, type ValidationAnswer } from "../../../support/validation-texts.ts";

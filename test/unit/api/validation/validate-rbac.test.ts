@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readObject } from "../../../../src/api/validation/read-object.ts";
+import { readObject } from "../../../../src/api/strategy/read-object.ts";
 
 const apiVersion = "rbac.authorization.k8s.io/v1";
 const rule = { verbs: ["get"], apiGroups: [""], resources: ["pods"] };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readObject } from "../../../../src/api/validation/read-object.ts";
+import { readObject } from "../../../../src/api/strategy/read-object.ts";
 import { MAX_SECRET_BYTES } from "../../../../src/api/validation/validate-secret.ts";
 import { MAX_ENDPOINTS_OF_SLICE } from "../../../../src/api/validation/validate-service.ts";
 import { FeatureGates } from "../../../../src/config/feature-gates.ts";

@@ -4,7 +4,7 @@ import { rulesOfClusterRole } from "../../../../../src/access/authz/rbac/aggrega
 import { RbacAuthorizer } from "../../../../../src/access/authz/rbac/rbac-authorizer.ts";
 import { RbacIndex } from "../../../../../src/access/authz/rbac/rbac-index.ts";
 import type { PolicyRule, RbacObject } from "../../../../../src/api/rbac-objects.ts";
-import { readObject } from "../../../../../src/api/validation/read-object.ts";
+import { readObject } from "../../../../../src/api/strategy/read-object.ts";
 import { naiveAllows } from "../../../../support/naive-rbac.ts";
 import { asked } from "../../../../support/rbac-objects.ts";
 

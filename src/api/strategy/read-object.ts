@@ -1,0 +1,101 @@
+import { formatPath } from "../../config/configuration-error.ts";
+import { FeatureGates } from "../../config/feature-gates.ts";
+import type { ApiObject } from "../api-object.ts";
+import { fieldErrorText } from "../field-errors.ts";
+import { goQuote } from "../go-json.ts";
+import { groupOf, type Strategy } from "../strategy/strategy.ts";
+import { prepareUpdate } from "../strategy/write-object.ts";
+import { kindShape } from "../validation/kubernetes-shapes.ts";
+import { lostFields } from "../validation/lost-fields.ts";
+import { unknownFields } from "../validation/unknown-fields.ts";
+import { unreadFields } from "../validation/unread-fields.ts";
+import { cannotBeHandled, decodeObject, type FieldValidation, type ObjectProblem } from "./decode-object.ts";
+
+export type { FieldValidation, ObjectProblem } from "./decode-object.ts";
+
+export const DEFAULT_NAMESPACE = "default";
+
+export type ObjectReading =
+  | {
+      readonly isValid: true;
+      readonly object: ApiObject;
+      readonly warnings: readonly string[];
+      /** Of a strict reading: fields of which names and types alone were checked, as `spec.containers[].args`. */
+      readonly unjudged: readonly string[];
+    }
+  | { readonly isValid: false; readonly problems: readonly ObjectProblem[] };
+
+/**
+ * Reads one object from untrusted data as a create, or as an update if `oldOf` has its kind and name:
+ * types, conversion, defaults, gates, validation. The result needs no further checks.
+ */
+export function readObject(
+  value: unknown,
+  gates: FeatureGates = FeatureGates.defaults,
+  fieldValidation: FieldValidation = "Ignore",
+  oldOf: (object: ApiObject) => ApiObject | undefined = () => undefined,
+): ObjectReading {
+  const decoding = decodeObject(value, fieldValidation);
+  if (!decoding.isDecoded) return { isValid: false, problems: [decoding.problem] };
+  const { strategy } = decoding;
+  if (fieldValidation === "Strict") {
+    const { apiVersion, kind } = value as { apiVersion: string; kind: string };
+    const unknown = unknownFields(value, kindShape(apiVersion, kind));
+    // Without the sentences of validation, which would miss what was mistyped.
+    if (unknown.length > 0) {
+      const problems = unknown.map(({ path, message }) => ({
+        path,
+        message: `${cannotBeHandled(kind, apiVersion)}: strict decoding error: ${message}`,
+      }));
+      return { isValid: false, problems };
+    }
+  }
+  const given = placed(decoding.object, strategy);
+  const old = oldOf(given);
+  const { object, errors } =
+    old === undefined ? created(given, strategy, gates) : updated(given, old, strategy, gates);
+  if (errors.length === 0) {
+    const lost = lostFields(given, object).map(
+      (path) => `${formatPath(path)} is dropped: its feature gate is off`,
+    );
+    const unjudged = fieldValidation === "Strict" ? unreadFields(value, decoding.shape) : [];
+    return { isValid: true, object, warnings: [...strategy.warnings(object), ...lost], unjudged };
+  }
+  const subject = `${kindName(strategy)} ${goQuote(object.metadata.name ?? "")} is invalid`;
+  const problems = errors.map((error) => ({
+    path: error.path,
+    message: `${subject}: ${fieldErrorText(error)}`,
+  }));
+  return { isValid: false, problems };
+}
+
+function created(given: ApiObject, strategy: Strategy, gates: FeatureGates) {
+  const { status } = given;
+  // A create would begin with an empty status; a file says how things are.
+  const { status: _, ...rest } = strategy.prepareForCreate(given, gates);
+  const object: ApiObject = status === undefined ? rest : { ...rest, status };
+  return { object, errors: strategy.validateCreate(object, gates) };
+}
+
+/** As `kubectl apply` does: the version that it replaces is the one that is there. */
+function updated(given: ApiObject, old: ApiObject, strategy: Strategy, gates: FeatureGates) {
+  const { resourceVersion } = old.metadata;
+  const metadata = resourceVersion === undefined ? given.metadata : { ...given.metadata, resourceVersion };
+  return prepareUpdate(strategy, { ...given, metadata }, old, gates);
+}
+
+/** The API server takes away the namespace of a cluster-scoped object. */
+export function placed(object: ApiObject, { isNamespaced }: Strategy): ApiObject {
+  if (!isNamespaced) {
+    const { namespace: _, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  }
+  if (object.metadata.namespace) return object;
+  return { ...object, metadata: { ...object.metadata, namespace: DEFAULT_NAMESPACE } };
+}
+
+/** `Pod`, `Ingress.networking.k8s.io`. */
+function kindName(strategy: Strategy): string {
+  const group = groupOf(strategy);
+  return group === "" ? strategy.kind : `${strategy.kind}.${group}`;
+}

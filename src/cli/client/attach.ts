@@ -1,0 +1,34 @@
+import { attachPath } from "../../client/pod-paths.ts";
+import type { Invocation } from "../command.ts";
+import type { commandFlags } from "../commands/command-flags.ts";
+import { UsageError } from "../usage-error.ts";
+import { findContainer } from "./command-target.ts";
+import { openConnection } from "./connection.ts";
+import { runCommandSession } from "./run-command.ts";
+
+/** Joins the main process of a container. The exit code is its own, where it ends. */
+export async function run({ values, operands }: Invocation<typeof commandFlags>): Promise<number> {
+  if (operands.length !== 1) {
+    throw new UsageError(
+      `expected POD, TYPE/NAME, or TYPE NAME, (at most 1 argument) saw ${operands.length}: ${operands.join(" ")}`,
+    );
+  }
+  const connection = await openConnection(values);
+  const found = await findContainer(connection, operands[0], values.container, {
+    isQuiet: values.quiet,
+    purpose: "attach",
+  });
+  if (typeof found === "number") return found;
+  // A node refuses a terminal that the main process does not have.
+  if (values.tty && !found.hasTerminal && !values.quiet) {
+    process.stderr.write(`error: Unable to use a TTY - container ${found.container} did not allocate one\n`);
+  }
+  return runCommandSession(connection, {
+    path: attachPath(found),
+    stdin: values.stdin,
+    tty: found.hasTerminal,
+    isAttach: true,
+    isQuiet: values.quiet,
+    escapeCharacter: values["escape-char"],
+  });
+}

@@ -1,0 +1,133 @@
+import { realpathSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { startGateway } from "../../app/app.ts";
+import { loadConfiguration } from "../../config/load-configuration.ts";
+import { isSingleBinary } from "../../config/own-files.ts";
+import { startDemoCluster } from "../../demo/demo-cluster.ts";
+import { DemoFolder, DemoFolderTakenError, randomToken } from "../../demo/demo-folder.ts";
+import { formatResults, runSelfCheck } from "../../demo/self-check.ts";
+import { createSelfSignedCertificate } from "../../fake-node/index.ts";
+import { UpstreamTls } from "../../net/tls.ts";
+import type { Invocation } from "../command.ts";
+import type { demoFlags } from "../commands/demo.ts";
+import { requireLoopback } from "../loopback.ts";
+import { terminationSignal } from "../termination-signal.ts";
+import { UsageError } from "../usage-error.ts";
+
+/** Two fake nodes and the gateway on loopback: shows every path working, then serves until SIGTERM or Ctrl-C. */
+export async function run({ values }: Invocation<typeof demoFlags>): Promise<number> {
+  requireLoopback(values.address, "the demo runs commands on this machine");
+  const stopped = terminationSignal();
+  // The reader of the first line may have gone, and the terminal, too.
+  process.stdout.on("error", () => {});
+  const temporary = values.dir === undefined ? await mkdtemp(path.join(tmpdir(), "sluice-demo-")) : undefined;
+  const folder = await DemoFolder.open(values.dir ?? (temporary as string)).catch(refuseTaken);
+  try {
+    return await runIn(folder, values.address, values.port, values.once, stopped);
+  } catch (error) {
+    return refuseTaken(error);
+  } finally {
+    await folder.remove();
+    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+function refuseTaken(error: unknown): never {
+  throw error instanceof DemoFolderTakenError ? new UsageError(`--dir: ${error.message}`) : error;
+}
+
+async function runIn(
+  folder: DemoFolder,
+  address: string,
+  port: number,
+  isOnce: boolean,
+  stopped: Promise<NodeJS.Signals>,
+): Promise<number> {
+  const [serverCertificate, nodeCertificate, kubeletClientCertificate] = await Promise.all([
+    createSelfSignedCertificate([address], "sluice-demo"),
+    createSelfSignedCertificate([], "sluice-demo-node"),
+    createSelfSignedCertificate([], "sluice-demo-gateway"),
+  ]);
+  const cluster = await startDemoCluster(nodeCertificate, kubeletClientCertificate.certPem, {
+    hasWebSocketOnlyNode: isOnce,
+  });
+  try {
+    const token = randomToken();
+    const files = {
+      serverCertificate,
+      nodeCertificate,
+      kubeletClientCertificate,
+      token,
+      manifests: cluster.manifests,
+      address,
+      port,
+    };
+    await folder.writeConfiguration(files);
+    const configuration = await loadConfiguration(folder.configuration);
+    const gateway = await startGateway(configuration);
+    try {
+      const { apiServerUrl = "", adminUrl } = gateway;
+      await folder.writeAccess(apiServerUrl, adminUrl, files);
+      process.stdout.write(`ready ${folder.kubeconfig}\n`);
+      const { hostname, port: gatewayPort } = new URL(apiServerUrl);
+      const endpoint = {
+        host: hostname.replace(/^\[|\]$/g, ""),
+        port: Number(gatewayPort),
+        tls: new UpstreamTls({ ca: serverCertificate.certPem }),
+      };
+      const results = await runSelfCheck({ endpoint, token }, adminUrl, {
+        hasWebSocketOnlyNode: isOnce,
+      });
+      process.stdout.write(`\n${formatResults(results)}\n`);
+      const hasFailed = results.some(({ problem }) => problem !== undefined);
+      if (isOnce) return hasFailed ? 1 : 0;
+      process.stdout.write(instructions(folder, adminUrl));
+      await stopped;
+      const count = gateway.sessions().length;
+      const seconds = configuration.timeouts.shutdownGracePeriodMs / 1_000;
+      if (count > 0) process.stdout.write(waiting(count, seconds));
+      return 0;
+    } finally {
+      await gateway.shutDown();
+    }
+  } finally {
+    await cluster.close();
+  }
+}
+
+function waiting(sessions: number, seconds: number): string {
+  const which = sessions === 1 ? "1 session that runs" : `${sessions} sessions that run`;
+  return `\nWaiting up to ${seconds} s for ${which}. Ctrl-C again ends them now.\n`;
+}
+
+function instructions(folder: DemoFolder, adminUrl: string): string {
+  return `The demo runs commands on this machine for any client with the token of its kubeconfig; it listens on loopback only.
+Try, in another terminal:
+
+  export KUBECONFIG=${shellWord(path.resolve(folder.kubeconfig))}
+  kubectl get pods,nodes -o wide
+  kubectl exec -it web -- sh            # to a node that speaks SPDY: translated
+  kubectl exec -it web-ws -- sh         # to a node that declares ExtendWebSocketsToKubelet: passed through
+  kubectl port-forward web 8080:80      # then open http://127.0.0.1:8080
+  kubectl attach -i web                 # type a line; the container repeats it
+
+The same without kubectl; also attach, cp, port-forward:
+
+  ${shellWord(programFile())} exec -it web -- sh
+
+Sessions, health and metrics: ${adminUrl}
+Stop with Ctrl-C.
+`;
+}
+
+/** What starts this program from any folder. */
+function programFile(): string {
+  const [, script] = process.argv;
+  return isSingleBinary || script === undefined ? process.execPath : realpathSync(script);
+}
+
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,115 @@
+import type { Pod } from "../../api/objects.ts";
+import { StatusError } from "../../api/status.ts";
+import { locate } from "../../cluster/locate.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { loadConfiguration } from "../../config/load-configuration.ts";
+import { type ClusterSnapshot, snapshotCluster } from "../../kubernetes/component.ts";
+import { declaresWebSocket, modeOf } from "../../nodes/streaming-mode.ts";
+import type { Subresource } from "../../sessions/streaming-request.ts";
+import type { Invocation } from "../command.ts";
+import type { explainFlags } from "../commands/explain.ts";
+import { UsageError } from "../usage-error.ts";
+import { explainClients } from "./explain-clients.ts";
+import { askAdmin, explainNode } from "./explain-node.ts";
+import { explainPolicy } from "./explain-policy.ts";
+
+type Values = Invocation<typeof explainFlags>["values"];
+
+/** What the policy's rules look at. */
+const SESSION_FLAGS = ["user", "group", "command", "tty", "stdin", "port", "reason"] as const;
+
+/** Prints where a request would go, by which path for each kind of client, and why. Exit code 1 when it would be refused. */
+export async function run({ values, operands }: Invocation<typeof explainFlags>): Promise<number> {
+  const [, nodeName] = /^node\/([^/]+)$/.exec(operands[0] ?? "") ?? [];
+  refuseIgnored(values, nodeName !== undefined);
+  if (nodeName !== undefined && operands.length === 1) {
+    return await explainNode(nodeName, values.config, values.admin);
+  }
+  const { subresource, namespace, pod } = parseTarget(operands);
+  const configuration = await loadConfiguration(values.config);
+  const request = { subresource, namespace, pod };
+  try {
+    return await snapshotCluster(
+      configuration,
+      (live) => live.lookUp(namespace, pod),
+      (cluster) => explain(request, values, configuration, cluster),
+    );
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    process.stdout.write(`refused with ${error.code}: ${error.message}\n`);
+    return 1;
+  }
+}
+
+/** A flag that would change nothing was meant for something. Throws UsageError. */
+function refuseIgnored(values: Values, isForNode: boolean): void {
+  const given = (["container", ...SESSION_FLAGS] as const).filter((name) => {
+    const value = values[name];
+    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+  });
+  const [first] = isForNode ? given : given.filter((name) => name !== "container");
+  if (first === undefined) return;
+  if (isForNode) throw new UsageError(`--${first} says nothing about a node`, { showsUsage: true });
+  if (values.user === undefined)
+    throw new UsageError(`--${first} needs --user: without it no rule is evaluated`);
+}
+
+async function explain(
+  session: Parameters<typeof locate>[1],
+  values: Values,
+  { kubelet, featureGates, policy }: GatewayConfiguration,
+  { store, judgeConnect }: ClusterSnapshot,
+): Promise<number> {
+  const { subresource, namespace, pod } = session;
+  const choice = values.container ?? defaultContainerOf(store.getPod(namespace, pod), subresource);
+  const request = { ...session, container: choice };
+  const target = locate(store, request, {
+    preferredAddressTypes: kubelet.preferredAddressTypes,
+    defaultKubeletPort: kubelet.port,
+  });
+  const { name, host, port, declaredFeatures } = target.node;
+  const by = values.container === undefined ? ", kubectl's default" : "";
+  const container = target.container === undefined ? "" : `, container ${target.container}${by}`;
+  process.stdout.write(
+    `${subresource} ${namespace}/${pod}${container}\n` +
+      `node ${name} at ${kubelet.scheme}://${host}:${port}, declares ${declaredFeatures.join(", ") || "nothing"}\n`,
+  );
+  const verdict = await judgeConnect(request);
+  process.stdout.write(verdict ? `admission: ${verdict.by}\n\n` : "\n");
+  const { mode } = modeOf(target.node, kubelet.streaming);
+  const declared = { declaresWebSocket: declaresWebSocket(target.node), mode, avoidedPaths: [] };
+  const learned = values.admin === undefined ? undefined : await askAdmin(values.admin, name);
+  const capability = learned?.capability ?? declared;
+  process.stdout.write(explainClients(subresource, capability, featureGates, verdict?.reason));
+  if (values.user === undefined) return 0;
+  const podLabels = store.getPod(namespace, pod)?.metadata.labels ?? {};
+  const wanted = { ...request, ...values, user: values.user, container: target.container, podLabels };
+  const { text, isRefused } = explainPolicy(policy.rules, wanted);
+  process.stdout.write(`\n${text}`);
+  return isRefused ? 1 : 0;
+}
+
+/** kubectl always names a container: the annotated one, otherwise the first. The API server asks for a name where there are several. */
+function defaultContainerOf(pod: Pod | undefined, subresource: Subresource): string | undefined {
+  if (pod === undefined || subresource === "portforward") return undefined;
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const annotated = pod.metadata.annotations?.[DEFAULT_CONTAINER];
+  const all = [...containers, ...initContainers, ...ephemeralContainers];
+  return (all.find(({ name }) => name === annotated) ?? containers[0])?.name;
+}
+
+const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
+
+function parseTarget(operands: readonly string[]): {
+  subresource: Subresource;
+  namespace: string;
+  pod: string;
+} {
+  const [subresource, target, ...more] = operands;
+  const [namespace, pod, ...rest] = (target ?? "").split("/");
+  const isKnown = subresource === "exec" || subresource === "attach" || subresource === "portforward";
+  if (!isKnown || !namespace || !pod || more.length > 0 || rest.length > 0) {
+    throw new UsageError(`SUBRESOURCE and NAMESPACE/POD, or node/NAME, are needed`);
+  }
+  return { subresource, namespace, pod };
+}

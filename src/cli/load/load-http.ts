@@ -1,0 +1,74 @@
+import {
+  duration,
+  type HttpLoadPlan,
+  type HttpLoadReport,
+  type JudgedThreshold,
+  judge,
+  partLines,
+  size,
+  type Threshold,
+  thresholdLines,
+} from "../../load/index.ts";
+import type { LoadValues } from "../commands/load.ts";
+import { UsageError } from "../usage-error.ts";
+import { exitCodeOf, writeReport } from "./load-result.ts";
+import { openTarget, type TargetSpec, tlsConnectOptions } from "./load-target.ts";
+
+const MAX_CONNECTIONS = 100_000;
+const HTML_REFUSED = "--html is for sessions";
+
+/** Throws UsageError. */
+export async function httpPlanOf(
+  values: LoadValues,
+  [path, ...rest]: readonly string[],
+  spec: TargetSpec,
+): Promise<HttpLoadPlan> {
+  if (path === undefined || rest.length > 0) throw new UsageError("http takes one PATH");
+  if (!path.startsWith("/")) throw new UsageError(`http ${path}: a path starts with "/"`);
+  if (values.sessions > MAX_CONNECTIONS) {
+    throw new UsageError(`--sessions ${values.sessions}: http takes at most ${MAX_CONNECTIONS}`);
+  }
+  if (values.html !== undefined) throw new UsageError(HTML_REFUSED);
+  const shares = values.part?.of ?? 1;
+  if (values.sessions < shares)
+    throw new UsageError(`--sessions must be ${shares} or more for ${shares} parts`);
+  const rate = values["arrival-rate"];
+  if (rate > 0 && rate < shares)
+    throw new UsageError(`--arrival-rate must be ${shares} or more for ${shares} parts`);
+  const target = await openTarget(spec);
+  return {
+    url: target.url.origin + target.pathOf(path),
+    headers: Object.fromEntries(await target.headers()),
+    connections: values.sessions,
+    requestsPerSecond: values["arrival-rate"],
+    durationMs: values.duration,
+    timeoutMs: values.timeout,
+    tls: await tlsConnectOptions(spec),
+  };
+}
+
+/** As `publish`, of plain requests. */
+export async function publishHttp(
+  report: HttpLoadReport,
+  thresholds: readonly Threshold<HttpLoadReport>[],
+  { json, html }: Pick<LoadValues, "json" | "html">,
+): Promise<number> {
+  if (html !== undefined) throw new UsageError(HTML_REFUSED);
+  const judged = judge(report, thresholds);
+  (json === "-" ? process.stderr : process.stdout).write(httpSummary(report, judged));
+  await writeReport(json, () => JSON.stringify({ ...report, thresholds: judged }));
+  const { requests, errors, timeouts } = report;
+  return exitCodeOf({ finished: requests, failed: errors + timeouts }, thresholds, judged);
+}
+
+export function httpSummary(report: HttpLoadReport, thresholds: readonly JudgedThreshold[]): string {
+  const { seconds, wasInterrupted, requests, perSecond, bytes, byStatus, errors, timeouts, latency } = report;
+  const statuses = Object.entries(byStatus).map(([status, times]) => `${status}: ${times}`);
+  const { p50Us, p90Us, p99Us, p999Us, maxUs } = latency;
+  return `${[`${wasInterrupted ? "interrupted after" : "ran"} ${seconds} s`, ...partLines(report)].join("\n")}
+requests   ${requests} (${perSecond.toFixed(0)}/s), ${size(bytes)}
+answers    ${statuses.join(", ") || "none"}
+errors     ${errors}, of them time-outs ${timeouts}
+latency    p50 ${duration(p50Us)}  p90 ${duration(p90Us)}  p99 ${duration(p99Us)}  p99.9 ${duration(p999Us)}  max ${duration(maxUs)}
+${thresholdLines(thresholds).join("\n")}`;
+}

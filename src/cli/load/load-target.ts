@@ -1,0 +1,138 @@
+import { readFile } from "node:fs/promises";
+import type { ConnectionOptions } from "node:tls";
+import { attachPath, execPath, kubeconfigTarget, portForwardPath, Target } from "../../client/index.ts";
+import { kubeletCommandPath, kubeletPortForwardPath } from "../../client/kubelet-paths.ts";
+import { loadKubeconfig } from "../../kubernetes/kubeconfig.ts";
+import { LineSequence, type LoadDirection, type LoadKind, type LoadProtocol } from "../../load/index.ts";
+import type { UpstreamTlsOptions } from "../../net/tls.ts";
+import type { TargetValues } from "../commands/target-flags.ts";
+import { UsageError } from "../usage-error.ts";
+
+/** The server, as plain data for generator processes. */
+export type TargetSpec =
+  | { readonly type: "kubeconfig"; readonly file: string | undefined; readonly context: string | undefined }
+  | ServerSpec;
+
+interface ServerSpec {
+  readonly type: "server";
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly tls: Pick<UpstreamTlsOptions, "insecureSkipVerify"> &
+    Readonly<Partial<Record<"ca" | "certificate" | "key", string>>>;
+}
+
+export async function targetSpecOf(
+  flags: TargetValues & { readonly "streaming-url"?: string | undefined },
+): Promise<TargetSpec> {
+  const { kubeconfig, context, server } = flags;
+  const streamingUrl = flags["streaming-url"];
+  if (server !== undefined) return serverSpecOf(flags, "--server", server);
+  if (streamingUrl === undefined) return { type: "kubeconfig", file: kubeconfig, context };
+  return serverSpecOf(flags, "--streaming-url", urlOf("--streaming-url", streamingUrl).origin);
+}
+
+/** Of a server without a kubeconfig. Throws UsageError for a URL that is none, naming its flag, and for files that cannot be read. */
+export async function serverSpecOf(flags: TargetValues, flag: string, url: string): Promise<ServerSpec> {
+  urlOf(flag, url);
+  const { token } = flags;
+  const read = async (
+    name: "certificate-authority" | "client-certificate" | "client-key" | "token-file",
+  ): Promise<string | undefined> => {
+    const file = flags[name];
+    if (file === undefined) return undefined;
+    try {
+      return await readFile(file, "utf8");
+    } catch (error) {
+      throw new UsageError(`--${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  const [ca, certificate, key, tokenOfFile] = await Promise.all([
+    read("certificate-authority"),
+    read("client-certificate"),
+    read("client-key"),
+    read("token-file"),
+  ]);
+  return {
+    type: "server",
+    url,
+    token: token ?? tokenOfFile?.trim(),
+    tls: {
+      ...(ca !== undefined && { ca }),
+      ...(certificate !== undefined && { certificate }),
+      ...(key !== undefined && { key }),
+      insecureSkipVerify: flags["insecure-skip-tls-verify"],
+    },
+  };
+}
+
+/** What another HTTP client needs to trust the server, and to be trusted, as options of `tls.connect`. */
+export async function tlsConnectOptions(spec: TargetSpec): Promise<ConnectionOptions> {
+  const tls = spec.type === "server" ? spec.tls : (await loadKubeconfig(spec.file, spec.context)).tls;
+  const { ca, certificate, key, insecureSkipVerify, ...rest }: UpstreamTlsOptions = tls;
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(certificate !== undefined && { cert: certificate }),
+    ...(key !== undefined && { key }),
+    ...(rest.serverName !== undefined && { servername: rest.serverName }),
+    rejectUnauthorized: insecureSkipVerify !== true,
+  };
+}
+
+/** Throws ConfigurationError for a kubeconfig that is wrong. */
+export async function openTarget(spec: TargetSpec): Promise<Target> {
+  if (spec.type === "kubeconfig") return kubeconfigTarget(await loadKubeconfig(spec.file, spec.context));
+  const { url, token, tls } = spec;
+  return new Target({
+    url,
+    tls,
+    headers: () => (token === undefined ? [] : [["Authorization", `Bearer ${token}`]]),
+  });
+}
+
+/** The target of a session. */
+export interface SessionPlace {
+  readonly kind: LoadKind;
+  readonly speaks: "api-server" | "kubelet";
+  readonly streamingUrl: string | undefined;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string | undefined;
+  readonly port: number;
+  readonly command: readonly string[];
+  readonly hasInput: boolean;
+  readonly protocol: LoadProtocol;
+}
+
+/** Path and query below the server's URL. */
+export function sessionPath(place: SessionPlace): string {
+  const { kind, streamingUrl, speaks, protocol, port, hasInput, command } = place;
+  if (streamingUrl !== undefined) {
+    const { pathname, search } = urlOf("--streaming-url", streamingUrl);
+    return pathname + search;
+  }
+  if (speaks === "kubelet") return kubeletPath(place);
+  const streams = { stdin: hasInput, stdout: true, stderr: false, tty: false };
+  if (kind === "exec") return execPath(place, command)(streams);
+  if (kind === "attach") return attachPath(place)(streams);
+  return portForwardPath(place) + (protocol === "legacy" ? `?ports=${port}` : "");
+}
+
+function kubeletPath({ container, ...place }: SessionPlace): string {
+  const { kind, protocol, port, hasInput, command } = place;
+  if (kind === "port-forward") return kubeletPortForwardPath(place, protocol === "legacy" ? port : undefined);
+  if (container === undefined) throw new UsageError("-c CONTAINER is required with --speaks kubelet");
+  const streams = { stdin: hasInput, stdout: true, stderr: false, tty: false };
+  return kubeletCommandPath(kind, { ...place, container }, command)(streams);
+}
+
+/** What the remote command must be for what comes back to be judged. */
+export function defaultCommand(direction: LoadDirection, byteLength: number | undefined): string[] {
+  if (direction === "echo") return ["cat"];
+  return direction === "upload" ? ["sha256sum"] : LineSequence.command(byteLength);
+}
+
+function urlOf(flag: string, text: string): URL {
+  if (!URL.canParse(text) || !/^https?:/.test(text))
+    throw new UsageError(`${flag}: must be an http or https URL`);
+  return new URL(text);
+}

@@ -1,0 +1,156 @@
+import type { ProbeHandler } from "../../api/probe-objects.ts";
+import { FeatureGateError, FeatureGates } from "../../config/feature-gates.ts";
+import { resolveContainerPort } from "../../probes/container-port.ts";
+import { identifyServer } from "../../probes/identify-server.ts";
+import { likelyCause } from "../../probes/likely-cause.ts";
+import type { ProbeResult } from "../../probes/probe-result.ts";
+import type { ProbeTarget } from "../../probes/probe-target.ts";
+import { runProbe } from "../../probes/run-probe.ts";
+import { type ProbeKind, type ProbeTiming, timingOf } from "../../probes/worker/probe-kind.ts";
+import type { Invocation } from "../command.ts";
+import type { probeFlags } from "../commands/probe.ts";
+import { terminationSignal } from "../termination-signal.ts";
+import { UsageError } from "../usage-error.ts";
+import { readPodProbe } from "./probe-pod-argument.ts";
+import { describeHandler, reportText } from "./probe-report.ts";
+import { runtimeCommands } from "./probe-runtime.ts";
+import { parseProbeUrl } from "./probe-url-argument.ts";
+import { ProbeWatch } from "./probe-watch.ts";
+
+/** Runs a probe as the kubelet does and prints what was on the wire. Exit code 0 for Success and Warning, 1 otherwise. */
+export async function run({ values, operands }: Invocation<typeof probeFlags>): Promise<number> {
+  const gates = gatesOf(values["feature-gates"]);
+  const asked = await readAsked(operands, values, gates);
+  try {
+    return await runAsked(asked, values, gates);
+  } finally {
+    asked.close?.();
+  }
+}
+
+async function runAsked(asked: AskedProbe, values: Values, gates: FeatureGates): Promise<number> {
+  const { timeout = 0, period = 0 } = values;
+  const timing: ProbeTiming = {
+    ...asked.timing,
+    ...(timeout > 0 && { timeoutSeconds: timeout / 1_000 }),
+    ...(period > 0 && { periodSeconds: period / 1_000 }),
+    successThreshold: values["success-threshold"] ?? asked.timing.successThreshold,
+    failureThreshold: values["failure-threshold"] ?? asked.timing.failureThreshold,
+  };
+  const attempt = () =>
+    runProbe(asked.handler, asked.target, {
+      timeoutMs: timing.timeoutSeconds * 1_000,
+      userAgentVersion: values["kubelet-version"],
+      gates: {
+        H2CContainerProbe: gates.isEnabled("H2CContainerProbe"),
+        GRPCContainerProbeTLS: gates.isEnabled("GRPCContainerProbeTLS"),
+      },
+    });
+  const what = describeHandler(asked.handler, asked.target.host);
+  if (values.watch) {
+    const stopping = new AbortController();
+    void terminationSignal().then(() => stopping.abort());
+    const watch = new ProbeWatch({
+      what,
+      kind: asked.kind,
+      timing,
+      attempt,
+      maxRounds: values.rounds,
+      write: (text) => process.stdout.write(text),
+      isTerminal: process.stdout.isTTY === true,
+    });
+    return (await watch.run(stopping.signal)) ? 0 : 1;
+  }
+  const startMs = performance.now();
+  const result = await attempt();
+  const latencyMs = performance.now() - startMs;
+  process.stdout.write(reportText(what, result, latencyMs, await causeOf(asked, result)));
+  return result.error === undefined && (result.result === "Success" || result.result === "Warning") ? 0 : 1;
+}
+
+interface AskedProbe {
+  /** Lets go of what commands are run by. */
+  readonly close?: () => void;
+  readonly handler: ProbeHandler;
+  readonly target: ProbeTarget;
+  readonly kind: ProbeKind;
+  readonly timing: ProbeTiming;
+}
+
+type Values = Invocation<typeof probeFlags>["values"];
+
+async function readAsked(
+  operands: readonly string[],
+  values: Values,
+  gates: FeatureGates,
+): Promise<AskedProbe> {
+  const [url, ...more] = operands;
+  const { filename: file, "runtime-endpoint": endpoint } = values;
+  if (more.length > 0 || (url === undefined) === (file === undefined)) {
+    throw new UsageError("one URL or one -f FILE is needed");
+  }
+  if (url !== undefined) {
+    if (endpoint !== undefined) throw new UsageError(`--runtime-endpoint says nothing about ${url}`);
+    const { handler, host } = parseProbeUrl(url, values);
+    const kind = kindOf(values.kind ?? "readiness");
+    return { handler, target: { host, containerPorts: [] }, kind, timing: timingOf({}) };
+  }
+  const { pod, container, kind, probe } = await readPodProbe(file ?? "", values, gates);
+  const host = values["pod-ip"] ?? pod.status?.podIP;
+  if (host === undefined && probe.exec === undefined) {
+    throw new UsageError("--pod-ip IP is needed: the manifest has no status.podIP");
+  }
+  const name = `${pod.metadata.name}:${container.name}`;
+  const target = { host: host ?? "", containerPorts: container.ports ?? [], name };
+  if (probe.exec === undefined) {
+    if (endpoint !== undefined)
+      throw new UsageError("--runtime-endpoint is for exec probes, and this is none");
+    return { handler: probe, target, kind, timing: timingOf(probe) };
+  }
+  if (endpoint === undefined) {
+    throw new UsageError("an exec probe needs --runtime-endpoint: the container's runtime runs the command");
+  }
+  const { namespace = "default", name: podName } = pod.metadata;
+  const commands = await runtimeCommands(endpoint, { namespace, name: podName }, container.name);
+  const environment = Array.isArray(container.env) ? container.env : [];
+  return {
+    handler: probe,
+    target: { ...target, environment, runCommand: commands.runCommand },
+    kind,
+    timing: timingOf(probe),
+    close: commands.close,
+  };
+}
+
+/** Only for failures: finding the cause takes connections of its own. */
+async function causeOf({ handler, target }: AskedProbe, result: ProbeResult): Promise<string | undefined> {
+  if (handler.exec !== undefined) return undefined;
+  if (result.result === "Success" || (result.error !== undefined && result.wire.status === undefined)) {
+    return undefined;
+  }
+  const action = handler.httpGet ?? handler.tcpSocket;
+  const host = action?.host || target.host;
+  const port = resolveContainerPort((action ?? handler.grpc)?.port ?? 0, target.containerPorts);
+  return likelyCause({ handler, result, server: await identifyServer(host, port) });
+}
+
+function kindOf(text: string): ProbeKind {
+  switch (text.toLowerCase()) {
+    case "liveness":
+      return "Liveness";
+    case "readiness":
+      return "Readiness";
+    case "startup":
+      return "Startup";
+  }
+  throw new UsageError(`--kind must be liveness, readiness or startup, got ${JSON.stringify(text)}`);
+}
+
+function gatesOf(flag: string | undefined): FeatureGates {
+  try {
+    return FeatureGates.parse({ H2CContainerProbe: true, GRPCContainerProbeTLS: true }).with(flag ?? "");
+  } catch (error) {
+    if (!(error instanceof FeatureGateError)) throw error;
+    throw new UsageError(error.message);
+  }
+}

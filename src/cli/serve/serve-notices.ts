@@ -1,0 +1,47 @@
+import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { configurationWarnings } from "../../config/configuration-warnings.ts";
+import type { Authentication } from "../../config/sections/authentication.ts";
+import { servesApi } from "../../config/sections/listeners.ts";
+
+/** What is valid and perhaps not meant, for the log. */
+export function startWarnings(configuration: GatewayConfiguration): string[] {
+  const open = authenticationWarning(configuration);
+  return [...(open === undefined ? [] : [open]), ...configurationWarnings(configuration)];
+}
+
+/** The warning about listeners without any authentication method; undefined where each has one. */
+export function authenticationWarning({
+  authentication,
+  listeners,
+}: Pick<GatewayConfiguration, "authentication" | "listeners">): string | undefined {
+  const { kubelet } = listeners;
+  if (servesApi(listeners) && isOpen(authentication))
+    return `no authentication is configured: ${answerOf(authentication)}`;
+  const ofNode = kubelet && (kubelet.authentication ?? authentication);
+  return ofNode && isOpen(ofNode)
+    ? `no authentication is configured for listeners.kubelet: ${answerOf(ofNode)}`
+    : undefined;
+}
+
+function isOpen({ clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview }: Authentication): boolean {
+  const methods = [clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview];
+  return methods.every((method) => method === undefined);
+}
+
+function answerOf({ anonymous }: Authentication): string {
+  return anonymous.enabled ? "every request is system:anonymous" : "every request is answered with 401";
+}
+
+/** Listeners by name, for people: where the system chose a port and the log's level hides it. */
+export function listeningLines(
+  { listeners, logging }: Pick<GatewayConfiguration, "listeners" | "logging">,
+  urls: Readonly<Record<string, string | undefined>>,
+): string {
+  const { admin, apiServer, ingress, kubelet } = listeners;
+  const ports = [admin.port, apiServer?.port, kubelet?.port, ingress?.httpPort, ingress?.httpsPort];
+  if (!ports.includes(0) || logging.level === "debug" || logging.level === "info") return "";
+  return Object.entries(urls)
+    .filter(([, url]) => url !== undefined)
+    .map(([name, url]) => `${name} ${url}\n`)
+    .join("");
+}

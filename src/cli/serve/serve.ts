@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type RunningGateway, startGateway } from "../../app/app.ts";
+import { reloaderOf } from "../../app/reload-configuration.ts";
+import { inherit } from "../../app/runtime/inheritance.ts";
+import type { Lineage } from "../../app/runtime/lineage.ts";
+import { startWorkers } from "../../app/runtime/primary.ts";
+import { relieve } from "../../app/runtime/successor.ts";
+import { singleProcess } from "../../app/runtime.ts";
+import { surviveUncaughtExceptions } from "../../app/uncaught-exceptions.ts";
+import { type GatewayConfiguration, parseConfiguration } from "../../config/configuration.ts";
+import { readText } from "../../config/load-configuration.ts";
+import { checkNamedFiles } from "../../config/named-files.ts";
+import { listenerNames } from "../../config/sections/listeners.ts";
+import { workerCount } from "../../config/sections/workers.ts";
+import { createLogger, type Logger } from "../../observability/logger.ts";
+import type { Invocation } from "../command.ts";
+import type { serveFlags } from "../commands/serve.ts";
+import { endBySignal, terminationSignal } from "../termination-signal.ts";
+import { notifyReady } from "./notify-service-manager.ts";
+import { replacedBySignal } from "./replace-program.ts";
+import { listeningLines, startWarnings } from "./serve-notices.ts";
+
+/** A replaced program serves the connections that it has for so long: as Go's server waits for new ones. */
+export const REPLACED_DELAY_MS = 5_000;
+
+/**
+ * The gateway, until SIGTERM or Ctrl-C; then running sessions have the grace period. SIGHUP makes it
+ * read its configuration again; SIGUSR2 starts the program again in its place.
+ */
+export async function run({ values }: Invocation<typeof serveFlags>): Promise<number> {
+  const { config, ...given } = values;
+  const flags = Object.fromEntries(
+    Object.entries<string | undefined>(given).filter(
+      (flag): flag is [string, string] => flag[1] !== undefined,
+    ),
+  );
+  const stopped = terminationSignal(["SIGTERM", "SIGINT"]);
+  let isReady = false;
+  void stopped.then((signal) => {
+    if (isReady) return;
+    process.stderr.write(`sluice serve: ${signal} before the gateway was ready\n`);
+    endBySignal(signal);
+  });
+  const text = await readText(config);
+  const configuration = parseConfiguration(text, config, flags);
+  await checkNamedFiles(configuration.namedFiles);
+  const count = workerCount(configuration.workers);
+  const logger = createLogger(configuration.logging);
+  const { lineage, hasPredecessor, problem } = inherit(process.env, listenerNames(configuration.listeners));
+  const ending = new AbortController();
+  let serves = (): void => {};
+  const serving = new Promise<void>((resolve) => {
+    serves = resolve;
+  });
+  const replaced = replacedBySignal(lineage, logger, { serving, ending: ending.signal });
+  if (problem !== undefined) logger.warn({ problem }, "sockets of a service manager are not taken");
+  for (const warning of startWarnings(configuration)) logger.warn({}, warning);
+  const forWorkers = { configurationText: text, configurationFile: config, flags };
+  // Until it serves there is nothing to read again, and no reason to die of it.
+  let reload = async (): Promise<void> => {};
+  process.on("SIGHUP", () => void reload());
+  const gateway =
+    count === 1
+      ? await startSingle(configuration, logger, lineage)
+      : await startWorkers(configuration, count, forWorkers, logger, undefined, lineage);
+  lineage.sockets.closeUnused();
+  isReady = true;
+  reload = reloaderOf({ file: config, text, flags, gateway, logger });
+  process.stdout.write(listeningLines(configuration, gateway.listening));
+  await notifyReady();
+  const predecessorGone = hasPredecessor ? relieve() : undefined;
+  serves();
+  const failed = new Promise<"failed">((resolve) => surviveUncaughtExceptions(() => resolve("failed")));
+  const end = await Promise.race([stopped, failed, replaced]);
+  reload = async () => {};
+  ending.abort();
+  if (end === "replaced") await gateway.shutDown({ delayMs: REPLACED_DELAY_MS, hasSuccessor: true });
+  else {
+    // A service manager kills what is left when this process, its main one, is gone.
+    const patience = sleep(configuration.timeouts.shutdownGracePeriodMs, undefined, { ref: false });
+    await Promise.all([gateway.shutDown(), Promise.race([predecessorGone, patience])]);
+  }
+  return end === "failed" ? 1 : 0;
+}
+
+/** One process, which other programs before and after it know by its lineage. */
+async function startSingle(
+  configuration: GatewayConfiguration,
+  logger: Logger,
+  lineage: Lineage,
+): Promise<RunningGateway> {
+  // Without one, sessions of this program cannot be resumed through the next one.
+  const folder = await lineage.openFolder().catch(() => undefined);
+  const gateway = await startGateway(configuration, logger, {
+    ...singleProcess,
+    listen: lineage.sockets.listen,
+    siblings: folder && { processes: 1, socketFolder: folder.path },
+    replicaId: lineage.replicaId,
+  });
+  return {
+    ...gateway,
+    shutDown: async (departure) => {
+      await gateway.shutDown(departure);
+      await folder?.stop();
+    },
+  };
+}

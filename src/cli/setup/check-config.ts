@@ -1,0 +1,110 @@
+import { walkedRoundRules } from "../../access/policy/other-spellings.ts";
+import { readManifestFiles } from "../../cluster/manifest-files.ts";
+import { type ManifestFile, readManifests } from "../../cluster/manifests.ts";
+import { CONFIGURATION_KIND } from "../../config/configuration.ts";
+import { ConfigurationError } from "../../config/configuration-error.ts";
+import { configurationWarnings, expiryWarnings } from "../../config/configuration-warnings.ts";
+import { FeatureGateError, FeatureGates } from "../../config/feature-gates.ts";
+import { loadConfiguration } from "../../config/load-configuration.ts";
+import { checkNamedFiles } from "../../config/named-files.ts";
+import { DEFAULT_CONTROLLER_NAME } from "../../config/sections/ingress-listener.ts";
+import type { PolicyRule } from "../../config/sections/policy.ts";
+import { maskControls } from "../../observability/mask-controls.ts";
+import type { Invocation } from "../command.ts";
+import type { checkConfigFlags } from "../commands/check-config.ts";
+import { UsageError } from "../usage-error.ts";
+import { ingressWarnings, type OwnClasses } from "./ingress-warnings.ts";
+
+/** Of a gateway whose configuration says nothing else. */
+const OWN_CLASSES: OwnClasses = { controllerName: DEFAULT_CONTROLLER_NAME, legacyClassName: undefined };
+
+/** Prints every problem of the files with its line, in the API server's words. Exit code 0 or 2. */
+export async function run({ values }: Invocation<typeof checkConfigFlags>): Promise<number> {
+  const gates = gatesOf(values["feature-gates"] ?? "");
+  let hasProblems = false;
+  for (const file of values.filename) {
+    try {
+      process.stdout.write(`${file}: ${await check(file, gates, values.old)}\n`);
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      hasProblems = true;
+      process.stderr.write(`${maskControls(error.message)}\n`);
+    }
+  }
+  return hasProblems ? 2 : 0;
+}
+
+/** Describes the file where it is valid. A configuration's manifests are checked with it. */
+async function check(path: string, gates: FeatureGates, old: readonly string[]): Promise<string> {
+  const files = await readManifestFiles([path]);
+  if (files.length === 0) throw nothingIn(path, 0, "the folder holds no *.yaml, *.yml or *.json file");
+  const empty = files.filter(({ text }) => EMPTY_FILE.test(text));
+  if (empty.length > 0) throw nothingIn(empty[0]?.name ?? path, 1, "the file holds no object");
+  const [first] = files;
+  if (files.length === 1 && first !== undefined && isConfiguration(first.text)) {
+    const configuration = await loadConfiguration(path);
+    const { cluster, featureGates, namedFiles, policy } = configuration;
+    await checkNamedFiles(namedFiles);
+    const warnings = [
+      ...configurationWarnings(configuration),
+      ...(await expiryWarnings(namedFiles)),
+      ...policyWarnings(policy.rules),
+    ];
+    for (const warning of warnings) process.stderr.write(`Warning: ${path}: ${maskControls(warning)}\n`);
+    const own = configuration.listeners.ingress ?? OWN_CLASSES;
+    const objects = manifestsOf(await readManifestFiles(cluster.manifests), featureGates, [], own);
+    return `a valid ${CONFIGURATION_KIND}, with ${objects.length} objects in its manifests`;
+  }
+  const objects = manifestsOf(files, gates, await readManifestFiles(old), OWN_CLASSES);
+  return `${objects.length} valid object${objects.length === 1 ? "" : "s"}`;
+}
+
+/** Rules about commands that do less, or more, than they seem to. */
+function policyWarnings(rules: readonly PolicyRule[]): readonly string[] {
+  const round = walkedRoundRules(rules).map(({ index, rule, command, passing }) => {
+    const others = passing.slice(0, 3).map((other) => JSON.stringify(other));
+    return `policy.rules[${index}] (${rule.name}) refuses ${JSON.stringify(command)}, and ${others.join(", ")} is allowed: allow what is needed and deny the rest (docs/policy.md)`;
+  });
+  const byName = [...rules.entries()].flatMap(([index, { name, action, match }]) =>
+    action === "allow" && match.command.some((pattern) => pattern.match === "programs")
+      ? [
+          `policy.rules[${index}] (${name}) allows programs by their base name, which any file of that name has: use prefix`,
+        ]
+      : [],
+  );
+  return [...round, ...byName];
+}
+
+/** Nothing but blank lines, comments and document marks. */
+const EMPTY_FILE = /^(?:[ \t]*(?:#.*)?(?:\r?\n|$)|(?:---|\.\.\.)[ \t]*(?:#.*)?(?:\r?\n|$))*$/;
+
+function nothingIn(source: string, line: number, message: string): ConfigurationError {
+  return new ConfigurationError([{ source, line, column: 0, path: "", message }]);
+}
+
+function manifestsOf(
+  files: readonly ManifestFile[],
+  gates: FeatureGates,
+  old: readonly ManifestFile[],
+  own: OwnClasses,
+) {
+  const { objects, warnings, passedOver, unjudged } = readManifests(files, gates, old);
+  for (const line of passedOver) process.stderr.write(`${maskControls(line)}\n`);
+  for (const warning of [...warnings, ...ingressWarnings(objects, own)])
+    process.stderr.write(`Warning: ${maskControls(warning)}\n`);
+  for (const line of unjudged) process.stderr.write(`${maskControls(line)}\n`);
+  return objects;
+}
+
+function gatesOf(flag: string): FeatureGates {
+  try {
+    return FeatureGates.parse(flag);
+  } catch (error) {
+    if (!(error instanceof FeatureGateError)) throw error;
+    throw new UsageError(error.message);
+  }
+}
+
+function isConfiguration(text: string): boolean {
+  return new RegExp(`^kind:\\s*["']?${CONFIGURATION_KIND}\\b`, "m").test(text);
+}

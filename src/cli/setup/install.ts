@@ -1,0 +1,48 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { embeddedText, isSingleBinary } from "../../config/own-files.ts";
+import { SLUICE_VERSION } from "../../config/version.ts";
+import type { Invocation } from "../command.ts";
+import type { installFlags } from "../commands/install.ts";
+import { UsageError } from "../usage-error.ts";
+
+/** What a namespace may be called. */
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const IMAGE = /^[\w][\w.:/@-]*$/;
+
+/** Prints the manifests that deploy/kustomize has for a role, in another namespace and with another image. */
+export async function run({ values }: Invocation<typeof installFlags>): Promise<number> {
+  const { role } = values;
+  if (!values["dry-run"])
+    throw new UsageError("only --dry-run is there: pipe what it prints into kubectl apply -f -");
+  const { namespace, image } = checkInstalled(values.namespace, values.image);
+  const manifests = await readManifests(role);
+  process.stdout.write(
+    manifests
+      .replace(/^(kind: Namespace\nmetadata:\n {2}name: )sluice$/m, `$1${namespace}`)
+      .replace(/\b(namespace|resourceNamespace): sluice(?=$| ?\})/gm, `$1: ${namespace}`)
+      // Names of ClusterRoles begin with the namespace, those of the Service end with it.
+      .replace(/\bname: sluice-(?=sluice-)/g, `name: ${namespace}-`)
+      .replace(/^( +- sluice-\w+)\.sluice(?=$|\.svc$)/gm, `$1.${namespace}`)
+      .replace(/^( +image: ).*$/gm, `$1${image}`),
+  );
+  return 0;
+}
+
+/** Of deploy/kustomize. */
+export async function readManifests(folder: string): Promise<string> {
+  const name = `deploy/kustomize/${folder}/manifests.yaml`;
+  if (isSingleBinary) return embeddedText(name);
+  const fromSource = new URL(`../../${name}`, import.meta.url);
+  return readFile(existsSync(fromSource) ? fromSource : new URL(`../../../${name}`, import.meta.url), "utf8");
+}
+
+/** Where and what: without an image, the one of this release. Throws UsageError. */
+export function checkInstalled(
+  namespace: string,
+  image = `sluice:${SLUICE_VERSION}`,
+): { readonly namespace: string; readonly image: string } {
+  if (!DNS_LABEL.test(namespace)) throw new UsageError(`${JSON.stringify(namespace)} is not a namespace`);
+  if (!IMAGE.test(image)) throw new UsageError(`${JSON.stringify(image)} is not an image`);
+  return { namespace, image };
+}

@@ -1,0 +1,157 @@
+import { shaped, table, type ValueOf } from "../field.ts";
+import { boolean, choice, chosen, file, fileOf, otherFlag } from "../fields.ts";
+import { bytes, count, duration } from "../number-fields.ts";
+import { STANDARD_OUTPUT } from "../section.ts";
+import { optionalSection, section } from "../section-fields.ts";
+import { webhookTargetFields, withTarget } from "./webhook-target.ts";
+
+const CONFIG_FILE_FLAG = "audit-webhook-config-file";
+const MODE_FLAG = "audit-webhook-mode";
+const FLAG_MODES = ["batch", "blocking", "blocking-strict"] as const;
+const MILLION = { from: 1, to: 1_000_000 } as const;
+
+const log = table(
+  {
+    path: file("Where events are written; `-` is standard output.", undefined, {
+      required: `is required; ${STANDARD_OUTPUT} is standard output`,
+      flag: { name: "audit-log-path", read: (text) => (text === STANDARD_OUTPUT ? text : fileOf(text)) },
+    }),
+    maxBytes: bytes("The file is rotated at this size.", {
+      default: "100Mi",
+      from: "64Ki",
+      to: "1Ti",
+      flag: { name: "audit-log-maxsize", placeholder: "MEGABYTES", read: megabytesOf },
+    }),
+    maxAgeDays: count("Rotated files are deleted after this many days; 0 is no bound.", {
+      default: 0,
+      from: 0,
+      to: 36_500,
+      flag: "audit-log-maxage",
+    }),
+    // Bounded, unlike kube-apiserver's: clients could fill the disk by sending requests.
+    maxBackups: count("Rotated files that are kept.", {
+      default: 10,
+      from: 0,
+      to: 1_000_000,
+      flag: "audit-log-maxbackup",
+    }),
+  },
+  { keyField: "path" },
+);
+
+const throttle = table({
+  enabled: boolean("Bound the rate of deliveries.", {
+    default: true,
+    flag: "audit-webhook-batch-throttle-enable",
+  }),
+  perSecond: count("Deliveries in a second.", {
+    default: 10,
+    ...MILLION,
+    flag: "audit-webhook-batch-throttle-qps",
+  }),
+  burst: count("Deliveries that may leave at once.", {
+    default: 15,
+    ...MILLION,
+    flag: "audit-webhook-batch-throttle-burst",
+  }),
+});
+
+/** kube-apiserver's defaults, but for the waits: 30 s of unrecorded sessions is a long time for a shell, and so are 10 s after an outage. */
+const webhook = table(
+  {
+    ...webhookTargetFields(CONFIG_FILE_FLAG),
+    mode: choice(
+      "`blocking`: a request waits until its event is delivered. `batch`: it does not.",
+      ["batch", "blocking"],
+      {
+        default: "batch",
+        flag: {
+          name: MODE_FLAG,
+          placeholder: FLAG_MODES.join("|"),
+          choices: FLAG_MODES,
+          read: (text) => (chosen(text, FLAG_MODES) === "batch" ? "batch" : "blocking"),
+        },
+      },
+    ),
+    timeout: duration("A delivery, from the request to the whole response.", {
+      default: "10s",
+      from: "100ms",
+      to: "1m",
+    }),
+    maxBatchEvents: count("Events of one delivery.", {
+      default: 400,
+      ...MILLION,
+      flag: "audit-webhook-batch-max-size",
+    }),
+    maxWait: duration("A batch that is not full is delivered after this long.", {
+      default: "1s",
+      from: "1ms",
+      to: "10m",
+      flag: "audit-webhook-batch-max-wait",
+    }),
+    maxQueuedEvents: count(
+      "Events that wait for delivery. Past it they are refused or lost, by `audit.onFailure`.",
+      {
+        default: 10_000,
+        ...MILLION,
+        flag: "audit-webhook-batch-buffer-size",
+      },
+    ),
+    initialBackoff: duration("Wait after the first failed delivery; doubled after each further one.", {
+      default: "1s",
+      from: "10ms",
+      to: "10m",
+      flag: "audit-webhook-initial-backoff",
+    }),
+    throttle: section(
+      "Rate of deliveries.",
+      shaped(throttle, ({ enabled, ...rest }) => (enabled ? rest : undefined)),
+    ),
+  },
+  {
+    keyField: "kubeconfigFile",
+    orphanFlag: (name) => (name === CONFIG_FILE_FLAG ? undefined : `needs --${CONFIG_FILE_FLAG} too`),
+    otherFlags: [otherFlag("audit-webhook-version", "Version of the events.", ["audit.k8s.io/v1"])],
+  },
+);
+
+export const audit = table({
+  policyFile: file("An audit.k8s.io/v1 Policy. Absent: metadata of every request.", "audit policy", {
+    flag: "audit-policy-file",
+  }),
+  log: optionalSection(
+    "A file of one event per line.",
+    shaped(log, ({ path, ...rest }) => ({ path: path === STANDARD_OUTPUT ? undefined : path, ...rest })),
+  ),
+  webhook: optionalSection(
+    "A server that gets EventLists of audit.k8s.io/v1.",
+    withTarget(webhook, "https://audit.example.com/events"),
+  ),
+  onFailure: choice(
+    "A request whose event cannot be stored: `refuse` responds with 503, `continue` counts the loss.",
+    ["refuse", "continue"],
+    {
+      default: "refuse",
+      // For all backends, and not only for the webhook.
+      impliedBy: [
+        {
+          name: MODE_FLAG,
+          placeholder: "",
+          read: (text) => (text === "blocking-strict" ? "refuse" : undefined),
+        },
+      ],
+    },
+  ),
+});
+
+export type Audit = ValueOf<typeof audit>;
+export type AuditLogFile = NonNullable<Audit["log"]>;
+export type AuditWebhook = NonNullable<Audit["webhook"]>;
+
+/** 0 is the default, as in kube-apiserver. */
+function megabytesOf(text: string): number | null {
+  if (!/^\d{1,10}$/.test(text)) {
+    throw new RangeError(`must be a whole number, got ${JSON.stringify(text.slice(0, 80))}`);
+  }
+  return text === "0" ? null : Number(text) * 1024 * 1024;
+}

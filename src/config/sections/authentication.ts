@@ -1,0 +1,208 @@
+import { table, type ValueOf } from "../field.ts";
+import { boolean, choice, file, implied, string } from "../fields.ts";
+import { choices, strings } from "../list-fields.ts";
+import { count, duration } from "../number-fields.ts";
+import { map, optionalSection, section } from "../section-fields.ts";
+import { REVIEW_VERSIONS, reviewTargetFields, withTarget } from "./webhook-target.ts";
+
+const TOKEN_REVIEW_FLAG = "authentication-token-webhook-config-file";
+const TTL = { from: "0s", to: "1h" } as const;
+
+/** Asymmetric ones only, as in kube-apiserver: `none` and shared secrets cannot be configured. */
+const SIGNING_ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "PS256",
+  "PS384",
+  "PS512",
+] as const;
+
+const requestHeader = table(
+  {
+    clientCAFile: file("Authorities of the proxy's client certificate.", "certificates", {
+      required: "is required",
+      flag: "requestheader-client-ca-file",
+    }),
+    usernameHeaders: strings("Headers that name the user: the first that is present and not blank.", {
+      default: ["X-Remote-User"],
+      check: checkHeaderName,
+      flag: "requestheader-username-headers",
+    }),
+    uidHeaders: strings("Headers that name the user's UID.", {
+      default: ["X-Remote-Uid"],
+      check: checkHeaderName,
+      flag: "requestheader-uid-headers",
+    }),
+    groupHeaders: strings("Headers that name the user's groups.", {
+      default: ["X-Remote-Group"],
+      check: checkHeaderName,
+      flag: "requestheader-group-headers",
+    }),
+    extraHeaderPrefixes: strings("Prefixes of headers with extra attributes of the user.", {
+      default: ["X-Remote-Extra-"],
+      check: checkHeaderName,
+      flag: "requestheader-extra-headers-prefix",
+    }),
+    allowedNames: strings("Common names that the proxy's certificate may have; none: any.", {
+      flag: "requestheader-allowed-names",
+    }),
+  },
+  // Without an authority any client could claim to be the proxy, so the headers then mean nothing.
+  { keyField: "clientCAFile" },
+);
+
+const oidc = table(
+  {
+    issuerURL: string("The `iss` of tokens, and where the discovery document is: https only.", {
+      as: "issuerUrl",
+      required: 'is required, such as "https://accounts.example.com"',
+      check: checkIssuerUrl,
+      flag: { name: "oidc-issuer-url", placeholder: "URL" },
+    }),
+    audiences: strings("A token must be for one of them.", {
+      required: "is required: without it tokens for others would do",
+      flag: "oidc-client-id",
+    }),
+    caFile: file(
+      "Authorities of the issuer's web server. Absent: those that Node.js ships.",
+      "certificates",
+      {
+        flag: "oidc-ca-file",
+      },
+    ),
+    usernameClaim: string("The claim with the user's name.", { default: "sub", flag: "oidc-username-claim" }),
+    usernamePrefix: string(
+      "Prefix of user names; `-` is none. Absent: the issuer and `#`, but none for the claim `email`.",
+      { flag: "oidc-username-prefix" },
+    ),
+    groupsClaim: string("The claim with the user's groups. Absent: tokens have no groups.", {
+      flag: "oidc-groups-claim",
+    }),
+    groupsPrefix: string("Prefix of group names.", { default: "", flag: "oidc-groups-prefix" }),
+    requiredClaims: map("Claims that a token must have, with their values.", {
+      type: "map of strings",
+      values: { type: ["string", "null"] },
+      parse: (value) => {
+        if (typeof value === "string") return value;
+        throw new RangeError("must be a string");
+      },
+      flag: { name: "oidc-required-claim", placeholder: "CLAIM=VALUE,...", read: claimsOf },
+    }),
+    signingAlgorithms: choices("Accepted algorithms of signatures.", SIGNING_ALGORITHMS, {
+      default: ["RS256"],
+      flag: "oidc-signing-algs",
+    }),
+    clockSkew: duration("Accepted difference between the issuer's clock and the gateway's.", {
+      default: "10s",
+      from: "0s",
+      to: "5m",
+    }),
+  },
+  {
+    keyField: "issuerURL",
+    orphanFlag: (name) => (name === "oidc-client-id" ? "needs --oidc-issuer-url too" : undefined),
+  },
+);
+
+const tokenReview = table(
+  {
+    ...reviewTargetFields(TOKEN_REVIEW_FLAG),
+    version: choice("Version of the TokenReviews.", REVIEW_VERSIONS, {
+      default: "v1",
+      flag: "authentication-token-webhook-version",
+      impliedBy: [implied(TOKEN_REVIEW_FLAG, "v1beta1")],
+    }),
+    audiences: strings("Audiences of tokens; none: the API server's own."),
+    cacheTTL: duration(
+      "A known token is accepted for this long without another review, and a JWT not past its `exp`.",
+      {
+        as: "cacheTtlMs",
+        default: "2m",
+        ...TTL,
+        flag: "authentication-token-webhook-cache-ttl",
+      },
+    ),
+    failureCacheTTL: duration(
+      "An unknown token is not reviewed again for this long: short, for it may have been issued a moment ago.",
+      { as: "failureCacheTtlMs", default: "5s", ...TTL },
+    ),
+    maxCachedTokens: count("Tokens with a cached review. Past it the least recently used one is dropped.", {
+      default: 8_192,
+      from: 1,
+      to: 1_000_000,
+    }),
+    timeout: duration("A review, from the request to the whole response.", {
+      default: "10s",
+      from: "100ms",
+      to: "1h",
+    }),
+  },
+  {
+    keyField: "kubeconfigFile",
+    orphanFlag: () => `needs authentication.tokenReview, or --${TOKEN_REVIEW_FLAG} too`,
+  },
+);
+
+/** Authenticators in the order in which they are asked; absent ones know no caller. */
+export const authentication = table({
+  clientCAFile: file(
+    "Authorities of client certificates: the common name is the user, organizations are groups.",
+    "certificates",
+    { flag: "client-ca-file" },
+  ),
+  refuseSystemMasters: boolean(
+    "Client certificates of the group `system:masters`, which may do everything whatever the modes of authorization say, are refused.",
+    { default: false },
+  ),
+  requestHeader: optionalSection(
+    "A proxy that has authenticated its users itself, believed only behind a certificate of its own authority.",
+    requestHeader,
+  ),
+  tokenAuthFile: file('Static tokens: lines of `token,user,uid,"group1,group2"`.', "text", {
+    flag: "token-auth-file",
+  }),
+  oidc: optionalSection("Tokens of an OpenID Connect issuer, verified here.", oidc),
+  tokenReview: optionalSection(
+    "All other tokens, by TokenReviews of a Kubernetes API.",
+    withTarget(tokenReview, "https://kubernetes.default.svc"),
+  ),
+  anonymous: section(
+    "Requests without credentials.",
+    table({
+      enabled: boolean("They are `system:anonymous`; otherwise they get 401.", {
+        default: false,
+        flag: "anonymous-auth",
+      }),
+    }),
+  ),
+});
+
+export type Authentication = ValueOf<typeof authentication>;
+export type RequestHeaderAuthentication = NonNullable<Authentication["requestHeader"]>;
+export type OidcAuthentication = NonNullable<Authentication["oidc"]>;
+
+function claimsOf(text: string): Readonly<Record<string, string>> {
+  const claims = text.split(",").map((item) => {
+    const [claim = "", ...value] = item.trim().split("=");
+    if (claim === "" || value.length === 0) throw new RangeError("must be claim=value");
+    return [claim, value.join("=")] as const;
+  });
+  return Object.fromEntries(claims);
+}
+
+function checkHeaderName(name: string): string | undefined {
+  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)
+    ? undefined
+    : `${JSON.stringify(name)} is no header name`;
+}
+
+function checkIssuerUrl(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== "https:") return `must be an https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+  const isBare = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
+  return isBare ? undefined : "must have no credentials, query or fragment";
+}

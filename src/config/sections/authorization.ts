@@ -1,0 +1,124 @@
+import { checked, table, type ValueOf } from "../field.ts";
+import { choice, implied } from "../fields.ts";
+import { choices } from "../list-fields.ts";
+import { count, duration } from "../number-fields.ts";
+import type { Section } from "../section.ts";
+import { optionalSection } from "../section-fields.ts";
+import type { Authentication } from "./authentication.ts";
+import { REVIEW_VERSIONS, reviewTargetFields, withTarget } from "./webhook-target.ts";
+
+const CONFIG_FILE_FLAG = "authorization-webhook-config-file";
+const TTL = { from: "0s", to: "24h" } as const;
+
+const webhook = table(
+  {
+    ...reviewTargetFields(CONFIG_FILE_FLAG),
+    version: choice("Version of the SubjectAccessReviews.", REVIEW_VERSIONS, {
+      default: "v1",
+      flag: "authorization-webhook-version",
+      impliedBy: [implied(CONFIG_FILE_FLAG, "v1beta1")],
+    }),
+    timeout: duration("From the request to the whole response. Past it the caller is denied.", {
+      default: "10s",
+      from: "100ms",
+      to: "1m",
+    }),
+    authorizedTTL: duration("An answer that allows is kept for this long.", {
+      as: "authorizedTtlMs",
+      default: "5m",
+      ...TTL,
+      flag: "authorization-webhook-cache-authorized-ttl",
+    }),
+    unauthorizedTTL: duration("An answer that does not allow is kept for this long.", {
+      as: "unauthorizedTtlMs",
+      default: "30s",
+      ...TTL,
+      flag: "authorization-webhook-cache-unauthorized-ttl",
+    }),
+    maxCachedDecisions: count("Answers kept at once. Past it the least recently used one is dropped.", {
+      default: 8_192,
+      from: 1,
+      to: 1_000_000,
+    }),
+  },
+  {
+    keyField: "kubeconfigFile",
+    orphanFlag: () => `needs --${CONFIG_FILE_FLAG} too`,
+  },
+);
+
+const fields = table({
+  mode: choices(
+    "Authorizers in the order in which they are asked, as kube-apiserver does. RBAC reads Roles and bindings of the cluster. Required where callers are authenticated.",
+    ["AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"],
+    { as: "modes", default: ["AlwaysAllow"], flag: "authorization-mode" },
+  ),
+  webhook: optionalSection(
+    "The server that gets SubjectAccessReviews where Webhook is among the modes.",
+    withTarget(webhook, "https://kubernetes.default.svc"),
+  ),
+});
+
+export const authorization = checked(fields, checkModes);
+
+export type Authorization = ValueOf<typeof fields>;
+export type AuthorizationMode = Authorization["modes"][number];
+
+/** In kube-apiserver's words. */
+function checkModes({ modes }: Authorization, section: Section): void {
+  if (new Set(modes).size !== modes.length) {
+    const list = modes.map((mode) => JSON.stringify(mode)).join(" ");
+    section.problem("mode", `authorization-mode [${list}] has mode specified more than once`);
+  }
+  const isFlag = section.flagOf("mode") !== undefined;
+  if (modes.includes("Webhook") && !section.has("webhook")) {
+    const message = "authorization-mode Webhook's authorization config is not given";
+    section.problem(isFlag ? "mode" : "webhook", message);
+  }
+  // A flag's modes may leave the file's webhook unused.
+  const isUnused = section.has("webhook") && !modes.includes("Webhook");
+  if (isUnused && (!isFlag || section.flagWithin("webhook") !== undefined)) {
+    section.problem("webhook", "cannot be specified without mode Webhook");
+  }
+}
+
+const MODE_REQUIRED =
+  "is required where callers are authenticated: [RBAC] or [Webhook]; [AlwaysAllow] lets each of them do everything";
+
+interface AuthenticatedSections {
+  readonly authentication: Authentication;
+  readonly listeners: {
+    readonly kubelet?:
+      | { readonly authentication?: Authentication | undefined; readonly authorization?: object | undefined }
+      | undefined;
+  };
+}
+
+/** What callers may do is never left to a default: a file that knows callers says it, for each listener with authenticators of its own. */
+export function requireAuthorization(
+  { authentication, listeners }: AuthenticatedSections,
+  root: Section,
+): void {
+  const { kubelet } = listeners;
+  const ofKubelet = kubelet?.authentication ?? authentication;
+  const usesShared =
+    knowsCallers(authentication) || (kubelet && !kubelet.authorization && knowsCallers(ofKubelet));
+  const shared = root.section("authorization");
+  if (usesShared && !shared.has("mode")) shared.problem("mode", MODE_REQUIRED);
+  if (!kubelet?.authorization || !knowsCallers(ofKubelet)) return;
+  const own = root.section("listeners").section("kubelet").section("authorization");
+  if (!own.has("mode")) own.problem("mode", MODE_REQUIRED);
+}
+
+/** Whether any request may have a user; `system:anonymous` is one. */
+function knowsCallers({
+  anonymous,
+  clientCAFile,
+  oidc,
+  requestHeader,
+  tokenAuthFile,
+  tokenReview,
+}: Authentication): boolean {
+  const methods = [clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview];
+  return anonymous.enabled || methods.some((method) => method !== undefined);
+}

@@ -1,0 +1,24 @@
+import { checkNetwork } from "../address-list.ts";
+import { table, type ValueOf } from "../field.ts";
+import { strings } from "../list-fields.ts";
+
+/** What is believed of connections before their requests are authenticated. */
+export const edge = table({
+  allowedOrigins: strings(
+    "Origins of web pages that may open sessions with a browser's certificate or cookies. The gateway's own is always allowed.",
+    { check: checkOrigin },
+  ),
+  trustedProxies: strings(
+    "Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed, and which may hold any number of connections.",
+    { check: checkNetwork },
+  ),
+});
+
+export type Edge = ValueOf<typeof edge>;
+
+function checkOrigin(value: string): string | undefined {
+  const isOrigin = /^[a-z][a-z0-9+.-]*:\/\/[^/*?#@]+$/.test(value) && URL.canParse(value);
+  return isOrigin
+    ? undefined
+    : `must be an origin such as "https://console.example.com", got ${JSON.stringify(value)}`;
+}

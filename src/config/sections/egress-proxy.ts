@@ -1,0 +1,34 @@
+import { checked, table, type ValueOf } from "../field.ts";
+import { file, string } from "../fields.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
+
+/** The HTTP CONNECT proxy through which nodes are reached; EgressSelectorConfiguration's HTTPConnect transport. */
+export const egressProxy = checked(
+  table({
+    url: string("`http://host:port`, `https://host:port` or `unix:///path`.", {
+      required: 'is required, such as "https://konnectivity:8131" or "unix:///run/proxy.sock"',
+      check: checkProxyUrl,
+    }),
+    ...upstreamTrustFields(),
+    credentialsFile: file(
+      "One line `user:password`, sent as Basic credentials; read again at each dial.",
+      "text",
+    ),
+  }),
+  checkUpstreamTrust,
+);
+
+export type EgressProxySettings = ValueOf<typeof egressProxy>;
+
+function checkProxyUrl(value: string): string | undefined {
+  const shape = "must be http://host:port, https://host:port or unix:///path";
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined) return shape;
+  // Configuration files are shown around; files of secrets are not.
+  if (url.username !== "" || url.password !== "") return "must not hold credentials; use credentialsFile";
+  if (url.protocol === "unix:") {
+    return url.hostname === "" && url.pathname.length > 1 && url.search + url.hash === "" ? undefined : shape;
+  }
+  const isPlain = url.pathname === "/" && url.search === "" && url.hash === "";
+  return (url.protocol === "http:" || url.protocol === "https:") && isPlain ? undefined : shape;
+}

@@ -1,0 +1,107 @@
+import { isIP } from "node:net";
+import { checkNetwork } from "../address-list.ts";
+import { checked, shaped, table, unflagged, type ValueOf } from "../field.ts";
+import { boolean, choice, file, string } from "../fields.ts";
+import { strings } from "../list-fields.ts";
+import { type Section, STANDARD_OUTPUT } from "../section.ts";
+import { optionalSection, section, sections } from "../section-fields.ts";
+import { leaderElection } from "./leader-election.ts";
+import { addressFields, listenerPort, proxyProtocol } from "./listener-address.ts";
+import { certificateFiles, tlsSettings } from "./tls-settings.ts";
+import { ORIGIN_URL } from "./upstream-api-server.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
+
+/** The `spec.controller` of IngressClasses that are ours where nothing else is configured. */
+export const DEFAULT_CONTROLLER_NAME = "sluice.dev/ingress-controller";
+
+const { certificateAuthorityFile, insecureSkipTLSVerify } = upstreamTrustFields();
+
+const targetFields = table({
+  name: string("The name in backends of kind StreamingGateway.", { required: "is required" }),
+  url: string("Scheme, host and port. Absent: this gateway's own API listener.", ORIGIN_URL),
+  certificateAuthorityFile,
+  insecureSkipTLSVerify,
+});
+
+const streamingGateway = shaped(checked(targetFields, checkTarget), ({ name, url, ...trust }) => ({
+  name,
+  // Callers bring their own identity.
+  upstream:
+    url === undefined
+      ? undefined
+      : { url, ...trust, clientCertificateFile: undefined, clientKeyFile: undefined },
+}));
+
+const accessLog = table({
+  path: file(
+    "Appended to by every worker, and opened again at SIGHUP, for programs that rotate it; `-` is standard output.",
+    undefined,
+    { required: `is required; ${STANDARD_OUTPUT} is standard output` },
+  ),
+});
+
+/** HTTP routes by Ingress v1. */
+export const ingressListener = table({
+  address: addressFields(0).address,
+  httpPort: listenerPort("HTTP/1.1, and HTTP/2 with prior knowledge; 0 lets the system choose a port.", 8080),
+  httpsPort: listenerPort("TLS with HTTP/1.1 or HTTP/2; 0 lets the system choose a port.", 8443),
+  defaultCertificate: optionalSection(
+    "Certificate and key for server names without one in a Secret. Absent: a self-signed one is made at start.",
+    unflagged(certificateFiles),
+  ),
+  tls: section("Versions and ciphers of httpsPort.", unflagged(tlsSettings)),
+  proxyProtocol: proxyProtocol(),
+  controllerName: string("The `spec.controller` of the gateway's own IngressClasses.", {
+    default: DEFAULT_CONTROLLER_NAME,
+  }),
+  legacyClassName: string(
+    "Value of the annotation kubernetes.io/ingress.class that is accepted beside the names of own classes.",
+  ),
+  servesWithoutClass: boolean("Serve Ingresses without a class where no default class exists.", {
+    default: false,
+  }),
+  hostOwnership: choice(
+    "`first`: a host belongs to the namespace of the oldest Ingress that names it. `shared`: Ingresses of other namespaces may add paths, and are reported.",
+    ["shared", "first"],
+    { default: "shared" },
+  ),
+  publishedAddresses: strings(
+    "IP addresses and host names for status.loadBalancer, where clients reach the listener; none are published without them.",
+    { check: checkPublished },
+  ),
+  allowedEndpointAddresses: strings(
+    "Networks that endpoints may be in although they are loopback, link-local or otherwise no place of a pod.",
+    { check: checkNetwork },
+  ),
+  streamingGateways: sections("Targets of backends of kind StreamingGateway.", streamingGateway),
+  accessLog: optionalSection(
+    "A line of JSON for each exchange, without its query (docs/logs.md). Absent: none is written.",
+    shaped(accessLog, ({ path }) => ({ path: path === STANDARD_OUTPUT ? undefined : path })),
+  ),
+  leaderElection: section(
+    "Which of several replicas writes statuses and Events to a live API.",
+    leaderElection,
+  ),
+});
+
+export type IngressListener = ValueOf<typeof ingressListener>;
+export type HostOwnership = IngressListener["hostOwnership"];
+
+function checkTarget(values: ValueOf<typeof targetFields>, section: Section): void {
+  // With a certificate of its own the gateway would lend every caller its rights.
+  for (const field of ["clientCertificateFile", "clientKeyFile"]) {
+    if (section.has(field)) section.problem(field, "must not be given: callers bring their own identity");
+  }
+  for (const field of ["certificateAuthorityFile", "insecureSkipTLSVerify"]) {
+    if (values.url === undefined && section.has(field)) section.problem(field, "is read with url only");
+  }
+  checkUpstreamTrust(values, section);
+}
+
+function checkPublished(value: string): string | undefined {
+  const isName = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(value);
+  // `10.0.0` and `10.0.0.256` are mistyped addresses and no names.
+  return isIP(value) !== 0 || (isName && !/(^|\.)\d+$/.test(value))
+    ? undefined
+    : "must be an IP address or a host name in lower case";
+}

@@ -1,0 +1,77 @@
+import { checked, table, unflagged, type ValueOf } from "../field.ts";
+import { boolean, string } from "../fields.ts";
+import type { Section } from "../section.ts";
+import { optionalSection, section } from "../section-fields.ts";
+import { authentication } from "./authentication.ts";
+import { authorization } from "./authorization.ts";
+import { kubeletUpstream } from "./kubelet-upstream.ts";
+import { addressFields } from "./listener-address.ts";
+import { listenerTls } from "./tls-settings.ts";
+import { upstreamTrust } from "./upstream-trust.ts";
+
+export const DEFAULT_RUNTIME_ENDPOINT = "unix:///run/containerd/containerd.sock";
+
+const runtime = table({
+  endpoint: string("Socket of the runtime's CRI service.", {
+    default: DEFAULT_RUNTIME_ENDPOINT,
+    check: checkEndpoint,
+  }),
+  nodeName: string("The node's name in the Kubernetes API.", {
+    required: "is required: permissions are asked for the node by its name",
+    flag: "hostname-override",
+    check: checkNodeName,
+  }),
+  streamingServer: section("Trust in a streaming server that speaks TLS.", upstreamTrust),
+});
+
+const fields = table({
+  ...addressFields(10_250, { address: { flag: { name: "kubelet-address", placeholder: "ADDRESS" } } }),
+  tls: optionalSection(
+    "Certificate and key, versions and ciphers. Absent: plain HTTP, for loopback.",
+    unflagged(listenerTls),
+  ),
+  http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
+  authentication: optionalSection(
+    "Callers of this listener; API servers have client certificates. Absent: as `authentication` of the file.",
+    unflagged(authentication),
+  ),
+  authorization: optionalSection(
+    "Permissions on `nodes/proxy` and its subresources. Absent: as `authorization` of the file.",
+    unflagged(authorization),
+  ),
+  requireCreateForUpgrades: boolean("A GET upgrade needs `create` on nodes/proxy, and not `get` alone.", {
+    default: true,
+  }),
+  runtime: section("The container runtime of the node.", runtime),
+  upstream: optionalSection(
+    "The kubelet of the node, which answers all but sessions, logs of containers and `/run`. Absent: Sluice answers `/pods`, `/stats/summary` and `/healthz` from the runtime.",
+    kubeletUpstream,
+  ),
+});
+
+/** A kubelet's HTTP API in front of a container runtime. */
+export const kubeletListener = checked(fields, checkUpstreamIsAnother);
+
+export type KubeletListener = ValueOf<typeof kubeletListener>;
+
+function checkEndpoint(value: string): string | undefined {
+  if (/^unix:\/\/\/./.test(value)) return undefined;
+  return `must be a unix socket such as ${JSON.stringify(DEFAULT_RUNTIME_ENDPOINT)}, got ${JSON.stringify(value.slice(0, 80))}`;
+}
+
+function checkNodeName(value: string): string | undefined {
+  if (/^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value))
+    return undefined;
+  return `must be the name of a Node: a lower-case DNS name, got ${JSON.stringify(value.slice(0, 80))}`;
+}
+
+/** A request that is relayed to this listener itself would go round until a limit ends it. */
+function checkUpstreamIsAnother({ address, port, upstream }: ValueOf<typeof fields>, section: Section): void {
+  if (upstream === undefined || !URL.canParse(upstream.url)) return;
+  const { hostname, port: upstreamPort } = new URL(upstream.url);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const isOwnAddress =
+    host === address || (/^(0\.0\.0\.0|::)$/.test(address) && /^(127\.|::1$|localhost$)/.test(host));
+  if (isOwnAddress && Number(upstreamPort) === port && port !== 0)
+    section.section("upstream").problem("url", "must not be the address of this listener");
+}

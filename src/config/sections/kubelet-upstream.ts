@@ -1,0 +1,36 @@
+import { checked, table, type ValueOf } from "../field.ts";
+import { file, string } from "../fields.ts";
+import type { Section } from "../section.ts";
+import { ORIGIN_URL } from "./upstream-api-server.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
+
+const fields = table({
+  url: string("Scheme, host and port of the kubelet.", {
+    ...ORIGIN_URL,
+    required: 'is required, such as "https://127.0.0.1:10260"',
+  }),
+  serverName: string("The name that the kubelet's certificate must carry. Absent: the host of `url`.", {
+    flag: "kubelet-upstream-server-name",
+  }),
+  ...upstreamTrustFields(),
+  tokenFile: file(
+    "A bearer token for the kubelet, in place of a client certificate; read again for every request.",
+    "text",
+  ),
+});
+
+/** The kubelet behind a kubelet listener, which gets what the listener does not serve. */
+export const kubeletUpstream = checked(fields, checkKubeletUpstream);
+
+export type KubeletUpstreamSettings = ValueOf<typeof kubeletUpstream>;
+
+/** Callers' credentials never reach the kubelet, so an https one needs those of Sluice. */
+function checkKubeletUpstream(values: ValueOf<typeof fields>, section: Section): void {
+  checkUpstreamTrust(values, section);
+  const { url, tokenFile, clientCertificateFile } = values;
+  const given = [tokenFile, clientCertificateFile].filter((path) => path !== undefined).length;
+  if (url.startsWith("https:") && given !== 1)
+    section.problem("url", "needs one of clientCertificateFile and tokenFile: the credentials of Sluice");
+  if (url.startsWith("http:") && tokenFile !== undefined)
+    section.problem("tokenFile", "must not be sent in clear: url has to be https");
+}

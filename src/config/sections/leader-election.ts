@@ -1,0 +1,77 @@
+import { checked, table, type ValueOf } from "../field.ts";
+import { boolean, string } from "../fields.ts";
+import { duration } from "../number-fields.ts";
+import type { Section } from "../section.ts";
+
+const RENEWAL = { from: "100ms", to: "1h" } as const;
+/** client-go's random share of the retry period: the deadline must leave room for a second try. */
+const JITTER = 1.2;
+
+/** The names are those of Kubernetes' LeaderElectionConfiguration. */
+const commonFields = {
+  leaderElect: boolean("Only one replica writes; otherwise each one does.", { default: true }),
+  leaseDuration: duration(
+    "Other replicas wait this long after the last renewal that they saw. Whole seconds.",
+    {
+      default: "15s",
+      from: "1s",
+      to: "1h",
+    },
+  ),
+  renewDeadline: duration(
+    "Without a renewal for this long the leader stops writing. Less than leaseDuration.",
+    {
+      default: "10s",
+      ...RENEWAL,
+    },
+  ),
+  retryPeriod: duration("Between attempts to acquire or renew the lease.", { default: "2s", ...RENEWAL }),
+  resourceNamespace: string(
+    "Namespace of the Lease. Absent: that of the kubeconfig's context, or of the pod.",
+    { check: checkName },
+  ),
+};
+
+const ingressFields = table({
+  ...commonFields,
+  resourceName: string("Name of the Lease.", { default: "sluice-ingress", check: checkName }),
+});
+
+export type LeaderElectionSettings = ValueOf<typeof ingressFields>;
+
+/** Of the writer of Ingresses' statuses. */
+export const leaderElection = checked(ingressFields, checkTimes);
+
+/** Of the prober of pods. */
+export const proberElection = checked(
+  table({
+    ...commonFields,
+    resourceName: string(
+      "Name of the Lease. Absent: `sluice-probes-` and a digest of `nodeNames`, so that gateways of other nodes have another one.",
+      { check: checkName },
+    ),
+  }),
+  checkTimes,
+);
+
+function checkTimes(
+  {
+    leaseDurationMs,
+    renewDeadlineMs,
+    retryPeriodMs,
+  }: Pick<LeaderElectionSettings, "leaseDurationMs" | "renewDeadlineMs" | "retryPeriodMs">,
+  section: Section,
+): void {
+  if (leaseDurationMs % 1_000 !== 0) section.problem("leaseDuration", "must be whole seconds");
+  if (leaseDurationMs <= renewDeadlineMs) {
+    section.problem("leaseDuration", "must be more than renewDeadline");
+  }
+  if (renewDeadlineMs <= retryPeriodMs * JITTER) {
+    section.problem("renewDeadline", `must be more than ${JITTER} times retryPeriod`);
+  }
+}
+
+function checkName(value: string): string | undefined {
+  const isName = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value);
+  return isName ? undefined : "must be a DNS-1123 subdomain";
+}

@@ -1,0 +1,67 @@
+import { isIP } from "node:net";
+import { checkNetwork } from "../address-list.ts";
+import { table } from "../field.ts";
+import { type FieldOptions, string } from "../fields.ts";
+import { strings } from "../list-fields.ts";
+import { count } from "../number-fields.ts";
+import { optionalSection } from "../section-fields.ts";
+
+export interface ListenerAddress {
+  readonly address: string;
+  /** 0 lets the system choose a free one. */
+  readonly port: number;
+}
+
+/** Where a listener is unless the file says otherwise: on loopback, where no other machine reaches it. */
+export function addressFields(
+  port: number,
+  flags: { readonly [Name in keyof ListenerAddress]?: FieldOptions } = {},
+) {
+  return {
+    address: string("IP address or host name to listen on; `0.0.0.0` and `::` are every interface.", {
+      ...flags.address,
+      default: "127.0.0.1",
+      check: checkHost,
+    }),
+    port: listenerPort("Port to listen on; 0 lets the system choose a free one.", port, flags.port),
+  };
+}
+
+export function listenerPort(sentence: string, port: number, options: FieldOptions = {}) {
+  return count(sentence, { ...options, as: "*", default: port, from: 0, to: 65_535 });
+}
+
+/** A flag's port, with the problem in its own words. */
+export function portOf(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new RangeError(`must be a port between 0 (any free one) and 65535, got ${JSON.stringify(text)}`);
+}
+
+/** What is wrong with a host to listen on, if anything. */
+export function checkHost(value: string): string | undefined {
+  // A label of digits alone at the end is a mistyped IPv4 address, which a resolver would look up in vain.
+  const isName = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i.test(
+    value,
+  );
+  if (isIP(value) !== 0 || (isName && !/(^|\.)\d+$/.test(value))) {
+    return undefined;
+  }
+  return `must be an IP address or a host name without port, got ${JSON.stringify(value)}`;
+}
+
+const proxyProtocolFields = table({
+  from: strings(
+    "Addresses and networks of the proxies. Every connection of theirs must begin with a header.",
+    {
+      required: "is required: proxies whose headers are read",
+      check: checkNetwork,
+    },
+  ),
+});
+
+/** Of a listener behind proxies that pass on TCP. */
+export const proxyProtocol = () =>
+  optionalSection(
+    "PROXY protocol, versions 1 and 2: the client's address comes from the header of a proxy, before TLS. Absent: headers are refused as bad requests.",
+    proxyProtocolFields,
+  );

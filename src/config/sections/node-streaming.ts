@@ -1,0 +1,92 @@
+import { shaped, table, type ValueOf } from "../field.ts";
+import { choice } from "../fields.ts";
+import { count, duration } from "../number-fields.ts";
+import { notAmong, type Section } from "../section.ts";
+import { map } from "../section-fields.ts";
+
+const MODES = ["auto", "websocket", "spdy", "websocket-only"] as const;
+/** Which WebSocket requests pass through to a node. */
+export type StreamingMode = (typeof MODES)[number];
+
+/** What a node's annotation of this name holds: a StreamingMode. */
+export const STREAMING_ANNOTATION = "sluice.dev/streaming";
+
+/** What a Sluice that stands for a node's kubelet has, by the features' names; its own, which no kubelet takes back. */
+export const PUBLISHED_FEATURES_ANNOTATION = "sluice.dev/published-features";
+
+const PAUSE = { from: "100ms", to: "24h" } as const;
+
+const streamingFields = table({
+  mode: choice(
+    "WebSocket requests that pass through to a node. `auto`: where it declares ExtendWebSocketsToKubelet; `websocket`: all, as if it declared it; `spdy`: none; `websocket-only`: all, and SPDY is bridged onto WebSocket.",
+    MODES,
+    { default: "auto" },
+  ),
+  nodes: map(
+    `Modes by node name. Other nodes have that of their annotation \`${STREAMING_ANNOTATION}\`, or \`mode\`.`,
+    { type: "map of modes", values: { enum: [...MODES, null] }, parse: modeOf },
+  ),
+  retryFailedPath: duration(
+    "A path that failed is not used for this long; twice as long after each further failure.",
+    { default: "1m", ...PAUSE },
+  ),
+  maxRetryFailedPath: duration("The longest such pause, and not below `retryFailedPath`.", {
+    default: "30m",
+    ...PAUSE,
+  }),
+});
+
+export const nodeStreaming = shaped(streamingFields, ({ nodes, ...values }, section) => ({
+  ...values,
+  nodes: new Map(Object.entries(nodes)),
+  maxRetryFailedPathMs: longestOf(
+    section,
+    ["retryFailedPath", values.retryFailedPathMs],
+    ["maxRetryFailedPath", values.maxRetryFailedPathMs],
+  ),
+}));
+
+export type NodeStreaming = ValueOf<typeof nodeStreaming>;
+
+const circuitFields = table({
+  failures: count("Dials in a row that fail before sessions to the node get 503 at once.", {
+    default: 3,
+    from: 1,
+    to: 1_000,
+  }),
+  retry: duration(
+    "One session then tries the node again after this long; twice as long after each failure.",
+    {
+      default: "5s",
+      ...PAUSE,
+    },
+  ),
+  maxRetry: duration("The longest such pause, and not below `retry`.", { default: "1m", ...PAUSE }),
+});
+
+export const nodeCircuit = shaped(circuitFields, (values, section) => ({
+  ...values,
+  maxRetryMs: longestOf(section, ["retry", values.retryMs], ["maxRetry", values.maxRetryMs]),
+}));
+
+export type NodeCircuit = ValueOf<typeof nodeCircuit>;
+
+export function isStreamingMode(value: unknown): value is StreamingMode {
+  return MODES.some((mode) => mode === value);
+}
+
+function modeOf(value: unknown): StreamingMode {
+  if (isStreamingMode(value)) return value;
+  throw new RangeError(typeof value === "string" ? notAmong(value, MODES) : "must be a string");
+}
+
+/** The longest pause; its default gives way to a longer first one. */
+function longestOf(
+  section: Section,
+  [first, firstMs]: readonly [string, number],
+  [longest, longestMs]: readonly [string, number],
+): number {
+  if (longestMs < firstMs && section.has(longest))
+    section.problem(longest, `must not be shorter than ${first}`);
+  return Math.max(firstMs, longestMs);
+}

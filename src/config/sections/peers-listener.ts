@@ -1,0 +1,71 @@
+import { isIP } from "node:net";
+import { checked, table, type ValueOf } from "../field.ts";
+import { file, string } from "../fields.ts";
+import { strings } from "../list-fields.ts";
+import { optionalSection, section } from "../section-fields.ts";
+import { addressFields, checkHost } from "./listener-address.ts";
+
+export const DEFAULT_PEER_NAME = "sluice-peer";
+
+const REQUIRED = "is required: replicas know each other by their certificates";
+
+const tls = table({
+  certFile: file("Certificate chain of every replica, PEM: for servers and for clients.", "certificates", {
+    required: REQUIRED,
+  }),
+  keyFile: file("Private key, PEM.", "private key", {
+    required: REQUIRED,
+    certificate: "certFile",
+  }),
+  certificateAuthorityFile: file("Authorities of the other replicas' certificates, PEM.", "certificates", {
+    required: REQUIRED,
+  }),
+  name: string("DNS name that every replica's certificate must carry.", {
+    default: DEFAULT_PEER_NAME,
+    check: checkHost,
+  }),
+});
+
+const service = table({
+  name: string("Name of the Service. It publishes addresses that are not ready.", {
+    required: "is required: the Service whose EndpointSlices name the replicas",
+  }),
+  namespace: string("Its namespace.", { default: "default" }),
+  port: string("Name of its port.", { default: "peer" }),
+});
+
+/** The other replicas of the gateway. */
+export const peersListener = checked(
+  table({
+    ...addressFields(8444),
+    tls: section("How replicas identify themselves to each other.", tls),
+    sessionKeyFile: file(
+      "Keys that sign the names of sessions, one a line, at least 32 characters each, the same for all replicas. The first signs; all are accepted.",
+      "text",
+      { required: "is required: replicas accept the sessions' names that it signs" },
+    ),
+    addresses: strings("`host:port` of the replicas; this one may be among them.", { check: checkPeer }),
+    service: optionalSection("Replicas are the endpoints of this headless Service.", service),
+  }),
+  ({ addresses, service: named }, section) => {
+    if (addresses.length > 0 === (named !== undefined)) {
+      section.problem("addresses", "must be given, or else service: where the other replicas are");
+    }
+  },
+);
+
+export type PeersListener = ValueOf<typeof peersListener>;
+
+/** The two parts of `host:port`; an IPv6 address has brackets. */
+export function peerAddressOf(value: string): { readonly host: string; readonly port: number } | undefined {
+  const [, bracketed, plain, digits = ""] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(value) ?? [];
+  const host = bracketed ?? plain ?? "";
+  const port = Number(digits);
+  const isHost = bracketed === undefined ? checkHost(host) === undefined : isIP(host) === 6;
+  return isHost && port >= 1 && port <= 65_535 ? { host, port } : undefined;
+}
+
+function checkPeer(value: string): string | undefined {
+  if (peerAddressOf(value) !== undefined) return undefined;
+  return `must be host:port such as "10.0.0.7:8444", got ${JSON.stringify(value.slice(0, 80))}`;
+}

@@ -1,0 +1,185 @@
+import { checked, type Field, shaped, table, type ValueOf } from "../field.ts";
+import { boolean, choice, declare, string } from "../fields.ts";
+import { choices, strings } from "../list-fields.ts";
+import { count, duration } from "../number-fields.ts";
+import { describe, type Section } from "../section.ts";
+import { map, section, sections } from "../section-fields.ts";
+import { LONGEST_WAIT } from "./timeouts.ts";
+
+const SUBRESOURCES = ["exec", "attach", "portforward"] as const;
+export type PolicySubresource = (typeof SUBRESOURCES)[number];
+
+const SESSION_TIME = { from: "1s", to: LONGEST_WAIT } as const;
+const SESSIONS = { from: 1, to: 1_000_000 } as const;
+
+const commandFields = table({
+  exact: strings("The whole command line."),
+  prefix: strings(
+    "How the command line begins: whole arguments, so that `[sh]` is `sh -c x` and neither `/bin/sh` nor `bash`.",
+  ),
+  programs: strings("Base names of the program, with any arguments: `sh` is also `/bin/sh` and `./sh`.", {
+    check: (name) =>
+      /^[^/]+$/.test(name)
+        ? undefined
+        : `must be a name without a path, got ${JSON.stringify(name.slice(0, 80))}`,
+  }),
+});
+
+const command = shaped(checked(commandFields, checkCommand), ({ exact, prefix, programs }) => {
+  if (programs.length > 0) return { match: "programs", argv: programs } as const;
+  return exact.length > 0
+    ? ({ match: "exact", argv: exact } as const)
+    : ({ match: "prefix", argv: prefix } as const);
+});
+
+export type CommandPattern = ValueOf<typeof command>;
+
+/** Both ends included. */
+export interface PortRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** An empty list and undefined match every session; all that is given must match. */
+const match = table({
+  users: strings("Names of users."),
+  groups: strings("Groups, one of which the user has."),
+  namespaces: strings("Namespaces of pods."),
+  podLabels: map("Labels that the pod has.", {
+    type: "map of strings",
+    values: { type: ["string", "null"], minLength: 1 },
+    parse: labelOf,
+  }),
+  containers: strings("Names of containers."),
+  subresources: choices("Kinds of sessions.", SUBRESOURCES, { default: [] }),
+  command: sections("Command lines of exec, each by one of its fields.", command),
+  tty: boolean("Whether the session has a terminal."),
+  stdin: boolean("Whether the session has standard input."),
+  ports: ports('Forwarded ports, such as 8080 or "9000-9100".'),
+});
+
+export type PolicyMatch = ValueOf<typeof match>;
+
+const rule = table({
+  name: string("The name in refusals and logs: up to 63 letters, digits, dots, dashes and underscores.", {
+    required: "is required: refusals and logs name the rule",
+    check: checkRuleName,
+  }),
+  match: section(
+    "The sessions that the rule applies to. Absent fields match every session.",
+    checked(match, checkMatch),
+  ),
+  action: choice("`requireReason` allows sessions that give a reason.", ["allow", "deny", "requireReason"], {
+    required: "is required: allow, deny, requireReason",
+  }),
+  message: string("Part of the refusal that users see, of up to 300 characters.", { check: checkMessage }),
+  maxDuration: duration("The session ends after this long in any case.", SESSION_TIME),
+  idleTimeout: duration("Replaces `timeouts.idle` where it is shorter.", SESSION_TIME),
+});
+
+/** The first rule that matches decides. */
+export type PolicyRule = ValueOf<typeof rule>;
+
+const fields = table({
+  rules: sections(
+    "The first rule that matches decides; a session without one is allowed.",
+    checked(rule, checkRule),
+  ),
+  limits: section(
+    "Past them: 429.",
+    table({
+      maxSessionsPerUser: count("Sessions of one user at once. Absent: no bound.", SESSIONS),
+      maxSessionsPerNamespace: count("Sessions in one namespace at once. Absent: no bound.", SESSIONS),
+    }),
+  ),
+});
+
+export type SessionPolicy = ValueOf<typeof fields>;
+
+export const policy = checked(fields, checkNames);
+
+function checkNames({ rules }: SessionPolicy, section: Section): void {
+  const names = rules.map(({ name }) => name);
+  for (const [index, name] of names.entries()) {
+    if (name !== "" && names.indexOf(name) < index)
+      section.item("rules", index).problem("name", `duplicate name ${JSON.stringify(name)}`);
+  }
+}
+
+function checkRule(values: PolicyRule, section: Section): void {
+  const hasTime = (values.maxDurationMs ?? values.idleTimeoutMs) !== undefined;
+  if (values.action === "deny" && hasTime) {
+    section.problem("action", "deny leaves no session that maxDuration or idleTimeout could end");
+  }
+  if (values.match.ports.length > 0 && hasTime) {
+    // kubectl forwards several ports in one session, and names them one by one while it runs.
+    section.problem("match", "ports belong to connections; maxDuration and idleTimeout belong to sessions");
+  }
+  if (values.action === "allow" && values.message !== undefined) {
+    section.problem("message", "is told to users who are refused; the action allow refuses nobody");
+  }
+}
+
+function checkMatch({ subresources, command: commands, ports: ranges }: PolicyMatch, section: Section): void {
+  const covers = (name: PolicySubresource) => subresources.length === 0 || subresources.includes(name);
+  if (commands.length > 0 && !covers("exec")) section.problem("command", "only exec has a command");
+  if (ranges.length > 0 && !covers("portforward")) section.problem("ports", "only portforward has ports");
+  if (ranges.length > 0 && commands.length > 0) {
+    section.problem("ports", "no session has both a command and ports");
+  }
+}
+
+function checkCommand(values: ValueOf<typeof commandFields>, section: Section): void {
+  const given = (["exact", "prefix", "programs"] as const).filter((name) => section.has(name));
+  if (given.length !== 1) section.problem("exact", "give one of exact, prefix and programs");
+  const [name] = given;
+  if (name !== undefined && values[name].length === 0)
+    section.problem(name, "must name at least the program");
+}
+
+function labelOf(value: unknown): string {
+  if (typeof value !== "string") throw new RangeError(`must be a string, got ${describe(value)}`);
+  if (value === "") throw new RangeError("must not be empty");
+  return value;
+}
+
+function ports(sentence: string): Field<readonly PortRange[], "*"> {
+  const schema = {
+    type: "array",
+    items: {
+      anyOf: [
+        { type: "integer", minimum: 1, maximum: 65_535 },
+        { type: "string", pattern: "^[0-9]{1,5}(-[0-9]{1,5})?$" },
+      ],
+    },
+  };
+  return declare(sentence, {
+    default: [],
+    type: "list of ports and ranges",
+    schema,
+    read: (parent, name) => parent.list(name).flatMap((value, index) => portsOf(parent, name, value, index)),
+  });
+}
+
+/** `8080` or `"9000-9100"`. */
+function portsOf(section: Section, name: string, value: unknown, index: number): PortRange[] {
+  const [, first = "", last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(String(value)) ?? [];
+  const [from, to] = [Number(first), Number(last)];
+  if (first !== "" && from >= 1 && to <= 65_535 && from <= to) return [{ from, to }];
+  section.problem(
+    name,
+    `item ${index} must be a port such as 8080 or a range such as "9000-9100", from 1 to 65535`,
+  );
+  return [];
+}
+
+function checkRuleName(name: string): string | undefined {
+  return /^[\w.-]{1,63}$/.test(name)
+    ? undefined
+    : "must be 1 to 63 letters, digits, dots, dashes or underscores";
+}
+
+function checkMessage(message: string): string | undefined {
+  // It goes into a Status of at most 1,024 bytes.
+  return message.length <= 300 ? undefined : "must be no longer than 300 characters";
+}

@@ -1,0 +1,59 @@
+import { checked, table, type ValueOf } from "../field.ts";
+import { choice, file, string } from "../fields.ts";
+import { duration } from "../number-fields.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
+
+const fields = table({
+  url: string("`redis://host:port`, or `rediss://` for TLS; a path is the number of a database.", {
+    required: 'is required, such as "rediss://valkey.example:6379"',
+    check: checkUrl,
+  }),
+  username: string("User of an ACL. Absent: the default user."),
+  passwordFile: file("The password; read again for each connection.", "text"),
+  ...upstreamTrustFields(),
+  keyPrefix: string("What the names of keys begin with: gateways that count apart have different ones.", {
+    default: "sluice",
+    check: (value) =>
+      /^[\w.:-]{1,100}$/.test(value) ? undefined : "must be up to 100 letters, digits, dots, dashes, colons",
+  }),
+  onFailure: choice(
+    "While the store is away. `allow`: each replica counts its own sessions; `deny`: new sessions get 503. Sessions that run go on.",
+    ["allow", "deny"],
+    { default: "allow" },
+  ),
+  lease: duration(
+    "A session's place is free this long after its replica renewed it last. Renewed three times as often.",
+    { default: "1m", from: "1s", to: "1h" },
+  ),
+  commandTimeout: duration("The store's response to one command. Past it the store counts as away.", {
+    default: "1s",
+    from: "10ms",
+    to: "30s",
+  }),
+});
+
+/** Where the sessions of all replicas are counted. */
+export const quotaStore = checked(fields, (settings, section) => {
+  checkUpstreamTrust(settings, section);
+  if (settings.username !== undefined && settings.passwordFile === undefined)
+    section.problem("passwordFile", "must be given where username is");
+  if (settings.commandTimeoutMs * 4 > settings.leaseMs)
+    section.problem("commandTimeout", "must be at most a quarter of lease");
+});
+
+export type QuotaStoreSettings = ValueOf<typeof fields>;
+
+function checkUrl(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === "")
+    return `must be a redis or rediss URL, got ${JSON.stringify(withoutCredentials(value).slice(0, 80))}`;
+  if (url.username !== "" || url.password !== "") return "must not hold credentials: see passwordFile";
+  return /^\/?\d{0,5}$/.test(url.pathname) && url.search === "" && url.hash === ""
+    ? undefined
+    : "must be a host, a port and the number of a database";
+}
+
+function withoutCredentials(url: string): string {
+  const end = url.lastIndexOf("@");
+  return end === -1 ? url : `...${url.slice(end)}`;
+}

@@ -1,0 +1,36 @@
+import { checked, table, type ValueOf } from "../field.ts";
+import { boolean } from "../fields.ts";
+import { bytes, count, duration } from "../number-fields.ts";
+
+/** Sessions with other Sluices that survive lost connections (protocols/resume). */
+const fields = table({
+  enabled: boolean("Serve resumable sessions to clients that request them.", { default: true }),
+  window: duration("A session whose connection is lost waits this long for the next one. Whole seconds.", {
+    default: "2m",
+    from: "1s",
+    to: "24h",
+  }),
+  windowBytes: bytes("Unacknowledged bytes in each direction of a session. Past it the writer waits.", {
+    default: "1Mi",
+    from: "64Ki",
+    to: "64Mi",
+  }),
+  maxSessions: count("Resumable sessions at once. Past it sessions are not resumable.", {
+    default: 1_000,
+    from: 1,
+    to: 1_000_000,
+  }),
+  maxTotalBytes: bytes(
+    "Memory of all of them: each counts with both of its windows. Past it sessions are not resumable.",
+    { default: "1Gi", from: "128Ki", to: "1Ti" },
+  ),
+});
+
+export type Resumption = ValueOf<typeof fields>;
+
+export const resumption = checked(fields, ({ windowMs, windowBytes, maxTotalBytes }, section) => {
+  if (windowMs % 1_000 !== 0) section.problem("window", "must be whole seconds");
+  if (maxTotalBytes < 2 * windowBytes) {
+    section.problem("maxTotalBytes", "must be at least twice windowBytes: one session's");
+  }
+});

@@ -1,0 +1,91 @@
+import { table, type ValueOf } from "../field.ts";
+import { choice, file } from "../fields.ts";
+import { choices } from "../list-fields.ts";
+
+/** Go's names of suites, and OpenSSL's. Those of TLS 1.3 are offered whatever is configured, as in Go. */
+const FORWARD_SECRET = {
+  TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: "ECDHE-ECDSA-AES128-GCM-SHA256",
+  TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: "ECDHE-RSA-AES128-GCM-SHA256",
+  TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: "ECDHE-ECDSA-AES256-GCM-SHA384",
+  TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384: "ECDHE-RSA-AES256-GCM-SHA384",
+  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-ECDSA-CHACHA20-POLY1305",
+  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-RSA-CHACHA20-POLY1305",
+  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: "ECDHE-ECDSA-AES128-SHA",
+  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: "ECDHE-RSA-AES128-SHA",
+  TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA: "ECDHE-ECDSA-AES256-SHA",
+  TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA: "ECDHE-RSA-AES256-SHA",
+} as const;
+const OTHERS = {
+  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305: "ECDHE-ECDSA-CHACHA20-POLY1305",
+  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305: "ECDHE-RSA-CHACHA20-POLY1305",
+  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256: "ECDHE-ECDSA-AES128-SHA256",
+  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256: "ECDHE-RSA-AES128-SHA256",
+  TLS_RSA_WITH_AES_128_GCM_SHA256: "AES128-GCM-SHA256",
+  TLS_RSA_WITH_AES_256_GCM_SHA384: "AES256-GCM-SHA384",
+  TLS_RSA_WITH_AES_128_CBC_SHA: "AES128-SHA",
+  TLS_RSA_WITH_AES_256_CBC_SHA: "AES256-SHA",
+  TLS_RSA_WITH_AES_128_CBC_SHA256: "AES128-SHA256",
+} as const;
+const TLS_13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"] as const;
+
+const OPENSSL_NAMES: Readonly<Record<string, string>> = { ...FORWARD_SECRET, ...OTHERS };
+const namesOf = <Names extends object>(names: Names) => Object.keys(names) as (keyof Names & string)[];
+
+export type CipherSuite = keyof typeof FORWARD_SECRET | keyof typeof OTHERS | (typeof TLS_13)[number];
+export type TlsVersion = "VersionTLS12" | "VersionTLS13";
+
+export const DEFAULT_CIPHER_SUITES: readonly CipherSuite[] = namesOf(FORWARD_SECRET);
+
+export const CIPHER_SUITES: readonly CipherSuite[] = [
+  ...DEFAULT_CIPHER_SUITES,
+  ...namesOf(OTHERS),
+  ...TLS_13,
+];
+
+/** The flags are those of the API listener. */
+export const tlsSettingFields = {
+  cipherSuites: choices(
+    "Cipher suites of TLS 1.2 by Go's names, most wanted first; those of TLS 1.3 are always offered. By default all with forward secrecy, as in kube-apiserver.",
+    CIPHER_SUITES,
+    { default: DEFAULT_CIPHER_SUITES, flag: "tls-cipher-suites" },
+  ),
+  minVersion: choice("Oldest version of TLS that clients may use.", ["VersionTLS12", "VersionTLS13"], {
+    default: "VersionTLS12",
+    flag: "tls-min-version",
+  }),
+};
+
+export const tlsSettings = table(tlsSettingFields);
+
+export type TlsSettings = ValueOf<typeof tlsSettings>;
+
+/** Of a context of node:tls. AES-128 comes first in TLS 1.3, as in Go's servers: it spares clients 5 % of their CPU. */
+export function cipherOptionsOf({
+  cipherSuites = DEFAULT_CIPHER_SUITES,
+  minVersion = "VersionTLS12",
+}: Partial<TlsSettings>): { readonly ciphers: string; readonly minVersion: "TLSv1.2" | "TLSv1.3" } {
+  const ofTls12 = cipherSuites.flatMap((name) => OPENSSL_NAMES[name] ?? []);
+  return {
+    ciphers: [...TLS_13, ...new Set(ofTls12)].join(":"),
+    minVersion: minVersion === "VersionTLS13" ? "TLSv1.3" : "TLSv1.2",
+  };
+}
+
+const REQUIRED = "is required: a listener with TLS needs certFile and keyFile";
+
+/** Certificate chain and private key of a listener. The flags are those of the API listener. */
+const fields = {
+  certFile: file("Certificate chain, PEM.", "certificates", { required: REQUIRED, flag: "tls-cert-file" }),
+  keyFile: file("Private key, PEM.", "private key", {
+    required: REQUIRED,
+    certificate: "certFile",
+    flag: "tls-private-key-file",
+  }),
+};
+
+export const certificateFiles = table(fields);
+
+/** The `tls` of a listener. */
+export const listenerTls = table({ ...fields, ...tlsSettingFields });
+
+export type ListenerTls = ValueOf<typeof certificateFiles> & Partial<TlsSettings>;

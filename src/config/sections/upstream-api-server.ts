@@ -1,0 +1,51 @@
+import { checked, table } from "../field.ts";
+import { boolean, choice, string } from "../fields.ts";
+import { checkUpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
+
+/** Options of a field with a URL of scheme, host and port alone. */
+export const ORIGIN_URL = { check: checkOrigin, to: (value: string) => new URL(value).origin } as const;
+
+/** How callers are named to an API server that knows the gateway by credentials of its own. */
+export const impersonationFields = {
+  impersonation: choice(
+    "The rights by which the gateway impersonates. `legacy`: the verb `impersonate`. `constrained`: those of Kubernetes 1.36 (KEP-5284), which end at some verbs and resources and never reach `system:masters`; service accounts are named without uid and extra. `sluice rbac` prints either.",
+    ["legacy", "constrained"],
+    { default: "legacy" },
+  ),
+  nameRequester: boolean(
+    "Where a caller impersonates in turn (`kubectl --as`), the API server gets the caller's name as the user's extra `sluice.dev/requested-by`, for its audit log.",
+    { default: true },
+  ),
+} as const;
+
+/** The API server that gets every request but those that stream. */
+export const upstreamApiServer = checked(
+  table({
+    url: string("Scheme, host and port: `https://host:port`.", {
+      ...ORIGIN_URL,
+      required: 'is required, such as "https://kubernetes.default.svc:443"',
+    }),
+    ...upstreamTrustFields(),
+    ...impersonationFields,
+  }),
+  (values, section) => {
+    checkUpstreamTrust(values, section);
+    for (const name of Object.keys(impersonationFields)) {
+      if (values.clientCertificateFile === undefined && section.has(name))
+        section.problem(name, "is read with clientCertificateFile only");
+    }
+  },
+);
+
+function checkOrigin(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+  }
+  if (url.username !== "" || url.password !== "") {
+    return "must not hold credentials";
+  }
+  return url.pathname === "/" && url.search === "" && url.hash === ""
+    ? undefined
+    : `must be a host and port alone, such as ${JSON.stringify(url.origin)}`;
+}

@@ -1,0 +1,91 @@
+import { checked, shaped, table, type ValueOf } from "../field.ts";
+import { choice, string } from "../fields.ts";
+import { strings } from "../list-fields.ts";
+import { count } from "../number-fields.ts";
+import type { Section } from "../section.ts";
+import { optionalSection, section } from "../section-fields.ts";
+import { proberElection } from "./leader-election.ts";
+
+const SECONDS = { from: 1, to: 86_400 } as const;
+const THRESHOLD = { from: 1, to: 1_000 } as const;
+
+const port = count("Absent: the port that requests go to.", { from: 1, to: 65_535 });
+
+const httpGet = checked(
+  table({
+    port,
+    path: string("Path of the request.", { default: "/" }),
+    scheme: choice("Whether the connection is TLS.", ["HTTP", "HTTPS"], { default: "HTTP" }),
+    protocol: choice("`HTTP2` is HTTP/2 in cleartext.", ["HTTP1", "HTTP2"], { default: "HTTP1" }),
+  }),
+  ({ scheme, protocol }, section) => {
+    if (protocol === "HTTP2" && scheme === "HTTPS")
+      section.problem("protocol", "HTTP2 cannot be combined with scheme HTTPS");
+  },
+);
+
+const grpc = table({
+  port,
+  service: string("Service of the health check.", { default: "" }),
+  mode: choice("Whether the connection is TLS.", ["Plaintext", "TLS"], { default: "Plaintext" }),
+});
+
+const HANDLERS = ["tcpSocket", "httpGet", "grpc"] as const;
+
+const probeFields = table({
+  tcpSocket: optionalSection("A connection, the handler of a probe without one.", table({ port })),
+  httpGet: optionalSection("A GET with a status from 200 to 399.", httpGet),
+  grpc: optionalSection("A health check over gRPC.", grpc),
+  periodSeconds: count("Seconds between attempts.", { default: 10, ...SECONDS }),
+  timeoutSeconds: count("Seconds of one attempt.", { default: 1, ...SECONDS }),
+  successThreshold: count("Successes in a row after a failure that count as success.", {
+    default: 1,
+    ...THRESHOLD,
+  }),
+  failureThreshold: count("Failures in a row that count as failure.", { default: 3, ...THRESHOLD }),
+});
+
+/** A probe of an upstream, in the fields of a container's probe. */
+const probe = shaped(checked(probeFields, checkHandlers), ({ tcpSocket, httpGet, grpc, ...times }) => ({
+  handler:
+    httpGet !== undefined
+      ? ({ type: "httpGet", ...httpGet } as const)
+      : grpc !== undefined
+        ? ({ type: "grpc", ...grpc } as const)
+        : ({ type: "tcpSocket", port: tcpSocket?.port } as const),
+  ...times,
+}));
+
+export type UpstreamProbe = ValueOf<typeof probe>;
+
+/** Active health checks of upstreams. */
+export const upstreamProbes = table({
+  nodes: optionalSection(
+    "Of every node, at its kubelet's address: sessions to a failed one get 503 without a dial.",
+    probe,
+  ),
+  gateways: optionalSection("Of every streaming gateway of the ingress listener that has a URL.", probe),
+});
+
+/** Probes of pods in place of their kubelet's. */
+export const podProbes = table({
+  nodeNames: strings("Nodes whose pods are probed."),
+  threads: count(
+    "Threads for probes alone, at most; `auto` is one for each core. They start when probes are many.",
+    {
+      default: "auto",
+      or: "auto",
+      from: 0,
+      to: 64,
+    },
+  ),
+  leaderElection: section(
+    "Which of several replicas probes, with a live API. Without effect where the kubelet listener's node is among nodeNames: it alone has the runtime.",
+    proberElection,
+  ),
+});
+
+function checkHandlers(_values: unknown, section: Section): void {
+  const [, second] = HANDLERS.filter((name) => section.has(name));
+  if (second !== undefined) section.problem(second, "may not specify more than 1 handler type");
+}

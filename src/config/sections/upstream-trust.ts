@@ -1,0 +1,55 @@
+import { checked, table, type ValuesOf } from "../field.ts";
+import { boolean, type FieldOptions, file } from "../fields.ts";
+import type { Section } from "../section.ts";
+
+/** How an upstream's certificate is verified, and the gateway's own. Files are PEM. `options`: by the fields' names. */
+export function upstreamTrustFields(options: TrustOptions = {}) {
+  return {
+    certificateAuthorityFile: file(
+      "Authorities of the server's certificate. Absent: those that Node.js ships.",
+      "certificates",
+      options.certificateAuthorityFile,
+    ),
+    insecureSkipTLSVerify: boolean("Accept any certificate.", {
+      ...options.insecureSkipTLSVerify,
+      default: false,
+    }),
+    clientCertificateFile: file(
+      "The client certificate that is shown to the server, with its chain.",
+      "certificates",
+      options.clientCertificateFile,
+    ),
+    clientKeyFile: file("The key of the client certificate.", "private key", {
+      ...options.clientKeyFile,
+      certificate: "clientCertificateFile",
+    }),
+  };
+}
+
+interface TrustOptions {
+  readonly certificateAuthorityFile?: FieldOptions;
+  readonly insecureSkipTLSVerify?: FieldOptions;
+  readonly clientCertificateFile?: FieldOptions;
+  readonly clientKeyFile?: FieldOptions;
+}
+
+export type UpstreamTrust = ValuesOf<ReturnType<typeof upstreamTrustFields>>;
+
+/** `flags` set the client certificate and its key. */
+export function checkUpstreamTrust(
+  trust: Pick<UpstreamTrust, "certificateAuthorityFile"> & {
+    readonly insecureSkipTLSVerify: boolean | undefined;
+  },
+  section: Section,
+  [certificateFlag, keyFlag]: readonly string[] = [],
+): void {
+  if (trust.insecureSkipTLSVerify && trust.certificateAuthorityFile !== undefined) {
+    section.problem("insecureSkipTLSVerify", "must be false where certificateAuthorityFile is given");
+  }
+  section.together(
+    { name: "clientCertificateFile", flag: certificateFlag },
+    { name: "clientKeyFile", flag: keyFlag },
+  );
+}
+
+export const upstreamTrust = checked(table(upstreamTrustFields()), checkUpstreamTrust);

@@ -1,0 +1,115 @@
+import { shaped, type Table, type ValuesOf } from "../field.ts";
+import { boolean, file, implied, string } from "../fields.ts";
+import { checkUpstreamTrust, type UpstreamTrust, upstreamTrustFields } from "./upstream-trust.ts";
+
+/** A server that gets POSTs, named in the configuration itself. */
+export interface WebhookUrl extends UpstreamTrust {
+  readonly kind: "url";
+  readonly url: string;
+  /** A bearer token for it, read again for every request: Kubernetes replaces service account tokens on disk. */
+  readonly tokenFile: string | undefined;
+}
+
+/** The same in a file of kubeconfig format, as kube-apiserver's `--*-webhook-config-file` have it. */
+export interface WebhookKubeconfigFile {
+  readonly kind: "kubeconfig";
+  readonly file: string;
+}
+
+/** The API server of the cluster that this process is a pod of, with the pod's ServiceAccount. Found by address: authentication needs no DNS. */
+export interface InClusterServer {
+  readonly kind: "inCluster";
+}
+
+export type WebhookTarget = WebhookUrl | WebhookKubeconfigFile | InClusterServer;
+
+/** Versions of reviews. kube-apiserver's flags mean v1beta1 where no version is given. */
+export const REVIEW_VERSIONS = ["v1", "v1beta1"] as const;
+
+/** Either `kubeconfigFile`, which `flag` sets, or the other fields. */
+export function webhookTargetFields(flag: string) {
+  const replaced = { impliedBy: [implied(flag, null)] };
+  return {
+    kubeconfigFile: file(
+      "A file of kubeconfig format with URL and credentials, instead of the fields from `url` to `tokenFile`.",
+      "webhook kubeconfig",
+      { flag },
+    ),
+    url: string("Where to POST, without credentials.", { ...replaced, check: checkWebhookUrl }),
+    ...upstreamTrustFields({
+      certificateAuthorityFile: replaced,
+      insecureSkipTLSVerify: replaced,
+      clientCertificateFile: replaced,
+      clientKeyFile: replaced,
+    }),
+    tokenFile: file("A bearer token, read again for every request.", "text", replaced),
+  };
+}
+
+/** Where reviews are sent: a webhook, or the API server of the own cluster. */
+export function reviewTargetFields(flag: string) {
+  return {
+    ...webhookTargetFields(flag),
+    inCluster: boolean(
+      "The API server of the cluster that this process is a pod of, with the pod's ServiceAccount, instead of the fields from `kubeconfigFile` to `tokenFile`.",
+      { default: false, impliedBy: [implied(flag, null)] },
+    ),
+  };
+}
+
+type TargetValues = ValuesOf<ReturnType<typeof webhookTargetFields>> & { readonly inCluster?: boolean };
+
+const URL_FIELDS = [
+  "url",
+  "tokenFile",
+  "certificateAuthorityFile",
+  "insecureSkipTLSVerify",
+  "clientCertificateFile",
+  "clientKeyFile",
+] as const;
+
+/** The fields with `target` in the place of those above; `example` is a URL for the message. */
+export function withTarget<Values extends TargetValues>(fields: Table<Values>, example: string) {
+  return shaped(fields, (values, section) => {
+    checkUpstreamTrust(values, section);
+    if (values.inCluster) {
+      for (const name of ["kubeconfigFile", ...URL_FIELDS].filter((field) => section.has(field)))
+        section.problem(name, "must not stand beside inCluster, which says it");
+    } else if (section.has("kubeconfigFile")) {
+      for (const name of URL_FIELDS.filter((field) => section.has(field)))
+        section.problem(name, "must not stand beside kubeconfigFile, which says it");
+    } else if (!section.has("url")) {
+      section.problem("url", `is required, such as ${JSON.stringify(example)}`);
+    }
+    return targetOf(values);
+  });
+}
+
+function targetOf<Values extends TargetValues>({
+  kubeconfigFile,
+  url = "",
+  certificateAuthorityFile,
+  insecureSkipTLSVerify,
+  clientCertificateFile,
+  clientKeyFile,
+  tokenFile,
+  inCluster = false,
+  ...rest
+}: Values) {
+  const trust = { certificateAuthorityFile, insecureSkipTLSVerify, clientCertificateFile, clientKeyFile };
+  return { target: target(), ...rest };
+
+  function target(): WebhookTarget {
+    if (inCluster) return { kind: "inCluster" };
+    if (kubeconfigFile !== undefined) return { kind: "kubeconfig", file: kubeconfigFile };
+    return { kind: "url", url, ...trust, tokenFile };
+  }
+}
+
+export function checkWebhookUrl(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== "https:" && url?.protocol !== "http:") {
+    return `must be an http or https URL, got ${JSON.stringify(value.slice(0, 80))}`;
+  }
+  return url.username === "" && url.password === "" ? undefined : "must not hold credentials";
+}

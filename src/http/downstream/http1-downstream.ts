@@ -1,0 +1,259 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable, Writable } from "node:stream";
+import { containEvents, type FaultPlace } from "../../observability/faults.ts";
+import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
+import type { HttpDownstream } from "./http-downstream.ts";
+
+/** Above it the kernel gathers head and body more cheaply than we join them; libuv's own buffer on the stack is 16 KiB. */
+const MAX_BYTES_AS_TEXT = 8 * 1024;
+
+/** Written where the head is to leave alone: `flushHeaders` would send its bytes above 127 as UTF-8. */
+const NOTHING = new Uint8Array(0);
+
+/** An HTTP/1.x exchange of Node's server. Lines keep their order, case and number. */
+export class Http1Downstream implements HttpDownstream {
+  readonly headers: HeaderList;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  #isLengthSent = false;
+  bodyBytes = 0;
+  inFlightIndex = -1;
+  #takingMs = 0;
+  #holdsParts = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.#request = request;
+    this.#response = response;
+    this.headers = headerListOf(request.rawHeaders);
+  }
+
+  get method(): string {
+    return this.#request.method ?? "GET";
+  }
+
+  get target(): string {
+    return this.#request.url ?? "/";
+  }
+
+  get body(): Readable {
+    return this.#request;
+  }
+
+  get hasBody(): boolean {
+    const length = this.#request.headers["content-length"];
+    return this.isChunked || (length !== undefined && length !== "0");
+  }
+
+  get isChunked(): boolean {
+    return this.#request.headers["transfer-encoding"] !== undefined;
+  }
+
+  get isBodyComplete(): boolean {
+    return this.#request.complete;
+  }
+
+  get framingProblem(): string | undefined {
+    const coding = this.#request.headers["transfer-encoding"];
+    return coding === undefined || coding.toLowerCase() === "chunked"
+      ? undefined
+      : "unsupported transfer encoding";
+  }
+
+  /** Another hop may see another end of the request: RFC 9112 sections 6.1, of HTTP/1.0 with chunks, and 6.3. */
+  get #endsConnection(): boolean {
+    return this.framingProblem !== undefined || (this.#request.httpVersionMinor === 0 && this.isChunked);
+  }
+
+  get trailers(): HeaderList {
+    return headerListOf(this.#request.rawTrailers);
+  }
+
+  get status(): number {
+    return this.#response.statusCode;
+  }
+
+  get hasResponded(): boolean {
+    return this.#response.headersSent;
+  }
+
+  get isFinished(): boolean {
+    return this.#response.writableFinished;
+  }
+
+  contain(where: FaultPlace, onFailure: (error: unknown) => void): void {
+    if (this.hasBody) containEvents(this.#request, where, onFailure);
+    containEvents(this.#response, where, onFailure);
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#response.destroyed || this.#response.closed) {
+      listener();
+      return;
+    }
+    this.#request.on("error", listener);
+    this.#response.on("error", listener);
+    this.#response.on("close", listener);
+  }
+
+  sendContinue(): void {
+    this.#response.writeContinue();
+  }
+
+  /**
+   * Written to the socket: Node's writeEarlyHints lower-cases names and refuses unknown ones. `response.socket` is set only for the
+   * connection's current response, so pipelined answers keep order.
+   */
+  sendInterim(status: number, statusMessage: string, headers: HeaderList): void {
+    const { socket } = this.#response;
+    // HTTP/1.0 clients know no interim responses.
+    if (this.#response.headersSent || socket === null || this.#request.httpVersionMinor === 0) return;
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`HTTP/1.1 ${status} ${statusMessage}\r\n${lines.join("")}\r\n`, "latin1");
+  }
+
+  canCarryTrailers(status: number, headers: HeaderList): boolean {
+    return (
+      this.#request.httpVersionMinor > 0 && this.#hasContent(status) && !hasHeader(headers, "content-length")
+    );
+  }
+
+  #hasContent(status: number): boolean {
+    return this.#request.method !== "HEAD" && status !== 204 && status !== 304;
+  }
+
+  respond(
+    status: number,
+    statusMessage: string,
+    headers: HeaderList,
+    beginning?: readonly Uint8Array[],
+  ): Writable {
+    const response = this.#response;
+    const { socket } = response;
+    if (!this.#hasContent(status)) {
+      this.#writeHead(status, statusMessage, headers);
+      response.end();
+      return response;
+    }
+    if (beginning === undefined) {
+      // The head leaves with what else there is by the end of this turn. The socket holds it: since Node 22 a corked response that ends
+      // sends its last chunk ahead of what it held.
+      socket?.cork();
+      this.#writeHead(status, statusMessage, headers);
+      response.write(NOTHING);
+      setImmediate(() => socket?.uncork());
+      return response;
+    }
+    socket?.cork();
+    this.#writeHead(status, statusMessage, headers);
+    if (beginning.length === 0) response.write(NOTHING);
+    for (const part of beginning) this.#writeBody(part);
+    socket?.uncork();
+    return response;
+  }
+
+  write(parts: readonly Uint8Array[]): void {
+    // An h2c backend may send a body where there is none.
+    if (this.#response.writableEnded) return;
+    const { socket } = this.#response;
+    // Otherwise Node holds the bytes back to the end of the turn, and so the memory that they came in.
+    socket?.cork();
+    for (const part of parts) this.#writeBody(part);
+    socket?.uncork();
+  }
+
+  respondWhole(
+    status: number,
+    statusMessage: string,
+    headers: HeaderList,
+    body: readonly Uint8Array[],
+    trailers: HeaderList,
+  ): void {
+    const response = this.#response;
+    const { socket } = response;
+    const [only] = body;
+    socket?.cork();
+    this.#writeHead(status, statusMessage, headers);
+    // As text the body is joined to the head: one buffer to write.
+    if (body.length === 1 && only !== undefined && only.length <= MAX_BYTES_AS_TEXT) {
+      this.bodyBytes += only.length;
+      response.write(textOf(only), "latin1");
+    } else for (const part of body) this.#writeBody(part);
+    // The last chunk goes along. Otherwise `end` has nothing to add, but would send an empty buffer.
+    if (!response.chunkedEncoding) socket?.uncork();
+    this.finish(trailers);
+  }
+
+  get hasTakenAll(): boolean {
+    return this.#response.writableLength === 0 && !this.#response.destroyed;
+  }
+
+  get holdsMemory(): boolean {
+    return this.#holdsParts && !this.hasTakenAll;
+  }
+
+  /** Node's own timer of the socket: what the system takes sets it back, parts of a write too. */
+  expectTaking(timeoutMs: number): void {
+    const { socket } = this.#request;
+    if (timeoutMs === this.#takingMs || socket.destroyed) return;
+    if (this.#takingMs === 0) this.#response.once("close", () => this.expectTaking(0));
+    this.#response.off("timeout", this.#overdue);
+    this.#takingMs = timeoutMs;
+    if (timeoutMs > 0) this.#response.on("timeout", this.#overdue);
+    // What follows a finished answer has set its own time already.
+    if (!this.#response.writableFinished) socket.setTimeout(timeoutMs);
+  }
+
+  readonly #overdue = (): void => {
+    if (!this.hasTakenAll) this.#request.socket.destroy();
+  };
+
+  #writeBody(part: Uint8Array): void {
+    this.bodyBytes += part.length;
+    this.#holdsParts = true;
+    this.#response.write(part);
+  }
+
+  #writeHead(status: number, statusMessage: string, headers: HeaderList): void {
+    this.#isLengthSent = hasHeader(headers, "content-length");
+    this.#response.sendDate = false;
+    if (this.#endsConnection) this.#response.shouldKeepAlive = false;
+    this.#response.writeHead(status, statusMessage, flatHeaders(headers));
+  }
+
+  finish(trailers: HeaderList): void {
+    if (this.#response.writableEnded) return;
+    if (trailers.length > 0) this.#response.addTrailers(trailers as [string, string][]);
+    this.#response.end();
+  }
+
+  discardBody(lingerMs: number): void {
+    const { socket } = this.#request;
+    this.#request.unpipe();
+    this.#request.resume();
+    const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+    this.#request.once("close", () => clearTimeout(timer));
+  }
+
+  truncate(): void {
+    const { socket } = this.#response;
+    // A length or chunks tell the client what is missing, so it may have what came; otherwise only a reset can tell.
+    const isSelfDelimiting = this.#isLengthSent || this.#response.chunkedEncoding;
+    if (isSelfDelimiting && socket !== null) socket.destroySoon();
+    else if (socket !== null && "resetAndDestroy" in socket) socket.resetAndDestroy();
+  }
+
+  abort(): void {
+    this.#response.destroy();
+  }
+
+  closeConnectionAfter(): void {
+    this.#response.shouldKeepAlive = false;
+    // The head has promised to keep it: closed behind the answer all the same.
+    const { socket } = this.#request;
+    if (this.#response.headersSent) this.#response.once("close", () => socket.destroySoon());
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+}

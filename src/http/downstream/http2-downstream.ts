@@ -1,0 +1,201 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { Readable, Writable } from "node:stream";
+import { breakStream, cancelStream } from "../../net/abort-socket.ts";
+import { containEvents, type FaultPlace } from "../../observability/faults.ts";
+import { type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
+import { http1Lines, http2Headers, http2ResponseHeaders } from "../http2-headers.ts";
+import type { HttpDownstream } from "./http-downstream.ts";
+
+/** node:http2 sends in a later turn. Up to here a copy, from Node's pool, costs less than memory for the next read. */
+const COPIED_BYTES = 4096;
+const NOTHING = new Uint8Array(0);
+
+/** One HTTP/2 exchange (RFC 9113 section 8) of Http2Connections, which hears the stream's errors; 'close' says the same. */
+export class Http2Downstream implements HttpDownstream {
+  readonly method: string;
+  /** Written where the exchange is handed on with another path. */
+  target: string;
+  /** `:authority` is the Host of HTTP/1.1, and crumbs of a cookie are joined (section 8.2.3). */
+  readonly headers: HeaderList;
+  readonly hasBody: boolean;
+  readonly isChunked: boolean;
+  /** nghttp2 has checked lengths already. */
+  readonly framingProblem: undefined;
+  readonly #stream: ServerHttp2Stream;
+  #trailers: HeaderList = [];
+  #trailersToSend: HeaderList = [];
+  #isHeadOnly = false;
+  #isEnded = false;
+  #holdsParts = false;
+  bodyBytes = 0;
+  inFlightIndex = -1;
+  #takingMs = 0;
+
+  constructor(stream: ServerHttp2Stream, pseudo: IncomingHttpHeaders, rawHeaders: readonly string[]) {
+    this.#stream = stream;
+    this.method = pseudo[":method"] ?? "GET";
+    this.target = pseudo[":path"] ?? "/";
+    this.headers = http1Lines(headerListOf(rawHeaders), pseudo[":authority"]);
+    this.hasBody = !stream.endAfterHeaders;
+    this.isChunked = this.hasBody && !hasHeader(this.headers, "content-length");
+    if (this.hasBody)
+      stream.on("trailers", (_trailers: unknown, _flags: unknown, rawTrailers?: string[]) => {
+        this.#trailers = headerListOf(rawTrailers ?? []);
+      });
+  }
+
+  get body(): Readable {
+    return this.#stream;
+  }
+
+  get isBodyComplete(): boolean {
+    if (!this.hasBody) return true;
+    // A reset ends the readable side as well, and says here that it was none of END_STREAM.
+    const { readableEnded, aborted, rstCode } = this.#stream;
+    return readableEnded && !aborted && rstCode === constants.NGHTTP2_NO_ERROR;
+  }
+
+  get trailers(): HeaderList {
+    return this.#trailers;
+  }
+
+  get status(): number {
+    return Number(this.#stream.sentHeaders?.[":status"] ?? 200);
+  }
+
+  get hasResponded(): boolean {
+    return this.#stream.headersSent;
+  }
+
+  /** Node ends a stream itself when its connection is gone: that alone says nothing of the answer. */
+  get isFinished(): boolean {
+    return this.#isEnded && this.#stream.writableFinished;
+  }
+
+  contain(where: FaultPlace, onFailure: (error: unknown) => void): void {
+    containEvents(this.#stream, where, onFailure);
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#stream.destroyed) listener();
+    else this.#stream.on("close", listener);
+  }
+
+  get #isGone(): boolean {
+    return this.#stream.destroyed || this.#stream.closed;
+  }
+
+  sendContinue(): void {
+    if (!this.#isGone && !this.#stream.headersSent) this.#stream.additionalHeaders({ ":status": 100 });
+  }
+
+  sendInterim(status: number, _statusMessage: string, headers: HeaderList): void {
+    if (this.#isGone || this.#stream.headersSent) return;
+    this.#stream.additionalHeaders(http2ResponseHeaders(status, headers));
+  }
+
+  /** After the head of a 205 node:http2 ends the stream, as after that of a 204. */
+  canCarryTrailers(status: number, _headers: HeaderList): boolean {
+    return this.method !== "HEAD" && status !== 204 && status !== 205 && status !== 304;
+  }
+
+  respond(
+    status: number,
+    _statusMessage: string,
+    headers: HeaderList,
+    beginning: readonly Uint8Array[] = [],
+    mayHaveTrailers = true,
+  ): Writable {
+    const stream = this.#stream;
+    // The client has left: its 'close' is on the way, and nothing else will be sent.
+    if (this.#isGone) return stream;
+    const isBodiless = this.#isHeadOnly || !this.canCarryTrailers(status, headers);
+    // Without them the last DATA frame ends the stream; with them each answer costs another frame, and another turn of the loop.
+    const waitForTrailers = !isBodiless && mayHaveTrailers;
+    stream.respond(http2ResponseHeaders(status, headers), { endStream: isBodiless, waitForTrailers });
+    // Not before: what `respond` refuses is answered otherwise, and each answer's trailers are asked for once.
+    if (waitForTrailers)
+      stream.once("wantTrailers", () => stream.sendTrailers(http2Headers(this.#trailersToSend)));
+    if (isBodiless) this.#isEnded = true;
+    else this.write(beginning);
+    return stream;
+  }
+
+  write(parts: readonly Uint8Array[]): void {
+    // A backend may send a body where HTTP/2 has none.
+    if (this.#stream.writableEnded) return;
+    for (const part of parts) {
+      this.bodyBytes += part.length;
+      const isCopied = part.length < COPIED_BYTES;
+      if (!isCopied) this.#holdsParts = true;
+      this.#stream.write(isCopied ? Buffer.from(part) : part);
+    }
+  }
+
+  respondWhole(
+    status: number,
+    statusMessage: string,
+    headers: HeaderList,
+    body: readonly Uint8Array[],
+    trailers: HeaderList,
+  ): void {
+    // One HEADERS frame with END_STREAM: for gRPC that is another answer than one whose body is empty.
+    this.#isHeadOnly = trailers.length === 0 && body.every(({ length }) => length === 0);
+    this.respond(status, statusMessage, headers, body, trailers.length > 0);
+    this.finish(trailers);
+  }
+
+  get holdsMemory(): boolean {
+    return this.#holdsParts && !this.hasTakenAll;
+  }
+
+  /** Of a stream that is destroyed the queue is empty as well, and parts of it may be on their way in its connection's. */
+  get hasTakenAll(): boolean {
+    return this.#stream.writableLength === 0 && !this.#stream.destroyed;
+  }
+
+  /** node:http2's own timer of the stream: what the connection takes of it sets it back. */
+  expectTaking(timeoutMs: number): void {
+    if (timeoutMs === this.#takingMs || this.#stream.destroyed) return;
+    this.#takingMs = timeoutMs;
+    this.#stream.setTimeout(timeoutMs);
+    this.#stream.off("timeout", this.#overdue);
+    if (timeoutMs > 0) this.#stream.on("timeout", this.#overdue);
+  }
+
+  readonly #overdue = (): void => {
+    if (!this.hasTakenAll) cancelStream(this.#stream);
+  };
+
+  finish(trailers: HeaderList): void {
+    this.#trailersToSend = trailers;
+    this.#isEnded = true;
+    if (!this.#stream.writableEnded) this.#stream.end();
+  }
+
+  discardBody(lingerMs: number): void {
+    const stream = this.#stream;
+    stream.unpipe();
+    stream.resume();
+    // Section 8.1: a server that needs no more of the request may say so without an error.
+    const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMs).unref();
+    stream.once("close", () => clearTimeout(timer));
+  }
+
+  truncate(): void {
+    const stream = this.#stream;
+    // The client may have what came. `expectTaking` bounds the wait for one that takes nothing.
+    if (stream.writableLength > 0 && stream.writable) stream.write(NOTHING, () => breakStream(stream));
+    else breakStream(stream);
+  }
+
+  abort(): void {
+    breakStream(this.#stream);
+  }
+
+  /** GOAWAY: streams that are open go on. */
+  closeConnectionAfter(): void {
+    const { session } = this.#stream;
+    if (session !== undefined && !session.closed) session.close();
+  }
+}

@@ -1,0 +1,120 @@
+import { connect as connectUnix, type Socket } from "node:net";
+import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
+import { secureSocket } from "../../net/secure-socket.ts";
+import { abortedError, UpstreamError } from "../../net/upstream-error.ts";
+import { exchangeHeads } from "../upgrade/upgrade-request.ts";
+import { connectRequest, requireHost } from "./proxy-connection.ts";
+
+/** An HTTP proxy that connects us to nodes by CONNECT (RFC 9110 section 9.3.6), such as konnectivity's in its http-connect form. */
+export interface EgressProxy {
+  /** Over TCP, with or without TLS, or a unix socket. */
+  readonly server: UpstreamEndpoint | { readonly socketPath: string };
+  /** The value of Proxy-Authorization, asked for at each dial. */
+  readonly authorization?: (() => Promise<string>) | undefined;
+}
+
+/** A proxy's answer is a status line and a few headers. */
+export const MAX_PROXY_HEAD_BYTES: number = 64 * 1024;
+const MAX_QUOTED_CHARACTERS = 100;
+
+/**
+ * Connects to `endpoint` through the proxy, which looks its name up; the socket is as `dial` gives it, within one time-out. Throws
+ * UpstreamError "dial-failed" or "aborted"; nothing stays open then.
+ */
+export async function dialThroughProxy(
+  proxy: EgressProxy,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS, signal }: DialOptions,
+): Promise<Socket> {
+  requireHost(endpoint.host);
+  const deadlineMs = performance.now() + dialTimeoutMs;
+  const remaining = () => ({ dialTimeoutMs: Math.max(1, deadlineMs - performance.now()), signal });
+  const authorization = await authorizationOf(proxy);
+  const socket =
+    "socketPath" in proxy.server
+      ? await dialUnix(proxy.server.socketPath, remaining())
+      : await dial(proxy.server, remaining());
+  await askFor(endpoint, proxy, socket, authorization, remaining());
+  return await secureSocket(socket, endpoint, remaining());
+}
+
+/** The reason is for logs alone: the error goes to clients. */
+async function authorizationOf({ authorization }: EgressProxy): Promise<string | undefined> {
+  try {
+    return await authorization?.();
+  } catch (cause) {
+    throw new UpstreamError("dial-failed", "the credentials for the egress proxy cannot be read", { cause });
+  }
+}
+
+/** Asks for the tunnel. The socket is closed when this throws. */
+async function askFor(
+  endpoint: UpstreamEndpoint,
+  { server }: EgressProxy,
+  socket: Socket,
+  authorization: string | undefined,
+  { dialTimeoutMs, signal }: DialOptions,
+): Promise<void> {
+  const target = joinHostPort(endpoint.host, endpoint.port);
+  const proxy = "socketPath" in server ? server.socketPath : joinHostPort(server.host, server.port);
+  const fail = (text: string, cause?: unknown): never => {
+    socket.destroy();
+    throw new UpstreamError("dial-failed", text, { cause });
+  };
+  const request = connectRequest(endpoint.host, endpoint.port, authorization);
+  const { head, rest } = await exchangeHeads(socket, request, {
+    endpoint,
+    method: "CONNECT",
+    responseHeaderTimeoutMs: dialTimeoutMs,
+    maxResponseHeadBytes: MAX_PROXY_HEAD_BYTES,
+    signal,
+  }).catch((error: unknown) => {
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    const text = error.code === "response-timeout" ? "i/o timeout" : error.message;
+    return fail(`reading HTTP response from CONNECT to ${target} via proxy ${proxy} failed: ${text}`, error);
+  });
+  const { status, reason } = head;
+  if (status < 200 || status > 299) {
+    const line = `${status} ${reason.slice(0, MAX_QUOTED_CHARACTERS)}`;
+    fail(`proxy error from ${proxy} while dialing ${target}, code ${status}: ${line}`);
+  }
+  // A kubelet says nothing before it is asked, so these are the proxy's own bytes.
+  if (rest.byteLength > 0) {
+    fail(`unexpected ${rest.byteLength} bytes of buffered data from CONNECT proxy ${JSON.stringify(proxy)}`);
+  }
+}
+
+function dialUnix(path: string, { dialTimeoutMs, signal }: DialOptions): Promise<Socket> {
+  if (signal?.aborted) return Promise.reject(abortedError());
+  return new Promise((resolve, reject) => {
+    const socket = connectUnix({ path, allowHalfOpen: true });
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      socket.off("error", onError).off("connect", onConnect);
+      socket.on("error", () => {});
+    };
+    const fail = (error: UpstreamError): void => {
+      settle();
+      socket.destroy();
+      reject(error);
+    };
+    const onAbort = (): void => fail(abortedError());
+    const failed = (text: string, cause?: Error): void =>
+      fail(new UpstreamError("dial-failed", `dial unix ${path}: ${text}`, { cause }));
+    const onError = (error: NodeJS.ErrnoException): void =>
+      failed(
+        `connect: ${error.code === "ENOENT" ? "no such file or directory" : (error.code ?? error.message)}`,
+        error,
+      );
+    const onConnect = (): void => {
+      settle();
+      resolve(socket);
+    };
+    // A full backlog makes a unix connect wait.
+    const timer = setTimeout(() => failed("i/o timeout"), dialTimeoutMs);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    socket.on("error", onError).on("connect", onConnect);
+  });
+}

@@ -1,0 +1,129 @@
+import type { Socket } from "node:net";
+import { rootCertificates } from "node:tls";
+import { type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
+import { isHost } from "../../net/host.ts";
+import { secureSocket } from "../../net/secure-socket.ts";
+import { UpstreamTls } from "../../net/tls.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import { exchangeHeads } from "../upgrade/upgrade-request.ts";
+import { ConnectError } from "../upstream/connect-error.ts";
+import { askSocksProxy, type SocksCredentials } from "./socks-proxy.ts";
+
+/** A proxy that connects us, by HTTP's CONNECT (RFC 9110 section 9.3.6) or by SOCKS5. */
+export interface ProxyServer {
+  readonly endpoint: UpstreamEndpoint;
+  /** The value of Proxy-Authorization, from the user and password in the proxy's URL. */
+  readonly authorization: string | undefined;
+  /** Present: it speaks SOCKS5; with the user and password of its URL. */
+  readonly socks?: { readonly credentials: SocksCredentials | undefined } | undefined;
+}
+
+const MAX_QUOTED_CHARACTERS = 80;
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  "http:": 80,
+  "https:": 443,
+  "socks5:": 1080,
+  "socks5h:": 1080,
+};
+
+/**
+ * `ca`: trusted besides the public authorities (Go verifies by the cluster's CA alone, which fails for public proxies). Shows no
+ * client certificate. Throws ConnectError "proxy" for other schemes.
+ */
+export function proxyServerOf(url: URL, ca?: string | Buffer, insecureSkipVerify = false): ProxyServer {
+  const defaultPort = DEFAULT_PORTS[url.protocol];
+  if (defaultPort === undefined) {
+    throw new ConnectError("proxy", `proxy: unknown scheme: ${url.protocol.replace(/:$/, "")}`);
+  }
+  const [username = "", password = ""] = [url.username, url.password].map(decodeURIComponent);
+  const user = `${username}:${password}`;
+  const tls =
+    url.protocol === "https:"
+      ? new UpstreamTls({
+          insecureSkipVerify,
+          ...(ca !== undefined && { ca: [...rootCertificates, ca].join("\n") }),
+        })
+      : undefined;
+  return {
+    endpoint: {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: url.port === "" ? defaultPort : Number(url.port),
+      tls,
+    },
+    ...(url.protocol.startsWith("socks5") && {
+      socks: { credentials: username === "" ? undefined : { username, password } },
+    }),
+    authorization: url.username === "" ? undefined : `Basic ${Buffer.from(user).toString("base64")}`,
+  };
+}
+
+/**
+ * Connects to `endpoint` through the proxy, as `dial` does. Throws ConnectError "proxy", UpstreamError "dial-failed" for the
+ * endpoint's TLS, or "aborted"; nothing stays open then.
+ */
+export async function connectThroughProxy(
+  proxy: ProxyServer,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs, signal, allowHalfOpen }: DialOptions,
+): Promise<Socket> {
+  const socket = await askProxy(proxy, endpoint, { dialTimeoutMs, signal, allowHalfOpen });
+  return await secureSocket(socket, endpoint, { dialTimeoutMs, signal });
+}
+
+async function askProxy(
+  proxy: ProxyServer,
+  endpoint: UpstreamEndpoint,
+  { dialTimeoutMs, signal, allowHalfOpen }: DialOptions,
+): Promise<Socket> {
+  try {
+    requireHost(endpoint.host);
+    const socket = await dial(proxy.endpoint, { dialTimeoutMs, signal, allowHalfOpen });
+    if (proxy.socks !== undefined) {
+      await askSocksProxy(socket, endpoint, proxy.socks.credentials, { dialTimeoutMs, signal });
+      return socket;
+    }
+    const { head, rest } = await exchangeHeads(
+      socket,
+      connectRequest(endpoint.host, endpoint.port, proxy.authorization),
+      {
+        endpoint: proxy.endpoint,
+        method: "CONNECT",
+        responseHeaderTimeoutMs: dialTimeoutMs,
+        signal,
+      },
+    );
+    if (head.status < 200 || head.status > 299) {
+      socket.destroy();
+      throw new ConnectError("proxy", `proxy: ${head.status} ${head.reason}`, {
+        httpStatus: head.status,
+      });
+    }
+    if (rest.byteLength > 0) socket.unshift(rest);
+    return socket;
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.code === "aborted") throw error;
+    const { host, port } = proxy.endpoint;
+    const where = `${joinHostPort(host, port)}->${joinHostPort(endpoint.host, endpoint.port)}`;
+    const what = proxy.socks === undefined ? "proxyconnect tcp" : `socks connect tcp ${where}`;
+    throw new ConnectError("proxy", `${what}: ${error.message}`, { cause: error });
+  }
+}
+
+/**
+ * The head that asks an HTTP proxy for a tunnel (RFC 9110 section 9.3.6). `authorization` is the value of Proxy-Authorization. Throws
+ * UpstreamError "dial-failed" for a host that would not stand in it as one word.
+ */
+export function connectRequest(host: string, port: number, authorization: string | undefined): Buffer {
+  requireHost(host);
+  const target = joinHostPort(host, port);
+  const credentials = authorization === undefined ? "" : `Proxy-Authorization: ${authorization}\r\n`;
+  return Buffer.from(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`, "latin1");
+}
+
+/** Throws UpstreamError "dial-failed" for what a proxy must not be asked to look up. */
+export function requireHost(host: string): void {
+  if (isHost(host)) return;
+  const quoted = JSON.stringify(host.slice(0, MAX_QUOTED_CHARACTERS));
+  throw new UpstreamError("dial-failed", `${quoted} is neither an IP address nor a host name`);
+}

@@ -1,0 +1,143 @@
+import { isIPv4, isIPv6, type Socket } from "node:net";
+import { ipv6Groups } from "../../config/canonical-address.ts";
+import { DEFAULT_DIAL_TIMEOUT_MS, type DialOptions, type UpstreamEndpoint } from "../../net/dial.ts";
+import { abortedError, UpstreamError } from "../../net/upstream-error.ts";
+
+const VERSION = 5;
+const METHOD = { NONE: 0, PASSWORD: 2 } as const;
+const PASSWORD_VERSION = 1;
+const COMMAND_CONNECT = 1;
+const ADDRESS = { IPV4: 1, NAME: 3, IPV6: 4 } as const;
+/** Go's words (golang.org/x/net/internal/socks) for RFC 1928 section 6's codes. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  1: "general SOCKS server failure",
+  2: "connection not allowed by ruleset",
+  3: "network unreachable",
+  4: "host unreachable",
+  5: "connection refused",
+  6: "TTL expired",
+  7: "command not supported",
+  8: "address type not supported",
+};
+
+export interface SocksCredentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+/**
+ * Asks a SOCKS5 proxy (RFC 1928; passwords: RFC 1929), over a connection to it, to connect that to `endpoint`. Names are left to the proxy to
+ * look up, as Go leaves them, for `socks5` and `socks5h` alike. The socket is paused afterwards.
+ *
+ * Throws UpstreamError "dial-failed" or "aborted"; the socket is destroyed then.
+ */
+export async function askSocksProxy(
+  socket: Socket,
+  { host, port }: UpstreamEndpoint,
+  credentials: SocksCredentials | undefined,
+  { dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS, signal }: Pick<DialOptions, "dialTimeoutMs" | "signal">,
+): Promise<void> {
+  const answers = new Answers(socket, dialTimeoutMs, signal);
+  try {
+    const methods = credentials === undefined ? [METHOD.NONE] : [METHOD.NONE, METHOD.PASSWORD];
+    socket.write(Uint8Array.of(VERSION, methods.length, ...methods));
+    const [version, method] = await answers.next(2);
+    if (version !== VERSION) throw failed(`unexpected protocol version ${version}`);
+    if (method === METHOD.PASSWORD && credentials !== undefined) {
+      socket.write(
+        Buffer.concat([Uint8Array.of(PASSWORD_VERSION), ...Object.values(credentials).map(counted)]),
+      );
+      if ((await answers.next(2))[1] !== 0) throw failed("username/password authentication failed");
+    } else if (method !== METHOD.NONE) throw failed("no acceptable authentication methods");
+    socket.write(Buffer.concat([Uint8Array.of(VERSION, COMMAND_CONNECT, 0), addressOf(host), portOf(port)]));
+    const [replyVersion, code, , type] = await answers.next(4);
+    if (replyVersion !== VERSION) throw failed(`unexpected protocol version ${replyVersion}`);
+    if (code !== 0) throw failed(`unknown error ${REFUSALS[code as number] ?? `unknown code: ${code}`}`);
+    // The address that the proxy connected from, which is not used.
+    const bytes = type === ADDRESS.IPV4 ? 4 : type === ADDRESS.IPV6 ? 16 : (await answers.next(1))[0];
+    await answers.next((bytes as number) + 2);
+    answers.release();
+  } catch (error) {
+    answers.release();
+    socket.destroy();
+    throw error;
+  }
+}
+
+/** What the proxy says, by as many bytes as are wanted. */
+class Answers {
+  readonly #socket: Socket;
+  readonly #signal: AbortSignal | undefined;
+  readonly #timer: NodeJS.Timeout;
+  #held: Buffer = Buffer.alloc(0);
+  #error: Error | undefined;
+  #wake: () => void = () => {};
+
+  constructor(socket: Socket, timeoutMs: number, signal: AbortSignal | undefined) {
+    this.#socket = socket;
+    this.#signal = signal;
+    this.#timer = setTimeout(() => this.#fail(failed("i/o timeout")), timeoutMs);
+    signal?.addEventListener("abort", this.#onAbort, { once: true });
+    socket.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onEnd);
+    socket.resume();
+    if (signal?.aborted) this.#onAbort();
+  }
+
+  async next(bytes: number): Promise<Buffer> {
+    while (this.#held.byteLength < bytes) {
+      if (this.#error !== undefined) throw this.#error;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const answer = this.#held.subarray(0, bytes);
+    this.#held = this.#held.subarray(bytes);
+    return answer;
+  }
+
+  /** Hands the socket back, paused, with what came behind the last answer. */
+  release(): void {
+    clearTimeout(this.#timer);
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#socket.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onEnd);
+    this.#socket.pause();
+    if (this.#held.byteLength > 0) this.#socket.unshift(this.#held);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#held = Buffer.concat([this.#held, chunk]);
+    this.#wake();
+  };
+  readonly #onEnd = (): void => this.#fail(failed("EOF"));
+  readonly #onAbort = (): void => this.#fail(abortedError());
+
+  #fail(error: Error): void {
+    this.#error ??= error;
+    this.#wake();
+  }
+}
+
+function failed(text: string): UpstreamError {
+  return new UpstreamError("dial-failed", text, { hasConnected: true });
+}
+
+function addressOf(host: string): Buffer {
+  if (isIPv4(host)) return Buffer.from([ADDRESS.IPV4, ...host.split(".").map(Number)]);
+  if (isIPv6(host)) return Buffer.from([ADDRESS.IPV6, ...ipv6Bytes(host)]);
+  return Buffer.concat([Uint8Array.of(ADDRESS.NAME), counted(host)]);
+}
+
+function ipv6Bytes(host: string): number[] {
+  return ipv6Groups(host.replace(/%.*$/, "")).flatMap((group) => [group >>> 8, group & 0xff]);
+}
+
+function portOf(port: number): Uint8Array {
+  return Uint8Array.of(port >>> 8, port & 0xff);
+}
+
+/** Behind its length in one byte. Throws UpstreamError for a longer text. */
+function counted(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  if (bytes.byteLength > 255) throw failed("a name or password of more than 255 bytes");
+  return Buffer.concat([Uint8Array.of(bytes.byteLength), bytes]);
+}

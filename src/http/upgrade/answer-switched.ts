@@ -1,0 +1,26 @@
+import type { Duplex } from "node:stream";
+import { isHttp2Stream } from "../../net/abort-socket.ts";
+import { type HeaderList, withoutHeaders } from "../header-list.ts";
+import { http2ResponseHeaders } from "../http2-headers.ts";
+
+/** The code of an answer that switches protocols: an HTTP/2 stream has no 101 (RFC 8441 section 5). */
+export function switchedStatusOf(client: Duplex): 101 | 200 {
+  return isHttp2Stream(client) ? 200 : 101;
+}
+
+/**
+ * Tells a client that its connection switches protocols from here on. `headers` are those of a 101; an HTTP/2 stream gets them with a
+ * 200, without what speaks of a connection and without the proof of a key that it has not sent (RFC 8441 section 5).
+ */
+export function answerSwitched(
+  client: Duplex,
+  headers: HeaderList,
+  statusMessage = "Switching Protocols",
+): void {
+  if (!isHttp2Stream(client)) {
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    client.write(`HTTP/1.1 101 ${statusMessage}\r\n${lines}\r\n`, "latin1");
+  } else if (!client.destroyed && !client.closed) {
+    client.respond(http2ResponseHeaders(200, withoutHeaders(headers, ["sec-websocket-accept"])));
+  }
+}

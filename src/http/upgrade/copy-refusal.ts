@@ -1,0 +1,160 @@
+import { ServerResponse } from "node:http";
+import { constants, type ServerHttp2Stream } from "node:http2";
+import type { Duplex, Readable } from "node:stream";
+import { breakStream, isHttp2Stream } from "../../net/abort-socket.ts";
+import { flatHeaders, type HeaderLine, hasHeader, withoutHeaders } from "../header-list.ts";
+import { withoutHopByHop } from "../hop-by-hop.ts";
+import { http2ResponseHeaders } from "../http2-headers.ts";
+import type { RefusedUpgrade } from "./upgrade-request.ts";
+
+/** For the whole refusal, from its head to the client having closed. Kubernetes gives it as long. */
+export const REFUSAL_DEADLINE_MS = 10_000;
+
+/** A refusal without a length that fits in here is given one; a longer one goes out in chunks. */
+export const MAX_MEASURED_REFUSAL_BYTES = 64 * 1024;
+
+export interface CopyRefusalOptions {
+  readonly deadlineMs?: number | undefined;
+}
+
+/**
+ * Gives an upstream's refusal to the client and closes both connections at its end. A body that is cut short or late breaks the
+ * client's connection (RFC 9112 section 8). `client`: the socket of an upgrade, an HTTP/2 stream or a ServerResponse. Never rejects.
+ */
+export async function copyRefusal(
+  refused: RefusedUpgrade,
+  client: Duplex | ServerResponse,
+  options: CopyRefusalOptions = {},
+): Promise<void> {
+  const socket = client instanceof ServerResponse ? client.socket : client;
+  if (socket === null || socket.destroyed) {
+    refused.body.destroy();
+    return;
+  }
+  const abort = (): void => {
+    refused.body.destroy();
+    if (isHttp2Stream(socket)) breakStream(socket);
+    else socket.destroy();
+  };
+  socket.on("error", abort).on("close", abort);
+  const deadline = setTimeout(abort, options.deadlineMs ?? REFUSAL_DEADLINE_MS);
+  try {
+    if (client instanceof ServerResponse) await copyToResponse(refused, client);
+    else if (isHttp2Stream(client)) await copyToStream(refused, client);
+    else await copyToSocket(refused, client);
+    await closed(socket);
+  } catch {
+    abort();
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+async function copyToResponse(refused: RefusedUpgrade, response: ServerResponse): Promise<void> {
+  response.sendDate = false;
+  response.writeHead(refused.status, refused.statusMessage, flatHeaders(refusalHeaders(refused)));
+  for await (const part of refused.body) {
+    if (!response.write(part)) await drained(response);
+  }
+  response.end();
+}
+
+/** Its own frames tell how long the body is; the connection is other streams' as well, and goes on. */
+async function copyToStream(refused: RefusedUpgrade, stream: ServerHttp2Stream): Promise<void> {
+  stream.respond(http2ResponseHeaders(refused.status, refusalHeaders(refused)));
+  await copyParts(refused.body, stream, (part) => stream.write(part));
+  stream.end();
+  stream.close(constants.NGHTTP2_NO_ERROR);
+}
+
+async function copyToSocket(refused: RefusedUpgrade, socket: Duplex): Promise<void> {
+  const headers = refusalHeaders(refused);
+  if (hasHeader(headers, "content-length") || refused.status === 204 || refused.status === 304) {
+    socket.write(encodeHead(refused, headers));
+    await copyParts(refused.body, socket, (part) => socket.write(part));
+  } else {
+    await copyUnmeasured(refused, headers, socket);
+  }
+  socket.end();
+}
+
+/** Reads ahead for a length, which every client understands; falls back to chunks. */
+async function copyUnmeasured(refused: RefusedUpgrade, headers: HeaderLine[], socket: Duplex): Promise<void> {
+  let held: Buffer[] | undefined = [];
+  let heldBytes = 0;
+  await copyParts(refused.body, socket, (part) => {
+    if (held === undefined) return writeChunk(socket, part);
+    held.push(part);
+    heldBytes += part.length;
+    if (heldBytes <= MAX_MEASURED_REFUSAL_BYTES) return;
+    socket.write(encodeHead(refused, [...headers, ["Transfer-Encoding", "chunked"]]));
+    writeChunk(socket, Buffer.concat(held));
+    held = undefined;
+  });
+  if (held === undefined) {
+    socket.write("0\r\n\r\n");
+    return;
+  }
+  const body = Buffer.concat(held);
+  socket.write(
+    Buffer.concat([encodeHead(refused, [...headers, ["Content-Length", String(body.length)]]), body]),
+  );
+}
+
+async function copyParts(body: Readable, socket: Duplex, write: (part: Buffer) => void): Promise<void> {
+  for await (const part of body) {
+    write(part);
+    if (socket.writableNeedDrain) await drained(socket);
+  }
+}
+
+function writeChunk(socket: Duplex, part: Buffer): void {
+  socket.cork();
+  socket.write(`${part.length.toString(16)}\r\n`);
+  socket.write(part);
+  socket.write("\r\n");
+  socket.uncork();
+}
+
+/** The upstream's own lines without those of its connection; `Content-Length` survives where the upstream gave one. */
+function refusalHeaders({ status, rawHeaders }: RefusedUpgrade): HeaderLine[] {
+  // The body of a response that has chunks is decoded, and 426 must say what to upgrade to (RFC 9110 section 15.5.22).
+  const kept = withoutHeaders(withoutHopByHop(rawHeaders), ["trailer"]);
+  if (status !== 426) return [...kept, ["Connection", "close"]];
+  const upgrades = rawHeaders.filter(([name]) => name.toLowerCase() === "upgrade");
+  return [...kept, ...upgrades, ["Connection", "close, Upgrade"]];
+}
+
+function encodeHead({ status, statusMessage }: RefusedUpgrade, headers: readonly HeaderLine[]): Buffer {
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  return Buffer.from(`HTTP/1.1 ${status} ${statusMessage}\r\n${lines}\r\n`, "latin1");
+}
+
+function drained(writable: Duplex | ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      writable.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    // A closed client has its refusal destroyed, which ends the copy.
+    writable.on("drain", settle).on("close", settle);
+  });
+}
+
+/**
+ * Reads and discards until the client closes: a socket closed with unread input is reset by the kernel, and a reset
+ * throws away what the client has not read yet.
+ */
+function closed(socket: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.destroyed) return resolve();
+    socket.once("close", () => resolve());
+    const destroyWhenFlushed = (): void => {
+      if (socket.writableFinished) socket.destroy();
+      else socket.once("finish", () => socket.destroy());
+    };
+    if (socket.readableEnded) destroyWhenFlushed();
+    else socket.once("end", destroyWhenFlushed);
+    socket.resume();
+  });
+}

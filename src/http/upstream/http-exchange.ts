@@ -1,0 +1,300 @@
+// src/http: HTTP to upstreams, and the HTTP/1.1 server of every listener: exchanges, forwarding, pools, proxies on the way, the upgrade
+// request, header hygiene
+
+import type { Writable } from "node:stream";
+import type { FieldLines, ResponseHead } from "../../../protocols/http1/index.ts";
+import { joinHostPort } from "../../net/go-dial-error.ts";
+import { internalFailure, UpstreamError } from "../../net/upstream-error.ts";
+import { containAsync } from "../../observability/faults.ts";
+import type { HttpDownstream } from "../downstream/http-downstream.ts";
+import { headRefusal } from "../head-refusal.ts";
+import { type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
+import { trailersToForward, withoutHopByHop } from "../hop-by-hop.ts";
+import { exchangeErrorOf } from "./exchange-error.ts";
+import { isRepeatable, requestHeadersOf, responseHeadersOf } from "./exchange-headers.ts";
+import { type ForwardExchangeOptions, responseSilenceMs, UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
+import type { HttpUpstream } from "./http-upstream.ts";
+import type { Http1Exchange, Http1UpstreamConnection } from "./http1-upstream-connection.ts";
+import { overdueError, watchBody } from "./silent-body.ts";
+import { UpstreamRequestBody } from "./upstream-request-body.ts";
+import { requestHeadText } from "./upstream-request-head.ts";
+
+/** One exchange, from the request that a client has made to the end of the response. */
+export class HttpExchange implements Http1Exchange {
+  readonly #downstream: HttpDownstream;
+  readonly #options: ForwardExchangeOptions;
+  #upstream: HttpUpstream;
+  #connection: Http1UpstreamConnection | undefined;
+  #isReusedConnection = false;
+  #body: UpstreamRequestBody | undefined;
+  #unwatchBody: (() => void) | undefined;
+  /** What the present read brought: it leaves in one write. */
+  #head: ResponseHead | undefined;
+  #parts: Buffer[] = [];
+  #trailers: FieldLines | undefined;
+  #sink: Writable | undefined;
+  #isWaitingForDrain = false;
+  #isRequestSent = false;
+  #hasFailed = false;
+  #isRetry = false;
+
+  constructor(downstream: HttpDownstream, options: ForwardExchangeOptions) {
+    this.#downstream = downstream;
+    this.#options = options;
+    this.#upstream = options.upstream;
+  }
+
+  start(): void {
+    const { framingProblem } = this.#downstream;
+    if (framingProblem === undefined) this.#send();
+    else this.#fail(new UpstreamError("invalid-request", framingProblem));
+  }
+
+  #send(): void {
+    const { endpoint, pool } = this.#upstream;
+    const downstream = this.#downstream;
+    const options = this.#options;
+    let head: string;
+    try {
+      const headers = requestHeadersOf(downstream, endpoint, options);
+      head = requestHeadText(downstream.method, options.path ?? downstream.target, headers);
+    } catch (error) {
+      this.#fail(new UpstreamError("invalid-request", "the request cannot be forwarded", { cause: error }));
+      return;
+    }
+    // What was stale once may be so again.
+    const connection = this.#isRetry ? undefined : pool.take();
+    if (connection !== undefined) this.#sendOn(connection, head, true);
+    else {
+      const dialled = pool.dial().then(
+        (another) => this.#sendOn(another, head, false),
+        (error: Error) => this.#upstreamFailed(error),
+      );
+      containAsync("exchange", dialled, (error) => this.onFault(error));
+    }
+  }
+
+  #sendOn(connection: Http1UpstreamConnection, head: string, isReused: boolean): void {
+    if (this.#hasFailed) return void connection.destroy();
+    this.#connection = connection;
+    this.#isReusedConnection = isReused;
+    connection.begin(this, this.#downstream.method);
+    if (!this.#downstream.hasBody) {
+      connection.write(head);
+      this.#requestSent();
+      return;
+    }
+    // A small body that has come with its head leaves with it.
+    connection.cork();
+    connection.write(head);
+    setImmediate(() => connection.uncork());
+    this.#body = new UpstreamRequestBody(this.#downstream, connection, () => this.#requestSent());
+    if (this.#options.expectsContinue !== true) this.#watchBody();
+  }
+
+  #requestSent(): void {
+    this.#isRequestSent = true;
+    const { responseHeaderTimeoutMs } = this.#options;
+    const connection = this.#connection;
+    if (responseHeaderTimeoutMs === undefined || this.#downstream.hasResponded) return;
+    connection?.afterWrites(() => {
+      if (this.#connection === connection && !this.#downstream.hasResponded)
+        connection.expectWithin(responseHeaderTimeoutMs);
+    });
+  }
+
+  #watchBody(): void {
+    this.#unwatchBody = watchBody(this.#downstream, this.#options, (error) => this.#fail(error));
+  }
+
+  onInterim({ status, reason, headers }: ResponseHead): void {
+    if (this.#hasFailed || this.#downstream.hasResponded) return;
+    // 100 belongs to `Expect`, which each hop handles by itself.
+    if (status !== 100) {
+      this.#downstream.sendInterim(status, reason, withoutHopByHop(headerListOf(headers)));
+    } else if (this.#options.expectsContinue === true) {
+      this.#downstream.sendContinue();
+      this.#watchBody();
+    }
+  }
+
+  onHead(head: ResponseHead): void {
+    const refusal = headRefusal(head, this.#options.rejectRedirects === true);
+    if (refusal === undefined) this.#head = head;
+    else this.#fail(refusal);
+  }
+
+  onBody(part: Buffer): void {
+    this.#parts.push(part);
+  }
+
+  onEnd(trailers: FieldLines): void {
+    this.#trailers = trailers;
+  }
+
+  onRead(): boolean {
+    if (this.#hasFailed) return false;
+    const head = this.#head;
+    this.#head = undefined;
+    try {
+      if (head !== undefined) this.#respond(head);
+      else this.#continueResponse();
+    } catch (error) {
+      this.#fail(
+        new UpstreamError("malformed-response", "the response cannot be forwarded", { cause: error }),
+      );
+      return false;
+    }
+    if (this.#trailers !== undefined) this.#finish();
+    // Mostly the system has taken all of it by now.
+    if (this.#downstream.hasTakenAll) return true;
+    const sink = this.#sink;
+    if (this.#connection !== undefined && sink?.writableNeedDrain === true) this.#waitForDrain(sink);
+    return !this.#downstream.holdsMemory;
+  }
+
+  onDrain(): void {
+    this.#body?.resume();
+  }
+
+  onTimeout(): void {
+    this.#fail(overdueError(this.#downstream));
+  }
+
+  /** An exception in a callback of this exchange: a client that has no answer yet gets one. */
+  onFault(error: unknown): void {
+    const hadFailed = this.#hasFailed;
+    try {
+      this.#fail(internalFailure(error));
+    } finally {
+      if (hadFailed || !this.#downstream.hasResponded) this.#downstream.abort();
+    }
+  }
+
+  onBroken(error: Error): void {
+    this.#connection?.destroy();
+    if (this.#hasFailed) return;
+    if (this.#downstream.hasResponded) this.#truncated();
+    else this.#upstreamFailed(error);
+  }
+
+  #respond(head: ResponseHead): void {
+    const { status, reason } = head;
+    const [headers, parts] = [this.#responseHeaders(head), this.#takeParts()];
+    if (this.#trailers === undefined) {
+      // RFC 9112 section 7.1.2: only a chunked body has trailers.
+      const mayHaveTrailers = !hasHeader(headers, "content-length");
+      this.#sink = this.#downstream.respond(status, reason, headers, parts, mayHaveTrailers);
+      const silenceMs = responseSilenceMs(this.#options, headers);
+      if (silenceMs !== undefined) this.#connection?.expectBytesWithin(silenceMs);
+    } else {
+      const trailers = trailersToForward(headerListOf(this.#trailers));
+      this.#downstream.respondWhole(status, reason, headers, parts, trailers);
+    }
+  }
+
+  #continueResponse(): void {
+    if (this.#parts.length > 0) this.#downstream.write(this.#takeParts());
+    if (this.#trailers !== undefined)
+      this.#downstream.finish(trailersToForward(headerListOf(this.#trailers)));
+  }
+
+  #takeParts(): Buffer[] {
+    const parts = this.#parts;
+    this.#parts = [];
+    return parts;
+  }
+
+  #responseHeaders(head: ResponseHead): HeaderList {
+    const downstream = this.#downstream;
+    const received = responseHeadersOf(head, downstream);
+    const edited = this.#options.editResponseHeaders?.(received, head.status) ?? received;
+    // The client holds back a body that was not asked for: its connection cannot be used again.
+    const holdsBody =
+      this.#options.expectsContinue === true && downstream.hasBody && !downstream.isBodyComplete;
+    return holdsBody ? [...edited, ["Connection", "close"]] : edited;
+  }
+
+  /** The client is slow: so is the upstream, then. */
+  #waitForDrain(sink: Writable): void {
+    if (this.#isWaitingForDrain) return;
+    this.#isWaitingForDrain = true;
+    this.#connection?.pause();
+    sink.once("drain", () => {
+      this.#isWaitingForDrain = false;
+      this.#connection?.resume();
+    });
+  }
+
+  #finish(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#unwatchBody?.();
+    if (this.#isRequestSent) {
+      connection?.finish();
+      return;
+    }
+    // Answered before the body was there: the upstream gets no more of it, the client is let finish for a while.
+    this.#hasFailed = true;
+    this.#body?.stop();
+    connection?.destroy();
+    this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
+  }
+
+  #truncated(): void {
+    this.#hasFailed = true;
+    this.#leaveUpstream();
+    if (this.#parts.length > 0) this.#downstream.write(this.#takeParts());
+    this.#downstream.truncate();
+  }
+
+  #upstreamFailed(error: Error): void {
+    if (this.#hasFailed) return;
+    if (this.#mayRetry()) {
+      this.#isRetry = true;
+      this.#send();
+      return;
+    }
+    const { endpoint } = this.#upstream;
+    const failure = exchangeErrorOf(error, joinHostPort(endpoint.host, endpoint.port));
+    const next = this.#upstreamAfter(failure);
+    if (next === undefined) return void this.#fail(failure);
+    this.#upstream = next;
+    this.#send();
+  }
+
+  /** Only a request that no upstream has heard is retried: nothing may happen twice. */
+  #upstreamAfter({ code }: UpstreamError): HttpUpstream | undefined {
+    if (code !== "dial-failed" || this.#body !== undefined) return undefined;
+    return this.#options.nextUpstream?.(this.#upstream);
+  }
+
+  /** An idle connection that the upstream closed as we took it; the request has not been heard. RFC 9110 section 9.2.2. */
+  #mayRetry(): boolean {
+    const isStale = this.#isReusedConnection && this.#connection?.hasHeard === false;
+    return isStale && !this.#isRetry && isRepeatable(this.#downstream);
+  }
+
+  #fail(error: UpstreamError): void {
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    this.#leaveUpstream();
+    if (!this.#downstream.isBodyComplete) this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
+    if (this.#downstream.hasResponded) this.#downstream.abort();
+    else this.#options.respondError(error);
+  }
+
+  clientGone(): void {
+    this.#unwatchBody?.();
+    if (this.#downstream.isFinished) return;
+    this.#hasFailed = true;
+    this.#leaveUpstream();
+  }
+
+  #leaveUpstream(): void {
+    this.#unwatchBody?.();
+    this.#body?.stop();
+    this.#connection?.destroy();
+    this.#connection = undefined;
+  }
+}

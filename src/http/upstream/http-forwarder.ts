@@ -1,0 +1,37 @@
+import { contain } from "../../observability/faults.ts";
+import type { HttpDownstream } from "../downstream/http-downstream.ts";
+import type { ForwardExchangeOptions } from "./forward-options.ts";
+import { HttpExchange } from "./http-exchange.ts";
+
+/**
+ * Forwards one exchange to an HTTP/1.1 upstream with back-pressure, lines as they came, trailers and interim responses. A side that
+ * leaves takes the other along. Resolves at its end; never rejects.
+ */
+export function forwardExchange(downstream: HttpDownstream, options: ForwardExchangeOptions): Promise<void> {
+  return new Promise((resolve) => startExchange(downstream, options, resolve));
+}
+
+/** The same without a promise, for many exchanges: `onEnd` is called once, immediately if the client has gone. */
+export function startExchange(
+  downstream: HttpDownstream,
+  options: ForwardExchangeOptions,
+  onEnd: () => void,
+): void {
+  const exchange = new HttpExchange(downstream, options);
+  const onFailure = (error: unknown): void => exchange.onFault(error);
+  const { exchangeTimeoutMs } = options;
+  const overdue = (): void => contain("exchange", () => exchange.onTimeout(), onFailure);
+  const timer = exchangeTimeoutMs === undefined ? undefined : setTimeout(overdue, exchangeTimeoutMs).unref();
+  let isOver = false;
+  downstream.onClose(() => {
+    // Several events may say so.
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    exchange.clientGone();
+    onEnd();
+  });
+  if (isOver) return;
+  downstream.contain("exchange", onFailure);
+  contain("exchange", () => exchange.start(), onFailure);
+}

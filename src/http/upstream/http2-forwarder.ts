@@ -1,0 +1,263 @@
+import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "node:http2";
+import { cancelStream } from "../../net/abort-socket.ts";
+import { internalFailure, UpstreamError } from "../../net/upstream-error.ts";
+import { containAsync, containEvents } from "../../observability/faults.ts";
+import type { HttpDownstream } from "../downstream/http-downstream.ts";
+import {
+  type HeaderLine,
+  type HeaderList,
+  headerListOf,
+  headerValue,
+  withoutHeaders,
+} from "../header-list.ts";
+import { trailersToForward, withoutHopByHop } from "../hop-by-hop.ts";
+import { http2Headers } from "../http2-headers.ts";
+import { isRepeatable } from "./exchange-headers.ts";
+import { UNREAD_BODY_LINGER_MS } from "./forward-options.ts";
+import { Http2RequestBody } from "./http2-request-body.ts";
+import { type Http2ResponseOptions, respondOverHttp2, sendInterimOf } from "./http2-response.ts";
+import type { Http2Upstream } from "./http2-upstream.ts";
+import type { Http2UpstreamConnection } from "./http2-upstream-connection.ts";
+import { watchBody } from "./silent-body.ts";
+
+export interface ForwardOverHttp2Options extends Http2ResponseOptions {
+  readonly upstream: Http2Upstream;
+  readonly path: string;
+  /** Whose request it is: the address whose share of cancels it counts for. */
+  readonly client: string;
+  /** Last edit of the request's lines, hop-by-hop lines already gone. `host` becomes `:authority`. */
+  editHeaders(headers: HeaderList): HeaderList;
+  readonly responseHeaderTimeoutMs: number | undefined;
+  /** Nothing has been sent to the client yet. */
+  respondError(error: UpstreamError): void;
+  /** Another upstream for a request that could not even be dialled; undefined when there is none left. */
+  nextUpstream(): Http2Upstream | undefined;
+}
+
+/** How often a request that a backend did not process is sent again (RFC 9113 section 8.7). */
+export const MAX_RESENDS = 3;
+
+/**
+ * Forwards one exchange to an HTTP/2 upstream, as gRPC needs it: bodies stream both ways at once, trailers arrive. Resolves when the
+ * exchange is over, whatever its outcome; never rejects.
+ */
+export function forwardOverHttp2(
+  downstream: HttpDownstream,
+  options: ForwardOverHttp2Options,
+): Promise<void> {
+  return new Promise((resolve) => new Http2Forwarding(downstream, options, resolve).start());
+}
+
+class Http2Forwarding {
+  readonly #downstream: HttpDownstream;
+  readonly #options: ForwardOverHttp2Options;
+  readonly #body: Http2RequestBody | undefined;
+  #upstream: Http2Upstream;
+  #stream: ClientHttp2Stream | undefined;
+  #unwatchBody: (() => void) | undefined;
+  #resends = 0;
+  /** The client has its answer, or has gone. */
+  #isOver = false;
+  #isAnswered = false;
+
+  constructor(downstream: HttpDownstream, options: ForwardOverHttp2Options, onEnd: () => void) {
+    this.#downstream = downstream;
+    this.#options = options;
+    this.#upstream = options.upstream;
+    if (downstream.hasBody) this.#body = new Http2RequestBody(downstream);
+    downstream.onClose(() => {
+      if (!this.#isOver) this.#leave();
+      onEnd();
+    });
+  }
+
+  start(): void {
+    if (this.#isOver) return;
+    this.#downstream.contain("exchange", (error) => this.#onFault(error));
+    containAsync("exchange", this.#attempt(), (error) => this.#onFault(error));
+  }
+
+  async #attempt(): Promise<void> {
+    let connection: Http2UpstreamConnection;
+    try {
+      connection = await this.#upstream.connection(this.#options.client);
+    } catch (error) {
+      if (this.#isOver) return;
+      const failure = error instanceof UpstreamError ? error : closedBefore("the connection closed", error);
+      const next = failure.code === "dial-failed" ? this.#options.nextUpstream() : undefined;
+      if (next === undefined) return void this.#fail(failure);
+      this.#upstream = next;
+      return await this.#attempt();
+    }
+    if (this.#isOver) connection.leave();
+    else this.#exchange(connection);
+  }
+
+  #exchange(connection: Http2UpstreamConnection): void {
+    const downstream = this.#downstream;
+    const options = this.#options;
+    let headers: OutgoingHttpHeaders;
+    try {
+      const edited = options.editHeaders(withoutHeaders(withoutHopByHop(downstream.headers), ["expect"]));
+      headers = requestHeaders(edited, downstream.method, options.path);
+    } catch (error) {
+      connection.leave();
+      return void this.#fail(closedBefore("the request cannot be forwarded", error));
+    }
+    let stream: ClientHttp2Stream;
+    try {
+      stream = connection.request(headers, { endStream: !downstream.hasBody });
+    } catch (error) {
+      return void this.#fail(closedBefore("the connection closed", error));
+    }
+    this.#stream = stream;
+    let trailers: HeaderLine[] = [];
+    let failure: UpstreamError | undefined;
+    let isWhole = false;
+    const cutFor = (error: UpstreamError): void => {
+      failure = error;
+      cancelStream(stream);
+    };
+    const timer = headerTimer(options.responseHeaderTimeoutMs, cutFor);
+    const end = watchEnd(stream);
+    containEvents(stream, "exchange", (error) => {
+      if (isWhole) cancelStream(stream);
+      else this.#onFault(error);
+    });
+    stream.on("headers", (_headers, _flags, rawHeaders?: string[]) =>
+      sendInterimOf(downstream, rawHeaders ?? []),
+    );
+    stream.on("response", (headers, flags, rawHeaders?: string[]) => {
+      clearTimeout(timer);
+      this.#body?.forget();
+      end.declare(headers["content-length"]);
+      const isHeadOnly = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+      const received = { headers, rawHeaders: rawHeaders ?? [], isWhole: isHeadOnly };
+      const refusal = respondOverHttp2(downstream, stream, received, options);
+      if (refusal !== undefined) cutFor(refusal);
+    });
+    stream.on("trailers", (_headers, _flags, rawTrailers?: string[]) => {
+      trailers = trailersToForward(headerListOf(rawTrailers ?? []));
+    });
+    // The reason is in `rstCode`, and 'close' follows.
+    stream.on("error", () => {});
+    stream.once("end", () => {
+      isWhole = end.isWhole() && downstream.hasResponded;
+      if (!isWhole || this.#isOver) return;
+      downstream.finish(trailers);
+      if (downstream.isBodyComplete) return;
+      // The backend has heard a part of the request, and must not take it for the whole.
+      this.#body?.stop();
+      cancelStream(stream);
+      downstream.discardBody(UNREAD_BODY_LINGER_MS);
+    });
+    stream.once("close", () => {
+      clearTimeout(timer);
+      this.#unwatchBody?.();
+      if (isWhole || this.#isOver || this.#isAnswered || downstream.isFinished) return;
+      if (downstream.hasResponded) this.#cutShort();
+      else if (failure === undefined && this.#mayResend(stream, connection)) this.#resend();
+      else this.#fail(failure ?? closedBefore("the stream was reset"));
+    });
+    if (this.#body === undefined) return;
+    this.#body.sendOn(stream);
+    this.#unwatchBody = watchBody(downstream, options, cutFor);
+  }
+
+  /** RFC 9113 section 8.7: REFUSED_STREAM, which node:http2 also makes of a GOAWAY. RFC 9110 section 9.2.2: a connection broke. */
+  #mayResend({ rstCode }: ClientHttp2Stream, connection: Http2UpstreamConnection): boolean {
+    if (rstCode !== constants.NGHTTP2_REFUSED_STREAM)
+      return this.#resends === 0 && connection.isRetired && isRepeatable(this.#downstream);
+    if (this.#resends >= MAX_RESENDS) return false;
+    return this.#body === undefined || this.#body.isRepeatable;
+  }
+
+  #resend(): void {
+    this.#resends += 1;
+    this.#body?.hold();
+    containAsync("exchange", this.#attempt(), (error) => this.#onFault(error));
+  }
+
+  #cutShort(): void {
+    this.#isAnswered = true;
+    this.#body?.stop();
+    this.#downstream.truncate();
+  }
+
+  #fail(error: UpstreamError): void {
+    if (this.#isAnswered) return;
+    // What is answered here is not answered again at 'close'.
+    this.#isAnswered = true;
+    this.#body?.stop();
+    if (!this.#downstream.isBodyComplete) this.#downstream.discardBody(UNREAD_BODY_LINGER_MS);
+    if (this.#downstream.hasResponded) this.#downstream.abort();
+    else this.#options.respondError(error);
+  }
+
+  #onFault(error: unknown): void {
+    if (this.#stream !== undefined) cancelStream(this.#stream);
+    if (this.#isAnswered) this.#downstream.abort();
+    else this.#fail(internalFailure(error));
+  }
+
+  /** The client has its answer, or has gone. */
+  #leave(): void {
+    this.#isOver = true;
+    this.#unwatchBody?.();
+    this.#body?.stop();
+    const stream = this.#stream;
+    if (stream === undefined || stream.closed) return;
+    if (!this.#downstream.isFinished) this.#upstream.cancelled(this.#options.client);
+    cancelStream(stream);
+  }
+}
+
+function closedBefore(text: string, cause?: unknown): UpstreamError {
+  return new UpstreamError("closed-before-response", text, { cause });
+}
+
+interface ResponseEnd {
+  /** The response's Content-Length, if it has one. */
+  declare(contentLength: string | undefined): void;
+  isWhole(): boolean;
+}
+
+/**
+ * Behind a whole request node:http2 ends a stream that is reset with NO_ERROR as if END_STREAM had come: RFC 9113 section 8.1
+ * allows that reset behind END_STREAM alone. A body of its declared length is whole all the same; Node's servers do so.
+ */
+function watchEnd(stream: ClientHttp2Stream): ResponseEnd {
+  let hasEnded = false;
+  let bytesLeft = Number.NaN;
+  const { push } = stream;
+  stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    if (chunk !== null) bytesLeft -= (chunk as Buffer).length;
+    else if (!stream.closed) hasEnded = true;
+    return push.call(stream, chunk, encoding);
+  };
+  return {
+    declare: (contentLength) => {
+      bytesLeft = Number(contentLength);
+    },
+    isWhole: () => hasEnded || bytesLeft === 0,
+  };
+}
+
+function requestHeaders(lines: HeaderList, method: string, path: string): OutgoingHttpHeaders {
+  return {
+    ":method": method,
+    ":path": path,
+    ":scheme": "http",
+    ":authority": headerValue(lines, "host") ?? "",
+    ...http2Headers(withoutHeaders(lines, ["host"])),
+  };
+}
+
+function headerTimer(
+  timeoutMs: number | undefined,
+  onTimeout: (error: UpstreamError) => void,
+): NodeJS.Timeout | undefined {
+  if (timeoutMs === undefined) return undefined;
+  const overdue = new UpstreamError("response-timeout", "net/http: timeout awaiting response headers");
+  return setTimeout(() => onTimeout(overdue), timeoutMs);
+}

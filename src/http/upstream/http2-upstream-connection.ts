@@ -1,0 +1,205 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type ClientSessionRequestOptions,
+  connect,
+  constants,
+  type OutgoingHttpHeaders,
+} from "node:http2";
+import type { Socket } from "node:net";
+import { defaultHttp1Limits } from "../../../protocols/http1/index.ts";
+import { type DialOptions, dial, type UpstreamEndpoint } from "../../net/dial.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import { watchHttp2Session } from "../watch-http2-session.ts";
+
+export interface Http2UpstreamTimes {
+  /** A request is on its way, and nothing has come for so long: the connection is tried by a PING. */
+  readonly silenceMs: number;
+  /** At least so long after the last PING: grpc-go takes more of them from a client for abuse, and closes. */
+  readonly pingIntervalMs: number;
+}
+
+/** A backend that refused a stream takes no more on any connection than it had there; asked anew after so many milliseconds. */
+export const LEARNED_LIMIT_MS = 10_000;
+
+/** How many streams an endpoint takes on a connection, by what it refused: it may take fewer than it says. */
+export class LearnedLimit {
+  #streams = Number.POSITIVE_INFINITY;
+  #untilMs = 0;
+
+  get streams(): number {
+    return performance.now() < this.#untilMs ? this.#streams : Number.POSITIVE_INFINITY;
+  }
+
+  refusedWith(openStreams: number): void {
+    this.#streams = Math.min(this.streams, openStreams);
+    this.#untilMs = performance.now() + LEARNED_LIMIT_MS;
+  }
+}
+
+/** One connection to an h2c backend, with what tells whether it should take another stream. */
+export class Http2UpstreamConnection {
+  readonly session: ClientHttp2Session;
+  readonly #socket: Socket;
+  readonly #answerMs: number;
+  readonly #times: Http2UpstreamTimes;
+  #openStreams = 0;
+  readonly #learned: LearnedLimit;
+  #cancelled = 0;
+  #isRetired = false;
+  /** What had been read of it when a request was sent that nothing came behind yet, and since when that is so. */
+  #bytesRead: number | undefined;
+  #silentSinceMs = 0;
+  #isLooking = false;
+  #pingedAtMs = Number.NEGATIVE_INFINITY;
+
+  private constructor(
+    session: ClientHttp2Session,
+    socket: Socket,
+    answerMs: number,
+    times: Http2UpstreamTimes,
+    learned: LearnedLimit,
+  ) {
+    this.session = session;
+    this.#learned = learned;
+    this.#socket = socket;
+    this.#answerMs = answerMs;
+    this.#times = times;
+    session.once("goaway", () => this.retire());
+  }
+
+  /** Resolves when the backend has shown that it speaks HTTP/2. Throws UpstreamError "dial-failed" or "malformed-response". */
+  static async open(
+    endpoint: UpstreamEndpoint,
+    dialTimeoutMs: number,
+    times: Http2UpstreamTimes,
+    learned: LearnedLimit,
+  ): Promise<Http2UpstreamConnection> {
+    const { host, port } = endpoint;
+    const options: DialOptions = { dialTimeoutMs, allowHalfOpen: false };
+    const socket = await dial(endpoint, options);
+    const session = connect(`http://${host.includes(":") ? `[${host}]` : host}:${port}`, {
+      createConnection: () => socket,
+      settings: { enablePush: false },
+      // As many as an HTTP/1.1 backend may send; node:http2 resets past 128.
+      maxHeaderListPairs: defaultHttp1Limits.maxHeaders,
+    });
+    watchHttp2Session(session, socket);
+    // A session ends for its streams by their own events; here it is only not used again.
+    session.on("error", () => {});
+    return new Promise((resolve, reject) => {
+      // What is no HTTP/2 server says so before it acknowledges our settings.
+      session.once("remoteSettings", () => {
+        session.setTimeout(0);
+        resolve(new Http2UpstreamConnection(session, socket, dialTimeoutMs, times, learned));
+      });
+      session.once("close", () =>
+        reject(new UpstreamError("malformed-response", "the backend does not speak HTTP/2")),
+      );
+      session.setTimeout(dialTimeoutMs, () => session.destroy());
+    });
+  }
+
+  /** Takes no new stream; those that are open go on. */
+  get isRetired(): boolean {
+    return this.#isRetired || this.session.closed || this.session.destroyed;
+  }
+
+  get openStreams(): number {
+    return this.#openStreams;
+  }
+
+  /** Streams that were opened and given up since it was opened: backends close connections that have many (CVE-2023-44487). */
+  get cancelled(): number {
+    return this.#cancelled;
+  }
+
+  /** It has as many streams as the backend takes, or the backend takes no more of their bodies. */
+  get isFull(): boolean {
+    const { maxConcurrentStreams = Number.POSITIVE_INFINITY } = this.session.remoteSettings;
+    if (this.#openStreams >= Math.min(maxConcurrentStreams, this.#learned.streams)) return true;
+    return this.#openStreams > 0 && (this.session.state.remoteWindowSize ?? 1) <= 0;
+  }
+
+  /** Takes a place for a stream, which `request` fills or `leave` gives back: others choose before it is opened. */
+  reserve(): this {
+    this.#openStreams += 1;
+    return this;
+  }
+
+  leave(): void {
+    this.#openStreams -= 1;
+    if (this.#isRetired && this.#openStreams === 0) this.session.close();
+  }
+
+  /** Opens the stream of a place. Throws where the session cannot open another one; the place is given back then. */
+  request(headers: OutgoingHttpHeaders, options: ClientSessionRequestOptions): ClientHttp2Stream {
+    let stream: ClientHttp2Stream;
+    try {
+      stream = this.session.request(headers, options);
+    } catch (error) {
+      this.leave();
+      throw error;
+    }
+    stream.once("close", () => {
+      this.leave();
+      const { rstCode } = stream;
+      if (rstCode === constants.NGHTTP2_CANCEL) this.#cancelled += 1;
+      if (rstCode === constants.NGHTTP2_REFUSED_STREAM) this.#refused();
+      if (rstCode === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.retire();
+    });
+    this.#watch();
+    return stream;
+  }
+
+  /** Streams that are open go on; the connection closes behind the last one. */
+  retire(): void {
+    this.#isRetired = true;
+    if (this.#openStreams === 0) this.session.close();
+  }
+
+  /** A backend that refuses one with others open has enough; one that refuses the only one wants no more on this connection. */
+  #refused(): void {
+    // A GOAWAY refuses what came too late for it, too.
+    if (this.isRetired) return;
+    if (this.#openStreams === 0) this.retire();
+    else this.#learned.refusedWith(this.#openStreams);
+  }
+
+  /** A network that is gone says nothing: each request of the shared connection would run into its time, until the system gives up. */
+  #watch(): void {
+    const { bytesRead } = this.#socket;
+    if (bytesRead === this.#bytesRead) return;
+    this.#bytesRead = bytesRead;
+    this.#silentSinceMs = performance.now();
+    this.#lookIn(this.#times.silenceMs);
+  }
+
+  #tryIfSilent(): void {
+    this.#isLooking = false;
+    // Bytes have come since: the next request looks again.
+    if (this.#socket.bytesRead !== this.#bytesRead) return;
+    const { silenceMs, pingIntervalMs } = this.#times;
+    const dueMs = Math.max(this.#silentSinceMs + silenceMs, this.#pingedAtMs + pingIntervalMs);
+    const leftMs = dueMs - performance.now();
+    if (leftMs > 0) this.#lookIn(leftMs);
+    else this.#ping();
+  }
+
+  #lookIn(delayMs: number): void {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    setTimeout(() => this.#tryIfSilent(), delayMs).unref();
+  }
+
+  #ping(): void {
+    const { session } = this;
+    if (session.destroyed) return;
+    this.#pingedAtMs = performance.now();
+    const timer = setTimeout(() => {
+      this.#isRetired = true;
+      session.destroy(new UpstreamError("closed-before-response", "the connection answers no PING"));
+    }, this.#answerMs).unref();
+    session.ping(() => clearTimeout(timer));
+  }
+}

@@ -1,0 +1,107 @@
+import { DEFAULT_DIAL_TIMEOUT_MS, type UpstreamEndpoint } from "../../net/dial.ts";
+import { CancelShares } from "./cancel-shares.ts";
+import {
+  Http2UpstreamConnection,
+  type Http2UpstreamTimes,
+  LearnedLimit,
+} from "./http2-upstream-connection.ts";
+
+export const HTTP2_UPSTREAM_TIMES: Http2UpstreamTimes = { silenceMs: 10_000, pingIntervalMs: 300_000 };
+
+/** Connections to one endpoint that take streams: another is opened where all others are full. */
+export const MAX_HTTP2_CONNECTIONS = 16;
+
+/** A connection with so many streams that were given up takes no more: node:http2 and Go end one that has 1,000. */
+export const MAX_CANCELLED_STREAMS = 400;
+
+/** One HTTP/2 upstream spoken to with prior knowledge (h2c), over few connections that all its exchanges share. */
+export class Http2Upstream {
+  readonly endpoint: UpstreamEndpoint;
+  readonly #dialTimeoutMs: number;
+  readonly #times: Http2UpstreamTimes;
+  readonly #shares = new CancelShares();
+  readonly #learned = new LearnedLimit();
+  /** Of clients within their share of cancels, and of those past it: these meet each other alone. */
+  readonly #lanes: readonly [Lane, Lane] = [emptyLane(), emptyLane()];
+
+  constructor(
+    endpoint: UpstreamEndpoint,
+    dialTimeoutMs = DEFAULT_DIAL_TIMEOUT_MS,
+    times: Http2UpstreamTimes = HTTP2_UPSTREAM_TIMES,
+  ) {
+    this.endpoint = endpoint;
+    this.#dialTimeoutMs = dialTimeoutMs;
+    this.#times = times;
+  }
+
+  /**
+   * A place on a connection for a new stream of `client`'s, to be filled by its `request`, or left. Throws UpstreamError "dial-failed", or
+   * "malformed-response" where the backend does not speak HTTP/2.
+   */
+  async connection(client: string): Promise<Http2UpstreamConnection> {
+    const lane = this.#lanes[this.#shares.isSpent(client) ? 1 : 0];
+    for (;;) {
+      const usable = usableOf(lane);
+      const free = usable.find((connection) => !connection.isFull);
+      if (free !== undefined) return free.reserve();
+      if (usable.length >= MAX_HTTP2_CONNECTIONS) return leastLoaded(usable).reserve();
+      lane.opening ??= this.#open(lane);
+      await lane.opening;
+    }
+  }
+
+  /** A client has given up a request that was on its way. */
+  cancelled(client: string): void {
+    this.#shares.cancelled(client);
+  }
+
+  /** Streams that are open go on; the connections close behind the last ones. */
+  close(): void {
+    const retireAll = ({ connections }: Lane): void => {
+      for (const connection of connections.splice(0)) connection.retire();
+    };
+    for (const lane of this.#lanes) {
+      retireAll(lane);
+      void lane.opening?.then(
+        () => retireAll(lane),
+        () => {},
+      );
+    }
+  }
+
+  async #open(lane: Lane): Promise<void> {
+    try {
+      const opened = await Http2UpstreamConnection.open(
+        this.endpoint,
+        this.#dialTimeoutMs,
+        this.#times,
+        this.#learned,
+      );
+      lane.connections.push(opened);
+    } finally {
+      // The next exchange dials anew.
+      lane.opening = undefined;
+    }
+  }
+}
+
+interface Lane {
+  readonly connections: Http2UpstreamConnection[];
+  opening: Promise<void> | undefined;
+}
+
+function emptyLane(): Lane {
+  return { connections: [], opening: undefined };
+}
+
+function usableOf({ connections }: Lane): readonly Http2UpstreamConnection[] {
+  for (const connection of connections)
+    if (connection.cancelled >= MAX_CANCELLED_STREAMS) connection.retire();
+  if (connections.some(({ isRetired }) => isRetired))
+    connections.splice(0, connections.length, ...connections.filter(({ isRetired }) => !isRetired));
+  return connections;
+}
+
+function leastLoaded(connections: readonly Http2UpstreamConnection[]): Http2UpstreamConnection {
+  return connections.reduce((least, other) => (other.openStreams < least.openStreams ? other : least));
+}

@@ -1,0 +1,58 @@
+import { request as sendRequest } from "node:https";
+import { USER_AGENT } from "../../config/version.ts";
+import { type JsonAnswer, readJsonAnswer } from "./post-json.ts";
+
+export interface JsonGetOptions {
+  /** Authorities that may have signed the server's certificate, PEM; absent: the ones Node ships. */
+  readonly ca?: string | undefined;
+  /** From the call to the last byte of the answer. */
+  readonly timeoutMs: number;
+}
+
+export interface FormPostOptions extends JsonGetOptions {
+  /** The Authorization header; never part of an error's message. */
+  readonly authorization?: string;
+}
+
+/**
+ * Fetches a JSON document over https on a connection of its own, verified, without redirects. Rejects without a whole answer in time,
+ * or past MAX_JSON_ANSWER_BYTES.
+ */
+export function getJson(url: string, options: JsonGetOptions): Promise<JsonAnswer> {
+  return exchange(url, options, {}, undefined);
+}
+
+/** Posts a form and reads JSON, as `getJson` does. */
+export function postForm(
+  url: string,
+  form: Readonly<Record<string, string>>,
+  options: FormPostOptions,
+): Promise<JsonAnswer> {
+  const headers = {
+    "Content-Type": "application/x-www-form-urlencoded",
+    ...(options.authorization !== undefined && { Authorization: options.authorization }),
+  };
+  return exchange(url, options, headers, new URLSearchParams(form).toString());
+}
+
+function exchange(
+  url: string,
+  { ca, timeoutMs }: JsonGetOptions,
+  headers: Readonly<Record<string, string>>,
+  body: string | undefined,
+): Promise<JsonAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = sendRequest(url, {
+      agent: false,
+      method: body === undefined ? "GET" : "POST",
+      minVersion: "TLSv1.2",
+      headers: { Accept: "application/json", "User-Agent": USER_AGENT, ...headers },
+      ...(ca !== undefined && { ca }),
+    });
+    const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    request.on("close", () => clearTimeout(timer));
+    request.on("error", reject);
+    request.on("response", (response) => void readJsonAnswer(response).then(resolve, reject));
+    request.end(body);
+  });
+}

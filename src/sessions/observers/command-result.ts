@@ -1,0 +1,129 @@
+import {
+  encodeStatus,
+  exitCodeStatus,
+  internalErrorStatus,
+  outcomeOf,
+  type RemoteCommandVersion,
+  specOf,
+  successStatus,
+} from "../../../protocols/remotecommand/index.ts";
+import { endOf, type SessionEnd } from "../session-end.ts";
+import { JsonObjectEnd } from "./json-object-end.ts";
+
+/** A runtime's status is a few hundred bytes; the command line in it may be long. */
+export const MAX_STATUS_BYTES: number = 64 * 1024;
+
+export interface Conclusion {
+  /** Status JSON for the client's error channel. */
+  readonly status: Uint8Array;
+  readonly end: SessionEnd;
+}
+
+/**
+ * Turns the upstream's error stream into the Status that a v4/v5 client expects. A v4 Status passes
+ * byte for byte, or is rewritten as Kubernetes' translator does: failures are wrapped once more.
+ */
+export class CommandResult {
+  readonly #version: RemoteCommandVersion;
+  readonly #isRewritten: boolean;
+  readonly #parts: Uint8Array[] = [];
+  #byteLength = 0;
+  #isOversized = false;
+  #isOrderly = false;
+  readonly #object = new JsonObjectEnd();
+  #isWhole = false;
+
+  constructor(version: RemoteCommandVersion, isRewritten = false) {
+    this.#version = version;
+    this.#isRewritten = isRewritten;
+  }
+
+  /**
+   * Copies the part: it may wait long for the last output, and must not hold the chunk it came in. What
+   * follows a whole JSON object is none of the Status, wherever reads cut them apart.
+   */
+  receive(part: Uint8Array): void {
+    if (this.#isWhole) return;
+    const end = this.#isText ? undefined : this.#object.endIn(part);
+    const own = end === undefined ? part : part.subarray(0, end);
+    if (this.#byteLength + own.byteLength > MAX_STATUS_BYTES) {
+      this.#isOversized = true;
+      return;
+    }
+    this.#isWhole = end !== undefined;
+    this.#parts.push(new Uint8Array(own));
+    this.#byteLength += own.byteLength;
+  }
+
+  /** True when a whole Status has arrived; text versions cannot tell. */
+  get isComplete(): boolean {
+    if (!this.#isWhole) return false;
+    const outcome = outcomeOf(this.#version, this.#bytes());
+    return outcome.type === "failure" ? outcome.status !== undefined : outcome.type !== "missing";
+  }
+
+  /** `isOrderly`: the upstream ended the error stream itself, by FIN or RST, rather than the connection. */
+  end(isOrderly: boolean): void {
+    this.#isOrderly = isOrderly;
+  }
+
+  /** `unsaid`: how the upstream ended, where it did so without a status. */
+  conclude(unsaid: string = "the node ended the session without a status"): Conclusion {
+    if (this.#isOversized)
+      return failedBy(endOf("upstream-failed", "the node sent a status that is too large"));
+    const bytes = this.#bytes();
+    // Up to v3 success is an empty error stream; only its orderly end tells it from a node that died.
+    if (this.#isText && bytes.byteLength === 0 && this.#isOrderly)
+      return completed(encodeStatus(successStatus()));
+    const outcome = outcomeOf(this.#version, bytes);
+    switch (outcome.type) {
+      case "success":
+        if (!this.#isText) return completed(bytes);
+        return failedBy(endOf("upstream-lost", unsaid));
+      case "exit":
+        return completed(
+          this.#isText || this.#isRewritten
+            ? encodeStatus(exitCodeStatus(outcome.code, `command terminated with exit code ${outcome.code}`))
+            : bytes,
+        );
+      case "failure": {
+        const isKept = !this.#isText && !this.#isRewritten && outcome.status !== undefined;
+        // What is no Status is told as one: clients show nothing else well.
+        const status = isKept ? bytes : encodeStatus(internalErrorStatus(outcome.message));
+        return {
+          status,
+          end: {
+            ...endOf("upstream-failed", "the node reported a failure"),
+            code: outcome.status?.code ?? 500,
+          },
+        };
+      }
+      default:
+        return failedBy(endOf("upstream-lost", unsaid));
+    }
+  }
+
+  get #isText(): boolean {
+    return !specOf(this.#version).hasStatusJson;
+  }
+
+  #bytes(): Uint8Array {
+    if (this.#parts.length === 1) return this.#parts[0] as Uint8Array;
+    const all = new Uint8Array(this.#byteLength);
+    let offset = 0;
+    for (const part of this.#parts) {
+      all.set(part, offset);
+      offset += part.byteLength;
+    }
+    return all;
+  }
+}
+
+function completed(status: Uint8Array): Conclusion {
+  return { status, end: endOf("completed", "the command ended") };
+}
+
+/** A session that ends without the upstream's word: by us, or because a leg failed. */
+export function failedBy(end: SessionEnd): Conclusion {
+  return { status: encodeStatus(internalErrorStatus(end.message)), end };
+}

@@ -1,0 +1,289 @@
+import { randomBytes } from "node:crypto";
+import type { Duplex } from "node:stream";
+import {
+  encodeAgreement,
+  parseRequest,
+  RESUME_HEADER,
+  RESUME_PROTOCOL,
+  type Resumption,
+} from "../../../protocols/resume/index.ts";
+import type { UserInfo } from "../../access/user-info.ts";
+import {
+  forbidden,
+  genericError,
+  resourceExpired,
+  type StatusError,
+  tooManyRequests,
+} from "../../api/status.ts";
+import type { Resumption as ResumptionSettings } from "../../config/sections/resumption.ts";
+import { type HeaderList, headerValue, listElements, withHeader } from "../../http/header-list.ts";
+import type { LingerTimes } from "../../net/linger.ts";
+import type { SessionClock } from "../../net/session-clock.ts";
+import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { ResumableCounts, ResumptionMetrics } from "../../observability/resumption-metrics.ts";
+import type { Admission } from "../admission.ts";
+import { ResumableSocket } from "./resumable-socket.ts";
+import { isProven } from "./resume-proof.ts";
+import { RESUME_HEARTBEAT } from "./resuming-client.ts";
+import type { SessionOwner } from "./session-owner.ts";
+
+/** Wrong proofs that a session looks at before it makes its owner wait. */
+export const MAX_WRONG_PROOFS = 8;
+/** How long after the last of them. */
+export const WRONG_PROOF_PAUSE_MS = 10_000;
+
+export interface ResumableSessionsOptions {
+  readonly settings: ResumptionSettings;
+  readonly clock: SessionClock;
+  readonly lingerTimes: LingerTimes;
+  readonly metrics: ResumptionMetrics;
+  readonly logger: Logger;
+  /** This process among several that are one gateway; absent: it is alone. */
+  readonly owner?: SessionOwner | undefined;
+  readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
+}
+
+/** What else was decided when a session began, and may be decided otherwise for its user now. Throws StatusError. */
+export type Reauthorize = (user: UserInfo) => void;
+
+/** A session that may be resumed, its user, and its proof. */
+interface HeldSession {
+  readonly owner: UserInfo;
+  /** At which it was opened. */
+  readonly path: string;
+  readonly reauthorize: Reauthorize;
+  readonly key: string;
+  readonly socket: ResumableSocket;
+  lastAttempt: number;
+  wrongProofs: number;
+  lastWrongMs: number;
+}
+
+/** The server agrees to make a session resumable. */
+export interface AgreedResumption {
+  /** The lines of the 101 that say so. */
+  readonly headers: HeaderList;
+  /** To be called when that 101 has been written: the leg in the place of the connection's. */
+  start(downstream: UpgradedConnection): UpgradedConnection;
+}
+
+/**
+ * The sessions of this process that can be resumed. Bounded in number and in held bytes, which are
+ * reserved when a session begins; beyond that a session is not resumable.
+ */
+export class ResumableSessions {
+  readonly #options: ResumableSessionsOptions;
+  /** Clients that come back reach another process, which passes them on to this one. */
+  returnsElsewhere = false;
+  readonly #held = new Map<string, HeldSession>();
+  /** Sessions of ours with nodes, of which we are the client; undefined while the node is asked. */
+  readonly #upstream = new Map<object, ResumableSocket | undefined>();
+
+  constructor(options: ResumableSessionsOptions) {
+    this.#options = options;
+    options.metrics.observe(() => this.counts);
+  }
+
+  /** This process by the names of its sessions; undefined: it is alone. */
+  get owner(): SessionOwner | undefined {
+    return this.#options.owner;
+  }
+
+  /** What a session may hold, in each direction. */
+  get windowBytes(): number {
+    return this.#options.settings.windowBytes;
+  }
+
+  get counts(): ResumableCounts {
+    const sockets = Array.from(this.#held.values(), ({ socket }) => socket);
+    const away = sockets.filter((socket) => socket.isAway).length;
+    const upstream = [...this.#upstream.values()].filter((socket) => socket !== undefined);
+    const heldBytes = [...sockets, ...upstream].reduce((sum, socket) => sum + socket.heldBytes, 0);
+    return { attached: sockets.length - away, away, upstream: upstream.length, heldBytes };
+  }
+
+  /**
+   * Agrees where the client offered it and there is room; undefined: the session is served plainly. `answer`: its 101 as it would be.
+   * `reauthorize`: asked at each resumption.
+   */
+  agree(
+    { user, request }: Pick<Admission, "user" | "request">,
+    answer: HeaderList,
+    reauthorize: Reauthorize = () => {},
+  ): AgreedResumption | undefined {
+    const { offer, headers } = request;
+    const asked = parseRequest(headerValue(headers, RESUME_HEADER) ?? "");
+    if (asked?.type !== "offer" || offer.transport !== "websocket") return undefined;
+    if (!offer.protocols.includes(RESUME_PROTOCOL)) return undefined;
+    const { settings, metrics } = this.#options;
+    const windowBytes = Math.min(settings.windowBytes, asked.windowBytes);
+    const protocol = headerValue(answer, "Sec-WebSocket-Protocol")?.trim() ?? "";
+    // A window of a few bytes would be a session of a few bytes per round trip.
+    const isSensible = windowBytes >= MIN_WINDOW_BYTES && protocol !== "";
+    if (!isSensible || !this.#hasRoom()) {
+      metrics.offered(isSensible ? "no-room" : "not-sensible");
+      return undefined;
+    }
+    metrics.offered("agreed");
+    const session = this.owner?.newSession() ?? randomBytes(16).toString("base64url");
+    const key = randomBytes(32).toString("base64url");
+    const windowSeconds = settings.windowMs / 1_000;
+    const value = encodeAgreement({ protocol, session, key, windowBytes, windowSeconds });
+    return {
+      headers: [...withHeader(answer, "Sec-WebSocket-Protocol", RESUME_PROTOCOL), [RESUME_HEADER, value]],
+      start: (downstream) =>
+        this.#start(session, { owner: user, path: request.path, reauthorize, key }, windowBytes, downstream),
+    };
+  }
+
+  /**
+   * The session to resume. Throws StatusError and leaves it as it is: 410 unknown, 403 another user or
+   * path, a wrong or used proof, policy, 429 too many wrong proofs, 409 missing bytes.
+   */
+  claim(resumption: Resumption, user: UserInfo, path: string): ResumableSocket {
+    try {
+      const { socket, reauthorize } = this.#proven(resumption, user, path);
+      if (!socket.canAttach(resumption.received)) {
+        throw new Refusal("offset", genericError(409, "the session cannot be resumed: bytes are missing"));
+      }
+      reauthorize(user);
+      return socket;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      throw this.#refused(error, user, path);
+    }
+  }
+
+  /** The refusal of a resumption whose session no process owns. */
+  unknown(user: UserInfo, path: string): StatusError {
+    return this.#refused(unknownSession(), user, path);
+  }
+
+  resumed(user: UserInfo, path: string): void {
+    this.#options.metrics.resumption("resumed");
+    this.#options.logger.info({ user: user.name, path }, "a session goes on over a new connection");
+  }
+
+  /**
+   * Takes room for a session of ours with a node that may agree to resume it; undefined where there is none. The result is to be called
+   * with the socket that came of it, or with nothing.
+   */
+  admitUpstream(): ((socket?: Duplex) => void) | undefined {
+    if (!this.#hasRoom()) return undefined;
+    const place = {};
+    this.#upstream.set(place, undefined);
+    return (socket) => {
+      if (!(socket instanceof ResumableSocket) || socket.closed) {
+        this.#upstream.delete(place);
+        return;
+      }
+      this.#upstream.set(place, socket);
+      socket.once("close", () => this.#upstream.delete(place));
+    };
+  }
+
+  /** A session of ours with a node lost its connection ("lost") or has another one ("resumed"). */
+  upstreamChanged(event: "lost" | "resumed"): void {
+    this.#options.metrics.upstream(event);
+  }
+
+  /** Ends the sessions that wait for a connection: none will be accepted any more. */
+  expireDetached(message: string): void {
+    for (const { socket } of [...this.#held.values()]) if (socket.isAway) socket.expire(message);
+  }
+
+  #hasRoom(): boolean {
+    const { maxSessions, maxTotalBytes, windowBytes } = this.#options.settings;
+    const next = this.#held.size + this.#upstream.size + 1;
+    return next <= maxSessions && next * 2 * windowBytes <= maxTotalBytes;
+  }
+
+  #refused({ result, status }: Refusal, user: UserInfo, path: string): StatusError {
+    this.#options.metrics.resumption(result);
+    this.#options.logger.warn({ user: user.name, path, cause: result }, "a resumption was refused");
+    return status;
+  }
+
+  #start(
+    session: string,
+    agreed: Pick<HeldSession, "owner" | "path" | "reauthorize" | "key">,
+    windowBytes: number,
+    leg: UpgradedConnection,
+  ): UpgradedConnection {
+    const { settings, clock, lingerTimes, metrics, logger, heartbeat = RESUME_HEARTBEAT } = this.#options;
+    const socket = new ResumableSocket({
+      role: "server",
+      clock,
+      lingerTimes,
+      ...heartbeat,
+      windowBytes,
+      windowMs: settings.windowMs,
+      onDetached: (reason) => {
+        const { owner, path } = agreed;
+        logger.info({ user: owner.name, path, reason }, "a session waits for its next connection");
+      },
+      onOver: (end) => {
+        this.#held.delete(session);
+        metrics.ended(end);
+      },
+    });
+    this.#held.set(session, { ...agreed, socket, lastAttempt: 0, wrongProofs: 0, lastWrongMs: 0 });
+    socket.attach(leg, 0);
+    return { socket, head: NOTHING };
+  }
+
+  #proven(resumption: Resumption, user: UserInfo, path: string): HeldSession {
+    const held = this.#held.get(resumption.session);
+    if (held === undefined) throw unknownSession();
+    const { owner } = held;
+    if (owner.name !== user.name || owner.uid !== user.uid) throw refused("identity", "it is another user's");
+    if (held.path !== path) throw refused("path", "it was opened at another path");
+    const nowMs = this.#options.clock.now();
+    if (held.wrongProofs >= MAX_WRONG_PROOFS && nowMs - held.lastWrongMs < WRONG_PROOF_PAUSE_MS) {
+      const seconds = WRONG_PROOF_PAUSE_MS / 1_000;
+      throw new Refusal("tries", tooManyRequests("too many wrong proofs for the session", seconds));
+    }
+    if (resumption.attempt <= held.lastAttempt || !isProven(held.key, resumption)) {
+      held.wrongProofs += 1;
+      held.lastWrongMs = nowMs;
+      throw refused("proof", "the proof is wrong, or was used before");
+    }
+    held.lastAttempt = resumption.attempt;
+    held.wrongProofs = 0;
+    return held;
+  }
+}
+
+const MIN_WINDOW_BYTES = 4 * 1024;
+const NOTHING: Uint8Array = new Uint8Array(0);
+
+/** Why a resumption is refused; a closed list, it is a metric label. */
+type RefusedResult = "unknown" | "identity" | "path" | "tries" | "proof" | "offset";
+
+class Refusal extends Error {
+  readonly result: RefusedResult;
+  readonly status: StatusError;
+
+  constructor(result: RefusedResult, status: StatusError) {
+    super(status.message);
+    this.result = result;
+    this.status = status;
+  }
+}
+
+function unknownSession(): Refusal {
+  return new Refusal("unknown", resourceExpired("the session is not held here, or not any more"));
+}
+
+function refused(result: RefusedResult, reason: string): Refusal {
+  return new Refusal(result, forbidden("", "", `the session cannot be resumed: ${reason}`));
+}
+
+/** The resumption that a request asks for; undefined where it asks for a session of its own. */
+export function resumptionIn(headers: HeaderList): Resumption | undefined {
+  const asked = parseRequest(headerValue(headers, RESUME_HEADER) ?? "");
+  if (asked?.type !== "resumption") return undefined;
+  const offered = listElements([headerValue(headers, "Sec-WebSocket-Protocol") ?? ""]);
+  return offered.includes(RESUME_PROTOCOL) ? asked : undefined;
+}

@@ -1,0 +1,123 @@
+import { type Agreement, RESUME_HEADER, RESUME_PROTOCOL } from "../../../protocols/resume/index.ts";
+import {
+  type HeaderLine,
+  type HeaderList,
+  headerValue,
+  headerValues,
+  listElements,
+  withHeader,
+  withoutHeaders,
+} from "../../http/header-list.ts";
+import {
+  isSwitchedTo,
+  requestUpgrade,
+  type SwitchedUpgrade,
+  type UpgradeRequest,
+  type UpgradeResponse,
+} from "../../http/upgrade/upgrade-request.ts";
+import {
+  checkWebSocketAnswer,
+  newWebSocketRequest,
+  webSocketRequestLines,
+} from "../../http/upgrade/websocket-request.ts";
+import type { SessionClock } from "../../net/session-clock.ts";
+import { UpstreamError } from "../../net/upstream-error.ts";
+import { agreementOf, isFinalStatus, offerLine, resumingSocket } from "./resuming-client.ts";
+
+export interface ResumableUpgradeOptions {
+  readonly clock: SessionClock;
+  /** What this side has memory for, in each direction; `OFFERED_WINDOW_BYTES` unless given. */
+  readonly windowBytes?: number | undefined;
+  /** The request's lines for a later attempt, where credentials may have been renewed; the same ones unless given. */
+  readonly renewHeaders?: (() => Promise<HeaderList>) | undefined;
+  /** Is told when the connection is lost, and when the session goes on, in a sentence without secrets. */
+  note?(text: string): void;
+  /** The same for those that count. */
+  onChange?(event: "lost" | "resumed"): void;
+  readonly heartbeat?: { readonly pingIntervalMs: number; readonly silenceMs: number } | undefined;
+}
+
+const WEBSOCKET_LINES = ["sec-websocket-version", "sec-websocket-key", "sec-websocket-protocol"];
+
+/**
+ * `requestUpgrade` for a WebSocket, which must name its subprotocols. Where the upstream agrees
+ * (protocols/resume), the socket outlives its connections, and the answer looks plain. Throws
+ * UpstreamError.
+ */
+export async function requestResumableUpgrade(
+  request: UpgradeRequest,
+  options: ResumableUpgradeOptions,
+): Promise<UpgradeResponse> {
+  const protocols = listElements(headerValues(request.headers, "Sec-WebSocket-Protocol"));
+  const offered = [...protocols, RESUME_PROTOCOL].join(", ");
+  const headers = [
+    ...withHeader(request.headers, "Sec-WebSocket-Protocol", offered),
+    offerLine(options.windowBytes),
+  ];
+  const response = await requestUpgrade({ ...request, headers });
+  if (response.kind !== "switched") return response;
+  const key = headerValue(request.headers, "Sec-WebSocket-Key") ?? "";
+  const chosen = headerValue(response.rawHeaders, "Sec-WebSocket-Protocol")?.trim();
+  if (chosen !== RESUME_PROTOCOL) return response;
+  const agreement = agreementOf(response.rawHeaders, protocols, options.windowBytes);
+  const isFit = checkWebSocketAnswer(response, { key, protocols: [RESUME_PROTOCOL] }).ok;
+  if (agreement === undefined || !isFit) {
+    response.socket.destroy();
+    throw new UpstreamError("upgrade-mismatch", "the upstream's agreement to resume makes no sense");
+  }
+  return resumable(response, agreement, request, options);
+}
+
+function resumable(
+  response: SwitchedUpgrade,
+  agreement: Agreement,
+  request: UpgradeRequest,
+  { clock, renewHeaders, note, onChange, heartbeat }: ResumableUpgradeOptions,
+): SwitchedUpgrade {
+  const socket = resumingSocket(response, agreement, {
+    clock,
+    heartbeat,
+    ...(note && { note }),
+    ...(onChange && { onChange }),
+    redial: async (line, signal) => {
+      const headers = (await renewHeaders?.()) ?? request.headers;
+      return redial({ ...request, headers, signal }, line);
+    },
+    isFinal: (error) => error instanceof RefusedResumption && isFinalStatus(error.status),
+  });
+  const answered = withHeader(response.rawHeaders, "Sec-WebSocket-Protocol", agreement.protocol);
+  return {
+    ...response,
+    socket,
+    head: Buffer.alloc(0),
+    rawHeaders: withoutHeaders(answered, [RESUME_HEADER.toLowerCase()]),
+  };
+}
+
+async function redial(request: UpgradeRequest, line: HeaderLine) {
+  const webSocket = newWebSocketRequest([RESUME_PROTOCOL]);
+  const kept = withoutHeaders(request.headers, WEBSOCKET_LINES);
+  // Without its query: a server that is no Sluice would find no command to run a second time.
+  const [path = ""] = request.path.split("?");
+  const headers = [...kept, ...webSocketRequestLines(webSocket), line];
+  const response = await requestUpgrade({ ...request, path, headers });
+  if (response.kind === "refused") {
+    response.body.destroy();
+    throw new RefusedResumption(response.status);
+  }
+  if (!isSwitchedTo(response, "websocket") || !checkWebSocketAnswer(response, webSocket).ok) {
+    response.socket.destroy();
+    throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
+  }
+  return { socket: response.socket, head: response.head, responseHeaders: response.rawHeaders };
+}
+
+class RefusedResumption extends Error {
+  override readonly name = "RefusedResumption";
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the server refused to resume the session with ${status}`);
+    this.status = status;
+  }
+}

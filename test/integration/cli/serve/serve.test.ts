@@ -1,0 +1,164 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, openSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../../../support/eventually.ts";
+import { type CertificatePair, GatewayFiles, selfSignedPair } from "../../../support/gateway-files.ts";
+import { collect } from "../../../support/kubectl.ts";
+import { serveGateway } from "../../../support/served-gateway.ts";
+import { Sluice } from "../../../support/sluice.ts";
+
+let tls: CertificatePair;
+beforeAll(async () => {
+  tls = await selfSignedPair("gateway");
+});
+let files: GatewayFiles;
+beforeEach(() => {
+  files = new GatewayFiles();
+});
+afterEach(() => files.remove());
+
+/** Starts it with these sections, until it has said what `isReady` waits for; gives what it said. */
+async function serve(
+  configuration: object,
+  isReady: (said: { stdout: string; stderr: string }) => boolean,
+): Promise<{ stdout: string; stderr: string; exitCode: number | null }> {
+  files.configure({ tls, configuration });
+  const child = new Sluice({}).start(["serve", "--config", files.configurationFile]);
+  const closed = once(child, "close");
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const said = () => ({ stdout: stdout(), stderr: stderr() });
+  try {
+    await eventually("it says so", () => child.exitCode !== null || isReady(said()));
+    return { ...said(), exitCode: child.exitCode };
+  } finally {
+    child.kill("SIGTERM");
+    await closed;
+  }
+}
+
+describe("sluice serve", () => {
+  it.each(["1", "2"])("with %s workers, says where it listens where the log does not", async (workers) => {
+    const { stdout, stderr } = await serve({ logging: { level: "warn" }, workers: Number(workers) }, (said) =>
+      said.stdout.includes("admin "),
+    );
+    expect(stdout).toMatch(/^apiServer https?:\/\/127\.0\.0\.1:[1-9]\d*$/m);
+    expect(stdout).toMatch(/^admin http:\/\/127\.0\.0\.1:[1-9]\d*$/m);
+    expect(stderr).toBe("");
+  });
+
+  it.each([
+    ["kubelet", 1],
+    ["kubelet", 2],
+    ["ingress", 1],
+    ["ingress", 2],
+  ] as const)("serves %s alone, with %i workers: starts, reloads and stops", async (name, workers) => {
+    const listener = {
+      kubelet: { port: 0, runtime: { endpoint: "unix:///nowhere.sock", nodeName: "worker-1" } },
+      ingress: { httpPort: 0, httpsPort: 0 },
+    }[name];
+    files.configure({ listeners: { apiServer: null, [name]: listener }, configuration: { workers } });
+    const gateway = await serveGateway(files.configurationFile);
+    try {
+      const ofTraffic = { kubelet: "kubeletUrl", ingress: "ingress" }[name];
+      const listening = Object.keys(gateway.ready).filter((field) => /Url$|^ingress$/.test(field));
+      expect(listening.sort()).toEqual(["adminUrl", ofTraffic].sort());
+      expect((await fetch(`${gateway.adminUrl}/readyz`)).status).toBe(200);
+      gateway.child.kill("SIGHUP");
+      await eventually("it has read its configuration again", () =>
+        gateway.logLines().some(({ msg }) => msg === "the configuration was read again"),
+      );
+      gateway.child.kill("SIGTERM");
+      expect(await gateway.exited).toEqual([0, null]);
+      const serious = gateway.logLines().filter(({ level }) => level === "warn" || level === "error");
+      expect(serious).toEqual([]);
+    } finally {
+      await gateway.stop();
+    }
+  });
+
+  it("leaves that to the log where the log says it", async () => {
+    const { stdout } = await serve({ logging: { level: "info" } }, (said) =>
+      said.stderr.includes("the gateway is ready"),
+    );
+    expect(stdout).toBe("");
+  });
+
+  it.each([
+    [false, "every request is answered with 401"],
+    [true, "every request is system:anonymous"],
+  ])("warns where no authentication is configured (anonymous: %s)", async (enabled, words) => {
+    const { stderr } = await serve(
+      { logging: { level: "warn" }, authentication: { anonymous: { enabled } } },
+      (said) => said.stdout.includes("admin "),
+    );
+    expect(stderr).toContain(`no authentication is configured: ${words}`);
+  });
+
+  it("ends with 2 at the line of a field whose file is missing or does not fit", async () => {
+    const keyFile = files.write("wrong.key", "no key");
+    const listeners = { apiServer: { port: 0, tls: { certFile: "server.crt", keyFile } } };
+    const authentication = { tokenAuthFile: "/nowhere/tokens.csv" };
+    const { stderr, exitCode } = await serve({ listeners, authentication }, () => false);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/gateway\.json:1:\d+: authentication\.tokenAuthFile: ENOENT: no such file/);
+    expect(stderr).toMatch(/gateway\.json:1:\d+: listeners\.apiServer\.tls\.keyFile: /);
+    expect(stderr).not.toContain("    at ");
+  });
+
+  it.each([
+    ["of the configuration", 1, { authentication: { tokenAuthFile: "fifo" } }],
+    ["of a worker", 2, { cluster: { manifests: ["fifo"] } }],
+  ])("is ended at once by SIGTERM while a read %s hangs", async (_name, workers, sections) => {
+    const { folder } = files;
+    execFileSync("mkfifo", [path.join(folder, "fifo")]);
+    files.configure({ tls, configuration: { logging: { level: "silent" }, workers, ...sections } });
+    const child = new Sluice({ TMPDIR: folder }).start(["serve", "--config", files.configurationFile]);
+    const exited = once(child, "exit");
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    const ownFolders = () => readdirSync(folder).filter((name) => name.startsWith("sluice-workers-"));
+    let writer: number | undefined;
+    try {
+      // Its readers wait as long as this end is open.
+      await eventually("it reads", () => {
+        writer = openWithoutWaiting(path.join(folder, "fifo"));
+        return writer !== undefined;
+      });
+      const started = childrenOf(child.pid as number);
+      expect(started).toHaveLength(workers === 1 ? 0 : workers);
+      child.kill("SIGTERM");
+      expect(await exited).toEqual([null, "SIGTERM"]);
+      expect(stderr()).toContain("sluice serve: SIGTERM before the gateway was ready\n");
+      expect(stdout()).toBe("");
+      await eventually("its workers are gone", () => !started.some(isAlive));
+      expect(ownFolders()).toEqual([]);
+    } finally {
+      child.kill("SIGKILL");
+      if (writer !== undefined) closeSync(writer);
+    }
+  });
+});
+
+/** For writing; undefined while no process opens it for reading. */
+function openWithoutWaiting(fifo: string): number | undefined {
+  try {
+    return openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENXIO") return undefined;
+    throw error;
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return pids === "" ? [] : pids.split(" ").map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

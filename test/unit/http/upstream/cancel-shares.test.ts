@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import {
+  CANCELS_AT_ONCE,
+  CANCELS_PER_SECOND,
+  CancelShares,
+} from "../../../../src/http/upstream/cancel-shares.ts";
+
+it("a client is past its share after so many cancels, and within it again with time", () => {
+  let nowMs = 0;
+  const shares = new CancelShares(() => nowMs);
+  for (let cancels = 0; cancels < CANCELS_AT_ONCE; cancels += 1) {
+    expect(shares.isSpent("192.0.2.1")).toBe(false);
+    shares.cancelled("192.0.2.1");
+  }
+  expect(shares.isSpent("192.0.2.1")).toBe(true);
+  expect(shares.isSpent("192.0.2.2")).toBe(false);
+  nowMs += 1_000;
+  expect(shares.isSpent("192.0.2.1")).toBe(false);
+  for (let cancels = 0; cancels < CANCELS_PER_SECOND; cancels += 1) shares.cancelled("192.0.2.1");
+  expect(shares.isSpent("192.0.2.1")).toBe(true);
+});
+
+it("clients that are many do not make it forget the last ones", () => {
+  const shares = new CancelShares(() => 0);
+  for (let cancels = 0; cancels < CANCELS_AT_ONCE; cancels += 1) {
+    shares.cancelled("192.0.2.1");
+    for (let other = 0; other < 100; other += 1) shares.cancelled(`2001:db8::${cancels}:${other}`);
+  }
+  expect(shares.isSpent("192.0.2.1")).toBe(true);
+});

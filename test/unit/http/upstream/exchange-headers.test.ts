@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import type { HttpDownstream } from "../../../../src/http/downstream/http-downstream.ts";
+import { responseHeadersOf } from "../../../../src/http/upstream/exchange-headers.ts";
+
+const client = { canCarryTrailers: () => false } as unknown as HttpDownstream;
+
+it.each([
+  [204, ["Content-Length: 3", "X-A: 1"], ["X-A: 1"]],
+  [204, ["content-length: 0"], []],
+  [304, ["Content-Length: 3"], ["Content-Length: 3"]],
+  [200, ["Content-Length: 3", "Content-Length: 3"], ["Content-Length: 3"]],
+])("a %d with %j goes to the client with %j", (status, received, sent) => {
+  const headers = received.flatMap((line) => line.split(": "));
+  expect(responseHeadersOf({ status, headers }, client).map((line) => line.join(": "))).toEqual(sent);
+});
