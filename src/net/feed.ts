@@ -1,30 +1,41 @@
 import type { Duplex } from "node:stream";
 import type { Pace } from "./bandwidth.ts";
 import { gatherWrites } from "./gathered-writes.ts";
+import type { ReadAhead } from "./read-ahead.ts";
 import { REST_MS, ReadModeration } from "./read-moderation.ts";
 import { recycleChunks } from "./reused-reads.ts";
 
 /** After so much a source waits for the next turn of the event loop: libuv alone would read 2 MiB from one before it looks at another. */
 const TURN_BYTES = 256 * 1024;
 
+/** A source that is read. */
+export interface Feed {
+  /** Reads nothing until `release`. */
+  hold(): void;
+  release(): void;
+}
+
 /**
- * Gives each chunk of `source` to `receive`, which writes to `sink` alone and keeps no view. One writev per chunk. A full sink pauses
- * the source; a pace delays it; bursts are read together.
+ * Gives each chunk of `source` to `receive`, which writes to `sink` alone and keeps no view. A full
+ * sink pauses the source, unless it is read ahead; a pace delays it; bursts are read together.
  */
 export function feed(
   source: Duplex,
   sink: Duplex,
   receive: (chunk: Uint8Array) => void,
   pace?: Pace | undefined,
-): void {
+  ahead?: ReadAhead | undefined,
+): Feed {
   gatherWrites(sink);
+  let isHeld = false;
   let isPaced = false;
   let isYielding = false;
   let isResting = false;
   let bytesOfTurn = 0;
   const moderation = new ReadModeration();
   const resume = (): void => {
-    if (!isPaced && !isYielding && !isResting && !sink.writableNeedDrain) source.resume();
+    const isFull = sink.writableNeedDrain && ahead?.mayRead !== true;
+    if (!isHeld && !isPaced && !isYielding && !isResting && !isFull) source.resume();
   };
   const wake = (): void => {
     isPaced = false;
@@ -58,7 +69,10 @@ export function feed(
     }
     // Mostly the kernel has taken all of it by now: the memory is free, and there is nothing to wait for.
     if (hasTakenAll(sink)) recycleChunks(source);
-    else if (sink.writableNeedDrain) source.pause();
+    else if (sink.writableNeedDrain) {
+      ahead?.filled(chunk.byteLength);
+      if (ahead?.mayRead !== true) source.pause();
+    }
     bytesOfTurn += chunk.byteLength;
     if (bytesOfTurn >= TURN_BYTES) {
       bytesOfTurn = 0;
@@ -75,10 +89,25 @@ export function feed(
   });
   sink.on("drain", () => {
     if (hasTakenAll(sink)) recycleChunks(source);
+    ahead?.emptied();
     resume();
   });
+  if (ahead !== undefined) {
+    ahead.onWanted(resume);
+    sink.once("close", () => ahead.emptied());
+  }
   // An upgraded socket is handed over paused, and a listener alone does not wake a socket that was paused.
   source.resume();
+  return {
+    hold: () => {
+      isHeld = true;
+      source.pause();
+    },
+    release: () => {
+      isHeld = false;
+      resume();
+    },
+  };
 }
 
 /** Of a sink that is destroyed the queue is empty as well, and parts of it may be on their way still: HTTP/2 sends those of a stream with others'. */

@@ -19,7 +19,7 @@ export interface LingerTimes {
  */
 export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: SessionClock): void {
   if (socket.destroyed) return;
-  const startMs = clock.now();
+  let startMs = clock.now();
   let lastHeardMs = startMs;
 
   let queuedBytes = queuedBytesOf(socket);
@@ -29,6 +29,8 @@ export function finishAndLinger(socket: Duplex, times: LingerTimes, clock: Sessi
       // A peer that takes what is queued is alive, however slowly it reads. No 'drain' says so once the socket is ending.
       const queuedNow = queuedBytesOf(socket);
       if (queuedNow !== queuedBytes || isAway(socket)) lastHeardMs = nowMs;
+      // How long it may stay counts from when it has everything: a slow reader's queue can take longer.
+      if (queuedNow !== queuedBytes && Number.isFinite(nowMs)) startMs = nowMs;
       queuedBytes = queuedNow;
       const isSilent = nowMs - lastHeardMs >= times.lingerIdleMs;
       if (isSilent || nowMs - startMs >= times.lingerMaxMs) socket.destroy();

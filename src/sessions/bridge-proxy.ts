@@ -2,6 +2,7 @@ import { tunnelOffers } from "../../protocols/portforward/index.ts";
 import { isRemoteCommandVersion } from "../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../protocols/websocket/index.ts";
 import type { Limits } from "../config/sections/limits.ts";
+import { READ_AHEAD_BYTES } from "../net/read-ahead.ts";
 import type { UpgradedConnection } from "../net/upgraded-connection.ts";
 import { ChannelCommandClient } from "./carriers/bridge/channel-command-client.ts";
 import { CommandBridge } from "./carriers/bridge/command-bridge.ts";
@@ -75,6 +76,7 @@ function commandClient(
   if (request.offer.transport !== "spdy") {
     return new ChannelCommandClient(socket, handler, { ...options, webSocketLimits }, life);
   }
-  const { spdy: spdyLimits, stalledPeerBufferBytes: maxQueuedBytes } = limits;
+  const { spdy: spdyLimits } = limits;
+  const maxQueuedBytes = limits.stalledPeerBufferBytes + READ_AHEAD_BYTES;
   return new SpdyCommandClient(socket, handler, { ...options, spdyLimits, maxQueuedBytes }, life);
 }

@@ -15,6 +15,8 @@ import type { StreamingRequest } from "./streaming-request.ts";
 /** How a session that passes through is understood, by what both sides agreed on. */
 export interface PassThrough {
   readonly ends: EndObserver;
+  /** Of a command: see RelayedSession. */
+  readonly closesBehindResult: boolean;
   decoderFor(observers: SessionObservers): PassThroughDecoder;
 }
 
@@ -32,6 +34,7 @@ export function passThroughOf(
     const ends = new CommandEndObserver(version, isSpdy ? "spdy" : "websocket");
     return {
       ends,
+      closesBehindResult: true,
       decoderFor: (observers) =>
         isSpdy
           ? new SpdyCommandDecoder(version, spdy, observers, ends)
@@ -41,6 +44,7 @@ export function passThroughOf(
   const ends = new ForwardEndObserver(isSpdy ? "GOAWAY" : "");
   return {
     ends,
+    closesBehindResult: false,
     decoderFor: (observers) => {
       if (isSpdy) return new ForwardDecoder(spdy, observers, ends);
       if (tunnelOffers([protocol]).length > 0) return new TunnelDecoder(spdy, observers, ends);

@@ -50,14 +50,14 @@ export function sessionProxyFor(
   const observers = observersFor(admission, observer);
   switch (kind) {
     case "pass-through": {
-      const { ends, decoderFor } = passThroughOf(admission.request, response.rawHeaders, limits);
+      const { decoderFor, ...session } = passThroughOf(admission.request, response.rawHeaders, limits);
       return {
         upstream: response.socket,
         headers: switchingHeaders(response.rawHeaders),
         statusMessage: response.statusMessage,
-        observers: new SessionObservers([ends, ...observers]),
+        observers: new SessionObservers([session.ends, ...observers]),
         start: (downstream, life) =>
-          new Relay(downstream, upstream, life, { decoder: decoderFor(life.observers), ends }),
+          new Relay(downstream, upstream, life, { decoder: decoderFor(life.observers), ...session }),
       };
     }
     case "translate": {

@@ -16,7 +16,7 @@ export interface HastyNode {
 
 /**
  * A node that closes its socket right behind the last byte, as Kubernetes' servers do: what its system has
- * queued is still sent, unless a byte comes in, which is answered with a reset. It never reads behind its output.
+ * queued is still sent, unless a byte comes in, which is answered with a reset. It drops its input until then.
  */
 export async function startHastyNode(outputBytes: number): Promise<HastyNode> {
   const output = Buffer.alloc(outputBytes, createHash("sha512").update("output").digest());
@@ -36,7 +36,8 @@ export async function startHastyNode(outputBytes: number): Promise<HastyNode> {
 
 function closeAtOnce(socket: Socket): void {
   socket.removeAllListeners("data");
-  socket.pause();
+  // With unread input the socket's end would be a reset at once.
+  socket.resume();
   socket.end(() => socket.destroy());
 }
 

@@ -36,6 +36,8 @@ export interface PacedResult {
 const PING_INTERVAL_MS = 100;
 const INPUT_INTERVAL_MS = 20;
 const INPUT = Buffer.alloc(1024, "i");
+/** Input comes behind so much output: a client that types, or changes its terminal's size, while it reads. */
+const INPUT_AFTER_BYTES = 1024 * 1024;
 /** A client that is ahead of its pace by less than this reads on: timers are no finer. */
 const SHORTEST_PAUSE_MS = 10;
 
@@ -54,6 +56,10 @@ class Collector {
 
   constructor(bytesPerSecond: number) {
     this.#bytesPerSecond = bytesPerSecond;
+  }
+
+  get isReading(): boolean {
+    return this.#bytes >= INPUT_AFTER_BYTES;
   }
 
   /** Returns for how many milliseconds the client must not read now. */
@@ -98,7 +104,7 @@ async function overWebSocket(options: PacedCommand): Promise<PacedResult> {
   await Promise.race([once(socket, "open").catch(() => {}), closed]);
   const stop = keepDoing(options.behaviour, {
     ping: () => socket.ping(),
-    input: () => socket.send(Buffer.concat([Buffer.of(0), INPUT])),
+    input: () => collector.isReading && socket.send(Buffer.concat([Buffer.of(0), INPUT])),
   });
   const [code] = await closed;
   stop();
@@ -154,14 +160,14 @@ async function overSpdy(options: PacedCommand): Promise<PacedResult> {
   if (head.byteLength > 0) void receive(head);
   const stop = keepDoing(options.behaviour, {
     ping: () => void session.ping(),
-    input: () => stdin.write(INPUT),
+    input: () => collector.isReading && stdin.write(INPUT),
   });
   await closed;
   stop();
   return collector.result(ending);
 }
 
-function keepDoing(behaviour: ClientBehaviour, { ping, input }: Record<"ping" | "input", () => void>) {
+function keepDoing(behaviour: ClientBehaviour, { ping, input }: Record<"ping" | "input", () => unknown>) {
   if (behaviour === "silent") return () => {};
   const timer =
     behaviour === "pings" ? setInterval(ping, PING_INTERVAL_MS) : setInterval(input, INPUT_INTERVAL_MS);

@@ -2,12 +2,14 @@ import type { Duplex } from "node:stream";
 import { abortSocket } from "../../net/abort-socket.ts";
 import { feed } from "../../net/feed.ts";
 import { finishAndLinger, queuedBytesOf } from "../../net/linger.ts";
+import { ReadAhead } from "../../net/read-ahead.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { PassThroughDecoder } from "../decoders/pass-through-decoder.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import type { EndObserver } from "../observers/end-observer.ts";
 import type { StreamingSession } from "../session.ts";
 import { type CauseOfOurs, endOf, type SessionEnd } from "../session-end.ts";
+import { InputHold } from "./input-hold.ts";
 import { NodeSilence } from "./node-silence.ts";
 
 /** A session that the gateway ends within a frame of the node's waits so long for the frame's end. */
@@ -19,6 +21,8 @@ export interface RelayedSession {
   readonly decoder?: PassThroughDecoder | undefined;
   /** Knows from the decoder how the session ends. Absent: the node's FIN completes it. */
   readonly ends?: EndObserver | undefined;
+  /** The node closes its socket behind its result, with output queued. Absent: it does not. */
+  readonly closesBehindResult?: boolean | undefined;
 }
 
 /**
@@ -32,6 +36,7 @@ export class Relay implements StreamingSession {
   readonly #ends: EndObserver | undefined;
   readonly #decoder: PassThroughDecoder | undefined;
   readonly #silence: NodeSilence;
+  readonly #hold: InputHold | undefined;
   #downstreamEndedMs: number | undefined;
   #lastNodeBeatMs: number;
   #lastClientBeatMs: number;
@@ -44,7 +49,7 @@ export class Relay implements StreamingSession {
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     life: SessionLifecycle,
-    { decoder, ends }: RelayedSession = {},
+    { decoder, ends, closesBehindResult }: RelayedSession = {},
   ) {
     this.#ends = ends;
     this.#decoder = decoder;
@@ -53,8 +58,11 @@ export class Relay implements StreamingSession {
     this.#life = life;
     this.#lastNodeBeatMs = this.#lastClientBeatMs = life.clock.now();
     this.#silence = new NodeSilence(this.#lastNodeBeatMs);
-    feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), life.bandwidth?.direction());
-    feed(this.#downstream, this.#upstream, (chunk) => this.#toUpstream(chunk), life.bandwidth?.direction());
+    const ahead = closesBehindResult ? new ReadAhead() : undefined;
+    const pace = () => life.bandwidth?.direction();
+    feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), pace(), ahead);
+    const input = feed(this.#downstream, this.#upstream, (chunk) => this.#toUpstream(chunk), pace());
+    if (ahead !== undefined) this.#hold = new InputHold(ahead, input, () => ends?.hasResult === true);
     this.#upstream.on("end", () => this.#upstreamEnded());
     this.#downstream.on("end", () => this.#downstreamEnded());
     this.#downstream.on("drain", () => this.#answerClient());
@@ -91,6 +99,7 @@ export class Relay implements StreamingSession {
     const end = this.#decoder.fromNode(chunk, this.#passDownstream);
     // The answer to a heartbeat of ours is no traffic.
     if (this.#hasPassedOutput) this.#life.downstreamBytes += chunk.byteLength;
+    this.#hold?.heard(chunk.byteLength);
     if (this.#pending !== undefined) this.#cut(this.#pending.end, this.#pending.message);
     else if (end !== undefined) this.#cut(end);
   }
@@ -117,9 +126,14 @@ export class Relay implements StreamingSession {
     this.#answerClient();
   }
 
-  /** Behind the node's result nothing of the client's means anything, and its bytes could still do harm. */
   readonly #passUpstream = (bytes: Uint8Array): void => {
     this.#hasPassedInput = true;
+    if (this.#hold === undefined) this.#writeUpstream(bytes);
+    else this.#hold.pass(this.#writeUpstream, bytes);
+  };
+
+  /** Behind the node's result nothing of the client's means anything, and its bytes could still do harm. */
+  readonly #writeUpstream = (bytes: Uint8Array): void => {
     if (this.#upstream.writable && this.#ends?.hasResult !== true) this.#upstream.write(bytes);
   };
 
@@ -180,6 +194,7 @@ export class Relay implements StreamingSession {
     if (this.#life.isOver) return;
     this.#downstreamEndedMs = this.#life.clock.now();
     this.#ends?.clientLeft("the client ended its connection");
+    this.#hold?.flush();
     if (this.#upstream.writable) this.#upstream.end();
   }
 
@@ -248,6 +263,7 @@ export class Relay implements StreamingSession {
 
   /** `hasAll`: the client took everything before it left. */
   #over(end: SessionEnd, hasAll = false): void {
+    this.#hold?.drop();
     this.#life.end(end, hasAll ? undefined : this.#downstream);
   }
 }

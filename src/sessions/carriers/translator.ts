@@ -10,6 +10,7 @@ import {
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
+import { ReadAhead } from "../../net/read-ahead.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../observers/command-result.ts";
@@ -18,6 +19,7 @@ import type { StreamingSession } from "../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { CloseTimeout } from "./close-timeout.ts";
 import { leaveBehindInput } from "./input-grace.ts";
+import { InputHold } from "./input-hold.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
 import { terminalWarning } from "./terminal-warning.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
@@ -52,6 +54,7 @@ export class Translator implements StreamingSession {
   readonly #life: SessionLifecycle;
   readonly #result: CommandResult;
   readonly #overdueEnd = new CloseTimeout();
+  readonly #hold: InputHold;
   #stdin: SpdyStream | undefined;
   #resize: SpdyStream | undefined;
   #unrepliedStreams = 0;
@@ -98,6 +101,11 @@ export class Translator implements StreamingSession {
         maxQueuedBytes: options.maxQueuedBytes,
       },
     );
+    const ahead = new ReadAhead();
+    const pace = () => life.bandwidth?.direction();
+    feed(upstream.socket, downstream.socket, (chunk) => this.#fromUpstream(chunk), pace(), ahead);
+    const input = feed(downstream.socket, upstream.socket, (chunk) => this.#webSocket.receive(chunk), pace());
+    this.#hold = new InputHold(ahead, input, () => this.#result.isComplete);
     this.#start(downstream, upstream);
   }
 
@@ -118,19 +126,6 @@ export class Translator implements StreamingSession {
 
   #start(downstream: UpgradedConnection, upstream: UpgradedConnection): void {
     const { requested, upstreamVersion } = this.#options;
-    feed(
-      upstream.socket,
-      downstream.socket,
-      (chunk) => this.#spdy.receive(chunk),
-      this.#life.bandwidth?.direction(),
-    );
-    feed(
-      downstream.socket,
-      upstream.socket,
-      (chunk) => this.#webSocket.receive(chunk),
-      this.#life.bandwidth?.direction(),
-    );
-
     // The first message names the first output channel and carries nothing (wsstream does it, and clients wait for it).
     downstream.socket.cork();
     const first = requested.stdout ? CHANNEL.STDOUT : requested.stderr ? CHANNEL.STDERR : CHANNEL.ERROR;
@@ -141,6 +136,11 @@ export class Translator implements StreamingSession {
     if (downstream.head.byteLength > 0) this.#webSocket.receive(downstream.head);
     upstream.socket.uncork();
     downstream.socket.uncork();
+  }
+
+  #fromUpstream(chunk: Uint8Array): void {
+    this.#spdy.receive(chunk);
+    this.#hold.heard(chunk.byteLength);
   }
 
   #open(type: StreamType): void {
@@ -196,21 +196,37 @@ export class Translator implements StreamingSession {
     if (channel === CHANNEL.STDIN) {
       this.#life.upstreamBytes += part.byteLength;
       this.#life.observers.data(STDIN, "client", part);
-      this.#stdin?.write(part);
+      this.#hold.pass(this.#writeStdin, part);
     } else if (channel === CHANNEL.RESIZE) {
       this.#life.observers.data(RESIZE, "client", part);
       // Without a TTY there is no resize stream; the reference hangs on the second size then.
-      this.#resize?.write(part);
+      this.#hold.pass(this.#writeResize, part);
     }
   }
 
   #channelClosed(channel: number): void {
     if (channel === CHANNEL.STDIN) {
       this.#life.observers.streamEnd(STDIN, "client");
-      this.#stdin?.finish();
+      this.#hold.pass(this.#finishStdin, NOTHING);
     }
-    if (channel === CHANNEL.RESIZE) this.#resize?.finish();
+    if (channel === CHANNEL.RESIZE) this.#hold.pass(this.#finishResize, NOTHING);
   }
+
+  readonly #writeStdin = (part: Uint8Array): void => {
+    if (!this.#result.isComplete) this.#stdin?.write(part);
+  };
+
+  readonly #writeResize = (part: Uint8Array): void => {
+    if (!this.#result.isComplete) this.#resize?.write(part);
+  };
+
+  readonly #finishResize = (): void => {
+    if (!this.#result.isComplete) this.#resize?.finish();
+  };
+
+  readonly #finishStdin = (): void => {
+    if (!this.#result.isComplete) this.#stdin?.finish();
+  };
 
   #errorStreamEnded(isOrderly: boolean): void {
     if (isOrderly) this.#life.observers.statusEnd();
@@ -234,7 +250,8 @@ export class Translator implements StreamingSession {
 
   #clientEnded(end: WebSocketEnd): void {
     // What was accepted is still delivered: stdin ends after it, and the connection lingers until the node closes.
-    this.#stdin?.finish();
+    this.#hold.flush();
+    this.#finishStdin();
     this.#over(clientEnd(end));
     const leave = (): void => this.#spdy.leave();
     if (end.isClean && this.#stdin !== undefined && this.#options.isAttach !== true)
@@ -268,6 +285,7 @@ export class Translator implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
+    this.#hold.drop();
     this.#life.end(end, this.#webSocket.socket);
   }
 }

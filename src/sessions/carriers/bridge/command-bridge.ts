@@ -1,5 +1,6 @@
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
+import { ReadAhead } from "../../../net/read-ahead.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { type Conclusion, failedBy } from "../../observers/command-result.ts";
@@ -8,9 +9,12 @@ import type { StreamingSession } from "../../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../../session-end.ts";
 import { CloseTimeout } from "../close-timeout.ts";
 import { leaveBehindInput } from "../input-grace.ts";
+import { InputHold } from "../input-hold.ts";
 import { terminalWarning } from "../terminal-warning.ts";
 import type { CommandClient, CommandClientHandler } from "./command-client.ts";
 import { V5Upstream } from "./v5-upstream.ts";
+
+const NOTHING: Uint8Array = new Uint8Array(0);
 
 export interface CommandBridgeOptions {
   readonly webSocketLimits: WebSocketLimits;
@@ -34,6 +38,9 @@ export class CommandBridge implements StreamingSession {
   readonly #hasTerminal: boolean;
   readonly #isAttach: boolean;
   readonly #upstreamConnection: UpgradedConnection;
+  readonly #ahead = new ReadAhead();
+  readonly #hold: InputHold;
+  #hasResult = false;
   #early: Conclusion | undefined;
 
   constructor(
@@ -51,15 +58,15 @@ export class CommandBridge implements StreamingSession {
       onInput: (part) => {
         this.#life.upstreamBytes += part.byteLength;
         life.observers.data(STDIN, "client", part);
-        this.#upstream.sendInput(part);
+        this.#hold.pass(this.#sendInput, part);
       },
       onInputEnd: () => {
         life.observers.streamEnd(STDIN, "client");
-        this.#upstream.endInput();
+        this.#hold.pass(this.#endInput, NOTHING);
       },
       onResize: (part) => {
         life.observers.data(RESIZE, "client", part);
-        this.#upstream.resize(part);
+        this.#hold.pass(this.#resize, part);
       },
       onEnd: (end, endsInput) => this.#clientEnded(end, endsInput === true),
     });
@@ -73,7 +80,9 @@ export class CommandBridge implements StreamingSession {
         },
         onStatus: (part, isComplete) => {
           life.observers.status(part);
-          if (isComplete) this.#overdueEnd.statusCame(life.clock.now());
+          if (!isComplete) return;
+          this.#hasResult = true;
+          this.#overdueEnd.statusCame(life.clock.now());
         },
         onStatusEnd: () => life.observers.statusEnd(),
         onEnd: (conclusion) => this.#upstreamEnded(conclusion),
@@ -81,12 +90,13 @@ export class CommandBridge implements StreamingSession {
       options.webSocketLimits,
       life,
     );
-    feed(
+    const input = feed(
       downstream.socket,
       upstream.socket,
       (chunk) => this.#client.receive(chunk),
       life.bandwidth?.direction(),
     );
+    this.#hold = new InputHold(this.#ahead, input, () => this.#hasResult);
     this.#client.start();
     upstream.socket.cork();
     if (downstream.head.byteLength > 0) this.#client.receive(downstream.head);
@@ -115,6 +125,19 @@ export class CommandBridge implements StreamingSession {
       this.#client.sendOutput("stdout", terminalWarning(message));
   }
 
+  /** Behind the command's status its input means nothing, and could still do harm. */
+  readonly #sendInput = (part: Uint8Array): void => {
+    if (!this.#hasResult) this.#upstream.sendInput(part);
+  };
+
+  readonly #endInput = (): void => {
+    if (!this.#hasResult) this.#upstream.endInput();
+  };
+
+  readonly #resize = (part: Uint8Array): void => {
+    if (!this.#hasResult) this.#upstream.resize(part);
+  };
+
   #clientIsReady(): void {
     if (this.#life.isOver) return;
     if (this.#early !== undefined) {
@@ -123,7 +146,11 @@ export class CommandBridge implements StreamingSession {
     }
     const { socket, head } = this.#upstreamConnection;
     const downstream = this.#client.socket;
-    feed(socket, downstream, (chunk) => this.#upstream.receive(chunk), this.#life.bandwidth?.direction());
+    const receive = (chunk: Uint8Array): void => {
+      this.#upstream.receive(chunk);
+      this.#hold.heard(chunk.byteLength);
+    };
+    feed(socket, downstream, receive, this.#life.bandwidth?.direction(), this.#ahead);
     if (head.byteLength === 0) return;
     downstream.cork();
     this.#upstream.receive(head);
@@ -140,6 +167,7 @@ export class CommandBridge implements StreamingSession {
   /** What was accepted is still delivered: stdin ends after it. */
   #clientEnded(end: SessionEnd, endsInput: boolean): void {
     if (this.#life.isOver) return;
+    this.#hold.flush();
     this.#over(end);
     if (endsInput) this.#upstream.endInput();
     if (endsInput && !this.#isAttach) {
@@ -163,6 +191,7 @@ export class CommandBridge implements StreamingSession {
   }
 
   #over(end: SessionEnd): void {
+    this.#hold.drop();
     this.#life.end(end, this.#client.socket);
   }
 }

@@ -5,7 +5,8 @@ import { runPacedCommand } from "../../../support/paced-command.ts";
 
 const MIB = 1024 * 1024;
 const OUTPUT_BYTES = 6 * MIB;
-const RUNS = 6;
+/** Clients that send input are fewer: a busy process reads its nodes too late for them. */
+const RUNS = { pings: 6, "sends input": 2 } as const;
 
 /** kubernetes/kubernetes#142376: what a client sends meanwhile must not reach a socket that the node has closed. */
 describe("a node that closes its socket right behind its output", () => {
@@ -25,21 +26,30 @@ describe("a node that closes its socket right behind its output", () => {
     await node?.close();
   });
 
-  it.each([
+  const paths = [
     ["WebSocket v5, passed through", "websocket", () => speaksWebSocket],
     ["WebSocket v5, translated", "websocket", () => speaksSpdy],
     ["SPDY v4, passed through", "spdy", () => speaksSpdy],
-  ] as const)("loses nothing of it to a slow client's PINGs: %s", async (_name, transport, gateway) => {
+  ] as const;
+  const cases = paths.flatMap((path) =>
+    (["pings", "sends input"] as const).map((does) => [does, ...path] as const),
+  );
+
+  it.each(
+    cases,
+  )("loses nothing of it where a slow client %s: %s", async (behaviour, _name, transport, gateway) => {
     const command = {
       gatewayUrl: `http://${gateway().authority}`,
       token: "",
       pod: "web",
       command: ["any"],
       transport,
-      behaviour: "pings",
+      behaviour,
       bytesPerSecond: 4 * MIB,
     } as const;
-    const results = await Promise.all(Array.from({ length: RUNS }, () => runPacedCommand(command)));
+    const results = await Promise.all(
+      Array.from({ length: RUNS[behaviour] }, () => runPacedCommand(command)),
+    );
     const { sha256 } = node;
     for (const result of results) expect(result).toMatchObject({ bytes: OUTPUT_BYTES, sha256, exitCode: 0 });
   });

@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import {
+  MAX_TOTAL_READ_AHEAD_BYTES,
+  READ_AHEAD_BYTES,
+  ReadAhead,
+  totalReadAhead,
+} from "../../../src/net/read-ahead.ts";
+import {
+  BULK_OUTPUT_BYTES,
+  InputHold,
+  MAX_HELD_PIECE_BYTES,
+} from "../../../src/sessions/carriers/input-hold.ts";
+
+const KEY = Buffer.from("k");
+
+/** `passed`: what went on to the node. `isHeld`: the client is not read. */
+function started() {
+  const state = { passed: [] as string[], hasResult: false, isHeld: false, nowMs: 0 };
+  const ahead = new ReadAhead(() => state.nowMs);
+  const client = {
+    hold: () => {
+      state.isHeld = true;
+    },
+    release: () => {
+      state.isHeld = false;
+    },
+  };
+  const hold = new InputHold(ahead, client, () => state.hasResult);
+  const type = (text: string | Buffer): void =>
+    hold.pass((bytes) => void state.passed.push(Buffer.from(bytes).toString()), Buffer.from(text));
+  return { state, ahead, hold, type };
+}
+
+describe("input behind much output", () => {
+  it("passes at once where the output is an answer's size", () => {
+    const { state, hold, type } = started();
+    hold.heard(BULK_OUTPUT_BYTES - 1);
+    type("a");
+    hold.heard(BULK_OUTPUT_BYTES - 1);
+    type("b");
+    expect(state.passed).toEqual(["a", "b"]);
+  });
+
+  it("waits, as a copy, until the node is silent, and then passes in order", async () => {
+    const { state, hold, type } = started();
+    hold.heard(BULK_OUTPUT_BYTES);
+    const memory = Buffer.from("first");
+    hold.pass((bytes) => void state.passed.push(Buffer.from(bytes).toString()), memory);
+    memory.fill("x");
+    type("second");
+    expect([state.passed, state.isHeld]).toEqual([[], true]);
+    await expect.poll(() => state.passed).toEqual(["first", "second"]);
+    expect(state.isHeld).toBe(false);
+  });
+
+  it("is dropped when the node's result comes meanwhile", () => {
+    const { state, hold, type } = started();
+    hold.heard(BULK_OUTPUT_BYTES);
+    type("late");
+    state.hasResult = true;
+    hold.heard(1);
+    hold.flush();
+    expect([state.passed, state.isHeld]).toEqual([[], false]);
+  });
+
+  it("passes when so much was read that no more can have been queued", () => {
+    const { state, hold, type } = started();
+    hold.heard(BULK_OUTPUT_BYTES);
+    type("^C");
+    hold.heard(READ_AHEAD_BYTES - 1);
+    expect(state.passed).toEqual([]);
+    hold.heard(1);
+    expect(state.passed).toEqual(["^C"]);
+  });
+
+  it("passes after a second of output without an end", async () => {
+    const { state, hold, type } = started();
+    hold.heard(BULK_OUTPUT_BYTES);
+    type("^C");
+    await expect
+      .poll(
+        () => {
+          hold.heard(1);
+          return state.passed;
+        },
+        { interval: 20, timeout: 10_000 },
+      )
+      .toEqual(["^C"]);
+  });
+
+  it("passes at once where it is a stream, which would be slow otherwise", () => {
+    const { state, hold, type } = started();
+    hold.heard(BULK_OUTPUT_BYTES);
+    type(Buffer.alloc(MAX_HELD_PIECE_BYTES + 1));
+    hold.heard(BULK_OUTPUT_BYTES);
+    type("more");
+    expect(state.passed.length).toBe(2);
+  });
+
+  it("waits where the client has not taken its output for a while", () => {
+    const { state, ahead, type } = started();
+    ahead.filled(1);
+    type("a");
+    state.nowMs = 10;
+    type("b");
+    expect([state.passed, state.isHeld]).toEqual([["a"], true]);
+  });
+});
+
+describe("reading ahead", () => {
+  it("stops at its bound for each session, and begins again when the client has taken it", () => {
+    const ahead = new ReadAhead();
+    expect(ahead.mayRead).toBe(false);
+    ahead.start();
+    ahead.filled(KEY.byteLength);
+    ahead.filled(READ_AHEAD_BYTES - 1);
+    expect([ahead.mayRead, totalReadAhead()]).toEqual([true, READ_AHEAD_BYTES - 1]);
+    ahead.filled(1);
+    expect(ahead.mayRead).toBe(false);
+    ahead.emptied();
+    expect([ahead.mayRead, totalReadAhead()]).toEqual([true, 0]);
+    ahead.stop();
+    expect(ahead.mayRead).toBe(false);
+  });
+
+  it("stops at the bound of the process, whichever session holds it", () => {
+    const others = Array.from(
+      { length: MAX_TOTAL_READ_AHEAD_BYTES / READ_AHEAD_BYTES },
+      () => new ReadAhead(),
+    );
+    const last = new ReadAhead();
+    last.start();
+    for (const other of others) {
+      expect(last.mayRead).toBe(true);
+      other.filled(1);
+      other.filled(READ_AHEAD_BYTES);
+    }
+    expect([last.mayRead, last.isExhausted]).toEqual([false, true]);
+    for (const other of others) other.emptied();
+    expect(last.mayRead).toBe(true);
+  });
+});
