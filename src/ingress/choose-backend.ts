@@ -3,6 +3,7 @@ import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import type { IngressRequest, RequestOrigin } from "./ingress-request.ts";
+import { rewrittenTarget } from "./path-rewrite.ts";
 import { withoutSegments } from "./request-path.ts";
 import type { RouteBackend, StreamingRoute } from "./route-backend.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
@@ -65,6 +66,11 @@ export function chooseBackend(
     if (request.host === "") return refuse(400, "missing Host header");
     return { type: "answer", route, answer: tlsRedirect(request.host, request.target) };
   }
+  const { rewrite } = route;
+  // `OPTIONS *` has no path.
+  const isRewritten = rewrite !== undefined && request.path !== undefined;
+  const target = isRewritten ? rewrittenTarget(rewrite, request.target) : request.target;
+  if (target === undefined) return refuse(404, "no rule matches this host and path");
   const turn = context.balancer.turnFor(route);
   if (typeof turn === "string") return refuse(503, ENDPOINT_PROBLEMS[turn]);
   context.problems.judge(route, turn, headers);
@@ -75,7 +81,7 @@ export function chooseBackend(
     type: "upstream",
     route,
     upstream,
-    target: request.target,
+    target,
     appProtocol: turn.appProtocol,
     responseTimeoutMs: options.responseTimeoutMs,
     bodyTimeoutMs: options.bodyTimeoutMs,

@@ -3,6 +3,7 @@ import type { Namespace } from "../api/objects.ts";
 import type { HostOwnership } from "../config/sections/ingress-listener.ts";
 import { HostOwners, hostOf } from "./host-owners.ts";
 import type { IngressClasses } from "./ingress-classes.ts";
+import { type PathRewrite, rulePathWith } from "./path-rewrite.ts";
 import type { PathType } from "./path-tree.ts";
 import { rulePathOf } from "./request-path.ts";
 import { type RouteBackend, routeBackendOf } from "./route-backend.ts";
@@ -104,16 +105,19 @@ function addIngress(
     const { http } = rule;
     table.addHost(host);
     for (const { path = "", pathType, backend } of http?.paths ?? []) {
-      const served = servedBackend(ingress, backend, path, options, problems);
+      const read = rulePathWith(options.rewriting, path, pathType);
+      const served = servedBackend(ingress, backend, read.path, options, problems, read.rewrite);
       if (served === undefined) continue;
-      if (isRegularExpression(path, pathType)) {
+      if (read.problem !== undefined)
+        problems.push({ ingress, reason: "InvalidAnnotation", message: read.problem });
+      if (!read.isPattern && isRegularExpression(path, pathType)) {
         const message = `path ${JSON.stringify(path)} looks like a regular expression and is not one here: it is matched literally, as a prefix`;
         problems.push({ ingress, reason: "RegularExpression", message });
       }
       const route = {
         host,
-        path: rulePathOf(path),
-        pathType: pathTypeOf(pathType),
+        path: rulePathOf(read.path),
+        pathType: read.isPattern ? ("Prefix" as const) : pathTypeOf(pathType),
         backend: served,
       };
       if (table.add(route)) continue;
@@ -122,7 +126,9 @@ function addIngress(
     }
   }
   if (defaultBackend === undefined) return;
-  const served = servedBackend(ingress, defaultBackend, "/", options, problems);
+  const { rewriting } = options;
+  const own = rewriting?.type === "prefix" ? rulePathWith(rewriting, "/", undefined).rewrite : undefined;
+  const served = servedBackend(ingress, defaultBackend, "/", options, problems, own);
   if (served === undefined) return;
   // Requests of another tenant's host that match no path are not for this one.
   const hosts = rules.map(hostOf).filter((host) => !foreign.has(host));
@@ -135,8 +141,9 @@ function servedBackend(
   path: string,
   options: RouteOptions,
   problems: RouteProblem[],
+  rewrite?: PathRewrite,
 ): RouteBackend | undefined {
-  const served = routeBackendOf(backend, path, ingress, options);
+  const served = routeBackendOf(backend, path, ingress, options, rewrite);
   if (served.type !== "skipped") return served;
   problems.push({ ingress, reason: "SkippedBackend", message: served.message });
   return undefined;

@@ -1,6 +1,5 @@
 import type { HttpDownstream } from "../http/downstream/http-downstream.ts";
-import { withForwardedOrigin } from "../http/forwarded-headers.ts";
-import { type HeaderLine, type HeaderList, withHeader } from "../http/header-list.ts";
+import type { HeaderList } from "../http/header-list.ts";
 import { withTrace } from "../http/trace-headers.ts";
 import { type ForwardExchangeOptions, UNREAD_BODY_LINGER_MS } from "../http/upstream/forward-options.ts";
 import { startExchange } from "../http/upstream/http-forwarder.ts";
@@ -13,6 +12,7 @@ import type { RequestTrace } from "../observability/trace.ts";
 import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
+import { forwardedHeaders } from "./forwarded-headers.ts";
 import {
   type IngressAnswer,
   ingressAnswer,
@@ -191,7 +191,7 @@ class IngressForwarding implements ForwardExchangeOptions {
 
   editHeaders(headers: HeaderList): HeaderList {
     const traceable = withTrace(headers, this.#trace);
-    return forwardedHeaders(traceable, this.#request, this.#exchange, this.#context);
+    return forwardedHeaders(traceable, this.#request, this.#exchange, this.#context, this.#chosen.route);
   }
 
   editResponseHeaders(headers: HeaderList, status: number): HeaderList {
@@ -229,22 +229,6 @@ class IngressForwarding implements ForwardExchangeOptions {
     const facts = factsOf(this.#exchange, this.#chosen.route, this.#startedMs, this.#trace);
     logExchange({ ...facts, endpoint: addressOf(this.#endpoint) }, this.#code, this.#context);
   }
-}
-
-/** X-Forwarded-* by whether the peer is trusted; Host stays what the client wrote. */
-export function forwardedHeaders(
-  headers: HeaderList,
-  { authority }: IngressRequest,
-  { isTls, remoteAddress }: RequestOrigin,
-  { edge }: IngressContext,
-): HeaderLine[] {
-  const named = authority === undefined ? headers : withHeader(headers, "Host", authority);
-  return withForwardedOrigin(named, {
-    peerAddress: remoteAddress,
-    isPeerTrusted: edge.isTrustedProxy(remoteAddress),
-    protocol: isTls ? "https" : "http",
-    host: authority,
-  });
 }
 
 function answer(

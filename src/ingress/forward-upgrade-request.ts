@@ -14,7 +14,8 @@ import { PendingClient } from "../sessions/pending-client.ts";
 import type { SessionReport } from "../sessions/session.ts";
 import type { ExchangeEnd } from "./access-log.ts";
 import { type ChosenUpstream, chooseBackend } from "./choose-backend.ts";
-import { addressOf, forwardedHeaders } from "./forward-request.ts";
+import { addressOf } from "./forward-request.ts";
+import { forwardedHeaders } from "./forwarded-headers.ts";
 import { type IngressAnswer, ingressAnswer, upstreamProblem } from "./ingress-answer.ts";
 import type { IngressContext } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest } from "./ingress-request.ts";
@@ -132,7 +133,7 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           method: request.method,
           path: chosen.target,
           headers,
-          editHeaders: (lines) => forwardedHeaders(lines, request, origin, context),
+          editHeaders: (lines) => forwardedHeaders(lines, request, origin, context, chosen.route),
           allowedProtocols: "any",
           dialTimeoutMs: timeouts.dialMs,
           responseHeaderTimeoutMs: chosen.responseTimeoutMs ?? timeouts.upgradeResponseMs,

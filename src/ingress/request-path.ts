@@ -39,11 +39,17 @@ export function rulePathOf(path: string): string {
   return escaped.includes("%") ? normalized(escaped) : escaped;
 }
 
-/**
- * The target without its path's first `count` segments. Segments are counted, not compared, for a client may spell them
- * otherwise than the rule does.
- */
+/** The target without its path's first `count` segments, always with a path. */
 export function withoutSegments(target: string, count: number): string {
+  const left = remainderOf(target, count);
+  return left.startsWith("/") ? left : `/${left}`;
+}
+
+/**
+ * What is behind the first `count` segments of a target's path: from the next slash on, or the query alone. Segments are counted, not
+ * compared, for a client may spell them otherwise than the rule does.
+ */
+export function remainderOf(target: string, count: number): string {
   const queryAt = target.indexOf("?");
   const pathEnd = queryAt === -1 ? target.length : queryAt;
   let start = 0;
@@ -51,7 +57,7 @@ export function withoutSegments(target: string, count: number): string {
     const slash = target.indexOf("/", start + 1);
     start = slash === -1 || slash > pathEnd ? pathEnd : slash;
   }
-  return start === pathEnd ? `/${target.slice(pathEnd)}` : target.slice(start);
+  return target.slice(start);
 }
 
 /** Unreserved characters decoded; every other escape in capitals, and what should have been escaped escaped. */

@@ -1,5 +1,6 @@
 import type { Ingress, IngressBackend } from "../api/networking-objects.ts";
 import type { RouteNames } from "../observability/route-metrics.ts";
+import { type PathRewrite, segmentsOf } from "./path-rewrite.ts";
 import type { RouteOptions } from "./route-options.ts";
 
 /** The API group of the one resource backend that exists: this gateway's own streaming leg. */
@@ -17,6 +18,8 @@ export interface ServiceRoute {
   /** The Service's port, by number or name. */
   readonly port: number | string;
   readonly options: RouteOptions;
+  /** How paths reach the Service; absent: as they came. */
+  readonly rewrite?: PathRewrite | undefined;
 }
 
 /** The API-server leg under a host and a path prefix, which is stripped. */
@@ -36,6 +39,7 @@ export function routeBackendOf(
   path: string,
   ingress: Ingress,
   options: RouteOptions,
+  rewrite?: PathRewrite,
 ): RouteBackend | { readonly type: "skipped"; readonly message: string } {
   const { service, resource } = backend;
   const names = routeNames(ingress, backend);
@@ -43,7 +47,7 @@ export function routeBackendOf(
     const port = service.port?.name || service.port?.number;
     if (port === undefined) return skipped(`service ${JSON.stringify(service.name)} is named without a port`);
     const namespace = ingress.metadata.namespace ?? "default";
-    return { type: "service", ingress, names, namespace, service: service.name, port, options };
+    return { type: "service", ingress, names, namespace, service: service.name, port, options, rewrite };
   }
   if (resource === undefined) return skipped("a backend names neither a service nor a resource");
   const { apiGroup, kind, name } = resource;
@@ -56,7 +60,7 @@ export function routeBackendOf(
     ingress,
     names,
     name,
-    strippedSegments: path.replace(/\/$/, "").split("/").length - 1,
+    strippedSegments: segmentsOf(path),
   };
 }
 

@@ -1,5 +1,12 @@
 import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { subdomainProblems } from "../api/validation/name-rules.ts";
+import {
+  NGINX_FORWARDED_PREFIX_ANNOTATION,
+  NGINX_REGEX_ANNOTATION,
+  NGINX_REWRITE_ANNOTATION,
+  type Rewriting,
+  rewritingOf,
+} from "./path-rewrite.ts";
 
 /** What annotations of an Ingress say about its routes. */
 export interface RouteOptions {
@@ -11,6 +18,8 @@ export interface RouteOptions {
   readonly tunnelIdleTimeoutMs: number;
   /** Answer plain HTTP by 308 to https. */
   readonly redirectsToTls: boolean;
+  /** How paths of its rules reach backends; absent: as they came. */
+  readonly rewriting?: Rewriting | undefined;
   /** How backends that speak TLS are trusted; absent: no annotation says. */
   readonly backendTrust?: BackendTrust | undefined;
 }
@@ -36,13 +45,20 @@ export const MIN_TUNNEL_IDLE_TIMEOUT_MS = 3_600_000;
 export const DEFAULT_TUNNEL_IDLE_TIMEOUT_MS = 4 * MIN_TUNNEL_IDLE_TIMEOUT_MS;
 const MAX_SECONDS = 7 * 24 * 3600;
 
+/** Of other controllers, and served here as there. */
+export const SERVED_FOREIGN_ANNOTATIONS: ReadonlySet<string> = new Set([
+  NGINX_REWRITE_ANNOTATION,
+  NGINX_REGEX_ANNOTATION,
+  NGINX_FORWARDED_PREFIX_ANNOTATION,
+]);
+
 export interface ReadOptions {
   readonly options: RouteOptions;
   /** What was wrong, for an Event; the default is used in its place. */
   readonly problems: readonly string[];
 }
 
-export function routeOptionsOf({ metadata }: Ingress): ReadOptions {
+export function routeOptionsOf({ metadata }: Pick<Ingress, "metadata">): ReadOptions {
   const problems: string[] = [];
   const annotations = metadata.annotations ?? {};
   const milliseconds = (name: string, fallbackMs: number, minMs: number): number => {
@@ -68,6 +84,7 @@ export function routeOptionsOf({ metadata }: Ingress): ReadOptions {
       MIN_TUNNEL_IDLE_TIMEOUT_MS,
     ),
     redirectsToTls: redirect === "true",
+    rewriting: rewritingOf(annotations, problems),
     backendTrust: backendTrustOf(annotations, problems),
   };
   return { options, problems };

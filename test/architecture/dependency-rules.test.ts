@@ -293,6 +293,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
     "src/demo",
     "src/fake-node",
     "src/http",
+    "src/ingress",
     "src/kubernetes",
     "src/legs/agent",
     "src/load",

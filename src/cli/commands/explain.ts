@@ -26,13 +26,18 @@ export const explainFlags = {
 } as const satisfies FlagTable;
 
 export const command = defineCommand({
-  usage: ["--config FILE SUBRESOURCE NAMESPACE/POD [flags]", "--config FILE node/NAME [flags]"],
+  usage: [
+    "--config FILE SUBRESOURCE NAMESPACE/POD [flags]",
+    "--config FILE node/NAME [flags]",
+    "--config FILE URL",
+  ],
   description:
-    "Shows which way a request would take, for each kind of client, and why; or how sessions reach a node.",
+    "Shows which way a request would take, for each kind of client, and why; or how sessions reach a node; or which Ingress serves a URL.",
   operands: [
     { name: "SUBRESOURCE", help: "exec, attach or portforward", choices: ["exec", "attach", "portforward"] },
     { name: "NAMESPACE/POD", help: "the pod" },
     { name: "node/NAME", help: "a node, instead of one session" },
+    { name: "URL", help: "http:// or https://, of the Ingresses in cluster.manifests" },
   ],
   flags: explainFlags,
   examples: [
@@ -44,6 +49,10 @@ export const command = defineCommand({
     {
       title: "How sessions reach a node, as a running gateway sees it",
       line: "sluice explain --config sluice.yaml node/node-1 --admin http://127.0.0.1:9090",
+    },
+    {
+      title: "Which Service a URL reaches, and by which path",
+      line: "sluice explain --config sluice.yaml https://app.example.com/shop/cart",
     },
   ],
   exitCodes:

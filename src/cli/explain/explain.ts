@@ -12,6 +12,7 @@ import { UsageError } from "../usage-error.ts";
 import { explainClients } from "./explain-clients.ts";
 import { askAdmin, explainNode } from "./explain-node.ts";
 import { explainPolicy } from "./explain-policy.ts";
+import { explainUrl } from "./explain-url.ts";
 
 type Values = Invocation<typeof explainFlags>["values"];
 
@@ -21,7 +22,12 @@ const SESSION_FLAGS = ["user", "group", "command", "tty", "stdin", "port", "reas
 /** Prints where a request would go, by which path for each kind of client, and why. Exit code 1 when it would be refused. */
 export async function run({ values, operands }: Invocation<typeof explainFlags>): Promise<number> {
   const [, nodeName] = /^node\/([^/]+)$/.exec(operands[0] ?? "") ?? [];
-  refuseIgnored(values, nodeName !== undefined);
+  const url = /^https?:\/\//i.test(operands[0] ?? "") && operands.length === 1 ? operands[0] : undefined;
+  if (url !== undefined) {
+    refuseIgnored(values, "a URL");
+    return await explainUrl(url, values.config);
+  }
+  refuseIgnored(values, nodeName === undefined ? undefined : "a node");
   if (nodeName !== undefined && operands.length === 1) {
     return await explainNode(nodeName, values.config, values.admin);
   }
@@ -42,14 +48,16 @@ export async function run({ values, operands }: Invocation<typeof explainFlags>)
 }
 
 /** A flag that would change nothing was meant for something. Throws UsageError. */
-function refuseIgnored(values: Values, isForNode: boolean): void {
-  const given = (["container", ...SESSION_FLAGS] as const).filter((name) => {
+function refuseIgnored(values: Values, about: "a node" | "a URL" | undefined): void {
+  const others = about === "a URL" ? (["admin", "container"] as const) : (["container"] as const);
+  const given = [...others, ...SESSION_FLAGS].filter((name) => {
     const value = values[name];
     return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
   });
-  const [first] = isForNode ? given : given.filter((name) => name !== "container");
+  const [first] = about === undefined ? given.filter((name) => name !== "container") : given;
   if (first === undefined) return;
-  if (isForNode) throw new UsageError(`--${first} says nothing about a node`, { showsUsage: true });
+  if (about !== undefined)
+    throw new UsageError(`--${first} says nothing about ${about}`, { showsUsage: true });
   if (values.user === undefined)
     throw new UsageError(`--${first} needs --user: without it no rule is evaluated`);
 }
@@ -109,7 +117,7 @@ function parseTarget(operands: readonly string[]): {
   const [namespace, pod, ...rest] = (target ?? "").split("/");
   const isKnown = subresource === "exec" || subresource === "attach" || subresource === "portforward";
   if (!isKnown || !namespace || !pod || more.length > 0 || rest.length > 0) {
-    throw new UsageError(`SUBRESOURCE and NAMESPACE/POD, or node/NAME, are needed`);
+    throw new UsageError("SUBRESOURCE and NAMESPACE/POD, or node/NAME, or a URL, are needed");
   }
   return { subresource, namespace, pod };
 }

@@ -5,6 +5,8 @@ import {
   type IngressClass,
   isRegularExpression,
 } from "../../api/networking-objects.ts";
+import { rulePathWith } from "../../ingress/path-rewrite.ts";
+import { routeOptionsOf, SERVED_FOREIGN_ANNOTATIONS } from "../../ingress/route-options.ts";
 
 /** Whose Ingresses the gateway serves. */
 export interface OwnClasses {
@@ -53,16 +55,22 @@ function warningsOf(
       `class ${JSON.stringify(named)} is another controller's, so it is not served: its IngressClass would need spec.controller ${controller}`,
     );
   }
-  const foreign = Object.keys(annotations).filter((key) => FOREIGN_ANNOTATION.test(key));
+  const foreign = Object.keys(annotations).filter(
+    (key) => FOREIGN_ANNOTATION.test(key) && !SERVED_FOREIGN_ANNOTATIONS.has(key),
+  );
   if (foreign.length > 0) {
     const shown = foreign.slice(0, MAX_SHOWN_ANNOTATIONS).join(", ");
     const more =
       foreign.length > MAX_SHOWN_ANNOTATIONS ? ` and ${foreign.length - MAX_SHOWN_ANNOTATIONS} more` : "";
     warnings.push(`annotations of other controllers have no effect here: ${shown}${more}`);
   }
+  const { options, problems } = routeOptionsOf({ metadata });
+  warnings.push(...problems);
   const paths = (spec?.rules ?? []).flatMap(({ http }) => http?.paths ?? []);
   for (const { path = "", pathType } of paths) {
-    if (isRegularExpression(path, pathType)) {
+    const { isPattern, problem } = rulePathWith(options.rewriting, path, pathType);
+    if (problem !== undefined) warnings.push(problem);
+    if (!isPattern && isRegularExpression(path, pathType)) {
       warnings.push(
         `path ${JSON.stringify(path)} looks like a regular expression and is matched literally, as a prefix`,
       );

@@ -308,6 +308,10 @@ spec:
         ingress("named", "nginx", "a: b", "/a", "Prefix"),
         ingress("theirs", "other", "a: b", "/a", "Prefix"),
         ingress("rewritten", "edge", rewrite, "/a(/|$)(.*)", "ImplementationSpecific"),
+        ingress("matched", "edge", rewrite, "/a/[0-9]+", "ImplementationSpecific"),
+        ingress("other-group", "edge", rewrite, "/a/(.*)", "ImplementationSpecific"),
+        ingress("own", "edge", 'sluice.dev/rewrite-prefix: "b"', "/a", "Prefix"),
+        ingress("limited", "edge", 'nginx.ingress.kubernetes.io/limit-rps: "5"', "/a", "Prefix"),
       ].join(""),
     );
     expect(await runCommand("check-config", ["-f", manifest])).toBe(0);
@@ -315,8 +319,10 @@ spec:
     expect(lines).toEqual([
       expect.stringMatching(/^Warning: Ingress default\/named: class "nginx" is another controller's/),
       expect.stringMatching(/^Warning: Ingress default\/theirs: class "other" is another controller's/),
-      "Warning: Ingress default/rewritten: annotations of other controllers have no effect here: nginx.ingress.kubernetes.io/rewrite-target",
-      'Warning: Ingress default/rewritten: path "/a(/|$)(.*)" looks like a regular expression and is matched literally, as a prefix',
+      'Warning: Ingress default/matched: path "/a/[0-9]+" looks like a regular expression and is matched literally, as a prefix',
+      'Warning: Ingress default/other-group: $2 of nginx.ingress.kubernetes.io/rewrite-target is not what is behind "/a": requests keep their paths',
+      'Warning: Ingress default/own: annotation sluice.dev/rewrite-prefix must be an absolute path without query, got "b"',
+      "Warning: Ingress default/limited: annotations of other controllers have no effect here: nginx.ingress.kubernetes.io/limit-rps",
     ]);
   });
 

@@ -1,0 +1,72 @@
+import type { Cluster } from "../../cluster/cluster.ts";
+import type { GatewayConfiguration } from "../../config/configuration.ts";
+import { loadConfiguration } from "../../config/load-configuration.ts";
+import type { IngressListener } from "../../config/sections/ingress-listener.ts";
+import { compileRoutes, servedIngresses } from "../../ingress/compile-routes.ts";
+import { IngressClasses } from "../../ingress/ingress-classes.ts";
+import { readIngressRequest } from "../../ingress/ingress-request.ts";
+import { rewrittenTarget } from "../../ingress/path-rewrite.ts";
+import { withoutSegments } from "../../ingress/request-path.ts";
+import type { RouteBackend } from "../../ingress/route-backend.ts";
+import type { RouteTable } from "../../ingress/route-table.ts";
+import { snapshotCluster } from "../../kubernetes/component.ts";
+import { UsageError } from "../usage-error.ts";
+
+/** Prints which Ingress serves a URL, and what its backend is sent. Exit code 1 where no rule does. Throws UsageError. */
+export async function explainUrl(url: string, configFile: string): Promise<number> {
+  const configuration = await loadConfiguration(configFile);
+  const { ingress } = configuration.listeners;
+  if (ingress === undefined) throw new UsageError("a URL needs listeners.ingress in the configuration");
+  refuseLive(configuration);
+  // As it is written: a URL parser would resolve what a client sends.
+  const [, authority = "", target = ""] = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(url) ?? [];
+  const request = readIngressRequest("GET", target === "" ? "/" : target, [["Host", authority]], 1);
+  if ("problem" in request) {
+    process.stdout.write(`refused with ${request.status}: ${request.problem}\n`);
+    return 1;
+  }
+  const route = await snapshotCluster(
+    configuration,
+    () => undefined,
+    ({ store }) => routesOf(store, ingress).match(request.host, request.path),
+  );
+  const sent = route && sentTarget(route, request.target);
+  if (route === undefined || sent === undefined) {
+    process.stdout.write("refused with 404: no rule matches this host and path\n");
+    return 1;
+  }
+  process.stdout.write(describe(route, request.target, sent));
+  return 0;
+}
+
+function refuseLive({ cluster }: GatewayConfiguration): void {
+  if (cluster.live !== undefined) throw new UsageError("a URL is explained from cluster.manifests");
+}
+
+function routesOf(
+  store: Pick<Cluster, "list" | "getNamespace">,
+  listener: IngressListener,
+): RouteTable<RouteBackend> {
+  const classes = new IngressClasses(store.list("IngressClass"), listener);
+  const served = servedIngresses(store.list("Ingress"), classes, (name) => store.getNamespace(name));
+  const compiling = compileRoutes(served, listener.hostOwnership);
+  for (;;) {
+    const step = compiling.next();
+    if (step.done === true) return step.value.table;
+  }
+}
+
+function sentTarget(route: RouteBackend, target: string): string | undefined {
+  if (route.type === "streaming") return withoutSegments(target, route.strippedSegments);
+  return route.rewrite === undefined ? target : rewrittenTarget(route.rewrite, target);
+}
+
+function describe(route: RouteBackend, asked: string, sent: string): string {
+  const { namespace, ingress } = route.names;
+  const backend =
+    route.type === "streaming"
+      ? `StreamingGateway ${route.name}`
+      : `Service ${route.service}, port ${route.port}`;
+  const path = sent === asked ? `${sent}, as it came` : `${sent} in place of ${asked}`;
+  return [`Ingress ${namespace}/${ingress}`, backend, `path ${path}`, ""].join("\n");
+}

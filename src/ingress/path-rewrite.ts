@@ -1,0 +1,198 @@
+import { isRegularExpression } from "../api/networking-objects.ts";
+import { remainderOf, requestPathOf } from "./request-path.ts";
+
+export const STRIP_PREFIX_ANNOTATION = "sluice.dev/strip-prefix";
+export const REWRITE_PREFIX_ANNOTATION = "sluice.dev/rewrite-prefix";
+export const NGINX_REWRITE_ANNOTATION = "nginx.ingress.kubernetes.io/rewrite-target";
+/** Sent to backends with rewritten paths, so that they can write links. */
+export const NGINX_FORWARDED_PREFIX_ANNOTATION = "nginx.ingress.kubernetes.io/x-forwarded-prefix";
+export const NGINX_REGEX_ANNOTATION = "nginx.ingress.kubernetes.io/use-regex";
+
+/** What annotations of an Ingress ask for its paths. */
+export type Rewriting = RewritingForm & { readonly forwardedPrefix?: string | undefined };
+type RewritingForm =
+  | { readonly type: "prefix"; readonly replacement: string }
+  /** ingress-nginx: `target` up to `$group`, which is undefined where it has none. */
+  | { readonly type: "nginx"; readonly target: string; readonly group: number | undefined }
+  /** ingress-nginx' `use-regex` alone: paths are patterns, and are sent as they came. */
+  | { readonly type: "patterns" };
+
+/** How the paths of one rule reach its backend. */
+export interface PathRewrite {
+  /** So many segments of a request's path are the rule's. */
+  readonly segments: number;
+  /** What comes in their place, before what is left. */
+  readonly replacement: string;
+  /** Absent: what is left is kept, from its slash on. `dropped`: none of it. `bare`: without its slash. `needed`: bare, and a path without a slash there is none of the rule's. */
+  readonly rest?: "dropped" | "bare" | "needed";
+  /** For X-Forwarded-Prefix. */
+  readonly forwardedPrefix?: string | undefined;
+}
+
+/** A rule's path as it is matched and rewritten. */
+export interface RulePath {
+  readonly path: string;
+  readonly isPattern: boolean;
+  readonly rewrite?: PathRewrite | undefined;
+  readonly problem?: string | undefined;
+}
+
+/** Patterns that are prefixes, written for ingress-nginx: what is behind the prefix, and the number of the group that has the rest. */
+const PATTERN_ENDS = [
+  { end: "(/|$)(.*)", group: 2, rest: "bare" },
+  { end: "/(.*)", group: 1, rest: "needed" },
+] as const;
+/** Literal in a pattern, too; a dot is meant as one. */
+const LITERAL = /^(?:\/[\w~.-]+)*$/;
+/** Of RFC 3986 section 3.3, but `$`, which begins a group in nginx' targets. */
+const PATH = /^\/[\w~.!&'()*+,;=:@%/-]*$/;
+const NGINX_TARGET = /^([^$]*)(?:\$(\d))?$/;
+
+/** What is wrong is a problem, and the paths reach backends as they came. */
+export function rewritingOf(
+  annotations: Readonly<Record<string, string>>,
+  problems: string[],
+): Rewriting | undefined {
+  const form = formOf(annotations, problems);
+  const forwardedPrefix = annotations[NGINX_FORWARDED_PREFIX_ANNOTATION];
+  if (forwardedPrefix === undefined || form === undefined) return form;
+  if (isTarget(forwardedPrefix)) return { ...form, forwardedPrefix };
+  problems.push(
+    `annotation ${NGINX_FORWARDED_PREFIX_ANNOTATION} must be an absolute path, got ${shown(forwardedPrefix)}`,
+  );
+  return form;
+}
+
+function formOf(
+  annotations: Readonly<Record<string, string>>,
+  problems: string[],
+): RewritingForm | undefined {
+  const strips = annotations[STRIP_PREFIX_ANNOTATION];
+  if (strips !== undefined && strips !== "true" && strips !== "false")
+    problems.push(`annotation ${STRIP_PREFIX_ANNOTATION} must be "true" or "false"`);
+  const replacement = annotations[REWRITE_PREFIX_ANNOTATION];
+  if (replacement !== undefined) {
+    if (strips === "true")
+      problems.push(
+        `annotations ${STRIP_PREFIX_ANNOTATION} and ${REWRITE_PREFIX_ANNOTATION}: the latter counts`,
+      );
+    if (isTarget(replacement)) return { type: "prefix", replacement };
+    problems.push(
+      `annotation ${REWRITE_PREFIX_ANNOTATION} must be an absolute path without query, got ${shown(replacement)}`,
+    );
+  }
+  if (strips === "true") return { type: "prefix", replacement: "/" };
+  return nginxRewritingOf(annotations, problems);
+}
+
+function nginxRewritingOf(
+  annotations: Readonly<Record<string, string>>,
+  problems: string[],
+): RewritingForm | undefined {
+  const text = annotations[NGINX_REWRITE_ANNOTATION];
+  if (text === undefined || text === "")
+    return annotations[NGINX_REGEX_ANNOTATION] === "true" ? { type: "patterns" } : undefined;
+  const [, target = "", group] = NGINX_TARGET.exec(text) ?? [];
+  if (isTarget(target))
+    return { type: "nginx", target, group: group === undefined ? undefined : Number(group) };
+  problems.push(
+    `annotation ${NGINX_REWRITE_ANNOTATION} is served as a path, or a path with one group at its end, got ${shown(text)}: requests keep their paths`,
+  );
+  return undefined;
+}
+
+function isTarget(path: string): boolean {
+  // Without dot segments, however they are spelled.
+  return PATH.test(path) && requestPathOf(path)?.target === path;
+}
+
+/** Of a rule's path as it is written. */
+export function rulePathWith(
+  rewriting: Rewriting | undefined,
+  path: string,
+  pathType: string | undefined,
+): RulePath {
+  const read = readRulePath(rewriting, path, pathType);
+  const { rewrite } = read;
+  const forwardedPrefix = rewriting?.forwardedPrefix;
+  if (rewrite === undefined || forwardedPrefix === undefined) return read;
+  return { ...read, rewrite: { ...rewrite, forwardedPrefix } };
+}
+
+function readRulePath(
+  rewriting: RewritingForm | undefined,
+  path: string,
+  pathType: string | undefined,
+): RulePath {
+  if (rewriting === undefined) return { path, isPattern: false };
+  if (rewriting.type === "prefix") {
+    const replacement = rewriting.replacement.replace(/\/$/, "");
+    return { path, isPattern: false, rewrite: { segments: segmentsOf(path), replacement } };
+  }
+  const pattern = patternOf(path);
+  if (rewriting.type === "patterns") return { path: pattern?.path ?? path, isPattern: pattern !== undefined };
+  if (pattern === undefined && isRegularExpression(path, pathType)) return { path, isPattern: false };
+  return nginxRulePath(rewriting, pattern ?? { path, group: undefined, rest: "bare" }, pattern !== undefined);
+}
+
+function nginxRulePath(
+  { target, group }: RewritingForm & { readonly type: "nginx" },
+  pattern: Pattern,
+  isPattern: boolean,
+): RulePath {
+  const { path } = pattern;
+  const segments = segmentsOf(path);
+  // nginx rewrites nothing where both are the same.
+  if (!isPattern && group === undefined && target === path) return { path, isPattern };
+  if (group === undefined || pattern.group === undefined) {
+    const rewrite = { segments, replacement: target, rest: "dropped" } as const;
+    if (group === undefined) return { path, isPattern, rewrite };
+    const problem = `path ${JSON.stringify(path)} has no group for $${group} of ${NGINX_REWRITE_ANNOTATION}: every path becomes ${shown(target)}`;
+    return { path, isPattern, rewrite, problem };
+  }
+  if (group === pattern.group)
+    return { path, isPattern, rewrite: { segments, replacement: target, rest: pattern.rest } };
+  const problem = `$${group} of ${NGINX_REWRITE_ANNOTATION} is not what is behind ${JSON.stringify(path)}: requests keep their paths`;
+  return { path, isPattern, problem };
+}
+
+interface Pattern {
+  readonly path: string;
+  readonly group: number | undefined;
+  readonly rest: "bare" | "needed";
+}
+
+function patternOf(path: string): Pattern | undefined {
+  for (const { end, ...found } of PATTERN_ENDS) {
+    if (!path.endsWith(end)) continue;
+    const literal = path.slice(0, -end.length);
+    if (LITERAL.test(literal)) return { path: literal === "" ? "/" : literal, ...found };
+  }
+  return undefined;
+}
+
+/** Path and query for the backend; undefined where the path is none of the rule's after all. */
+export function rewrittenTarget(
+  { segments, replacement, rest }: PathRewrite,
+  target: string,
+): string | undefined {
+  const left = remainderOf(target, segments);
+  const hasSlash = left.startsWith("/");
+  if (rest === undefined) {
+    const rewritten = replacement + left;
+    return rewritten.startsWith("/") ? rewritten : `/${rewritten}`;
+  }
+  if (rest === "needed" && !hasSlash) return undefined;
+  const queryAt = left.indexOf("?");
+  if (rest === "dropped") return queryAt === -1 ? replacement : replacement + left.slice(queryAt);
+  return replacement + (hasSlash ? left.slice(1) : left);
+}
+
+/** How many segments of a rule's path there are; its trailing slash is none. */
+export function segmentsOf(path: string): number {
+  return path.replace(/\/$/, "").split("/").length - 1;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 60));
+}
