@@ -3,6 +3,7 @@ import { type FieldLines, parseFieldLines, unfoldedSection } from "./field-lines
 import { latin1Text, type TextOf } from "./latin1.ts";
 import type { Leniency } from "./limits.ts";
 import { defaultHttp1Limits, type Http1Limits } from "./limits.ts";
+import { foreignProtocolOf, MalformedResponse } from "./malformed-response.ts";
 import { deliveryOf, type ResponseDelivery } from "./response-framing.ts";
 import { parseResponseHead, type ResponseHead } from "./response-head.ts";
 import { SectionReader } from "./section-reader.ts";
@@ -121,7 +122,10 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
   #readSection(chunk: Chunk, at: number): number {
     const next = this.#section.push(chunk, at);
     const { text } = this.#section;
-    if (text === undefined) return next;
+    if (text === undefined) {
+      if (this.#state === "head" && this.#leniency !== "as-go") refuseForeign(this.#section.incomplete);
+      return next;
+    }
     if (this.#state === "trailers") this.#finish(this.#trailersIn(text));
     else this.#takeHead(parseResponseHead(text, this.#limits.maxHeaders, this.#leniency));
     return next;
@@ -159,4 +163,10 @@ export class ResponseDecoder<Chunk extends Uint8Array = Uint8Array> {
     this.#hasFinished = true;
     this.#handler.onEnd(trailers);
   }
+}
+
+/** Another protocol's first message may have no end of a line, and its server waits for us. */
+function refuseForeign(begun: string): void {
+  if (begun.charCodeAt(0) < 0x20 && foreignProtocolOf(begun) !== undefined)
+    throw new MalformedResponse("malformed HTTP response", begun);
 }

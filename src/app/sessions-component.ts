@@ -76,7 +76,7 @@ export async function buildSessions(
       limits,
       timeouts,
       nodes: buildKnownNodes(configuration, clock, metrics, logger),
-      kubelet: await buildKubelet(configuration, parts.ownEndpoints, parts.upstreams),
+      kubelet: await buildKubelet(configuration, parts.ownEndpoints, parts.upstreams, { metrics, logger }),
       clock,
       bandwidth: bytesPerSecond === 0 ? undefined : new Bandwidth(bytesPerSecond),
       sessions,

@@ -23,10 +23,8 @@ import {
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
 import { type IngressRequest, type RequestOrigin, readIngressRequest, sourceOf } from "./ingress-request.ts";
 import type { RouteBackend } from "./route-backend.ts";
+import { H2C_APP_PROTOCOL } from "./route-problems.ts";
 import { traceExchange } from "./trace-exchange.ts";
-
-/** The appProtocol of a Service whose pods speak HTTP/2 with prior knowledge (KEP-3726). */
-const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 
 export interface IncomingExchange extends RequestOrigin {
   readonly downstream: HttpDownstream;
@@ -212,6 +210,7 @@ class IngressForwarding implements ForwardExchangeOptions {
   respondError(error: UpstreamError): void {
     const { status, message } = upstreamProblem(error);
     const { downstream } = this.#exchange;
+    this.#context.problems.judgeError(this.#chosen, error);
     this.#code = status;
     const endpoint = this.#endpoint.endpoint.host;
     this.#context.logger.debug({ code: error.code, endpoint }, "an exchange failed");

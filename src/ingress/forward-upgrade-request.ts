@@ -95,6 +95,7 @@ export async function forwardUpgradeRequest(
     if (status !== 101) log({ route, status, responseBytes: 0 });
   } catch (error) {
     client.release();
+    if (error instanceof UpstreamError) context.problems.judgeError(chosen, error);
     if (error instanceof UpstreamError && error.code === "aborted") {
       trace?.end(0);
       log({ route, status: 0, responseBytes: 0 });

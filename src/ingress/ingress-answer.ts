@@ -82,8 +82,11 @@ export const ENDPOINT_PROBLEMS: Readonly<
   "no-endpoints": "the service of this route has no ready endpoints",
 };
 
+/** What was expected of a backend that speaks something else. */
+const SPEAKS = { "HTTP/1": "HTTP/2", "HTTP/2": "HTTP/1.1", TLS: "HTTP without TLS" } as const;
+
 /** What a failed exchange is answered with. Backends' addresses stay out of it. */
-export function upstreamProblem({ code }: UpstreamError): { status: number; message: string } {
+export function upstreamProblem({ code, spoken }: UpstreamError): { status: number; message: string } {
   switch (code) {
     case "response-timeout":
       return { status: 504, message: "the backend did not answer in time" };
@@ -97,6 +100,9 @@ export function upstreamProblem({ code }: UpstreamError): { status: number; mess
     case "dial-failed":
       return { status: 502, message: "no endpoint of the service could be reached" };
     default:
-      return { status: 502, message: "the backend gave no valid answer" };
+      return {
+        status: 502,
+        message: `the backend ${spoken === undefined ? "gave no valid answer" : `does not speak ${SPEAKS[spoken]}`}`,
+      };
   }
 }

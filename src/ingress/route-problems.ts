@@ -1,15 +1,24 @@
 import { type HeaderList, headerTokens } from "../http/header-list.ts";
+import type { UpstreamError } from "../net/upstream-error.ts";
 import type { IngressProblem } from "./problem-reporter.ts";
-import type { ServiceRoute } from "./route-backend.ts";
+import type { RouteBackend, ServiceRoute } from "./route-backend.ts";
 import type { EndpointPicker } from "./service-balancer.ts";
+
+/** The appProtocol of a Service whose pods speak HTTP/2 with prior knowledge (KEP-3726). */
+export const H2C_APP_PROTOCOL = "kubernetes.io/h2c";
 
 /** Problems that requests found, at once. Those past it are served as the others, and not reported. */
 export const MAX_ROUTE_PROBLEMS = 1_000;
 const MAX_NAMED_ADDRESSES = 5;
 
+/** A problem, and the appProtocol that it is about. */
+interface RouteProblem extends IngressProblem {
+  readonly appProtocol?: string | undefined;
+}
+
 /** What shows only when a request comes: it is reported for as long as requests find it. */
 export class RouteProblems {
-  readonly #present = new Map<string, IngressProblem>();
+  readonly #present = new Map<string, RouteProblem>();
   readonly #onChange: () => void;
 
   constructor(onChange: () => void) {
@@ -28,38 +37,69 @@ export class RouteProblems {
 
   /** Of one request for the route. */
   judge(route: ServiceRoute, { refused, appProtocol }: EndpointPicker, headers: HeaderList): void {
-    this.#set(
-      route,
-      "EndpointAddressRefused",
-      refused.length === 0 ? undefined : refusedText(route, refused),
-    );
-    const needsHttp2 = appProtocol === undefined && isGrpc(headers);
+    const addresses = keyOf(route, "addresses");
+    if (refused.length === 0) this.#end(addresses);
+    else {
+      const message = refusedText(route, refused);
+      this.#begin(addresses, { ingress: route.ingress, reason: "EndpointAddressRefused", message });
+    }
     // Other requests say nothing of it, and only another Service ends it.
-    if (needsHttp2 || appProtocol !== undefined)
-      this.#set(route, "MissingAppProtocol", needsHttp2 ? appProtocolText(route) : undefined);
+    const protocol = keyOf(route, "protocol");
+    if (this.#present.get(protocol)?.appProtocol !== appProtocol) this.#end(protocol);
+    if (appProtocol === undefined && isGrpc(headers))
+      this.#setProtocol(route, undefined, "gRPC needs HTTP/2, which it does not name", H2C_APP_PROTOCOL);
   }
 
-  #set(route: ServiceRoute, reason: string, message: string | undefined): void {
-    const { ingress, namespace, service, port } = route;
-    const key = `${reason} ${namespace}/${ingress.metadata.name} ${service} ${port}`;
+  /** Of an exchange that failed: its backend may speak another protocol than the Service names. */
+  judgeError(
+    { route, appProtocol }: { readonly route: RouteBackend; readonly appProtocol: string | undefined },
+    { spoken }: Pick<UpstreamError, "spoken">,
+  ): void {
+    // Upgrades are asked for over HTTP/1.1, also where the Service names HTTP/2.
+    if (route.type !== "service" || (spoken === "HTTP/2" && appProtocol === H2C_APP_PROTOCOL)) return;
+    if (spoken === "HTTP/1")
+      this.#setProtocol(route, appProtocol, "an endpoint does not speak HTTP/2", undefined);
+    else if (spoken === "HTTP/2")
+      this.#setProtocol(route, appProtocol, "an endpoint speaks HTTP/2 alone", H2C_APP_PROTOCOL);
+    else if (spoken === "TLS") this.#setProtocol(route, appProtocol, "an endpoint speaks TLS", "https");
+  }
+
+  /** `wanted` undefined: none, which is HTTP/1.1. */
+  #setProtocol(
+    { ingress, ...route }: ServiceRoute,
+    appProtocol: string | undefined,
+    why: string,
+    wanted: string | undefined,
+  ): void {
+    const reason = appProtocol === undefined ? "MissingAppProtocol" : "WrongAppProtocol";
+    const port = `port ${JSON.stringify(route.port)} of service ${JSON.stringify(route.service)}`;
+    const remedy =
+      wanted === undefined ? `remove appProtocol: ${appProtocol} there` : `set appProtocol: ${wanted} there`;
+    const message = `${port}: ${why}: ${remedy}`;
+    this.#begin(keyOf({ ingress, ...route }, "protocol"), { ingress, reason, message, appProtocol });
+  }
+
+  #begin(key: string, problem: RouteProblem): void {
     const known = this.#present.get(key);
-    if (known?.message === message && (known === undefined || known.ingress === ingress)) return;
-    if (message === undefined) this.#present.delete(key);
-    else if (known !== undefined || this.#present.size < MAX_ROUTE_PROBLEMS)
-      this.#present.set(key, { ingress, reason, message });
-    else return;
+    if (known?.message === problem.message && known.ingress === problem.ingress) return;
+    if (known === undefined && this.#present.size >= MAX_ROUTE_PROBLEMS) return;
+    this.#present.set(key, problem);
     this.#onChange();
   }
+
+  #end(key: string): void {
+    if (this.#present.delete(key)) this.#onChange();
+  }
+}
+
+function keyOf({ ingress, namespace, service, port }: ServiceRoute, about: string): string {
+  return `${about} ${namespace}/${ingress.metadata.name} ${service} ${port}`;
 }
 
 function refusedText({ service }: ServiceRoute, refused: readonly string[]): string {
   const rest = refused.length - MAX_NAMED_ADDRESSES;
   const named = refused.slice(0, MAX_NAMED_ADDRESSES).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
   return `endpoints of service ${JSON.stringify(service)} have addresses that may not be dialled: ${named} (listeners.ingress.allowedEndpointAddresses)`;
-}
-
-function appProtocolText({ service, port }: ServiceRoute): string {
-  return `gRPC needs HTTP/2, and port ${JSON.stringify(port)} of service ${JSON.stringify(service)} says nothing of it: set appProtocol: kubernetes.io/h2c there`;
 }
 
 /** gRPC alone: gRPC-Web is for HTTP/1.1. */

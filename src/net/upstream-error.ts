@@ -29,15 +29,18 @@ export class UpstreamError extends Error {
   readonly code: UpstreamErrorCode;
   /** With "dial-failed": TCP had connected, so it was TLS that failed. */
   readonly hasConnected: boolean;
+  /** With "malformed-response": what it speaks instead of HTTP/1 ("HTTP/2", "TLS"), or that it does not speak HTTP/2 ("HTTP/1"). */
+  readonly spoken: "HTTP/1" | "HTTP/2" | "TLS" | undefined;
 
   constructor(
     code: UpstreamErrorCode,
     message: string,
-    options?: ErrorOptions & { readonly hasConnected?: boolean },
+    options?: ErrorOptions & Partial<Pick<UpstreamError, "hasConnected" | "spoken">>,
   ) {
     super(message, options);
     this.code = code;
     this.hasConnected = options?.hasConnected ?? false;
+    this.spoken = options?.spoken;
   }
 }
 

@@ -13,6 +13,7 @@ export class NodeMetrics {
   readonly #paths: Counter<"path" | "result" | "cause">;
   readonly #dialFailures: Counter;
   readonly #refusedDials: Counter;
+  readonly #refusedAddresses: Counter;
   #counts: () => NodeCounts = () => ({ remembered: 0, dead: 0, avoided: {} });
 
   constructor(registry: Registry) {
@@ -37,6 +38,11 @@ export class NodeMetrics {
     this.#refusedDials = new Counter({
       name: "sluice_node_circuit_refusals_total",
       help: "Sessions refused without a dial, because their node does not answer.",
+      registers,
+    });
+    this.#refusedAddresses = new Counter({
+      name: "sluice_node_addresses_refused_total",
+      help: "Dials of nodes that were refused because of the node's address (kubelet.allowedAddresses, kubelet.allowAPIServerEndpoints).",
       registers,
     });
     this.#registerGauges(registers);
@@ -65,6 +71,10 @@ export class NodeMetrics {
 
   dialRefused(): void {
     this.#refusedDials.inc();
+  }
+
+  addressRefused(): void {
+    this.#refusedAddresses.inc();
   }
 
   /** Each worker learns of the same nodes for itself: of several the largest number is nearest to the truth, their sum is none. */

@@ -30,5 +30,5 @@ export function responseErrorOf(error: ProtocolError): UpstreamError {
     ? (line: string) => line.slice(0, Math.max(line.indexOf(":"), 0))
     : String;
   const quote = (text: string): string => JSON.stringify(shown(text).slice(0, MAX_QUOTED_CHARACTERS));
-  return new UpstreamError("malformed-response", error.quoting(quote));
+  return new UpstreamError("malformed-response", error.quoting(quote), { spoken: error.foreignProtocol });
 }

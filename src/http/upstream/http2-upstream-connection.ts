@@ -86,7 +86,10 @@ export class Http2UpstreamConnection {
     });
     watchHttp2Session(session, socket);
     // A session ends for its streams by their own events; here it is only not used again.
-    session.on("error", () => {});
+    let failure: (Error & { code?: string }) | undefined;
+    session.on("error", (error) => {
+      failure = error;
+    });
     return new Promise((resolve, reject) => {
       // What is no HTTP/2 server says so before it acknowledges our settings.
       session.once("remoteSettings", () => {
@@ -94,7 +97,11 @@ export class Http2UpstreamConnection {
         resolve(new Http2UpstreamConnection(session, socket, dialTimeoutMs, times, learned));
       });
       session.once("close", () =>
-        reject(new UpstreamError("malformed-response", "the backend does not speak HTTP/2")),
+        reject(
+          new UpstreamError("malformed-response", "the backend does not speak HTTP/2", {
+            spoken: failure?.code === "ERR_HTTP2_ERROR" ? "HTTP/1" : undefined,
+          }),
+        ),
       );
       session.setTimeout(dialTimeoutMs, () => session.destroy());
     });

@@ -4,17 +4,23 @@ import type { EgressProxySettings } from "../../config/sections/egress-proxy.ts"
 import { dialThroughProxy, type EgressProxy } from "../../http/proxies/egress-proxy.ts";
 import { dial } from "../../net/dial.ts";
 import { addressOfUrl } from "../../net/endpoint-of-url.ts";
-import { NodeAddresses, resolveByDns } from "../../net/node-address.ts";
+import { NodeAddresses, NodeAddressRefused, resolveByDns } from "../../net/node-address.ts";
 import { type ReservedEndpoint, ReservedEndpoints } from "../../net/reserved-endpoints.ts";
 import { SpareConnections } from "../../net/spare-connections.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { Metrics } from "../../observability/metrics.ts";
 import type { KubeletOptions } from "../../sessions/context.ts";
+
+/** Nodes whose refused address is logged; those past it are counted. */
+export const MAX_LOGGED_REFUSALS = 1_000;
 
 /** How kubelets are reached. `ownEndpoints`: where this process listens as an API server, asked when a node is dialled. */
 export async function buildKubelet(
   { kubelet, upstreamAPIServer }: Pick<GatewayConfiguration, "kubelet" | "upstreamAPIServer">,
   ownEndpoints: () => readonly ReservedEndpoint[],
   upstreams: UpstreamTlsFiles,
+  { metrics, logger }: { readonly metrics: Pick<Metrics, "nodes">; readonly logger: Pick<Logger, "warn"> },
 ): Promise<KubeletOptions> {
   const tls = kubelet.scheme === "https" ? await upstreams.tls("kubelet", kubelet) : undefined;
   const upstream = upstreamAPIServer && addressOfUrl(upstreamAPIServer.url);
@@ -30,6 +36,22 @@ export async function buildKubelet(
   const proxy = kubelet.egressProxy && (await egressProxyOf(kubelet.egressProxy, upstreams));
   const connect: KubeletOptions["connect"] =
     proxy && ((endpoint, options) => dialThroughProxy(proxy, endpoint, options));
+  const refused = new Set<string>();
+  const refusedFor =
+    (node: string) =>
+    (error: unknown): never => {
+      if (error instanceof NodeAddressRefused) {
+        metrics.nodes.addressRefused();
+        const key = `${node} ${error.message}`;
+        if (!refused.has(key) && refused.size < MAX_LOGGED_REFUSALS)
+          logger.warn(
+            { node, reason: error.message },
+            "a node's address is not dialled (kubelet.allowedAddresses)",
+          );
+        if (refused.size < MAX_LOGGED_REFUSALS) refused.add(key);
+      }
+      throw error;
+    };
   const spares = new SpareConnections({ max: kubelet.spareConnections, dial: connect ?? dial });
   return {
     preferredAddressTypes: kubelet.preferredAddressTypes,
@@ -37,7 +59,9 @@ export async function buildKubelet(
     connect,
     ...(kubelet.spareConnections > 0 && { connectSession: spares.connect.bind(spares) }),
     endpointOf: async ({ name, host, port }) => ({
-      host: await (proxy === undefined ? addresses.resolve(host, port) : addresses.check(host, port)),
+      host: await (proxy === undefined ? addresses.resolve(host, port) : addresses.check(host, port)).catch(
+        refusedFor(name),
+      ),
       port,
       tls,
       serverName: host,

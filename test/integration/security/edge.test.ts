@@ -417,10 +417,18 @@ describe("a node's address", () => {
       kubelet: { allowedAddresses: [] },
     }));
     try {
-      const answer = await gateway.exec({ headers: BEARER });
-      expect(answer.status).toBe(500);
-      expect(JSON.parse(answer.body).message).toBe("error dialing backend: address not allowed: 127.0.0.1");
+      for (let count = 0; count < 3; count += 1) {
+        const answer = await gateway.exec({ headers: BEARER });
+        expect(answer.status).toBe(500);
+        expect(JSON.parse(answer.body).message).toBe("error dialing backend: address not allowed: 127.0.0.1");
+      }
       expect(gateway.kubelet.openSockets).toBe(0);
+      expect(await gateway.metric("sluice_node_addresses_refused_total ")).toEqual([
+        "sluice_node_addresses_refused_total 3",
+      ]);
+      const lines = gateway.logLines.filter((line) => line.includes("a node's address is not dialled"));
+      expect(lines).toHaveLength(1);
+      expect(JSON.parse(lines[0] ?? "")).toMatchObject({ reason: "address not allowed: 127.0.0.1" });
     } finally {
       await gateway.stop();
     }

@@ -48,3 +48,24 @@ it("names five addresses, and has a bound", () => {
   expect(problems.all).toHaveLength(MAX_ROUTE_PROBLEMS);
   expect(problems.all[0]?.message).toContain("127.0.0.4 and 4 more (");
 });
+
+it("says what to write for an answer in another protocol, until the Service says something else", () => {
+  const problems = new RouteProblems(() => {});
+  const said = (appProtocol: string | undefined, spoken: "HTTP/1" | "HTTP/2" | "TLS") => {
+    problems.judgeError({ route: routeTo("a"), appProtocol }, { spoken });
+    return problems.all.map(({ reason, message }) => [reason, message.slice(message.indexOf(": ") + 2)]);
+  };
+  expect(said(undefined, "HTTP/2")).toEqual([
+    ["MissingAppProtocol", "an endpoint speaks HTTP/2 alone: set appProtocol: kubernetes.io/h2c there"],
+  ]);
+  problems.judge(routeTo("a"), picker([]), []);
+  expect(problems.all).toHaveLength(1);
+  expect(said("http", "TLS")).toEqual([
+    ["WrongAppProtocol", "an endpoint speaks TLS: set appProtocol: https there"],
+  ]);
+  expect(said("kubernetes.io/h2c", "HTTP/1")).toEqual([
+    ["WrongAppProtocol", "an endpoint does not speak HTTP/2: remove appProtocol: kubernetes.io/h2c there"],
+  ]);
+  problems.judge(routeTo("a"), picker([]), []);
+  expect(problems.all).toEqual([]);
+});

@@ -23,6 +23,18 @@ describe("ResponseDecoder", () => {
   });
 
   it.each([
+    ["HTTP/2", "\0\0\x12\x04\0\0\0\0\0\0\x03"],
+    ["TLS", "\x15\x03\x03\0\x02\x02\x28"],
+  ])("names %s where it comes instead, without the end of a line, wherever it is cut", (protocol, bytes) => {
+    for (let cut = 0; cut < bytes.length; cut += 1) {
+      const { error } = new Recorder().push(bytes.slice(0, cut)).push(bytes.slice(cut));
+      expect(error?.foreignProtocol).toBe(protocol);
+    }
+    const asGo = new Recorder("GET", { leniency: "as-go" }).push(bytes);
+    expect(asGo.error).toBeUndefined();
+  });
+
+  it.each([
     ["a length", "GET", `${OK}Content-Length: 2\r\n\r\nab`, 2, true],
     ["the same length twice", "GET", `${OK}Content-Length: 2\r\nContent-Length: 2\r\n\r\nab`, 2, true],
     [
