@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** Half the time of all unit tests: properties with thousands of cases, and threads. `npm run unit` leaves them out. */
@@ -18,6 +19,8 @@ const PROPERTIES = [
 
 export default defineConfig({
   test: {
+    // What a file is compiled to is kept in node_modules by its content: a run of few files took a quarter of its CPU for that.
+    experimental: { fsModuleCache: true },
     reporters: [
       "default",
       "./test/support/threats-reporter.ts",
@@ -55,6 +58,8 @@ export default defineConfig({
           name: "integration",
           sequence: { groupOrder: 1 },
           include: ["test/{integration,fuzz,support}/**/*.test.ts"],
+          // They wait more than they compute: two of them leave a third of two cores idle.
+          maxWorkers: availableParallelism() + 1,
         },
       },
       {

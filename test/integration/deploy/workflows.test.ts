@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 
@@ -7,12 +7,27 @@ interface Step {
   readonly run?: string;
   readonly with?: Readonly<Record<string, unknown>>;
 }
+interface Job {
+  readonly permissions?: object;
+  readonly steps: readonly Step[];
+  readonly container?: { readonly image: string };
+}
 interface Workflow {
   readonly permissions?: object;
-  readonly jobs: Readonly<Record<string, { readonly permissions?: object; readonly steps: readonly Step[] }>>;
+  readonly jobs: Readonly<Record<string, Job>>;
 }
 
-const folder = new URL("../../../.github/workflows/", import.meta.url);
+const root = new URL("../../../", import.meta.url);
+const folder = new URL(".github/workflows/", root);
+const script = readFileSync(new URL(".ci/run", root), "utf8");
+
+it("ci runs .ci/run for each change, in the image that the Dockerfile names", () => {
+  const { jobs } = parse(readFileSync(new URL("ci.yaml", folder), "utf8")) as Workflow;
+  expect(jobs.run?.steps.at(-1)).toEqual({ run: ".ci/run" });
+  const [, image] = /^ARG NODE_IMAGE=(.*)$/m.exec(readFileSync(new URL("Dockerfile", root), "utf8")) ?? [];
+  expect(jobs.run?.container?.image).toBe(image);
+  expect(statSync(new URL(".ci/run", root)).mode & 0o111).not.toBe(0);
+});
 
 describe.each(readdirSync(folder))("the workflow %s", (file) => {
   const text = readFileSync(new URL(file, folder), "utf8");
@@ -25,14 +40,21 @@ describe.each(readdirSync(folder))("the workflow %s", (file) => {
     for (const action of used) expect(action).toMatch(/^[\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
+  it("names each image by a digest", () => {
+    for (const { container } of Object.values(jobs))
+      if (container !== undefined) expect(container.image).toMatch(/@sha256:[0-9a-f]{64}$/);
+  });
+
   it("writes nothing but where a job says so", () => {
     expect(permissions).toEqual({ contents: "read" });
   });
 
   it("runs no script of a dependency, and hands no cache and no credential from job to job", () => {
-    const installs = steps.filter(({ run }) => /\bnpm (ci|install|publish)\b/.test(run ?? ""));
+    const installs = steps
+      .flatMap(({ run = "" }) => (run === ".ci/run" ? script.split("\n") : run))
+      .filter((run) => /(?:^|&& )npm (ci|install|publish)\b/.test(run));
     expect(installs.length).toBeGreaterThan(0);
-    for (const { run } of installs) expect(run).toContain("--ignore-scripts");
+    for (const run of installs) expect(run).toContain("--ignore-scripts");
     for (const { uses = "", with: options = {} } of steps) {
       if (uses.startsWith("actions/checkout@")) expect(options["persist-credentials"]).toBe(false);
       if (!uses.startsWith("actions/setup-node@")) continue;
