@@ -23,7 +23,7 @@ export interface LabSettings {
   readonly echoPort?: number | undefined;
   /** The main process repeats its input, and may be written to. */
   readonly mayAttachInput: boolean;
-  /** What the whole run may take: cases that have not begun by then are skipped. */
+  /** When cases that do not only wait begin no more, and are skipped. With a bound, each group has its turn. */
   readonly budgetMs: number;
 }
 
@@ -53,5 +53,5 @@ export const quickLabSettings: Partial<LabSettings> = {
   heartbeatMs: 6_000,
   idleScale: 0.02,
   parallelSessions: 5,
-  budgetMs: 40_000,
+  budgetMs: 35_000,
 };

@@ -29,7 +29,7 @@ export interface CheckedExec {
 
 const COMMAND = ["/bin/sh", "-c", 'read line; echo "got $line"; exit 7'];
 const INPUT = "hello\n";
-const HTTP_REQUEST = "GET / HTTP/1.0\r\n\r\n";
+const HTTP_REQUEST = "GET / HTTP/1.1\r\nHost: pod\r\nConnection: close\r\n\r\n";
 
 /** Runs a command that reads a line, answers it and exits with 7, over one of the WebSocket versions. */
 export async function execOverWebSocket(
@@ -88,7 +88,10 @@ export async function forwardOverSpdy(server: CheckedServer, pod: string): Promi
   return answer;
 }
 
-/** One HTTP exchange over a pair of streams; the error stream's text, if any, is thrown. */
+/**
+ * One HTTP exchange over a pair of streams; the error stream's text, if any, is thrown. As any HTTP client it goes by the answer's
+ * length: a kubelet ends the streams a second after the pod has ended its side.
+ */
 function fetchOver(spdy: SpdySession, connectionEnded: Promise<void>): Promise<string> {
   const headers = (type: string): [string, string][] => [
     ["streamtype", type],
@@ -105,11 +108,18 @@ function fetchOver(spdy: SpdySession, connectionEnded: Promise<void>): Promise<s
       headers("data"),
       (part) => {
         answer += part;
+        if (isWhole(answer)) resolve(answer);
       },
       () => resolve(answer),
     );
     data.write(Buffer.from(HTTP_REQUEST));
   });
+}
+
+function isWhole(answer: string): boolean {
+  const [head = "", body] = answer.split("\r\n\r\n");
+  const length = /^content-length: (\d+)$/im.exec(head)?.[1];
+  return body !== undefined && length !== undefined && Buffer.byteLength(body) >= Number(length);
 }
 
 function openCollecting(

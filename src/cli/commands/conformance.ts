@@ -42,7 +42,7 @@ export const conformanceFlags = {
     parse: quantityBetween(1, MAX_BULK_BYTES),
   },
   quick: {
-    help: "in less than a minute: less of everything, silences of at most 6 s; cases that have not begun after 40 s are skipped",
+    help: "in less than a minute: less of everything, silences of at most 6 s; cases of every group in turn, none of which begins after 35 s",
   },
   list: { help: "list the cases, and run none" },
   json: { value: "FILE", help: "write a report as JSON; - is standard output", completes: "file" },

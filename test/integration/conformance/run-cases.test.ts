@@ -168,6 +168,31 @@ describe("a run of cases", () => {
   });
 });
 
+describe("a run whose time is bounded", () => {
+  it("tries each group in turn, skips what has not begun by then, and still those that wait", async () => {
+    const ran: string[] = [];
+    const cases = ["exec/a", "exec/b", "cp/a", "idle/a", "cost/a", "cost/b"].map((id) =>
+      caseOf(id, async () => void ran.push(id), {
+        group: id.slice(0, id.indexOf("/")) as ConformanceCase["group"],
+        isPassive: id.startsWith("idle"),
+      }),
+    );
+    const all = await runConformance(await silentEndpoint(), {
+      cases,
+      settings: { ...settings, budgetMs: 60_000 },
+    });
+    expect(ran).toEqual(["exec/a", "cp/a", "cost/a", "exec/b", "cost/b", "idle/a"]);
+    expect(all.cases.map(({ id }) => id)).toEqual(cases.map(({ id }) => id));
+    const none = await runConformance(await silentEndpoint(), {
+      cases,
+      settings: { ...settings, budgetMs: 0 },
+    });
+    expect(none.cases.map(({ verdict }) => verdict)).toEqual([
+      ...["skipped", "skipped", "skipped", "passed", "skipped", "skipped"],
+    ]);
+  });
+});
+
 describe("a recorded output", () => {
   it("keeps the first bytes, and counts, hashes and checks all", () => {
     const zeros = {

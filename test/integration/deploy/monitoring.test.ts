@@ -18,7 +18,7 @@ const rules = (
   parse(read("deploy/prometheus/rules.yaml")) as { groups: readonly { rules: readonly Rule[] }[] }
 ).groups.flatMap((group) => group.rules);
 /** Alertmanager and Grafana make a link of the annotation runbook_url alone, and only of a whole URL. */
-const RUNBOOKS = "https://sluice.dev/docs/runbooks";
+const RUNBOOKS = `${JSON.parse(read("package.json")).homepage}/docs/runbooks`;
 const alerts = rules.flatMap(({ alert }) => alert ?? []);
 
 describe("the rules for Prometheus", () => {
@@ -39,6 +39,8 @@ describe("the rules for Prometheus", () => {
   it("are loaded by what docs/monitoring.md says, from files that are there", () => {
     const page = read("docs/monitoring.md");
     expect(page).toContain(RUNBOOKS);
+    const { monitoring } = parse(read("deploy/chart/values.yaml"));
+    expect(monitoring.prometheusRule.runbookURL).toBe(RUNBOOKS);
     const named = [...page.matchAll(/\bdeploy\/[\w./-]+\w/g)].map(([file]) => file);
     expect(named).toEqual(expect.arrayContaining(["deploy/prometheus/rules.yaml", "deploy/grafana"]));
     for (const file of named)
