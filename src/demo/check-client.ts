@@ -88,10 +88,7 @@ export async function forwardOverSpdy(server: CheckedServer, pod: string): Promi
   return answer;
 }
 
-/**
- * One HTTP exchange over a pair of streams; the error stream's text, if any, is thrown. As any HTTP client it goes by the answer's
- * length: a kubelet ends the streams a second after the pod has ended its side.
- */
+/** One HTTP exchange over a pair of streams; the error stream's text, if any, is thrown. */
 function fetchOver(spdy: SpdySession, connectionEnded: Promise<void>): Promise<string> {
   const headers = (type: string): [string, string][] => [
     ["streamtype", type],
@@ -108,6 +105,7 @@ function fetchOver(spdy: SpdySession, connectionEnded: Promise<void>): Promise<s
       headers("data"),
       (part) => {
         answer += part;
+        // A kubelet ends the streams a second after the pod has ended its side.
         if (isWhole(answer)) resolve(answer);
       },
       () => resolve(answer),
