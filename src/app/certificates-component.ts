@@ -16,9 +16,9 @@ export function buildCertificates(metrics: Metrics, logger: Logger, isFirst = tr
   const { operations } = metrics;
   const expiry = new CertificateExpiry({ logger });
   if (isFirst) {
-    operations.observeCertificates((name, expiresAtMs) => {
+    operations.observeCertificates((name, expiresAtMs, lifetimeMs) => {
       if (expiresAtMs === undefined) expiry.forget(name);
-      else expiry.follow(name, expiresAtMs);
+      else expiry.follow(name, expiresAtMs, lifetimeMs);
     });
   }
   const upstreams = new UpstreamTlsFiles({

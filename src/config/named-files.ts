@@ -4,7 +4,7 @@ import { ConfigurationError, type ConfigurationProblem } from "./configuration-e
 import { keyPairProblem } from "./key-pair.ts";
 import { readText } from "./load-configuration.ts";
 import type { NamedFile } from "./named-file.ts";
-import { parseWebhookKubeconfig } from "./webhook-kubeconfig.ts";
+import { type PemSource, parseWebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
 /**
  * Reads every file that a configuration names, before a component starts. Throws ConfigurationError with each missing or wrong one, at
@@ -36,11 +36,24 @@ async function checkOne({ file, content, certificateFile }: NamedFile): Promise<
       parseAuditPolicy(text, file);
       return;
     case "webhook kubeconfig":
-      await checkNamedFiles(parseWebhookKubeconfig(text, file).files);
+      await checkKubeconfig(text, file);
       return;
     case "text":
       return;
   }
+}
+
+async function checkKubeconfig(text: string, file: string): Promise<void> {
+  const { files, clientCertificate, clientKey } = parseWebhookKubeconfig(text, file);
+  await checkNamedFiles(files);
+  if (clientCertificate === undefined || clientKey === undefined) return;
+  const problem = keyPairProblem(await pemIn(clientCertificate), await pemIn(clientKey));
+  if (problem !== undefined)
+    throw new Error(`the client's key in ${file} does not belong to its certificate: ${problem}`);
+}
+
+async function pemIn(source: PemSource): Promise<string> {
+  return "pem" in source ? source.pem : await readText(source.file);
 }
 
 async function checkKey(text: string, file: string, certificateFile: string | undefined): Promise<void> {

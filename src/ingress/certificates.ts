@@ -33,6 +33,7 @@ export interface SecretCertificate {
   readonly secret: string;
   /** Since 1970. */
   readonly expiresAtMs: number;
+  readonly lifetimeMs: number;
 }
 
 /** The certificates of one name, in order of precedence. They have different kinds of keys and come from one namespace. */
@@ -77,7 +78,7 @@ export class CertificateTable {
   }
 }
 
-type ReadCertificate = ServingCertificate & Pick<SecretCertificate, "expiresAtMs">;
+type ReadCertificate = ServingCertificate & Pick<SecretCertificate, "expiresAtMs" | "lifetimeMs">;
 
 /** Secrets are immutable here: another version is another object. */
 const read = new WeakMap<Secret, ReadCertificate | string>();
@@ -115,8 +116,9 @@ export function compileCertificates(
         });
         continue;
       }
-      const { expiresAtMs } = found;
-      secrets.set(`${namespace}/${secretName}`, { namespace, secret: secretName, expiresAtMs });
+      const { expiresAtMs, lifetimeMs } = found;
+      const shown = { namespace, secret: secretName, expiresAtMs, lifetimeMs };
+      secrets.set(`${namespace}/${secretName}`, shown);
       const named = hosts?.length ? hosts : hostsOfRules(ingress);
       table.add(named.filter(isOwn), found.names.filter(isOwn), namespace, found);
     }
@@ -147,6 +149,7 @@ function readCertificate({ type, data = {} }: Secret): ReadCertificate | string 
       cert,
       key,
       expiresAtMs: Date.parse(certificate.validTo),
+      lifetimeMs: Date.parse(certificate.validTo) - Date.parse(certificate.validFrom),
       keyType: certificate.publicKey.asymmetricKeyType ?? "",
       names: names
         .split(", ")

@@ -2,12 +2,14 @@ import type { Component, Health } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 
 const DAY_MS = 86_400_000;
-/** How long before its end a certificate is logged, the shortest first. */
-const THRESHOLDS_MS: readonly number[] = [0, DAY_MS, 30 * DAY_MS];
+/** How long before its end a certificate is logged: a share of its lifetime, but no longer than this. */
+const SOON = { ms: 30 * DAY_MS, share: 1 / 3 };
+const VERY_SOON = { ms: DAY_MS, share: 1 / 10 };
 const CHECK_MS = 3_600_000;
 
 interface FollowedCertificate {
   readonly expiresAtMs: number;
+  readonly lifetimeMs: number;
   /** The threshold that was logged last. */
   loggedMs: number;
 }
@@ -18,7 +20,10 @@ export interface CertificateExpiryOptions {
   readonly nowMs?: () => number;
 }
 
-/** Logs certificates 30 days and 1 day before they expire, and when they do; for operators without an alert on the gauges. */
+/**
+ * Logs certificates 30 days and 1 day before they expire, or a third and a tenth of their lifetimes if
+ * those are shorter, and when they have expired; for operators without an alert on the gauges.
+ */
 export class CertificateExpiry implements Component {
   readonly #logger: CertificateExpiryOptions["logger"];
   readonly #nowMs: () => number;
@@ -32,9 +37,9 @@ export class CertificateExpiry implements Component {
   }
 
   /** In the place of the one with that name, whose lines it does not repeat if it expires at the same time. */
-  follow(name: string, expiresAtMs: number): void {
+  follow(name: string, expiresAtMs: number, lifetimeMs: number = Number.POSITIVE_INFINITY): void {
     if (this.#followed.get(name)?.expiresAtMs === expiresAtMs) return;
-    this.#followed.set(name, { expiresAtMs, loggedMs: Number.POSITIVE_INFINITY });
+    this.#followed.set(name, { expiresAtMs, lifetimeMs, loggedMs: Number.POSITIVE_INFINITY });
     this.check();
   }
 
@@ -46,7 +51,8 @@ export class CertificateExpiry implements Component {
     const nowMs = this.#nowMs();
     for (const [name, certificate] of this.#followed) {
       const leftMs = certificate.expiresAtMs - nowMs;
-      const reached = THRESHOLDS_MS.find((threshold) => leftMs <= threshold);
+      const thresholdsMs = [0, boundOf(VERY_SOON, certificate), boundOf(SOON, certificate)];
+      const reached = thresholdsMs.find((threshold) => leftMs <= threshold);
       if (reached === undefined || reached >= certificate.loggedMs) continue;
       certificate.loggedMs = reached;
       const expires = new Date(certificate.expiresAtMs).toISOString();
@@ -55,10 +61,12 @@ export class CertificateExpiry implements Component {
     }
   }
 
-  /** Names those that have expired, or will within a day. */
+  /** Names those that have expired, or will within a day or a tenth of their lifetime. */
   health(): Health {
     const nowMs = this.#nowMs();
-    const near = [...this.#followed].filter(([, { expiresAtMs }]) => expiresAtMs - nowMs <= DAY_MS);
+    const near = [...this.#followed].filter(
+      ([, certificate]) => certificate.expiresAtMs - nowMs <= boundOf(VERY_SOON, certificate),
+    );
     if (near.length === 0) return undefined;
     const texts = near.map(
       ([name, { expiresAtMs }]) =>
@@ -70,4 +78,8 @@ export class CertificateExpiry implements Component {
   stop(): void {
     clearInterval(this.#timer);
   }
+}
+
+function boundOf({ ms, share }: typeof SOON, { lifetimeMs }: FollowedCertificate): number {
+  return Math.min(ms, lifetimeMs * share);
 }

@@ -62,9 +62,10 @@ export class OperationsMetrics {
 
   /** `pem`: the chain that the listener serves from now on; its first certificate counts. */
   certificateServed(listener: CertificateUse, pem: string): void {
-    const expiresAtMs = Math.min(...expiriesOf(pem).slice(0, 1));
-    this.#expiry.set({ listener }, expiresAtMs / 1_000);
-    this.#onCertificate(`the certificate of the listener ${listener}`, expiresAtMs);
+    const [own] = validitiesOf(pem);
+    if (own === undefined) return;
+    this.#expiry.set({ listener }, own.expiresAtMs / 1_000);
+    this.#onCertificate(`the certificate of the listener ${listener}`, own.expiresAtMs, own.lifetimeMs);
   }
 
   /** All those that Ingresses name now, each of which is shown. */
@@ -73,15 +74,16 @@ export class OperationsMetrics {
       readonly namespace: string;
       readonly secret: string;
       readonly expiresAtMs: number;
+      readonly lifetimeMs: number;
     }[],
   ): void {
     const names = new Set<string>();
     this.#secretExpiry.reset();
-    for (const { namespace, secret, expiresAtMs } of certificates) {
+    for (const { namespace, secret, expiresAtMs, lifetimeMs } of certificates) {
       const name = `the certificate of the Secret ${namespace}/${secret}`;
       names.add(name);
       this.#secretExpiry.set({ namespace, secret }, expiresAtMs / 1_000);
-      this.#onCertificate(name, expiresAtMs);
+      this.#onCertificate(name, expiresAtMs, lifetimeMs);
     }
     for (const name of this.#secrets) if (!names.has(name)) this.#onCertificate(name, undefined);
     this.#secrets = names;
@@ -89,19 +91,29 @@ export class OperationsMetrics {
 
   /** `pem`: our chain, whose first certificate counts, or a bundle of authorities, of which the last to expire does. */
   upstreamCertificateRead(use: string, certificate: "client" | "authority", pem: string): void {
-    const expiries = expiriesOf(pem);
-    const expiresAtMs = certificate === "client" ? (expiries[0] ?? 0) : Math.max(...expiries);
+    const validities = validitiesOf(pem);
+    const last = validities.toSorted((one, other) => other.expiresAtMs - one.expiresAtMs)[0];
+    const counting = certificate === "client" ? validities[0] : last;
+    if (counting === undefined) return;
+    const { expiresAtMs, lifetimeMs } = counting;
     this.#upstreamExpiry.set({ use, certificate }, expiresAtMs / 1_000);
     const what = certificate === "client" ? "client certificate" : "last certificate authority";
-    this.#onCertificate(`the ${what} for ${use}`, expiresAtMs);
+    this.#onCertificate(`the ${what} for ${use}`, expiresAtMs, lifetimeMs);
   }
 }
 
 /** `name` says whose it is, for people. `expiresAtMs`: since 1970; undefined: it counts no longer. */
-export type CertificateObserver = (name: string, expiresAtMs: number | undefined) => void;
+export type CertificateObserver = (
+  name: string,
+  expiresAtMs: number | undefined,
+  lifetimeMs?: number,
+) => void;
 
-function expiriesOf(pem: string): number[] {
-  return certificatesOf(pem).map(({ validTo }) => Date.parse(validTo));
+function validitiesOf(pem: string): { readonly expiresAtMs: number; readonly lifetimeMs: number }[] {
+  return certificatesOf(pem).map(({ validFrom, validTo }) => {
+    const expiresAtMs = Date.parse(validTo);
+    return { expiresAtMs, lifetimeMs: expiresAtMs - Date.parse(validFrom) };
+  });
 }
 
 /** How the configuration was read last, in the process that reads it. */

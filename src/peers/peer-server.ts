@@ -1,11 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Server as HttpsServer } from "node:https";
 import type { Duplex } from "node:stream";
-import { checkServerIdentity } from "node:tls";
+import { checkServerIdentity, type TLSSocket } from "node:tls";
+import { CertificateAuthority } from "../access/authn/certificate-authority.ts";
 import type { AdminSession } from "../admin/admin-server.ts";
 import { serviceUnavailable } from "../api/status.ts";
 import { createHttp1Server } from "../http/downstream/http1-server.ts";
 import { refuseUpgrade } from "../listeners/answer.ts";
+import { peerCertificatesOf, rejudgePeer } from "../listeners/peer-certificates.ts";
 import { type ServingTls, secureContextOf, serveAccepted, tlsOptionsOf } from "../listeners/serving-tls.ts";
 import type { GatewayContext } from "../sessions/context.ts";
 import { ownerServerBounds, takeFromReplica } from "../sessions/resumption/owner-server.ts";
@@ -67,9 +69,15 @@ export function createPeerServer({ tls, name, replica, listSessions, gateway }: 
     },
   );
   server.maxConnections = 2 * limits.maxPeers + limits.maxPeerRelays;
+  const open = new Set<TLSSocket>();
+  openConnections.set(server, open);
   // A request may come in the handshake's last flight: HTTP gets the connection behind the check.
   serveAccepted(server, (socket) => {
-    if (checkServerIdentity(name, socket.getPeerCertificate()) === undefined) return true;
+    if (checkServerIdentity(name, socket.getPeerCertificate()) === undefined) {
+      open.add(socket);
+      socket.once("close", () => open.delete(socket));
+      return true;
+    }
     logger.warn(
       { remoteAddress: socket.remoteAddress },
       "a connection has a certificate that is no replica's",
@@ -79,10 +87,18 @@ export function createPeerServer({ tls, name, replica, listSessions, gateway }: 
   return server;
 }
 
-/** New handshakes use it. */
+/** The connections of each server whose certificates were accepted. */
+const openConnections = new WeakMap<Server, Set<TLSSocket>>();
+
+/** New handshakes use it. Open connections end whose certificate none of its authorities has issued, with the sessions that they relay. */
 export function replacePeerTls(server: Server, tls: ServingTls): void {
   if (server instanceof HttpsServer)
     server.setSecureContext({ ...secureContextOf(tls), minVersion: MIN_VERSION });
+  const authorities = tls.clientAuthorities.map((pem) => new CertificateAuthority(pem));
+  for (const socket of openConnections.get(server) ?? []) {
+    rejudgePeer(socket, authorities);
+    if (peerCertificatesOf(socket)?.isVerified !== true) socket.destroy();
+  }
 }
 
 async function answer(

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -52,6 +52,38 @@ describe("files that a configuration names", () => {
         `${tls("a.crt", "a.key")}authentication: {clientCAFile: b.crt}\nauthorization: {mode: [RBAC]}\n`,
       ),
     ).toBe("");
+  });
+
+  it.each([
+    "audit.webhook",
+    "authentication.tokenReview",
+    "authorization.webhook",
+  ])("judges the client's pair in the kubeconfig of %s, in files and in place", async (field) => {
+    const inPlace = (name: string) => Buffer.from(readFileSync(place(name))).toString("base64");
+    const users = {
+      fitting: `client-certificate: a.crt, client-key: a.key`,
+      "of files": `client-certificate: a.crt, client-key: b.key`,
+      "in place": `client-certificate-data: ${inPlace("a.crt")}, client-key-data: ${inPlace("b.key")}`,
+      mixed: `client-certificate: a.crt, client-key-data: ${inPlace("b.key")}`,
+    };
+    const [section, webhook] = field.split(".");
+    const mode = { authorization: "mode: [Webhook], ", audit: "policyFile: p.yaml, ", authentication: "" };
+    writeFileSync(place("p.yaml"), "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n");
+    for (const [kind, user] of Object.entries(users)) {
+      writeFileSync(
+        place("pair.yaml"),
+        `current-context: x\ncontexts: [{name: x, context: {cluster: x, user: x}}]\n` +
+          `clusters: [{name: x, cluster: {server: "https://a"}}]\nusers: [{name: x, user: {${user}}}]\n`,
+      );
+      const more = section === "authentication" ? "authorization: {mode: [AlwaysAllow]}\n" : "";
+      const given = mode[section as keyof typeof mode];
+      const problems = await problemsOf(
+        `${section}: {${given}${webhook}: {kubeconfigFile: pair.yaml}}\n${more}`,
+      );
+      const wrong = "the client's key in /pair.yaml does not belong to its certificate: tls: private key";
+      if (kind === "fitting") expect(problems).toBe("");
+      else expect([kind, problems]).toEqual([kind, expect.stringContaining(wrong)]);
+    }
   });
 
   it.each([

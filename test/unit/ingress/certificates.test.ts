@@ -27,6 +27,8 @@ it("the Secrets of certificates are named once each, with when they expire", asy
     (_namespace, name) => (name === "good" ? secret : undefined),
     "first",
   );
-  const expiresAtMs = Date.parse(new X509Certificate(certPem).validTo);
-  expect(secrets).toEqual([{ namespace: "shop", secret: "good", expiresAtMs }]);
+  const { validFrom, validTo } = new X509Certificate(certPem);
+  const expiresAtMs = Date.parse(validTo);
+  const lifetimeMs = expiresAtMs - Date.parse(validFrom);
+  expect(secrets).toEqual([{ namespace: "shop", secret: "good", expiresAtMs, lifetimeMs }]);
 });

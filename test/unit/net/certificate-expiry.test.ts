@@ -37,3 +37,25 @@ it("a certificate is logged once at 30 days, at 1 day and when it has expired, a
   expiry.follow("a", 400 * DAY_MS);
   expect([at(101), expiry.health()]).toEqual([[], undefined]);
 });
+
+it("a certificate of a day is logged in the last third and the last tenth of its lifetime", () => {
+  const lines: string[] = [];
+  let nowMs = 0;
+  const expiry = new CertificateExpiry({
+    logger: { warn: () => lines.push("warn"), error: () => lines.push("error") },
+    nowMs: () => nowMs,
+  });
+  onTestFinished(() => expiry.stop());
+  expiry.follow("a", DAY_MS, DAY_MS);
+  const at = (hours: number): [string[], boolean] => {
+    nowMs = (hours / 24) * DAY_MS;
+    expiry.check();
+    return [lines.splice(0), expiry.health() !== undefined];
+  };
+  expect(at(0)).toEqual([[], false]);
+  expect(at(15.9)).toEqual([[], false]);
+  expect(at(16.1)).toEqual([["warn"], false]);
+  expect(at(21.5)).toEqual([[], false]);
+  expect(at(21.7)).toEqual([["warn"], true]);
+  expect(at(24)).toEqual([["error"], true]);
+});

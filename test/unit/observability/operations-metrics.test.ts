@@ -16,7 +16,12 @@ describe("metrics of operations", () => {
     const metrics = new OperationsMetrics(registry);
     const told: [string, number | undefined][] = [];
     metrics.observeCertificates((name, expiresAtMs) => told.push([name, expiresAtMs]));
-    const of = (secret: string, expiresAtMs: number) => ({ namespace: "shop", secret, expiresAtMs });
+    const of = (secret: string, expiresAtMs: number) => ({
+      namespace: "shop",
+      secret,
+      expiresAtMs,
+      lifetimeMs: 1_000,
+    });
     metrics.secretCertificatesServed([of("a", 1_000), of("b", 2_000)]);
     metrics.secretCertificatesServed([of("b", 3_000)]);
     const [a, b] = ["a", "b"].map((secret) => `the certificate of the Secret shop/${secret}`) as [
