@@ -97,6 +97,11 @@ export class ResumeSession {
     return this.#hasEnded && this.#hasFinished && this.#acknowledged > this.#written;
   }
 
+  /** Our direction has its end, which the peer may lack. */
+  get hasFinished(): boolean {
+    return this.#hasFinished;
+  }
+
   get isOver(): boolean {
     return this.#isOver;
   }

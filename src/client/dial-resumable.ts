@@ -3,6 +3,7 @@ import { ConnectError } from "../http/upstream/connect-error.ts";
 import {
   agreementOf,
   isFinalStatus,
+  isReset,
   offerLine,
   resumingSocket,
 } from "../sessions/resumable/resuming-client.ts";
@@ -44,6 +45,8 @@ export async function dialResumable(
     redial: (line, signal) =>
       // Without its query: a server that is no Sluice would find no command to run a second time.
       dial(target, { ...request, path, protocols: [RESUME_PROTOCOL], headers: [...headers, line], signal }),
+    isBrokenOff: (error) =>
+      error instanceof ConnectError && (error.leg === "response" || error.leg === "tls" || isReset(error)),
     isFinal: (error) => error instanceof ConnectError && isFinal(error),
   });
   return { ...connection, socket, head: Buffer.alloc(0), protocol: agreement.protocol, isResumable: true };

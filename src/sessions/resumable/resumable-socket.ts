@@ -4,6 +4,8 @@ import { poisonFreed } from "../../net/freed-memory.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 import { ResumeConnection, type ResumeConnectionOptions } from "./resume-connection.ts";
 
+/** A client whose connection ended once it had been sent everything is waited for so long, in milliseconds, and not for the whole window. */
+export const COMPLETED_WINDOW_MS = 10_000;
 const READ_AHEAD_BYTES = 16 * 1024;
 
 export interface ResumableSocketOptions extends ResumeConnectionOptions {
@@ -39,6 +41,7 @@ export class ResumableSocket extends Duplex {
   #whenWritten: (() => void) | undefined;
   #whenFinished: (() => void) | undefined;
   #detachedMs: number;
+  #windowMs: number;
   #isUnreferenced = false;
   #end: ResumableEnd = "ended";
 
@@ -47,6 +50,7 @@ export class ResumableSocket extends Duplex {
     super({ readableHighWaterMark: READ_AHEAD_BYTES });
     this.#options = options;
     this.#detachedMs = options.clock.now();
+    this.#windowMs = options.windowMs;
     this.#session = new ResumeSession(options.windowBytes, {
       send: (header, payload) => this.#connection?.send(header, payload),
       onData: (part) => this.#received(part),
@@ -130,7 +134,7 @@ export class ResumableSocket extends Duplex {
     this.#connection?.tick(nowMs);
     this.#session.tick();
     if (this.#held.byteLength === 0) this.#held.trim();
-    if (this.isAway && nowMs - this.#detachedMs >= this.#options.windowMs) {
+    if (this.isAway && nowMs - this.#detachedMs >= this.#windowMs) {
       this.expire("the connection was lost and not resumed in time");
     }
   }
@@ -242,6 +246,9 @@ export class ResumableSocket extends Duplex {
     this.#connection = undefined;
     this.#session.detach();
     this.#detachedMs = this.#options.clock.now();
+    const { role, windowMs } = this.#options;
+    const mayBeDone = role === "server" && this.#session.hasFinished && !connection.wasSilent;
+    this.#windowMs = mayBeDone ? Math.min(windowMs, COMPLETED_WINDOW_MS) : windowMs;
     // Nothing is owed any more: whatever has not been read here yet can be.
     if (this.#session.isComplete) return;
     if (isFinal) this.#fail(this.#session.isOver ? "protocol-error" : "ended", reason);

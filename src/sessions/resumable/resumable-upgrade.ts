@@ -22,7 +22,7 @@ import {
 } from "../../http/upgrade/websocket-request.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import { UpstreamError } from "../../net/upstream-error.ts";
-import { agreementOf, isFinalStatus, offerLine, resumingSocket } from "./resuming-client.ts";
+import { agreementOf, isFinalStatus, isReset, offerLine, resumingSocket } from "./resuming-client.ts";
 
 export interface ResumableUpgradeOptions {
   readonly clock: SessionClock;
@@ -83,6 +83,9 @@ function resumable(
       const headers = (await renewHeaders?.()) ?? request.headers;
       return redial({ ...request, headers, signal }, line);
     },
+    isBrokenOff: (error) =>
+      error instanceof UpstreamError &&
+      (error.code === "closed-before-response" || error.hasConnected === true || isReset(error)),
     isFinal: (error) => error instanceof RefusedResumption && isFinalStatus(error.status),
   });
   const answered = withHeader(response.rawHeaders, "Sec-WebSocket-Protocol", agreement.protocol);

@@ -53,6 +53,7 @@ export class ResumeConnection {
   #lastHeardMs: number;
   #lastPingMs: number;
   #isOver = false;
+  #wasSilent = false;
 
   constructor(
     { socket, head }: UpgradedConnection,
@@ -74,6 +75,11 @@ export class ResumeConnection {
       },
       LIMITS,
     );
+  }
+
+  /** It was given up because nothing came, and not ended by the peer or a hop. */
+  get wasSilent(): boolean {
+    return this.#wasSilent;
   }
 
   /** Starts reading; nothing is delivered before. */
@@ -109,6 +115,7 @@ export class ResumeConnection {
     if (this.#hasHeard) this.#lastHeardMs = nowMs;
     this.#hasHeard = false;
     if (nowMs - this.#lastHeardMs >= this.#options.silenceMs) {
+      this.#wasSilent = true;
       this.#gone("nothing was heard of the peer for too long", false);
       return;
     }

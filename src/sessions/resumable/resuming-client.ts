@@ -20,6 +20,8 @@ const MAX_WINDOW_SECONDS = 24 * 3_600;
 const LINGER_TIMES = { lingerIdleMs: 1_000, lingerMaxMs: 5_000 };
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
+/** So long a server is tried that accepts connections and breaks each off unanswered: its process is gone, and the session with it. */
+export const BROKEN_OFF_MS = 10_000;
 
 /** Both sides send a PING this often, and give a connection up that was silent for so long, in milliseconds. */
 export const RESUME_HEARTBEAT = { pingIntervalMs: 5_000, silenceMs: 15_000 } as const;
@@ -35,6 +37,8 @@ export interface ResumingClientOptions {
   redial(line: HeaderLine, signal: AbortSignal): Promise<AnsweredUpgrade>;
   /** Whether it is no use to try again after this. */
   isFinal(error: unknown): boolean;
+  /** Whether the server, or what stands before it, took the connection and ended it without an answer. */
+  isBrokenOff?(error: unknown): boolean;
   /** Notes of what happens, for the user. */
   note?(text: string): void;
   /** The same for those that count. */
@@ -52,6 +56,11 @@ const FINAL_STATUSES: readonly number[] = [400, 403, 405, 409, 410];
 
 export function isFinalStatus(status: number): boolean {
   return FINAL_STATUSES.includes(status);
+}
+
+/** A server that refuses connections says "refused". */
+export function isReset({ message }: Error): boolean {
+  return message.endsWith("connection reset by peer");
 }
 
 /** What the server agreed to; undefined where it makes no sense, or is more than was offered. */
@@ -115,6 +124,7 @@ export function resumingSocket(
     if (isResuming) return;
     isResuming = true;
     let delayMs = 0;
+    let brokenOffSinceMs: number | undefined;
     while (lost.isAway && !lost.isUnreferenced) {
       try {
         if (delayMs > 0)
@@ -126,6 +136,13 @@ export function resumingSocket(
         note(`the session is not resumed yet: ${message}`);
         if (error instanceof ResumptionError || options.isFinal(error)) {
           lost.expire(`${reason}; the session could not be resumed: ${message}`);
+        }
+        brokenOffSinceMs =
+          options.isBrokenOff?.(error) === true ? (brokenOffSinceMs ?? clock.now()) : undefined;
+        if (brokenOffSinceMs !== undefined && clock.now() - brokenOffSinceMs >= BROKEN_OFF_MS) {
+          lost.expire(
+            `${reason}; the session could not be resumed: for ${BROKEN_OFF_MS / 1_000} s connections were accepted and broken off (${message}), so the process that held the session is gone`,
+          );
         }
         delayMs = Math.min(MAX_DELAY_MS, Math.max(FIRST_DELAY_MS, delayMs * 2));
       }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
@@ -21,8 +21,10 @@ import {
   WebSocketExecutor,
 } from "../../../src/client/index.ts";
 import { proofOf } from "../../../src/sessions/resumable/resume-proof.ts";
+import { BROKEN_OFF_MS } from "../../../src/sessions/resumable/resuming-client.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "../../support/fault-proxy.ts";
 import { TESTER_TOKEN } from "../../support/gateway-files.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 import { OTHER_TOKEN, ResumableGateway } from "../../support/resumable-gateway.ts";
 import {
   type Claim,
@@ -233,6 +235,29 @@ describe("a resumable session's bounds", () => {
     expect([error.name, error.code]).toEqual(["SessionError", "connection-lost"]);
     expect(error.message).toContain("not resumed in time");
     expect(notes.join()).toContain("connection lost");
+    proxy = await startFaultProxy(gateway.port, { cutAfterBytes: 1e9, maxCuts: 0 });
+  });
+
+  it("tells a client soon that its server accepts connections and breaks them off", async () => {
+    await start({ window: "1h" });
+    const [notes, echoed]: [string[], Buffer[]] = [[], []];
+    const clock = new ManualClock();
+    const stdin = new PassThrough();
+    const running = new WebSocketExecutor(gateway.target(proxy.port), execPath(POD, ["cat"]), {
+      resume: { clock, note: (text) => void notes.push(text) },
+    }).stream({ stdin, stdout: collecting(echoed) });
+    const failed = running.catch((error: SessionError) => error);
+    stdin.write("is it there?");
+    await expect.poll(() => echoed.length).toBeGreaterThan(0);
+    await proxy.close();
+    const resetting = createTcpServer((socket) => socket.resetAndDestroy()).listen(proxy.port, "127.0.0.1");
+    onTestFinished(() => void resetting.close());
+    const tries = () => notes.filter((note) => note.includes("not resumed yet")).length;
+    await expect.poll(tries).toBeGreaterThan(1);
+    clock.advance(BROKEN_OFF_MS);
+    const error = (await failed) as SessionError;
+    expect([error.name, error.code]).toEqual(["SessionError", "connection-lost"]);
+    expect(error.message).toMatch(/for 10 s connections were accepted and broken off .*process .* is gone/);
     proxy = await startFaultProxy(gateway.port, { cutAfterBytes: 1e9, maxCuts: 0 });
   });
 
