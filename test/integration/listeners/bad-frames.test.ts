@@ -25,6 +25,7 @@ afterAll(async () => {
 /** Each ends the connection, by RFC 9113 or by nghttp2; what Node.js 20 says of it differs. */
 const BAD_FRAMES: readonly (readonly [string, Buffer])[] = [
   ["a PING of seven bytes", frameOf(FRAME.ping, 0, 0, Buffer.alloc(7))],
+  ["a PRIORITY of a stream on itself", frameOf(2, 0, 1, Buffer.from([0, 0, 0, 1, 15]))],
   ["SETTINGS of five bytes", frameOf(FRAME.settings, 0, 0, Buffer.alloc(5))],
   ["a header block that is none", frameOf(FRAME.headers, FLAG.endHeaders, 2_001, Buffer.alloc(10, 0xff))],
   ["DATA on an idle stream", frameOf(FRAME.data, 0, 2_001, Buffer.from("x"))],
