@@ -1,6 +1,6 @@
 import { get } from "node:http";
 import { eventually } from "./eventually.ts";
-import { GatewayFiles, TESTER_TOKEN, webOn } from "./gateway-files.ts";
+import { type CertificatePair, GatewayFiles, TESTER_TOKEN, webOn } from "./gateway-files.ts";
 import { type KubeletScript, ScriptedKubelet } from "./scripted-kubelet.ts";
 import { type ReadyLine, type ServedGateway, serveGateway } from "./served-gateway.ts";
 import { V5Client } from "./v5-client.ts";
@@ -13,13 +13,15 @@ export interface ListedSession {
 export interface WorkerGatewayOptions {
   readonly script?: KubeletScript;
   readonly workers?: number;
+  /** Of the API listener, for clients that send tokens over TLS alone. */
+  readonly tls?: CertificatePair;
   readonly gracePeriod?: string;
   readonly more?: Readonly<Record<string, unknown>>;
   /** Further files by name; `more` may name them. Relative names count from the configuration's folder. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** `sluice serve` with worker processes over plain HTTP, and one scripted node. */
+/** `sluice serve` with worker processes over plain HTTP unless `tls` is given, and one scripted node. */
 export class WorkerGateway {
   readonly kubelet: ScriptedKubelet;
   readonly #files: GatewayFiles;
@@ -34,6 +36,7 @@ export class WorkerGateway {
   static async start({
     script = {},
     workers = 2,
+    tls,
     gracePeriod = "0s",
     more = {},
     files: further = {},
@@ -41,6 +44,7 @@ export class WorkerGateway {
     const kubelet = new ScriptedKubelet(script);
     const files = new GatewayFiles({
       ...webOn(await kubelet.listen()),
+      tls,
       timeouts: { shutdownGracePeriod: gracePeriod },
       configuration: { workers, ...more },
     });
@@ -69,6 +73,10 @@ export class WorkerGateway {
 
   get authority(): string {
     return this.#served.authority;
+  }
+
+  kubeconfig(): string {
+    return this.#files.writeKubeconfig(this.ready().apiServerUrl);
   }
 
   get exited(): ServedGateway["exited"] {
