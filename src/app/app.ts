@@ -7,7 +7,8 @@ import { buildPolicy } from "../access/policy/component.ts";
 import { type AdminSession, createAdminServer, type SessionLists } from "../admin/admin-server.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import { startIngress } from "../ingress/component.ts";
-import { buildCluster, startPodDeletionCost } from "../kubernetes/component.ts";
+import { buildCluster } from "../kubernetes/component.ts";
+import { startPodDeletionCost } from "../kubernetes/pod-deletion-cost.ts";
 import { buildApiServerLeg } from "../legs/api-server/component.ts";
 import { buildKubeletListener } from "../legs/kubelet/component.ts";
 import { type Departure, Supervisor } from "../lifecycle/supervisor.ts";
@@ -96,7 +97,7 @@ export async function startGateway(
   );
   const quotas = app.add("quotas", () => runtime.buildQuotas(configuration, metrics, logger));
   const policy = app.add("policy", () => buildPolicy(configuration.policy, quotas.started.quotas));
-  const { peers: peersSettings } = listeners;
+  const { peers: peersSettings, kubelet: kubeletSettings } = listeners;
   const peers =
     peersSettings &&
     app.add("peers", () =>
@@ -139,20 +140,19 @@ export async function startGateway(
       return live === undefined ? { stop: () => {} } : startPodDeletionCost(live, countSessions, logger);
     });
   }
-  const { kubelet: kubeletSettings } = listeners;
   const kubelet =
     kubeletSettings &&
     app.add("kubelet leg", () =>
-      buildKubeletListener(
-        kubeletSettings,
+      buildKubeletListener({
+        listener: kubeletSettings,
         configuration,
-        { authentication: authentication.started, authorization: authorization.started },
-        sessions.started.context,
+        shared: { authentication: authentication.started, authorization: authorization.started },
+        base: sessions.started.context,
         metrics,
-        certificates.started.upstreams,
+        upstreams: certificates.started.upstreams,
         ticketKeys,
-        runtime.sessionWatcher,
-      ),
+        sessionWatcher: runtime.sessionWatcher,
+      }),
     );
   // All files have been read: from here on ports are taken.
   app.add("session owner listener", () => startOwnerListener(sessions.started.context));
@@ -226,15 +226,15 @@ export async function startGateway(
   const ingress =
     ingressSettings &&
     app.add("ingress", () =>
-      startIngress(
-        ingressSettings,
+      startIngress({
+        listener: ingressSettings,
         configuration,
-        cluster.started,
-        { ...sessions.started.context, isGatewayHealthy: probes.started.isGatewayHealthy },
-        api.started.listener,
+        cluster: cluster.started,
+        gateway: { ...sessions.started.context, isGatewayHealthy: probes.started.isGatewayHealthy },
+        api: api.started.listener,
         runtime,
-        certificates.started.upstreams,
-      ),
+        upstreams: certificates.started.upstreams,
+      }),
     );
 
   /** Where an API server listens, as configured and, where the system chose the port, as it is: no node may be there. */

@@ -5,6 +5,7 @@ import type { IngressListener } from "../config/sections/ingress-listener.ts";
 import { SlowBodies } from "../http/slow-bodies.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import type { Component } from "../lifecycle/component.ts";
+import { Started } from "../lifecycle/started.ts";
 import type { Listener } from "../listeners/listener.ts";
 import type { ServingContext } from "../listeners/listener-context.ts";
 import { PlainRequests } from "../listeners/plain-requests.ts";
@@ -21,7 +22,7 @@ import { AccessLog } from "./access-log.ts";
 import type { CertificateAndKey } from "./certificates.ts";
 import { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { IngressContext, StreamingGateway } from "./ingress-context.ts";
-import { createIngressServers, type IngressServers } from "./ingress-servers.ts";
+import { createIngressServers } from "./ingress-servers.ts";
 import { ProblemReporter } from "./problem-reporter.ts";
 import { routeNamesOf } from "./route-backend.ts";
 import { type ActiveRoutes, RouteController } from "./route-controller.ts";
@@ -45,34 +46,46 @@ export interface IngressRuntime {
   readonly ticketKeys?: Buffer | undefined;
 }
 
+export interface IngressParts {
+  readonly listener: IngressListener;
+  readonly configuration: GatewayConfiguration;
+  readonly cluster: Pick<BuiltCluster, "store" | "live">;
+  readonly gateway: ServingContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">;
+  readonly api: Listener;
+  readonly runtime: IngressRuntime;
+  readonly upstreams: UpstreamTlsFiles;
+}
+
 /** The front door: routes from the store, its own listeners, and the API leg behind `StreamingGateway` backends. */
-export async function startIngress(
-  listener: IngressListener,
-  configuration: GatewayConfiguration,
-  cluster: Pick<BuiltCluster, "store" | "live">,
-  gateway: ServingContext & { readonly metrics: Metrics } & Pick<IngressContext, "isGatewayHealthy">,
-  api: Listener,
-  { listen, ticketKeys }: IngressRuntime,
-  upstreams: UpstreamTlsFiles,
+export function startIngress(parts: IngressParts): Promise<RunningIngress> {
+  return Started.building((started) => buildIngress(started, parts));
+}
+
+async function buildIngress(
+  started: Started,
+  { listener, configuration, cluster, gateway, api, runtime, upstreams }: IngressParts,
 ): Promise<RunningIngress> {
+  const { listen, ticketKeys } = runtime;
   const { logger } = gateway;
   const { store } = cluster;
   const metrics = gateway.metrics.ingress;
-  // What reads files comes before what has to be stopped.
   const defaultTls = await defaultTlsOf(listener);
-  const streamingGateways = await streamingGatewaysOf(listener, configuration, api, upstreams);
-  const writer = buildIngressWriter(listener.leaderElection, cluster, logger);
-  const publisher = new StatusPublisher({
-    cluster: store,
-    addresses: listener.publishedAddresses,
-    write: writer.writeStatus,
-    mayWrite: writer.mayWrite,
-    onFailure: (ingress, error) =>
-      logger.error(
-        { ingress: ingress.metadata.name, error },
-        "the status of an Ingress could not be written",
-      ),
-  });
+  const streamingGateways = await streamingGatewaysOf(started, listener, configuration, api, upstreams);
+  const writer = started.add(buildIngressWriter(listener.leaderElection, cluster, logger), (it) => it.stop());
+  const publisher = started.add(
+    new StatusPublisher({
+      cluster: store,
+      addresses: listener.publishedAddresses,
+      write: writer.writeStatus,
+      mayWrite: writer.mayWrite,
+      onFailure: (ingress, error) =>
+        logger.error(
+          { ingress: ingress.metadata.name, error },
+          "the status of an Ingress could not be written",
+        ),
+    }),
+    (it) => it.stop(),
+  );
   const reporter = new ProblemReporter({
     log: ({ ingress: { metadata }, reason, message, owner }) =>
       logger.warn(
@@ -88,36 +101,42 @@ export async function startIngress(
     metrics.problemsReplaced(all.map(({ reason }) => reason));
     reporter.report(all);
   });
-  const controller = await RouteController.start({
-    cluster: store,
-    classes: listener,
-    hostOwnership: listener.hostOwnership,
-    onActive: ({ ingresses, problems: compiled, secrets }) => {
-      active = compiled;
-      const shown = secrets.slice(0, configuration.limits.maxIngressMetricRoutes);
-      gateway.metrics.operations.secretCertificatesServed(shown);
-      routeProblems.retain(ingresses);
-      const problems = [...compiled, ...routeProblems.all];
-      metrics.routesReplaced(
-        ingresses.length,
-        problems.map(({ reason }) => reason),
-        routeNamesOf(ingresses),
-        configuration.limits.maxIngressMetricRoutes,
-      );
-      publisher.publish(ingresses);
-      reporter.report(problems);
-    },
-  });
+  const controller = started.add(
+    await RouteController.start({
+      cluster: store,
+      classes: listener,
+      hostOwnership: listener.hostOwnership,
+      onActive: ({ ingresses, problems: compiled, secrets }) => {
+        active = compiled;
+        const shown = secrets.slice(0, configuration.limits.maxIngressMetricRoutes);
+        gateway.metrics.operations.secretCertificatesServed(shown);
+        routeProblems.retain(ingresses);
+        const problems = [...compiled, ...routeProblems.all];
+        metrics.routesReplaced(
+          ingresses.length,
+          problems.map(({ reason }) => reason),
+          routeNamesOf(ingresses),
+          configuration.limits.maxIngressMetricRoutes,
+        );
+        publisher.publish(ingresses);
+        reporter.report(problems);
+      },
+    }),
+    (it) => it.stop(),
+  );
   writer.start(() => {
     publisher.resume();
     reporter.tellRest();
   });
-  const balancer = new ServiceBalancer({
-    cluster: store,
-    addressRules: new AddressRules(listener.allowedEndpointAddresses),
-    dialTimeoutMs: configuration.timeouts.dialMs,
-    onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
-  });
+  const balancer = started.add(
+    new ServiceBalancer({
+      cluster: store,
+      addressRules: new AddressRules(listener.allowedEndpointAddresses),
+      dialTimeoutMs: configuration.timeouts.dialMs,
+      onTlsFailure: (failure) => logger.warn({ ...failure }, "TLS with an endpoint of a Service failed"),
+    }),
+    (it) => it.stop(),
+  );
   const { limits, timeouts } = configuration;
   const requests = new PlainRequests(Number.POSITIVE_INFINITY, timeouts.streamIdleMs);
   const seats = new FairQueue({
@@ -132,7 +151,10 @@ export async function startIngress(
     placesPerFlow: limits.maxConcurrentIngressRequestsPerAddress,
   });
   const accessLog =
-    listener.accessLog && new AccessLog({ ...listener.accessLog, edge: gateway.edge, metrics, logger });
+    listener.accessLog &&
+    started.add(new AccessLog({ ...listener.accessLog, edge: gateway.edge, metrics, logger }), (it) =>
+      it.stop(),
+    );
   const context: IngressContext = {
     ...gateway,
     metrics,
@@ -146,59 +168,48 @@ export async function startIngress(
     streamingGateways,
     onConnectionRefused: (reason) => gateway.metrics.access.connectionRefused(reason),
   };
-  const servers = createIngressServers(
-    context,
-    {
-      defaultTls,
-      certificatesFor: (name) => controller.certificatesFor(name),
-      ticketKeys,
-      settings: listener.tls,
-    },
-    listener.proxyProtocol,
+  const servers = started.add(
+    createIngressServers(
+      context,
+      {
+        defaultTls,
+        certificatesFor: (name) => controller.certificatesFor(name),
+        ticketKeys,
+        settings: listener.tls,
+      },
+      listener.proxyProtocol,
+    ),
+    (it) => it.stop(),
   );
   const { address, httpPort, httpsPort, defaultCertificate } = listener;
   const watchedTls =
     defaultCertificate &&
-    watchServingTls(servers.setDefaultTls, {
-      files: defaultCertificate,
-      current: { ...defaultTls, clientAuthorities: [] },
-      authorities: [],
-      logger,
-      onServed: (cert) => gateway.metrics.operations.certificateServed("ingress", cert),
-    });
-  const stop = async (): Promise<void> => {
-    watchedTls?.stop();
-    await stopServers(servers);
-    await accessLog?.stop();
-    await controller.stop();
-    await publisher.stop();
-    await writer.stop();
-    balancer.stop();
-    for (const streaming of streamingGateways.values()) {
-      if (streaming.type === "upstream") streaming.upstream.close();
-    }
+    started.add(
+      watchServingTls(servers.setDefaultTls, {
+        files: defaultCertificate,
+        current: { ...defaultTls, clientAuthorities: [] },
+        authorities: [],
+        logger,
+        onServed: (cert) => gateway.metrics.operations.certificateServed("ingress", cert),
+      }),
+      (it) => it.stop(),
+    );
+  const plainAt = await listen(servers.plain, "ingress.http", { address, port: httpPort });
+  const secureAt = await listen(servers.secure, "ingress.https", { address, port: httpsPort });
+  return {
+    httpUrl: urlOf("http", plainAt),
+    httpsUrl: urlOf("https", secureAt),
+    enterLameDuck: () => servers.enterLameDuck(),
+    drain: (timeoutMs) => {
+      servers.enterLameDuck();
+      return finishRequests({ plainRequests: requests, ...servers }, timeoutMs, logger);
+    },
+    reload: async () => {
+      await accessLog?.reopen();
+      await watchedTls?.reload();
+    },
+    stop: () => started.stop(),
   };
-  try {
-    const plainAt = await listen(servers.plain, "ingress.http", { address, port: httpPort });
-    const secureAt = await listen(servers.secure, "ingress.https", { address, port: httpsPort });
-    return {
-      httpUrl: urlOf("http", plainAt),
-      httpsUrl: urlOf("https", secureAt),
-      enterLameDuck: () => servers.enterLameDuck(),
-      drain: (timeoutMs) => {
-        servers.enterLameDuck();
-        return finishRequests({ plainRequests: requests, ...servers }, timeoutMs, logger);
-      },
-      reload: async () => {
-        await accessLog?.reopen();
-        await watchedTls?.reload();
-      },
-      stop,
-    };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
 }
 
 async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<CertificateAndKey> {
@@ -209,6 +220,7 @@ async function defaultTlsOf({ defaultCertificate }: IngressListener): Promise<Ce
 }
 
 async function streamingGatewaysOf(
+  started: Started,
   { streamingGateways }: IngressListener,
   { timeouts }: GatewayConfiguration,
   api: Listener,
@@ -225,15 +237,9 @@ async function streamingGatewaysOf(
       const endpoint = await upstreams.endpoint("streamingGateway", upstream.url, upstream);
       found.set(name, {
         type: "upstream",
-        upstream: new EndpointUpstream(endpoint, timeouts.dialMs),
+        upstream: started.add(new EndpointUpstream(endpoint, timeouts.dialMs), (it) => it.close()),
       });
     }
   }
   return found;
-}
-
-function stopServers({ plain, secure, destroyConnections }: IngressServers): Promise<unknown> {
-  const closed = [plain, secure].map((server) => new Promise((resolve) => server.close(resolve)));
-  destroyConnections();
-  return Promise.all(closed);
 }

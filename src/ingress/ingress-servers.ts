@@ -40,8 +40,8 @@ export interface IngressServers {
   /** Takes no new connections, and closes those that are kept for another request. */
   stopAccepting(): Promise<void>;
   flushed(timeoutMs: number): Promise<void>;
-  /** Ends what is left. */
-  destroyConnections(): void;
+  /** Accepts no more, and ends what is left. */
+  stop(): Promise<void>;
 }
 
 /** The listeners of the front door, not yet listening. */
@@ -112,8 +112,11 @@ export function createIngressServers(
       http1.close();
     },
     flushed: (timeoutMs) => http2.flushed(timeoutMs),
-    destroyConnections: () => {
+    stop: async () => {
+      const closed = [plain, secure].map((server) => new Promise((resolve) => server.close(resolve)));
+      http1.close();
       for (const socket of sockets) socket.destroy();
+      await Promise.all(closed);
     },
   };
 }

@@ -7,11 +7,11 @@ import { readManifestFiles } from "../cluster/manifest-files.ts";
 import { type LastGoodManifests, ManifestSource } from "../cluster/manifest-source.ts";
 import { parseManifests } from "../cluster/manifests.ts";
 import type { GatewayConfiguration } from "../config/configuration.ts";
-import { ConfigurationError } from "../config/configuration-error.ts";
 import { type FeatureGates, isFeatureGateName } from "../config/feature-gates.ts";
 import type { LiveApi } from "../config/sections/cluster.ts";
 import { servesApi } from "../config/sections/listeners.ts";
 import type { Component, Health } from "../lifecycle/component.ts";
+import { Started } from "../lifecycle/started.ts";
 import { addressOfUrl } from "../net/endpoint-of-url.ts";
 import { reportFault } from "../observability/faults.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -27,7 +27,6 @@ import { FeaturePublisher } from "./feature-publisher.ts";
 import { loadInCluster, loadKubeconfig } from "./kubeconfig.ts";
 import { LiveCluster, type LiveClusterOptions } from "./live-cluster.ts";
 import { PermissionCheck } from "./permission-check.ts";
-import { PodDeletionCost } from "./pod-deletion-cost.ts";
 import { publishPodStatus } from "./publish-pod-status.ts";
 import { requiredRules, watchedSessionKinds } from "./required-rules.ts";
 
@@ -65,12 +64,12 @@ export async function buildCluster(
   logger: Logger,
   lastGood?: LastGoodManifests | undefined,
 ): Promise<BuiltCluster> {
-  // Versions go on from where an earlier process can at most have been, so that a watch across a restart lists again.
   const { live: settings, manifests: paths } = configuration.cluster;
   let live: LiveCluster | undefined;
   const freshnessOf: ClusterStore["freshnessOf"] = (kinds) =>
     live?.freshnessOf(kinds) ?? { asOf: new Date(), problem: undefined };
   const store = new ClusterStore({
+    // From where an earlier process can at most have been: a watch across a restart lists again.
     firstResourceVersion: Date.now(),
     freshnessOf: settings && freshnessOf,
     onListenerError: (error, { object: { kind, metadata } }) => {
@@ -83,7 +82,9 @@ export async function buildCluster(
     const follow = (cluster: LiveCluster) => {
       live = cluster;
     };
-    return buildLive(settings, configuration, store, follow, metrics, logger);
+    return await Started.building((it) =>
+      buildLive(it, settings, configuration, store, follow, metrics, logger),
+    );
   }
   const gates = configuration.featureGates;
   const manifests = await ManifestSource.start({ paths, store, gates, logger, lastGood });
@@ -131,8 +132,8 @@ export async function snapshotCluster<T>(
   const connect = connectorOf(kubeconfig);
   const client = new ApiClient({ kubeconfig, dialTimeoutMs: configuration.timeouts.dialMs, connect });
   const metrics = new Metrics({ withProcessMetrics: false }).cluster;
-  const logger = { info: () => {}, warn: () => {} };
   try {
+    const logger = { info: () => {}, warn: () => {} };
     const live = new LiveCluster({ client, store, kinds: [], maxStateAgeMs: 0, metrics, logger });
     await ask(live);
     return await look({
@@ -152,6 +153,7 @@ export async function snapshotCluster<T>(
 }
 
 async function buildLive(
+  started: Started,
   settings: LiveApi,
   configuration: GatewayConfiguration,
   store: ClusterStore,
@@ -163,52 +165,67 @@ async function buildLive(
   const kubeconfig = file === undefined ? await loadInCluster() : await loadKubeconfig(file, context);
   const connect = connectorOf(kubeconfig);
   const dialTimeoutMs = configuration.timeouts.dialMs;
-  const client: ApiClient = new ApiClient({
-    kubeconfig,
-    dialTimeoutMs,
-    connect,
-    onForbidden: () => permissions.doubt(),
-  });
-  const live = new LiveCluster({
-    client,
-    store,
-    ...kindsFor(configuration),
-    maxStateAgeMs: settings.maxStateAgeMs,
-    metrics: metrics.cluster,
-    logger,
-  });
+  const client: ApiClient = started.add(
+    new ApiClient({
+      kubeconfig,
+      dialTimeoutMs,
+      connect,
+      onForbidden: () => permissions.doubt(),
+    }),
+    (it) => it.close(),
+  );
+  const live = started.add(
+    new LiveCluster({
+      client,
+      store,
+      ...kindsFor(configuration),
+      maxStateAgeMs: settings.maxStateAgeMs,
+      metrics: metrics.cluster,
+      logger,
+    }),
+    (it) => it.stop(),
+  );
   follow(live);
-  const permissions = new PermissionCheck({ client, rules: requiredRules(configuration), logger });
+  const permissions = started.add(
+    new PermissionCheck({ client, rules: requiredRules(configuration), logger }),
+    (it) => it.stop(),
+  );
   live.start();
   const configured = addressOfUrl(kubeconfig.server);
   const apiServers = reservesApiServers(configuration)
-    ? new ApiServerEndpoints({ client, metrics: metrics.cluster, logger })
+    ? started.add(new ApiServerEndpoints({ client, metrics: metrics.cluster, logger }), (it) => it.stop())
     : undefined;
   const admission =
     settings.admission === "apiServer" && servesApi(configuration.listeners)
-      ? new ConnectAdmission({
-          client,
-          cluster: store,
-          maxStateAgeMs: settings.maxStateAgeMs,
-          metrics: metrics.cluster,
-          logger,
-        })
+      ? started.add(
+          new ConnectAdmission({
+            client,
+            cluster: store,
+            maxStateAgeMs: settings.maxStateAgeMs,
+            metrics: metrics.cluster,
+            logger,
+          }),
+          (it) => it.stop(),
+        )
       : undefined;
   const publisher =
     publishDeclaredFeatures &&
-    new FeaturePublisher({
-      client,
-      cluster: store,
-      nodes: publishDeclaredFeatures.nodes,
-      features: publishDeclaredFeatures.features.filter((name) =>
-        isPublished(name, configuration.featureGates),
-      ),
-      metrics: metrics.cluster,
-      logger,
-    });
+    started.add(
+      new FeaturePublisher({
+        client,
+        cluster: store,
+        nodes: publishDeclaredFeatures.nodes,
+        features: publishDeclaredFeatures.features.filter((name) =>
+          isPublished(name, configuration.featureGates),
+        ),
+        metrics: metrics.cluster,
+        logger,
+      }),
+      (it) => it.stop(),
+    );
   const apiServer = configuration.upstreamAPIServer
     ? undefined
-    : forwardingTo(kubeconfig, client, settings, dialTimeoutMs);
+    : started.add(forwardingTo(kubeconfig, client, settings, dialTimeoutMs), (it) => it.close());
   return {
     store,
     lookUp: (namespace, pod) => live.lookUp(namespace, pod),
@@ -224,30 +241,8 @@ async function buildLive(
     health: () => healthOf(live, permissions, admission),
     // Nodes no longer have the features that this gateway gave them.
     drain: async () => await publisher?.withdraw(),
-    stop: async () => {
-      permissions.stop();
-      publisher?.stop();
-      await admission?.stop();
-      await apiServers?.stop();
-      await live.stop();
-      apiServer?.close();
-      client.close();
-    },
+    stop: () => started.stop(),
   };
-}
-
-/** Annotates the pod of this process with its sessions. Throws ConfigurationError where no variable names the pod. */
-export function startPodDeletionCost(
-  { client, namespace }: Pick<NonNullable<BuiltCluster["live"]>, "client" | "namespace">,
-  countSessions: () => number | Promise<number>,
-  logger: Logger,
-  { POD_NAME: pod = "" }: NodeJS.ProcessEnv = process.env,
-): Component {
-  if (pod !== "") return new PodDeletionCost({ client, namespace, pod, countSessions, logger });
-  const message = "needs the environment variable POD_NAME: metadata.name by the downward API";
-  throw new ConfigurationError([
-    { source: "POD_NAME", line: 0, column: 0, path: "cluster.podDeletionCost", message },
-  ]);
 }
 
 /** A gate of the feature's name that is off here means that no Sluice of this configuration has it. */

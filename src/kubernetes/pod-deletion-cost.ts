@@ -1,3 +1,4 @@
+import { ConfigurationError } from "../config/configuration-error.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ApiClient } from "./api-client.ts";
 import { objectPath } from "./live-resources.ts";
@@ -80,4 +81,18 @@ export class PodDeletionCost {
 /** 0: none; n: from 2^(n-1) on. */
 function magnitudeOf(sessions: number): number {
   return sessions === 0 ? 0 : 1 + Math.floor(Math.log2(sessions));
+}
+
+/** Annotates the pod of this process with its sessions. Throws ConfigurationError where no variable names the pod. */
+export function startPodDeletionCost(
+  { client, namespace }: { readonly client: ApiClient; readonly namespace: string },
+  countSessions: () => number | Promise<number>,
+  logger: Logger,
+  { POD_NAME: pod = "" }: NodeJS.ProcessEnv = process.env,
+): PodDeletionCost {
+  if (pod !== "") return new PodDeletionCost({ client, namespace, pod, countSessions, logger });
+  const message = "needs the environment variable POD_NAME: metadata.name by the downward API";
+  throw new ConfigurationError([
+    { source: "POD_NAME", line: 0, column: 0, path: "cluster.podDeletionCost", message },
+  ]);
 }

@@ -9,6 +9,7 @@ import type { GatewayConfiguration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import type { PeersListener } from "../config/sections/peers-listener.ts";
 import type { Component } from "../lifecycle/component.ts";
+import { Started } from "../lifecycle/started.ts";
 import { readServingTls, watchServingTls } from "../listeners/serving-certificate.ts";
 import type { ServingTls } from "../listeners/serving-tls.ts";
 import { UpstreamTls } from "../net/tls.ts";
@@ -40,54 +41,59 @@ export async function buildPeers(
   metrics: Metrics,
   logger: Logger,
 ): Promise<BuiltPeers> {
-  const { certificateAuthorityFile, name: tlsName, ...files } = settings.tls;
-  const { authority, tls } = await readTls(files, certificateAuthorityFile);
-  const keys = await WatchedSessionKeys.open(settings.sessionKeyFile, logger).catch((error: Error) => {
-    throw wrongFile(settings.sessionKeyFile, error);
+  return await Started.building(async (started) => {
+    const { certificateAuthorityFile, name: tlsName, ...files } = settings.tls;
+    const { authority, tls } = await readTls(files, certificateAuthorityFile);
+    const keys = started.add(
+      await WatchedSessionKeys.open(settings.sessionKeyFile, logger).catch((error: Error) => {
+        throw wrongFile(settings.sessionKeyFile, error);
+      }),
+      (it) => it.stop(),
+    );
+    let current = tls;
+    let server: Server | undefined;
+    const client = new PeerClient(clientTlsOf(tls, tlsName), timeouts);
+    const watched = started.add(
+      watchServingTls(
+        (next) => {
+          current = next;
+          client.tls = clientTlsOf(next, tlsName);
+          if (server !== undefined) replacePeerTls(server, next);
+        },
+        {
+          files,
+          current: tls,
+          authorities: [authority],
+          logger,
+          onServed: (cert) => metrics.operations.certificateServed("peers", cert),
+        },
+      ),
+      (it) => it.stop(),
+    );
+    const name = new ReplicaName(replicaId, keys);
+    const peers = new Peers({
+      addresses: new PeerAddresses(settings, limits.maxPeers, cluster, logger),
+      client,
+      id: name.id,
+      maxRelays: limits.maxPeerRelays,
+      responseMs: timeouts.peerDialMs,
+      onRelay: (result) => metrics.resumption.relayed(result),
+    });
+    metrics.resumption.observeRelays(() => peers.relays);
+    return {
+      name,
+      peers,
+      listSessions: (own) => peers.listSessions(own),
+      createServer: (parts) => {
+        server = createPeerServer({ ...parts, tls: current, name: tlsName, replica: name.id });
+        return server;
+      },
+      reload: async () => {
+        await Promise.all([watched.reload(), keys.reload()]);
+      },
+      stop: () => started.stop(),
+    };
   });
-  let current = tls;
-  let server: Server | undefined;
-  const client = new PeerClient(clientTlsOf(tls, tlsName), timeouts);
-  const watched = watchServingTls(
-    (next) => {
-      current = next;
-      client.tls = clientTlsOf(next, tlsName);
-      if (server !== undefined) replacePeerTls(server, next);
-    },
-    {
-      files,
-      current: tls,
-      authorities: [authority],
-      logger,
-      onServed: (cert) => metrics.operations.certificateServed("peers", cert),
-    },
-  );
-  const name = new ReplicaName(replicaId, keys);
-  const peers = new Peers({
-    addresses: new PeerAddresses(settings, limits.maxPeers, cluster, logger),
-    client,
-    id: name.id,
-    maxRelays: limits.maxPeerRelays,
-    responseMs: timeouts.peerDialMs,
-    onRelay: (result) => metrics.resumption.relayed(result),
-  });
-  metrics.resumption.observeRelays(() => peers.relays);
-  return {
-    name,
-    peers,
-    listSessions: (own) => peers.listSessions(own),
-    createServer: (parts) => {
-      server = createPeerServer({ ...parts, tls: current, name: tlsName, replica: name.id });
-      return server;
-    },
-    reload: async () => {
-      await Promise.all([watched.reload(), keys.reload()]);
-    },
-    stop: () => {
-      watched.stop();
-      keys.stop();
-    },
-  };
 }
 
 async function readTls(

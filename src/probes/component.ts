@@ -5,6 +5,7 @@ import { availableParallelism } from "node:os";
 import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { BuiltCluster } from "../kubernetes/component.ts";
 import { electsProber } from "../kubernetes/required-rules.ts";
+import { Started } from "../lifecycle/started.ts";
 import { electPodProbes } from "./elected-pod-probes.ts";
 import { type BuiltPodProbes, type PodProbeParts, probePods } from "./pod-probes-component.ts";
 import type { RunProbe } from "./run-probe.ts";
@@ -29,36 +30,40 @@ export interface BuiltProbes {
 }
 
 /** Everything that is probed: our nodes' pods, the nodes, the gateways. All share one timer. */
-export async function buildProbes(
+export function buildProbes(configuration: GatewayConfiguration, parts: ProbeParts): Promise<BuiltProbes> {
+  return Started.building((started) => buildIn(started, configuration, parts));
+}
+
+async function buildIn(
+  started: Started,
   configuration: GatewayConfiguration,
   parts: ProbeParts,
 ): Promise<BuiltProbes> {
   const wheel = new TimerWheel();
   const { threads } = configuration.podProbes;
-  const probeThreads = new ProbeThreads({
-    maxThreads: threads === "auto" ? availableParallelism() : threads,
-    onProblem: (error) => parts.logger.error({ error }, "a probe thread has ended"),
-  });
+  const probeThreads = started.add(
+    new ProbeThreads({
+      maxThreads: threads === "auto" ? availableParallelism() : threads,
+      onProblem: (error) => parts.logger.error({ error }, "a probe thread has ended"),
+    }),
+    (it) => it.stop(),
+  );
   const runProbe: RunProbe = (...probe) => probeThreads.run(...probe);
   const { nodes, gateways } = configuration.upstreamProbes;
-  // The one that reads files comes first: the others start, and have to be stopped.
-  const gatewayProbes = gateways && (await probeGateways(gateways, configuration, parts, wheel, runProbe));
-  const stops: (() => void)[] = [];
+  const gatewayProbes =
+    gateways &&
+    started.add(await probeGateways(gateways, configuration, parts, wheel, runProbe), (it) => it.stop());
   const hasNodes = configuration.podProbes.nodeNames.length > 0;
-  const podProbes = hasNodes ? probePodsOnce(configuration, parts, wheel, runProbe) : undefined;
+  const podProbes = hasNodes
+    ? started.add(probePodsOnce(configuration, parts, wheel, runProbe), (it) => it.stop())
+    : undefined;
   // Probes dial by themselves, and would judge a node by a way that is not the one of its sessions.
   if (nodes !== undefined && parts.kubelet.connect === undefined)
-    stops.push(probeNodes(nodes, parts, wheel, runProbe));
+    started.add(probeNodes(nodes, parts, wheel, runProbe), (stop) => stop());
   return {
     listProbes: () => podProbes?.list() ?? [],
     isGatewayHealthy: (name) => gatewayProbes?.isHealthy(name) ?? true,
-    stop: async () => {
-      gatewayProbes?.stop();
-      for (const stop of stops) stop();
-      const stopped = podProbes?.stop();
-      probeThreads.stop();
-      await stopped;
-    },
+    stop: () => started.stop(),
   };
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMsOf } from "../support/cpu-time.ts";
 import { patternsIn, sampleParts } from "../support/foreign-patterns.ts";
 import { readSource, typeScriptFilesIn } from "./source-files.ts";
 
@@ -81,12 +82,9 @@ function isSlow(pattern: RegExp, text: (characters: number) => string, character
 function leastMs(pattern: RegExp, text: string, enoughMs: number): number {
   let least = Number.POSITIVE_INFINITY;
   for (let attempt = 0; attempt < REPEATS && least > enoughMs; attempt++) {
-    const before = process.cpuUsage();
     // All matches, as the callers of global patterns ask for; a single one otherwise.
-    text.replace(pattern, "");
-    // Of this process's own time: a busy machine interrupts long runs more often than short ones.
-    const { user, system } = process.cpuUsage(before);
-    least = Math.min(least, (user + system) / 1_000);
+    const ms = cpuMsOf(() => text.replace(pattern, ""));
+    least = Math.min(least, ms);
   }
   return least;
 }

@@ -2,6 +2,7 @@ import { parseAuditPolicy } from "../../config/audit-policy.ts";
 import { readNamedFile } from "../../config/named-file-text.ts";
 import type { Audit, AuditLogFile, AuditWebhook } from "../../config/sections/audit.ts";
 import type { Component } from "../../lifecycle/component.ts";
+import { Started } from "../../lifecycle/started.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Metrics } from "../../observability/metrics.ts";
@@ -38,71 +39,69 @@ export async function buildAudit(
   upstreams: UpstreamTlsFiles,
   openLog: (log: AuditLogFile) => AuditDelivery = openAuditLog,
 ): Promise<BuiltAudit> {
-  const { policyFile, log, webhook, onFailure } = audit;
-  const policy =
-    policyFile === undefined
-      ? METADATA_OF_EVERYTHING
-      : parseAuditPolicy(await readNamedFile(policyFile), policyFile);
-  const observed = (
-    backend: "log" | "webhook",
-  ): Omit<
-    EventQueueOptions,
-    "deliver" | "maxQueuedEvents" | "maxBatchEvents" | "maxWaitMs" | "retryMs" | "maxRetryMs"
-  > => ({
-    onStored: (count) => metrics.access.auditEvents(backend, "stored", count),
-    maxQueuedCharacters: MAX_QUEUED_CHARACTERS,
-    maxBatchCharacters: MAX_BATCH_CHARACTERS,
-    onLost: (count) => metrics.access.auditEvents(backend, "lost", count),
-    onFailure: (error) => {
-      metrics.access.auditFailed(backend);
-      logger.error({ backend, problem: error.message }, "audit events could not be stored");
-    },
+  return await Started.building(async (started) => {
+    const { policyFile, log, webhook, onFailure } = audit;
+    const policy =
+      policyFile === undefined
+        ? METADATA_OF_EVERYTHING
+        : parseAuditPolicy(await readNamedFile(policyFile), policyFile);
+    const observed = (
+      backend: "log" | "webhook",
+    ): Omit<
+      EventQueueOptions,
+      "deliver" | "maxQueuedEvents" | "maxBatchEvents" | "maxWaitMs" | "retryMs" | "maxRetryMs"
+    > => ({
+      onStored: (count) => metrics.access.auditEvents(backend, "stored", count),
+      maxQueuedCharacters: MAX_QUEUED_CHARACTERS,
+      maxBatchCharacters: MAX_BATCH_CHARACTERS,
+      onLost: (count) => metrics.access.auditEvents(backend, "lost", count),
+      onFailure: (error) => {
+        metrics.access.auditFailed(backend);
+        logger.error({ backend, problem: error.message }, "audit events could not be stored");
+      },
+    });
+    const backends: AuditBackend[] = [];
+    if (log !== undefined) {
+      const { deliver } = started.add(openLog(log), (it) => it.stop());
+      const queue = new EventQueue({
+        deliver,
+        maxQueuedEvents: MAX_QUEUED_FOR_FILE,
+        maxBatchEvents: MAX_FILE_BATCH,
+        maxWaitMs: FILE_WAIT_MS,
+        retryMs: RETRY_MS,
+        maxRetryMs: MAX_RETRY_MS,
+        ...observed("log"),
+      });
+      backends.push({ queue, isBlocking: true });
+    }
+    if (webhook !== undefined) {
+      const { deliver } = started.add(await webhookDelivery(webhook, upstreams), (it) => it.stop());
+      const { mode, maxBatchEvents, maxQueuedEvents, maxWaitMs, initialBackoffMs, throttle } = webhook;
+      const isBlocking = mode === "blocking";
+      const queue = new EventQueue({
+        deliver,
+        maxBatchEvents,
+        maxQueuedEvents,
+        maxWaitMs,
+        retryMs: initialBackoffMs,
+        maxRetryMs: Math.max(MAX_RETRY_MS, initialBackoffMs),
+        // Requests that wait must not wait for others' deliveries.
+        throttle:
+          throttle && !isBlocking ? new DeliveryThrottle(throttle, () => performance.now()) : undefined,
+        ...observed("webhook"),
+      });
+      backends.push({ queue, isBlocking });
+    }
+    const built =
+      backends.length === 0
+        ? undefined
+        : started.add(new AuditLog({ policy, backends, onFailure }), (it) => it.stop());
+    return {
+      audit: built,
+      ...(built !== undefined && onFailure === "refuse" && { health: () => built.refusal }),
+      stop: () => started.stop(),
+    };
   });
-  // It reads files, which comes before what has to be stopped.
-  const delivery = webhook && (await webhookDelivery(webhook, upstreams));
-  const backends: AuditBackend[] = [];
-  const stops: (() => void | Promise<void>)[] = [];
-  if (log !== undefined) {
-    const { deliver, stop } = openLog(log);
-    stops.push(stop);
-    const queue = new EventQueue({
-      deliver,
-      maxQueuedEvents: MAX_QUEUED_FOR_FILE,
-      maxBatchEvents: MAX_FILE_BATCH,
-      maxWaitMs: FILE_WAIT_MS,
-      retryMs: RETRY_MS,
-      maxRetryMs: MAX_RETRY_MS,
-      ...observed("log"),
-    });
-    backends.push({ queue, isBlocking: true });
-  }
-  if (webhook !== undefined && delivery !== undefined) {
-    const { deliver, stop } = delivery;
-    stops.push(stop);
-    const { mode, maxBatchEvents, maxQueuedEvents, maxWaitMs, initialBackoffMs, throttle } = webhook;
-    const isBlocking = mode === "blocking";
-    const queue = new EventQueue({
-      deliver,
-      maxBatchEvents,
-      maxQueuedEvents,
-      maxWaitMs,
-      retryMs: initialBackoffMs,
-      maxRetryMs: Math.max(MAX_RETRY_MS, initialBackoffMs),
-      // Requests that wait must not wait for others' deliveries.
-      throttle: throttle && !isBlocking ? new DeliveryThrottle(throttle, () => performance.now()) : undefined,
-      ...observed("webhook"),
-    });
-    backends.push({ queue, isBlocking });
-  }
-  const built = backends.length === 0 ? undefined : new AuditLog({ policy, backends, onFailure });
-  return {
-    audit: built,
-    ...(built !== undefined && onFailure === "refuse" && { health: () => built.refusal }),
-    stop: async () => {
-      await built?.stop();
-      for (const stop of stops) await stop();
-    },
-  };
 }
 
 export interface AuditDelivery {

@@ -1,5 +1,6 @@
 import type { Authorization, AuthorizationMode } from "../../config/sections/authorization.ts";
 import type { Component } from "../../lifecycle/component.ts";
+import { Started } from "../../lifecycle/started.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { loggedReviews } from "../review-log.ts";
@@ -13,7 +14,7 @@ import { WebhookAuthorizer } from "./webhook/webhook-authorizer.ts";
 export interface BuiltAuthorizer extends Component {
   readonly authorizer: Authorizer;
   /** Lets go of connections and subscriptions. */
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 /** The chain that the configuration's modes name, superusers first. */
@@ -23,45 +24,45 @@ export async function buildAuthorizer(
   logger: Logger,
   upstreams: UpstreamTlsFiles,
 ): Promise<BuiltAuthorizer> {
-  const stops: (() => void)[] = [];
-  const build: Readonly<Record<AuthorizationMode, () => Authorizer | Promise<Authorizer>>> = {
-    AlwaysAllow: () => alwaysAllow,
-    AlwaysDeny: () => alwaysDeny,
-    RBAC: () => {
-      const source = new RbacSource(objects);
-      stops.push(() => source.stop());
-      return new RbacAuthorizer(() => source.current);
-    },
-    Webhook: async () => {
-      // The configuration's reader has seen to it that the mode has its section.
-      if (webhook === undefined) throw new Error("mode Webhook has no configuration");
-      const { target, version, timeoutMs } = webhook;
-      const defaultPath = `/apis/authorization.k8s.io/${version}/subjectaccessreviews`;
-      const client = await webhookClient(target, {
-        defaultPath,
-        timeoutMs,
-        use: "authorizationWebhook",
-        upstreams,
-      });
-      stops.push(client.stop);
-      const reviews = loggedReviews(client.ask, {
-        permission: "create subjectaccessreviews.authorization.k8s.io (authorization.mode: Webhook)",
-        failed: "the authorization webhook failed",
-        logger,
-      });
-      return new WebhookAuthorizer(reviews.ask, {
-        ...webhook,
-        nowMs: () => performance.now(),
-        onFailure: reviews.onFailure,
-      });
-    },
-  };
-  const authorizers: Authorizer[] = [superusers];
-  for (const mode of modes) authorizers.push(await build[mode]());
-  return {
-    authorizer: new AuthorizerChain(authorizers),
-    stop: () => {
-      for (const stop of stops) stop();
-    },
-  };
+  return await Started.building(async (started) => {
+    const build: Readonly<Record<AuthorizationMode, () => Authorizer | Promise<Authorizer>>> = {
+      AlwaysAllow: () => alwaysAllow,
+      AlwaysDeny: () => alwaysDeny,
+      RBAC: () => {
+        const source = started.add(new RbacSource(objects), (it) => it.stop());
+        return new RbacAuthorizer(() => source.current);
+      },
+      Webhook: async () => {
+        // The configuration's reader has seen to it that the mode has its section.
+        if (webhook === undefined) throw new Error("mode Webhook has no configuration");
+        const { target, version, timeoutMs } = webhook;
+        const defaultPath = `/apis/authorization.k8s.io/${version}/subjectaccessreviews`;
+        const client = started.add(
+          await webhookClient(target, {
+            defaultPath,
+            timeoutMs,
+            use: "authorizationWebhook",
+            upstreams,
+          }),
+          (it) => it.stop(),
+        );
+        const reviews = loggedReviews(client.ask, {
+          permission: "create subjectaccessreviews.authorization.k8s.io (authorization.mode: Webhook)",
+          failed: "the authorization webhook failed",
+          logger,
+        });
+        return new WebhookAuthorizer(reviews.ask, {
+          ...webhook,
+          nowMs: () => performance.now(),
+          onFailure: reviews.onFailure,
+        });
+      },
+    };
+    const authorizers: Authorizer[] = [superusers];
+    for (const mode of modes) authorizers.push(await build[mode]());
+    return {
+      authorizer: new AuthorizerChain(authorizers),
+      stop: () => started.stop(),
+    };
+  });
 }

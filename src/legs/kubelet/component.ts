@@ -8,6 +8,7 @@ import type { GatewayConfiguration } from "../../config/configuration.ts";
 import type { KubeletListener } from "../../config/sections/kubelet-listener.ts";
 import { CriRuntime } from "../../cri/cri-runtime.ts";
 import type { Component } from "../../lifecycle/component.ts";
+import { Started } from "../../lifecycle/started.ts";
 import type { Listener } from "../../listeners/listener.ts";
 import type { ServingContext } from "../../listeners/listener-context.ts";
 import { readServingTls, replaceTlsOf, watchServingTls } from "../../listeners/serving-certificate.ts";
@@ -31,23 +32,40 @@ export interface SharedAccess {
   readonly authorization: BuiltAuthorizer;
 }
 
+export interface KubeletListenerParts {
+  readonly listener: KubeletListener;
+  readonly configuration: GatewayConfiguration;
+  readonly shared: SharedAccess;
+  readonly base: ServingContext;
+  readonly metrics: Metrics;
+  readonly upstreams: UpstreamTlsFiles;
+  readonly ticketKeys?: Buffer | undefined;
+  readonly sessionWatcher?: SessionWatcher | undefined;
+}
+
 /**
  * The node leg, not yet listening. Throws ConfigurationError for files that cannot be read or are
  * wrong.
  */
-export async function buildKubeletListener(
-  listener: KubeletListener,
-  configuration: GatewayConfiguration,
-  shared: SharedAccess,
-  base: ServingContext,
-  metrics: Metrics,
-  upstreams: UpstreamTlsFiles,
-  ticketKeys?: Buffer | undefined,
-  sessionWatcher?: SessionWatcher | undefined,
+export function buildKubeletListener(parts: KubeletListenerParts): Promise<BuiltKubeletListener> {
+  return Started.building((started) => buildIn(started, parts));
+}
+
+async function buildIn(
+  started: Started,
+  {
+    listener,
+    configuration,
+    shared,
+    base,
+    metrics,
+    upstreams,
+    ticketKeys,
+    sessionWatcher,
+  }: KubeletListenerParts,
 ): Promise<BuiltKubeletListener> {
   const { limits, timeouts } = configuration;
   const { logger, cluster } = base;
-  const stops: (() => void)[] = [];
   const authentication =
     listener.authentication === undefined
       ? shared.authentication
@@ -57,12 +75,12 @@ export async function buildKubeletListener(
           logger,
           upstreams,
         );
-  if (authentication !== shared.authentication) stops.push(authentication.stop);
+  if (authentication !== shared.authentication) started.add(authentication, (it) => it.stop());
   const authorization =
     listener.authorization === undefined
       ? shared.authorization
       : await buildAuthorizer(listener.authorization, cluster, logger, upstreams);
-  if (authorization !== shared.authorization) stops.push(authorization.stop);
+  if (authorization !== shared.authorization) started.add(authorization, (it) => it.stop());
 
   const kubeletMetrics = metrics.addKubelet();
   const sessions = new Sessions(limits.maxConcurrentSessions);
@@ -77,19 +95,20 @@ export async function buildKubeletListener(
     metrics: kubeletMetrics,
   };
   const { endpoint, nodeName, streamingServer } = listener.runtime;
-  // What reads files comes before what has to be stopped.
   const authorities: readonly WatchedAuthority[] = authentication.authorities;
   const tls = listener.tls && (await readServingTls(listener.tls, authorities, ticketKeys));
   const streamingTls = await upstreams.tls("streamingServer", streamingServer);
   const upstream =
     listener.upstream && (await KubeletUpstream.open(listener.upstream, timeouts.dialMs, upstreams));
-  if (upstream !== undefined) stops.push(() => upstream.close());
-  const runtime = await CriRuntime.open({
-    endpoint,
-    callTimeoutMs: timeouts.runtimeCallMs,
-    maxMessageBytes: limits.maxRuntimeMessageBytes,
-  });
-  stops.push(() => runtime.close());
+  if (upstream !== undefined) started.add(upstream, (it) => it.close());
+  const runtime = started.add(
+    await CriRuntime.open({
+      endpoint,
+      callTimeoutMs: timeouts.runtimeCallMs,
+      maxMessageBytes: limits.maxRuntimeMessageBytes,
+    }),
+    (it) => it.close(),
+  );
   const kubelet = createKubeletServer(
     {
       gateway,
@@ -113,7 +132,7 @@ export async function buildKubeletListener(
       ticketKeys,
       onServed: (cert) => metrics.operations.certificateServed("kubelet", cert),
     });
-  if (watched !== undefined) stops.push(watched.stop);
+  if (watched !== undefined) started.add(watched, (it) => it.stop());
   return {
     listener: kubelet,
     gateway,
@@ -124,8 +143,6 @@ export async function buildKubeletListener(
       if (gateway.resumable !== undefined) gateway.resumable.returnsElsewhere = hasSuccessor;
     },
     drain: () => drainGateway(gateway, kubelet),
-    stop: () => {
-      for (const stop of stops) stop();
-    },
+    stop: () => started.stop(),
   };
 }

@@ -10,9 +10,8 @@ import { GatewayFiles, selfSignedPair, webOn } from "../../support/gateway-files
 import { ScriptedRuntime } from "../../support/scripted-runtime.ts";
 
 /**
- * Fails the start of the first component, then of the second, and so on until there is none left to fail, each time in the same process,
- * and prints what is left afterwards that was not there before: handles by kind, and timers, with or without `unref`, by where they come
- * from.
+ * Fails the start of the first component, then of the second, and so on; then behind the first part that a builder has started, behind the
+ * second, and so on. Prints what is left after each that was not there before: handles, and timers by where they come from.
  */
 const PROGRAM = `
   const [folder, file, kind, siblingsFolder] = process.argv.slice(2);
@@ -27,6 +26,7 @@ const PROGRAM = `
   }).enable();
   const { startGateway } = await import(folder + "/app/app.js");
   const { Supervisor } = await import(folder + "/lifecycle/supervisor.js");
+  const { Started } = await import(folder + "/lifecycle/started.js");
   const { singleProcess } = await import(folder + "/app/runtime.js");
   const { startWorkers } = await import(folder + "/app/runtime/primary.js");
   const { startAgent } = await import(folder + "/app/agent.js");
@@ -73,6 +73,15 @@ const PROGRAM = `
     }
   }
 
+  /** Builders throw behind the part of that number, counted over the whole start. */
+  const parts = { count: 0, failing: -1 };
+  const add = Started.prototype.add;
+  Started.prototype.add = function (part, stop) {
+    add.call(this, part, stop);
+    if (parts.count++ === parts.failing) throw new Error("part " + parts.failing);
+    return part;
+  };
+
   const open = () => [...process.getActiveResourcesInfo().filter((kind) => kind !== "Immediate"), ...timers.values()].sort();
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   /** What is open and was not before. A socket that is being destroyed is closed some turns later. */
@@ -89,8 +98,9 @@ const PROGRAM = `
       await turn();
     }
   };
-  const attempt = async (failing, before) => {
+  const attempt = async (failing, before, failingPart = -1) => {
     const app = new FailingSupervisor(failing);
+    Object.assign(parts, { count: 0, failing: failingPart });
     let problem;
     try {
       const gateway = await start(app);
@@ -98,7 +108,7 @@ const PROGRAM = `
     } catch (error) {
       problem = error.message;
     }
-    return { name: app.names[failing], problem, left: await settled(before), count: app.names.length };
+    return { name: app.names[failing], problem, left: await settled(before), count: app.names.length, parts: parts.count };
   };
 
   // Modules that are loaded at the first use, with what they keep for the process.
@@ -106,14 +116,24 @@ const PROGRAM = `
   const before = open();
   const results = [];
   for (let failing = 0; failing < (results[0]?.count ?? 1); failing++) results.push(await attempt(failing, before));
-  results.push(await attempt(-1, before));
-  console.log(JSON.stringify(results));
+  const whole = await attempt(-1, before);
+  const inside = [];
+  for (let part = 0; part < whole.parts; part++) inside.push(await attempt(-1, before, part));
+  console.log(JSON.stringify({ results, inside, whole }));
 `;
 
 interface Attempt {
   readonly name?: string;
   readonly problem?: string;
   readonly left: readonly string[];
+  readonly count: number;
+}
+
+interface Attempts {
+  readonly results: readonly Attempt[];
+  /** Of builders that throw behind a part that they have started. */
+  readonly inside: readonly Attempt[];
+  readonly whole: Attempt;
 }
 
 let apiServer: TestApiServer;
@@ -180,7 +200,7 @@ async function writeConfiguration(isLive: boolean): Promise<void> {
   files.write("gateway.json", JSON.stringify(configuration));
 }
 
-async function attempts(...more: string[]): Promise<Attempt[]> {
+async function attempts(...more: string[]): Promise<Attempts> {
   const folder = pathToFileURL(compiledSources()).href;
   const args = [files.write("program.mjs", PROGRAM), folder, files.configurationFile, ...more];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
@@ -190,20 +210,23 @@ async function attempts(...more: string[]): Promise<Attempt[]> {
 
 describe("a gateway whose n-th component does not start", { timeout: 120_000 }, () => {
   it.each([
-    ["manifests", false, "alone", 14],
-    ["a live cluster", true, "alone", 14],
-    ["manifests, as one of several processes", false, "sibling", 14],
-    ["manifests, as the primary of workers", false, "primary", 5],
-    ["the agent", true, "agent", 5],
-  ])("leaves no handle, listener, timer, watch or child, for every n: %s", async (_what, isLive, kind, count) => {
+    ["manifests", false, "alone", 14, 15],
+    ["a live cluster", true, "alone", 14, 18],
+    ["manifests, as one of several processes", false, "sibling", 14, 12],
+    ["manifests, as the primary of workers", false, "primary", 5, 0],
+    ["the agent", true, "agent", 5, 0],
+  ])("leaves no handle, listener, timer, watch or child, for every n: %s", async (_what, isLive, kind, count, parts) => {
     await writeConfiguration(isLive);
-    const results = await attempts(kind, files.folder);
-    const whole = results.pop();
+    const { results, inside, whole } = await attempts(kind, files.folder);
     expect(results.length).toBeGreaterThanOrEqual(count);
     for (const [index, { problem, left, name }] of results.entries()) {
       expect({ left, name }).toEqual({ left: [], name });
       expect(problem).toContain(`start ${index}`);
     }
-    expect(whole, "started whole, and shut down").toEqual({ left: [], count: results.length });
+    expect(inside.length).toBeGreaterThanOrEqual(parts);
+    for (const [part, { problem, left }] of inside.entries()) {
+      expect({ part, left, problem }).toEqual({ part, left: [], problem: `part ${part}` });
+    }
+    expect(whole, "started whole, and shut down").toMatchObject({ left: [], count: results.length });
   });
 });

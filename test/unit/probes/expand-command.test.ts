@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expandCommand } from "../../../src/probes/expand-command.ts";
+import { cpuMsOf } from "../../support/cpu-time.ts";
 
 const environment = [
   { name: "A", value: "1" },
@@ -22,9 +23,7 @@ describe("a probe's command", () => {
   it("is expanded in time that grows as it does, however many names are begun", () => {
     const timeOf = (times: number): number => {
       const command = ["$(".repeat(times)];
-      const before = performance.now();
-      expandCommand(command, environment);
-      return performance.now() - before;
+      return cpuMsOf(() => expandCommand(command, environment));
     };
     const leastOf = (times: number): number => Math.min(...Array.from({ length: 9 }, () => timeOf(times)));
     leastOf(1_000);
