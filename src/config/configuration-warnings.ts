@@ -3,7 +3,7 @@ import { isLoopback } from "./address-list.ts";
 import type { GatewayConfiguration } from "./configuration.ts";
 import { certificatesOf } from "./key-pair.ts";
 import type { NamedFile } from "./named-file.ts";
-import type { Authentication } from "./sections/authentication.ts";
+import { takesTokens } from "./sections/authentication.ts";
 import { servesApi } from "./sections/listeners.ts";
 
 const DAY_MS = 86_400_000;
@@ -30,10 +30,6 @@ export function configurationWarnings({
   if (node && !node.tls && !isLoopback(node.address) && takesTokens(node.authentication ?? authentication))
     warnings.push(inClear("kubelet", node.address));
   return warnings;
-}
-
-function takesTokens({ oidc, tokenAuthFile, tokenReview }: Authentication): boolean {
-  return [oidc, tokenAuthFile, tokenReview].some((method) => method !== undefined);
 }
 
 /** Certificates of the files that have expired, or will within 30 days. Files that cannot be read are reported elsewhere. */

@@ -36,5 +36,5 @@ function fieldSchema({ sentence, schema, isRequired, default: usual }: Field): J
 function orNull(schema: JsonSchema): JsonSchema {
   if (Array.isArray(schema.enum)) return { ...schema, enum: [...schema.enum, null] };
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, { type: "null" }] };
-  return { ...schema, type: [schema.type, "null"].flat() };
+  return { ...schema, type: [...new Set([schema.type, "null"].flat())] };
 }

@@ -1,7 +1,13 @@
 import type { ConfigurationProblem } from "./configuration-error.ts";
 
 /** What a file must hold. `text`: at least one character. */
-export type FileContent = "certificates" | "private key" | "audit policy" | "webhook kubeconfig" | "text";
+export type FileContent =
+  | "certificates"
+  | "private key"
+  | "audit policy"
+  | "authentication configuration"
+  | "webhook kubeconfig"
+  | "text";
 
 /** A file, and the field or flag that names it; `checkNamedFiles` reads it. */
 export interface NamedFile extends Omit<ConfigurationProblem, "message"> {

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { parseAuditPolicy } from "./audit-policy.ts";
+import { parseAuthenticationFile } from "./authentication-file.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { keyPairProblem } from "./key-pair.ts";
 import { readText } from "./load-configuration.ts";
@@ -34,6 +35,9 @@ async function checkOne({ file, content, certificateFile }: NamedFile): Promise<
       return;
     case "audit policy":
       parseAuditPolicy(text, file);
+      return;
+    case "authentication configuration":
+      parseAuthenticationFile(text, file);
       return;
     case "webhook kubeconfig":
       await checkKubeconfig(text, file);

@@ -15,7 +15,8 @@ export interface AccessQuestion {
     | "labels"
     | "fields"
     | "quantity"
-    | "csv";
+    | "csv"
+    | "authentication";
   readonly Method?: string;
   readonly Target?: string;
   readonly User?: { Name: string; UID: string; Groups: readonly string[]; Extra: UserInfo["extra"] };

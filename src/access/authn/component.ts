@@ -1,9 +1,12 @@
 // src/access: authentication, authorization (RBAC, webhook, reviews), session policy, audit
 
 import { createSecureContext } from "node:tls";
+import { parseAuthenticationFile } from "../../config/authentication-file.ts";
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { ConfigurationError } from "../../config/configuration-error.ts";
+import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
 import { readNamedFile } from "../../config/named-file-text.ts";
+import { issuerOfOidc } from "../../config/sections/authentication.ts";
 import { getJson } from "../../http/upstream/https-json.ts";
 import type { Component } from "../../lifecycle/component.ts";
 import type { UpstreamTlsFiles } from "../../net/upstream-tls-files.ts";
@@ -80,21 +83,22 @@ export async function buildAuthenticator(
 }
 
 async function tokenAuthenticators(
-  { tokenAuthFile, oidc, tokenReview }: GatewayConfiguration["authentication"],
+  authentication: GatewayConfiguration["authentication"],
   stops: (() => void)[],
   logger: Logger,
   upstreams: UpstreamTlsFiles,
 ): Promise<TokenAuthenticator[]> {
+  const { tokenAuthFile, tokenReview } = authentication;
   const authenticators: TokenAuthenticator[] = [];
   if (tokenAuthFile !== undefined) {
     authenticators.push(new StaticTokens(parseTokenFile(await readNamed(tokenAuthFile), tokenAuthFile)));
   }
-  if (oidc !== undefined) {
-    const trust = await issuerTrust(oidc.caFile, upstreams);
-    const keySet = new OidcKeySet(oidc.issuerUrl, (url) =>
+  for (const issuer of await issuersOf(authentication)) {
+    const trust = await issuerTrust(issuer.authority, upstreams);
+    const keySet = new OidcKeySet(issuer, (url) =>
       getJson(url, { ca: trust.ca, timeoutMs: ISSUER_TIMEOUT_MS }),
     );
-    authenticators.push(new OidcTokens(oidc, keySet));
+    authenticators.push(new OidcTokens(issuer, keySet));
   }
   if (tokenReview !== undefined) {
     const { target, version, timeoutMs } = tokenReview;
@@ -118,12 +122,25 @@ async function tokenAuthenticators(
   return authenticators;
 }
 
+/** One at most of the three is given. */
+async function issuersOf({
+  configurationFile,
+  jwt,
+  oidc,
+}: GatewayConfiguration["authentication"]): Promise<readonly JwtIssuer[]> {
+  if (oidc !== undefined) return [issuerOfOidc(oidc)];
+  if (configurationFile === undefined) return jwt;
+  return parseAuthenticationFile(await readNamed(configurationFile), configurationFile);
+}
+
 /** The issuer's authorities as they are now. Throws ConfigurationError for a file that cannot be read. */
 async function issuerTrust(
-  file: string | undefined,
+  authority: JwtIssuer["authority"],
   upstreams: UpstreamTlsFiles,
 ): Promise<{ readonly ca: string | undefined }> {
-  if (file === undefined) return { ca: undefined };
+  if (authority === undefined) return { ca: undefined };
+  if ("pem" in authority) return { ca: authority.pem };
+  const { file } = authority;
   const take = (ca: string): void => {
     createSecureContext({ ca });
     trust.ca = ca;

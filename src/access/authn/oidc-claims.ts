@@ -1,15 +1,15 @@
-import type { OidcAuthentication } from "../../config/sections/authentication.ts";
+import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
 import type { UserInfo } from "../user-info.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;
 export type ClaimOptions = Pick<
-  OidcAuthentication,
-  "issuerUrl" | "usernameClaim" | "usernamePrefix" | "groupsClaim" | "groupsPrefix" | "requiredClaims"
+  JwtIssuer,
+  "usernameClaim" | "usernamePrefix" | "groupsClaim" | "groupsPrefix" | "uidClaim" | "requiredClaims"
 >;
 
 /** The user of verified claims, as in kube-apiserver; undefined if the claims do not identify one. */
 export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | undefined {
-  const { usernameClaim, groupsClaim, groupsPrefix, requiredClaims } = options;
+  const { usernameClaim, usernamePrefix, groupsClaim, groupsPrefix, uidClaim, requiredClaims } = options;
   const hasRequired = Object.entries(requiredClaims).every(
     ([name, value]) => claimOf(claims, name) === value,
   );
@@ -23,20 +23,14 @@ export function userOfClaims(claims: Claims, options: ClaimOptions): UserInfo | 
     return undefined;
   }
   const groups = groupsClaim === undefined ? [] : groupsOf(claimOf(claims, groupsClaim));
-  if (groups === undefined) return undefined;
+  const uid = uidClaim === undefined ? "" : claimOf(claims, uidClaim);
+  if (groups === undefined || typeof uid !== "string") return undefined;
   return {
-    name: usernamePrefixOf(options) + name,
-    uid: "",
+    name: usernamePrefix + name,
+    uid,
     groups: groups.map((group) => groupsPrefix + group),
     extra: {},
   };
-}
-
-/** Two issuers may know two people by one name, so the issuer is put in front unless told otherwise. */
-function usernamePrefixOf({ usernamePrefix, usernameClaim, issuerUrl }: ClaimOptions): string {
-  if (usernamePrefix === "-") return "";
-  if (usernamePrefix !== undefined) return usernamePrefix;
-  return usernameClaim === "email" ? "" : `${issuerUrl}#`;
 }
 
 /** One group may stand without a list around it. */

@@ -1,4 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet } from "jose";
+import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
 
 /** Fetches a JSON document over verified https, bounded in size and time, no redirect followed. Rejects when there is no answer. */
 export type GetJson = (url: string) => Promise<{ readonly status: number; readonly body: unknown }>;
@@ -29,6 +30,7 @@ interface KnownKeys {
  */
 export class OidcKeySet {
   readonly #issuerUrl: string;
+  readonly #discoveryUrl: string;
   readonly #getJson: GetJson;
   readonly #nowMs: () => number;
   #keysUrl: string | undefined;
@@ -38,9 +40,14 @@ export class OidcKeySet {
   #fetches = KEY_SET_FETCHES;
   #countedMs: number;
 
-  /** `nowMs` is monotonic. */
-  constructor(issuerUrl: string, getJson: GetJson, nowMs: () => number = () => performance.now()) {
+  /** `nowMs` is monotonic. The discovery document is below the issuer's URL, if not elsewhere. */
+  constructor(
+    { issuerUrl, discoveryUrl }: Pick<JwtIssuer, "issuerUrl" | "discoveryUrl">,
+    getJson: GetJson,
+    nowMs: () => number = () => performance.now(),
+  ) {
     this.#issuerUrl = issuerUrl;
+    this.#discoveryUrl = discoveryUrl ?? `${issuerUrl.replace(/\/$/, "")}/.well-known/openid-configuration`;
     this.#getJson = getJson;
     this.#nowMs = nowMs;
     this.#countedMs = nowMs();
@@ -107,9 +114,10 @@ export class OidcKeySet {
   }
 
   async #discover(): Promise<string> {
-    const { issuer, jwks_uri: keysUrl } = (await this.#get(
-      `${this.#issuerUrl.replace(/\/$/, "")}/.well-known/openid-configuration`,
-    )) as { issuer?: unknown; jwks_uri?: unknown };
+    const { issuer, jwks_uri: keysUrl } = (await this.#get(this.#discoveryUrl)) as {
+      issuer?: unknown;
+      jwks_uri?: unknown;
+    };
     if (issuer !== this.#issuerUrl) throw new IssuerUnreachable("the discovery document is another issuer's");
     if (typeof keysUrl !== "string" || !URL.canParse(keysUrl) || new URL(keysUrl).protocol !== "https:") {
       throw new IssuerUnreachable("the discovery document names no https jwks_uri");

@@ -1,5 +1,5 @@
 import { compactVerify, errors } from "jose";
-import type { OidcAuthentication } from "../../config/sections/authentication.ts";
+import type { JwtIssuer } from "../../config/jwt-authenticators.ts";
 import {
   type Attempt,
   type CredentialFault,
@@ -17,12 +17,12 @@ export const NOT_BEFORE_SKEW_SECONDS = 300;
 /** Unpadded, as RFC 7515 section 2 has it. */
 const JWT = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/;
 
-/** kube-apiserver's --oidc-*: JWTs of one issuer, verified with its published keys. Tokens of other issuers are not looked at. */
+/** JWTs of one issuer, verified with its published keys. Tokens of other issuers are not looked at. */
 export class OidcTokens implements TokenAuthenticator {
-  readonly #options: OidcAuthentication;
+  readonly #options: JwtIssuer;
   readonly #keySet: OidcKeySet;
 
-  constructor(options: OidcAuthentication, keySet: OidcKeySet) {
+  constructor(options: JwtIssuer, keySet: OidcKeySet) {
     this.#options = options;
     this.#keySet = keySet;
   }
@@ -87,7 +87,7 @@ async function verifyWithAny(
 
 function faultOfClaims(
   { aud, exp, nbf }: Claims,
-  { audiences, clockSkewMs }: OidcAuthentication,
+  { audiences, clockSkewMs }: JwtIssuer,
   nowSeconds: number,
 ): CredentialFault | undefined {
   const named: readonly unknown[] = [aud].flat();

@@ -1,6 +1,6 @@
 import type { GatewayConfiguration } from "../../config/configuration.ts";
 import { configurationWarnings } from "../../config/configuration-warnings.ts";
-import type { Authentication } from "../../config/sections/authentication.ts";
+import { type Authentication, identifiesCallers } from "../../config/sections/authentication.ts";
 import { servesApi } from "../../config/sections/listeners.ts";
 
 /** What is valid and perhaps not meant, for the log. */
@@ -15,17 +15,12 @@ export function authenticationWarning({
   listeners,
 }: Pick<GatewayConfiguration, "authentication" | "listeners">): string | undefined {
   const { kubelet } = listeners;
-  if (servesApi(listeners) && isOpen(authentication))
+  if (servesApi(listeners) && !identifiesCallers(authentication))
     return `no authentication is configured: ${answerOf(authentication)}`;
   const ofNode = kubelet && (kubelet.authentication ?? authentication);
-  return ofNode && isOpen(ofNode)
+  return ofNode && !identifiesCallers(ofNode)
     ? `no authentication is configured for listeners.kubelet: ${answerOf(ofNode)}`
     : undefined;
-}
-
-function isOpen({ clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview }: Authentication): boolean {
-  const methods = [clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview];
-  return methods.every((method) => method === undefined);
 }
 
 function answerOf({ anonymous }: Authentication): string {

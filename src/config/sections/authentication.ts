@@ -1,25 +1,14 @@
-import { table, type ValueOf } from "../field.ts";
+import { checked, table, type ValueOf } from "../field.ts";
 import { boolean, choice, file, implied, string } from "../fields.ts";
+import { checkIssuers, type JwtIssuer, jwtAuthenticator, SIGNING_ALGORITHMS } from "../jwt-authenticators.ts";
 import { choices, strings } from "../list-fields.ts";
 import { count, duration } from "../number-fields.ts";
-import { map, optionalSection, section } from "../section-fields.ts";
+import type { Section } from "../section.ts";
+import { map, optionalSection, section, sections } from "../section-fields.ts";
 import { REVIEW_VERSIONS, reviewTargetFields, withTarget } from "./webhook-target.ts";
 
 const TOKEN_REVIEW_FLAG = "authentication-token-webhook-config-file";
 const TTL = { from: "0s", to: "1h" } as const;
-
-/** Asymmetric ones only, as in kube-apiserver: `none` and shared secrets cannot be configured. */
-const SIGNING_ALGORITHMS = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "PS256",
-  "PS384",
-  "PS512",
-] as const;
 
 const requestHeader = table(
   {
@@ -148,7 +137,7 @@ const tokenReview = table(
 );
 
 /** Authenticators in the order in which they are asked; absent ones know no caller. */
-export const authentication = table({
+const fields = table({
   clientCAFile: file(
     "Authorities of client certificates: the common name is the user, organizations are groups.",
     "certificates",
@@ -166,6 +155,15 @@ export const authentication = table({
     flag: "token-auth-file",
   }),
   oidc: optionalSection("Tokens of an OpenID Connect issuer, verified here.", oidc),
+  jwt: sections(
+    "Issuers of tokens in the shape of Kubernetes' AuthenticationConfiguration; the `iss` of a token chooses.",
+    jwtAuthenticator,
+  ),
+  configurationFile: file(
+    "The same issuers in a file: kube-apiserver's AuthenticationConfiguration.",
+    "authentication configuration",
+    { flag: "authentication-config" },
+  ),
   tokenReview: optionalSection(
     "All other tokens, by TokenReviews of a Kubernetes API.",
     withTarget(tokenReview, "https://kubernetes.default.svc"),
@@ -181,9 +179,50 @@ export const authentication = table({
   ),
 });
 
+export const authentication = checked(fields, checkExclusive);
+
 export type Authentication = ValueOf<typeof authentication>;
 export type RequestHeaderAuthentication = NonNullable<Authentication["requestHeader"]>;
 export type OidcAuthentication = NonNullable<Authentication["oidc"]>;
+
+/** Whether any request may have a user by a credential. */
+export function identifiesCallers({ clientCAFile, requestHeader, ...tokens }: Authentication): boolean {
+  return clientCAFile !== undefined || requestHeader !== undefined || takesTokens(tokens);
+}
+
+export function takesTokens({
+  configurationFile,
+  jwt,
+  oidc,
+  tokenAuthFile,
+  tokenReview,
+}: Pick<Authentication, "configurationFile" | "jwt" | "oidc" | "tokenAuthFile" | "tokenReview">): boolean {
+  const methods = [configurationFile, oidc, tokenAuthFile, tokenReview];
+  return jwt.length > 0 || methods.some((method) => method !== undefined);
+}
+
+/** The issuer of the `oidc` section, as kube-apiserver reads its --oidc flags. */
+export function issuerOfOidc(oidc: OidcAuthentication): JwtIssuer {
+  const { caFile, usernamePrefix, usernameClaim, issuerUrl } = oidc;
+  // Two issuers may know two people by one name, so the issuer is put in front unless told otherwise.
+  const usual = usernameClaim === "email" ? "" : `${issuerUrl}#`;
+  return {
+    ...oidc,
+    discoveryUrl: undefined,
+    authority: caFile === undefined ? undefined : { file: caFile },
+    usernamePrefix: usernamePrefix === "-" ? "" : (usernamePrefix ?? usual),
+    uidClaim: undefined,
+  };
+}
+
+/** As kube-apiserver's --authentication-config and --oidc flags exclude each other. */
+function checkExclusive({ configurationFile, jwt, oidc }: ValueOf<typeof fields>, at: Section): void {
+  checkIssuers(jwt, at);
+  const others = [...(jwt.length > 0 ? ["jwt"] : []), ...(oidc === undefined ? [] : ["oidc"])];
+  if (configurationFile !== undefined && others.length > 0)
+    at.problem("configurationFile", `must not stand beside ${others.join(" and ")}`);
+  else if (others.length > 1) at.problem("jwt", "must not stand beside oidc: write its issuer here, too");
+}
 
 function claimsOf(text: string): Readonly<Record<string, string>> {
   const claims = text.split(",").map((item) => {

@@ -4,7 +4,7 @@ import { choices } from "../list-fields.ts";
 import { count, duration } from "../number-fields.ts";
 import type { Section } from "../section.ts";
 import { optionalSection } from "../section-fields.ts";
-import type { Authentication } from "./authentication.ts";
+import { type Authentication, identifiesCallers } from "./authentication.ts";
 import { REVIEW_VERSIONS, reviewTargetFields, withTarget } from "./webhook-target.ts";
 
 const CONFIG_FILE_FLAG = "authorization-webhook-config-file";
@@ -111,14 +111,6 @@ export function requireAuthorization(
 }
 
 /** Whether any request may have a user; `system:anonymous` is one. */
-function knowsCallers({
-  anonymous,
-  clientCAFile,
-  oidc,
-  requestHeader,
-  tokenAuthFile,
-  tokenReview,
-}: Authentication): boolean {
-  const methods = [clientCAFile, oidc, requestHeader, tokenAuthFile, tokenReview];
-  return anonymous.enabled || methods.some((method) => method !== undefined);
+function knowsCallers(authentication: Authentication): boolean {
+  return authentication.anonymous.enabled || identifiesCallers(authentication);
 }

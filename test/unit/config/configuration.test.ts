@@ -40,6 +40,7 @@ describe("the configuration", () => {
         refuseSystemMasters: false,
         requestHeader: undefined,
         tokenAuthFile: undefined,
+        jwt: [],
         oidc: undefined,
         tokenReview: undefined,
         anonymous: { enabled: false },

@@ -14,7 +14,7 @@ import {
 } from "../../../../src/access/authn/oidc-key-set.ts";
 import { OidcTokens } from "../../../../src/access/authn/oidc-tokens.ts";
 import { defaultConfiguration } from "../../../../src/config/configuration.ts";
-import type { OidcAuthentication } from "../../../../src/config/sections/authentication.ts";
+import { issuerOfOidc, type OidcAuthentication } from "../../../../src/config/sections/authentication.ts";
 import { getJson } from "../../../../src/http/upstream/https-json.ts";
 import { issueCertificate, type TestCertificate } from "../../../support/test-certificates.ts";
 
@@ -46,7 +46,9 @@ describe("tokens of an OpenID Connect issuer", () => {
       asked.push(request.url ?? "");
       response.statusCode = answerStatus;
       if (answerStatus !== 200) response.setHeader("Location", `${issuer}/elsewhere`);
-      const isDiscovery = request.url === "/.well-known/openid-configuration";
+      const isDiscovery = ["/.well-known/openid-configuration", "/elsewhere/document"].includes(
+        request.url ?? "",
+      );
       response.end(
         JSON.stringify(isDiscovery ? { issuer, jwks_uri: `${issuer}/keys` } : { keys: published }),
       );
@@ -63,11 +65,25 @@ describe("tokens of an OpenID Connect issuer", () => {
 
   afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-  const tokensOf = (options: Partial<Parameters<typeof userOfClaims>[1]> = {}, nowMs?: () => number) =>
-    new OidcTokens(
-      { ...defaultOidc, issuerUrl: issuer, audiences: ["sluice"], groupsClaim: "groups", ...options },
-      new OidcKeySet(issuer, (url) => getJson(url, { ca: certificate.cert, timeoutMs: 5_000 }), nowMs),
-    );
+  const tokensOf = (
+    options: Partial<OidcAuthentication> & {
+      readonly discoveryUrl?: string;
+      readonly uidClaim?: string;
+    } = {},
+    nowMs?: () => number,
+  ) => {
+    const { discoveryUrl, uidClaim, ...others } = options;
+    const oidc = {
+      ...defaultOidc,
+      issuerUrl: issuer,
+      audiences: ["sluice"],
+      groupsClaim: "groups",
+      ...others,
+    };
+    const configured = { ...issuerOfOidc(oidc), discoveryUrl, uidClaim };
+    const get = (url: string) => getJson(url, { ca: certificate.cert, timeoutMs: 5_000 });
+    return new OidcTokens(configured, new OidcKeySet(configured, get, nowMs));
+  };
 
   const sign = (claims: JWTPayload = {}, { privateKey }: Key = first, header = {}) =>
     new SignJWT({ iss: issuer, aud: "sluice", sub: "jane", groups: ["dev"], exp: seconds(60), ...claims })
@@ -81,6 +97,26 @@ describe("tokens of an OpenID Connect issuer", () => {
       type: "known",
       user: { name: `${issuer}#jane`, uid: "", groups: ["dev"], extra: {} },
     });
+  });
+
+  it("are verified with keys of a discovery document elsewhere, of the same issuer", async () => {
+    const tokens = tokensOf({ discoveryUrl: `${issuer}/elsewhere/document` });
+    expect((await tokens.attemptToken(await sign())).type).toBe("known");
+    expect(asked).toEqual(["/elsewhere/document", "/keys"]);
+  });
+
+  it.each([
+    [{ oid: "u-1" }, "u-1"],
+    [{}, undefined],
+    [{ oid: 5 }, undefined],
+    [{ oid: null }, undefined],
+  ])("have the UID of their claim, which is a string: %j", async (claims, uid) => {
+    const attempt = await tokensOf({ uidClaim: "oid" }).attemptToken(await sign(claims));
+    expect(attempt).toMatchObject(
+      uid === undefined
+        ? invalid("token-claims-wrong")
+        : { type: "known", user: { name: `${issuer}#jane`, uid } },
+    );
   });
 
   it("are good when they name no key and one of several fits", async () => {
@@ -228,8 +264,9 @@ describe("tokens of an OpenID Connect issuer", () => {
   });
 
   it("an issuer with a certificate of nobody we know is not believed", async () => {
-    const keySet = new OidcKeySet(issuer, (url) => getJson(url, { timeoutMs: 5_000 }));
-    const tokens = new OidcTokens({ ...defaultOidc, issuerUrl: issuer, audiences: ["sluice"] }, keySet);
+    const configured = issuerOfOidc({ ...defaultOidc, issuerUrl: issuer, audiences: ["sluice"] });
+    const keySet = new OidcKeySet(configured, (url) => getJson(url, { timeoutMs: 5_000 }));
+    const tokens = new OidcTokens(configured, keySet);
     expect(await tokens.attemptToken(await sign())).toEqual(invalid("authority-unreachable"));
   });
 
@@ -248,7 +285,7 @@ describe("claims", () => {
   const options = { ...defaultOidc, issuerUrl: "https://i" };
   it.each(["false", "true", null, 1, 0, [], {}])("email_verified %j confirms no address", (verified) => {
     const claims = { email: "a@b", email_verified: verified };
-    expect(userOfClaims(claims, { ...options, usernameClaim: "email" })).toBeUndefined();
+    expect(userOfClaims(claims, issuerOfOidc({ ...options, usernameClaim: "email" }))).toBeUndefined();
   });
 
   it.each([
@@ -261,13 +298,15 @@ describe("claims", () => {
     [{ sub: "x", hd: "corp" }, { requiredClaims: { hd: "corp" } }, "https://i#x"],
     [{}, { usernameClaim: "constructor" }, undefined],
   ])("%j with %j is %s", (claims, changes, name) => {
-    expect(userOfClaims(claims, { ...options, ...changes })?.name).toBe(name);
+    expect(userOfClaims(claims, issuerOfOidc({ ...options, ...changes } as OidcAuthentication))?.name).toBe(
+      name,
+    );
   });
 
   it("a group may stand alone and gets its prefix", () => {
     const user = userOfClaims(
       { sub: "x", g: "dev" },
-      { ...options, groupsClaim: "g", groupsPrefix: "oidc:" },
+      issuerOfOidc({ ...options, groupsClaim: "g", groupsPrefix: "oidc:" }),
     );
     expect(user?.groups).toEqual(["oidc:dev"]);
   });

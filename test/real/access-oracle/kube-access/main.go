@@ -23,6 +23,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/install"
+	apiservervalidation "k8s.io/apiserver/pkg/apis/apiserver/validation"
+	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/filters"
@@ -41,7 +45,7 @@ type subject struct {
 }
 
 type question struct {
-	// policy, request, authorize, impersonate; labels, fields, quantity, csv of Text.
+	// policy, request, authorize, impersonate; labels, fields, quantity, csv, authentication of Text.
 	Kind string
 	Text string
 	// What the selector is to match.
@@ -138,6 +142,8 @@ func parse(q question) (found answer, isText bool) {
 		reader := csv.NewReader(strings.NewReader(q.Text))
 		reader.FieldsPerRecord = -1
 		found.Records, err = reader.ReadAll()
+	case "authentication":
+		err = authenticationProblem([]byte(q.Text))
 	default:
 		return found, false
 	}
@@ -145,6 +151,26 @@ func parse(q question) (found answer, isText bool) {
 		found.Error = err.Error()
 	}
 	return found, true
+}
+
+var authenticationCodecs = func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+}()
+
+// authenticationProblem reads the file of --authentication-config as kube-apiserver does.
+func authenticationProblem(data []byte) error {
+	decoded, err := runtime.Decode(authenticationCodecs.UniversalDecoder(), data)
+	if err != nil {
+		return err
+	}
+	configuration, isOfKind := decoded.(*apiserver.AuthenticationConfiguration)
+	if !isOfKind {
+		return fmt.Errorf("another kind: %T", decoded)
+	}
+	compiler := authenticationcel.NewDefaultCompiler()
+	return apiservervalidation.ValidateAuthenticationConfiguration(compiler, configuration, nil).ToAggregate()
 }
 
 func respond(q question, policy *authorizer.UnconditionalAuthorizer) answer {
