@@ -58,7 +58,7 @@ export interface Endpoint extends Extensible {
   readonly hostname?: string;
   readonly nodeName?: string;
   readonly zone?: string;
-  readonly targetRef?: Extensible & { readonly kind?: string; readonly name?: string };
+  readonly targetRef?: Extensible & { readonly kind?: string; readonly name?: string; readonly uid?: string };
 }
 
 export interface EndpointPort extends Extensible {

@@ -1,4 +1,5 @@
 import type { HeaderList } from "../http/header-list.ts";
+import { cookieLine } from "./affinity.ts";
 import type { EndpointUpstream } from "./endpoint-upstream.ts";
 import { ENDPOINT_PROBLEMS, type IngressAnswer, ingressAnswer, tlsRedirect } from "./ingress-answer.ts";
 import type { IngressContext, LocalGateway } from "./ingress-context.ts";
@@ -7,6 +8,7 @@ import { rewrittenTarget } from "./path-rewrite.ts";
 import { withoutSegments } from "./request-path.ts";
 import type { RouteBackend, StreamingRoute } from "./route-backend.ts";
 import { DEFAULT_TUNNEL_IDLE_TIMEOUT_MS } from "./route-options.ts";
+import { chooseSticky } from "./sticky-endpoints.ts";
 
 /** Where a request goes. */
 export type ChosenBackend = ChosenAnswer | ChosenLocal | ChosenUpstream;
@@ -38,6 +40,8 @@ export interface ChosenUpstream {
   readonly rejectRedirects: boolean;
   /** Another endpoint, for a request that could not be dialled. */
   next(): EndpointUpstream | undefined;
+  /** The line of Set-Cookie for a response of this endpoint, where the client needs one; absent: never. */
+  readonly cookieFor?: ((served: EndpointUpstream) => string | undefined) | undefined;
 }
 
 /** The decision of one request: match, then the Service's next endpoint, or the streaming leg that a route names. */
@@ -74,7 +78,9 @@ export function chooseBackend(
   const turn = context.balancer.turnFor(route);
   if (typeof turn === "string") return refuse(503, ENDPOINT_PROBLEMS[turn]);
   context.problems.judge(route, turn, headers);
-  const upstream = turn.next();
+  const { affinity } = options;
+  const sticky = affinity && chooseSticky(turn.sticky, affinity, headers);
+  const upstream = sticky?.upstream ?? turn.next();
   if (upstream === undefined)
     return refuse(503, ENDPOINT_PROBLEMS[turn.refused.length > 0 ? "endpoints-refused" : "no-endpoints"]);
   return {
@@ -88,10 +94,20 @@ export function chooseBackend(
     tunnelIdleTimeoutMs: options.tunnelIdleTimeoutMs,
     rejectRedirects: false,
     next: () => {
-      const next = turn.next();
+      let next = turn.next();
+      // A session's own has been tried.
+      if (next !== undefined && next === sticky?.upstream) next = turn.next();
       if (next !== undefined) context.metrics.endpointRetried();
       return next;
     },
+    cookieFor:
+      affinity === undefined
+        ? undefined
+        : (served) => {
+            const value = sticky?.valueFor(served);
+            const isHttps = context.edge.isHttps(headers, origin);
+            return value && cookieLine(affinity, value, { rulePath: route.path, isHttps });
+          },
   };
 }
 

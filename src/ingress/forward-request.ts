@@ -194,7 +194,10 @@ class IngressForwarding implements ForwardExchangeOptions {
 
   editResponseHeaders(headers: HeaderList, status: number): HeaderList {
     this.#code = status;
-    return withOwnLines(headers);
+    const lines = withOwnLines(headers);
+    const cookie = this.#chosen.cookieFor?.(this.#endpoint);
+    if (cookie !== undefined) lines.push(["Set-Cookie", cookie]);
+    return lines;
   }
 
   nextUpstream(): HttpUpstream | undefined {

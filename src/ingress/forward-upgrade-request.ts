@@ -135,6 +135,10 @@ async function switchProtocols(client: WaitingClient, exchange: UpgradeExchange)
           path: chosen.target,
           headers,
           editHeaders: (lines) => forwardedHeaders(lines, request, origin, context, chosen.route),
+          editResponseHeaders: (lines) => {
+            const cookie = chosen.cookieFor?.(upstream);
+            return cookie === undefined ? lines : [...lines, ["Set-Cookie", cookie]];
+          },
           allowedProtocols: "any",
           dialTimeoutMs: timeouts.dialMs,
           responseHeaderTimeoutMs: chosen.responseTimeoutMs ?? timeouts.upgradeResponseMs,

@@ -18,6 +18,8 @@ export interface ServiceRoute {
   /** The Service's port, by number or name. */
   readonly port: number | string;
   readonly options: RouteOptions;
+  /** Of the rule, as it is matched. */
+  readonly path: string;
   /** How paths reach the Service; absent: as they came. */
   readonly rewrite?: PathRewrite | undefined;
 }
@@ -47,7 +49,17 @@ export function routeBackendOf(
     const port = service.port?.name || service.port?.number;
     if (port === undefined) return skipped(`service ${JSON.stringify(service.name)} is named without a port`);
     const namespace = ingress.metadata.namespace ?? "default";
-    return { type: "service", ingress, names, namespace, service: service.name, port, options, rewrite };
+    return {
+      type: "service",
+      ingress,
+      names,
+      namespace,
+      service: service.name,
+      port,
+      options,
+      path,
+      rewrite,
+    };
   }
   if (resource === undefined) return skipped("a backend names neither a service nor a resource");
   const { apiGroup, kind, name } = resource;

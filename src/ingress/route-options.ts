@@ -1,5 +1,6 @@
 import { BACKEND_CA_SECRET_ANNOTATION, type Ingress } from "../api/networking-objects.ts";
 import { subdomainProblems } from "../api/validation/name-rules.ts";
+import { AFFINITY_ANNOTATIONS, type Affinity, affinityOf } from "./affinity.ts";
 import {
   NGINX_FORWARDED_PREFIX_ANNOTATION,
   NGINX_REGEX_ANNOTATION,
@@ -20,6 +21,8 @@ export interface RouteOptions {
   readonly redirectsToTls: boolean;
   /** How paths of its rules reach backends; absent: as they came. */
   readonly rewriting?: Rewriting | undefined;
+  /** Which endpoint a client's requests go to; absent: each to the next. */
+  readonly affinity?: Affinity | undefined;
   /** How backends that speak TLS are trusted; absent: no annotation says. */
   readonly backendTrust?: BackendTrust | undefined;
 }
@@ -50,6 +53,7 @@ export const SERVED_FOREIGN_ANNOTATIONS: ReadonlySet<string> = new Set([
   NGINX_REWRITE_ANNOTATION,
   NGINX_REGEX_ANNOTATION,
   NGINX_FORWARDED_PREFIX_ANNOTATION,
+  ...AFFINITY_ANNOTATIONS,
 ]);
 
 export interface ReadOptions {
@@ -85,6 +89,7 @@ export function routeOptionsOf({ metadata }: Pick<Ingress, "metadata">): ReadOpt
     ),
     redirectsToTls: redirect === "true",
     rewriting: rewritingOf(annotations, problems),
+    affinity: affinityOf(annotations, problems),
     backendTrust: backendTrustOf(annotations, problems),
   };
   return { options, problems };

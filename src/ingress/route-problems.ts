@@ -36,7 +36,11 @@ export class RouteProblems {
   }
 
   /** Of one request for the route. */
-  judge(route: ServiceRoute, { refused, appProtocol }: EndpointPicker, headers: HeaderList): void {
+  judge(
+    route: ServiceRoute,
+    { refused, appProtocol }: Pick<EndpointPicker, "refused" | "appProtocol">,
+    headers: HeaderList,
+  ): void {
     const addresses = keyOf(route, "addresses");
     if (refused.length === 0) this.#end(addresses);
     else {

@@ -7,12 +7,15 @@ import { EndpointUpstream } from "./endpoint-upstream.ts";
 import type { ServiceRoute } from "./route-backend.ts";
 import type { BackendTrust } from "./route-options.ts";
 import { type EndpointProblem, endpointsOf } from "./service-endpoints.ts";
+import { type StickyEndpoint, stickyEndpoint } from "./sticky-endpoints.ts";
 
 /** The endpoints to try for one request, in turn. */
 export interface EndpointPicker {
   readonly appProtocol: string | undefined;
   /** Addresses of ready endpoints that may not be dialled, by `listeners.ingress.allowedEndpointAddresses`. */
   readonly refused: readonly string[];
+  /** For sessions that stay with one of them. */
+  readonly sticky: readonly StickyEndpoint[];
   /** The next one, each once; undefined when all have been tried. */
   next(): EndpointUpstream | undefined;
 }
@@ -45,6 +48,10 @@ interface Balanced {
   readonly upstreams: readonly EndpointUpstream[];
   readonly appProtocol: string | undefined;
   readonly refused: readonly string[];
+  /** The same endpoints as sessions find them; made when the first one asks. */
+  sticky: readonly StickyEndpoint[] | undefined;
+  /** Of the pods behind `upstreams`, in their order. */
+  readonly podUids: readonly (string | undefined)[];
   /** Absent: plain TCP. */
   readonly identity: BackendIdentity | undefined;
   /** Counts on with every request. */
@@ -167,20 +174,21 @@ export class ServiceBalancer {
       }
     }
     const tls = identity?.tls;
-    const upstreams = found.addresses
-      .filter(({ host }) => !addressRules.refuses(host))
-      .map(
-        ({ host, port: number }) =>
-          last?.upstreams.find(
-            ({ endpoint }) => endpoint.host === host && endpoint.port === number && endpoint.tls === tls,
-          ) ??
-          new EndpointUpstream({ host, port: number, tls }, dialTimeoutMs, (cause) =>
-            onTlsFailure({ namespace, service, endpoint: joinHostPort(host, number), cause }),
-          ),
-      );
+    const allowed = found.addresses.filter(({ host }) => !addressRules.refuses(host));
+    const upstreams = allowed.map(
+      ({ host, port: number }) =>
+        last?.upstreams.find(
+          ({ endpoint }) => endpoint.host === host && endpoint.port === number && endpoint.tls === tls,
+        ) ??
+        new EndpointUpstream({ host, port: number, tls }, dialTimeoutMs, (cause) =>
+          onTlsFailure({ namespace, service, endpoint: joinHostPort(host, number), cause }),
+        ),
+    );
     closeAllBut(before, upstreams);
     const refused = found.addresses.map(({ host }) => host).filter((host) => addressRules.refuses(host));
-    return { upstreams, appProtocol: found.appProtocol, refused, identity, turn: last?.turn ?? 0 };
+    const podUids = allowed.map(({ podUid }) => podUid);
+    const { appProtocol } = found;
+    return { upstreams, podUids, sticky: undefined, appProtocol, refused, identity, turn: last?.turn ?? 0 };
   }
 }
 
@@ -192,7 +200,17 @@ function turnOf(balanced: Balanced): EndpointPicker {
     if (tried === upstreams.length) return undefined;
     return upstreams[(first + tried++) % upstreams.length];
   };
-  return { appProtocol, refused, next };
+  return {
+    appProtocol,
+    refused,
+    next,
+    get sticky() {
+      balanced.sticky ??= upstreams.map((upstream, index) =>
+        stickyEndpoint(upstream, balanced.podUids[index]),
+      );
+      return balanced.sticky;
+    },
+  };
 }
 
 function closeAllBut(

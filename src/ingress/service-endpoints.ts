@@ -11,6 +11,8 @@ export interface ServiceEndpoints {
 export interface EndpointAddress {
   readonly host: string;
   readonly port: number;
+  /** Of the pod there; undefined where the slice names none. */
+  readonly podUid: string | undefined;
 }
 
 /** Why a Service has no endpoints to offer. */
@@ -59,11 +61,11 @@ function addressesOf(
     const port = ports.find(({ name, protocol }) => (name ?? "") === portName && isTcp(protocol))?.port;
     // FQDN slices name hosts to resolve, as ExternalName does.
     if (port === undefined || addressType === "FQDN") continue;
-    for (const { addresses, conditions = {} } of endpoints) {
+    for (const { addresses, conditions = {}, targetRef } of endpoints) {
       if (!isWanted(conditions)) continue;
       // The addresses of one endpoint are interchangeable: the first stands for all of them.
       const [host] = addresses;
-      if (host !== undefined) found.set(`${host} ${port}`, { host, port });
+      if (host !== undefined) found.set(`${host} ${port}`, { host, port, podUid: targetRef?.uid });
     }
   }
   return [...found.values()];

@@ -68,5 +68,8 @@ function describe(route: RouteBackend, asked: string, sent: string): string {
       ? `StreamingGateway ${route.name}`
       : `Service ${route.service}, port ${route.port}`;
   const path = sent === asked ? `${sent}, as it came` : `${sent} in place of ${asked}`;
-  return [`Ingress ${namespace}/${ingress}`, backend, `path ${path}`, ""].join("\n");
+  const affinity = route.type === "service" ? route.options.affinity : undefined;
+  const session = affinity && `session cookie ${affinity.name}, ${affinity.mode}`;
+  const lines = [`Ingress ${namespace}/${ingress}`, backend, `path ${path}`, session, ""];
+  return lines.filter((line) => line !== undefined).join("\n");
 }

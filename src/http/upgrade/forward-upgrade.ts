@@ -28,6 +28,8 @@ export interface ForwardUpgradeOptions {
   readonly headers: HeaderList;
   /** Last edit, hop-by-hop lines already gone and Connection rebuilt: Host, X-Forwarded-*, identity. */
   readonly editHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
+  /** The same for those of a response that switches. */
+  readonly editResponseHeaders?: ((headers: HeaderList) => HeaderList) | undefined;
   /** Absent: `DEFAULT_ALLOWED_UPGRADES`. "any": whatever is asked for, but never `h2c`. */
   readonly allowedProtocols?: readonly string[] | "any" | undefined;
   readonly dialTimeoutMs?: number | undefined;
@@ -79,7 +81,9 @@ export async function forwardUpgrade(client: WaitingClient, options: ForwardUpgr
     throw new UpstreamError("upgrade-mismatch", "unable to upgrade: missing upgrade headers in response");
   }
   const downstream = withReusedReads(client.release());
-  answerSwitched(downstream.socket, response.rawHeaders, response.statusMessage);
+  const { rawHeaders } = response;
+  const lines = options.editResponseHeaders?.(rawHeaders) ?? rawHeaders;
+  answerSwitched(downstream.socket, lines, response.statusMessage);
   options.carry(downstream, { socket: response.socket, head: response.head });
   return response.status;
 }

@@ -28,6 +28,11 @@ async function explain(listeners: object, ...args: string[]) {
         },
         { annotations: { "nginx.ingress.kubernetes.io/rewrite-target": "/$2" } },
       ),
+      ingressObject(
+        "sticky",
+        { rules: [{ host: "sticky.example.com", http: { paths: [at("/", backend("web"))] } }] },
+        { annotations: { "nginx.ingress.kubernetes.io/affinity": "cookie" } },
+      ),
       ingressObject("plain", {
         rules: [{ host: "*.example.com", http: { paths: [at("/", backend("web", "http"))] } }],
       }),
@@ -57,6 +62,10 @@ describe("sluice explain of a URL", () => {
     [
       "https://shop.example.com/clusters/a/version",
       "Ingress default/shop\nStreamingGateway a\npath /version in place of /clusters/a/version\n",
+    ],
+    [
+      "http://sticky.example.com/x",
+      "Ingress default/sticky\nService web, port 8080\npath /x, as it came\nsession cookie INGRESSCOOKIE, balanced\n",
     ],
     ["http://web.example.com", "Ingress default/plain\nService web, port http\npath /, as it came\n"],
   ])("%s shows its Ingress, backend and path", async (url, expected) => {

@@ -311,6 +311,8 @@ spec:
         ingress("matched", "edge", rewrite, "/a/[0-9]+", "ImplementationSpecific"),
         ingress("other-group", "edge", rewrite, "/a/(.*)", "ImplementationSpecific"),
         ingress("own", "edge", 'sluice.dev/rewrite-prefix: "b"', "/a", "Prefix"),
+        ingress("sticky", "edge", "nginx.ingress.kubernetes.io/affinity: cookie", "/a", "Prefix"),
+        ingress("by-address", "edge", "nginx.ingress.kubernetes.io/affinity: ip", "/a", "Prefix"),
         ingress("limited", "edge", 'nginx.ingress.kubernetes.io/limit-rps: "5"', "/a", "Prefix"),
       ].join(""),
     );
@@ -322,6 +324,7 @@ spec:
       'Warning: Ingress default/matched: path "/a/[0-9]+" looks like a regular expression and is matched literally, as a prefix',
       'Warning: Ingress default/other-group: $2 of nginx.ingress.kubernetes.io/rewrite-target is not what is behind "/a": requests keep their paths',
       'Warning: Ingress default/own: annotation sluice.dev/rewrite-prefix must be an absolute path without query, got "b"',
+      'Warning: Ingress default/by-address: annotation nginx.ingress.kubernetes.io/affinity must be "cookie", got "ip"',
       "Warning: Ingress default/limited: annotations of other controllers have no effect here: nginx.ingress.kubernetes.io/limit-rps",
     ]);
   });

@@ -1,0 +1,101 @@
+import { subdomainProblems } from "../api/validation/name-rules.ts";
+import { requestPathOf } from "./request-path.ts";
+
+const PREFIX = "nginx.ingress.kubernetes.io/";
+export const AFFINITY_ANNOTATIONS = [
+  "affinity",
+  "affinity-mode",
+  "session-cookie-name",
+  "session-cookie-path",
+  "session-cookie-domain",
+  "session-cookie-secure",
+  "session-cookie-samesite",
+  "session-cookie-max-age",
+  "session-cookie-expires",
+  "session-cookie-change-on-failure",
+].map((name) => PREFIX + name);
+
+/** A client's requests go to one endpoint, by a cookie. Names and defaults are ingress-nginx'. */
+export interface Affinity {
+  /** `balanced`: new endpoints get their part of the sessions. `persistent`: a session stays while its endpoint is there. */
+  readonly mode: "balanced" | "persistent";
+  readonly name: string;
+  /** Absent: the rule's path. */
+  readonly path: string | undefined;
+  /** Attributes that are the same for all, before and behind the others. */
+  readonly attributes: string;
+  readonly expiresSeconds: number | undefined;
+  /** Absent: for clients over HTTPS. */
+  readonly isSecure: boolean | undefined;
+  /** A session whose endpoint cannot be reached stays with the one that stood in. */
+  readonly changesOnFailure: boolean;
+}
+
+const DEFAULT_NAME = "INGRESSCOOKIE";
+const NAME = /^[\w-]{1,64}$/;
+const SECONDS = /^-?\d{1,10}$/;
+const PATH = /^\/[\w~.!&'()*+,=:@%/-]*$/;
+
+/** What is wrong is a problem, and the default is used; without `affinity: cookie` there is none. */
+export function affinityOf(
+  annotations: Readonly<Record<string, string>>,
+  problems: string[],
+): Affinity | undefined {
+  const kind = annotations[`${PREFIX}affinity`];
+  if (kind === undefined || kind === "") return undefined;
+  const read = (name: string, isValid: (text: string) => boolean, expected: string): string | undefined => {
+    const text = annotations[PREFIX + name];
+    if (text === undefined || isValid(text)) return text;
+    problems.push(
+      `annotation ${PREFIX}${name} must be ${expected}, got ${JSON.stringify(text.slice(0, 60))}`,
+    );
+    return undefined;
+  };
+  const among = (name: string, ...values: readonly string[]): string | undefined =>
+    read(name, (text) => values.includes(text), values.map((value) => `"${value}"`).join(" or "));
+  if (among("affinity", "cookie") === undefined) return undefined;
+  const isSeconds = (text: string): boolean => SECONDS.test(text);
+  const maxAge = read("session-cookie-max-age", isSeconds, "a number of seconds");
+  const expires = read("session-cookie-expires", isSeconds, "a number of seconds");
+  const domain = read("session-cookie-domain", isDomain, "a DNS name");
+  const sameSite = among("session-cookie-samesite", "None", "Lax", "Strict");
+  const secure = among("session-cookie-secure", "true", "false");
+  const attributes = [
+    ...(domain === undefined ? [] : [`Domain=${domain}`]),
+    ...(maxAge === undefined ? [] : [`Max-Age=${maxAge}`]),
+    "HttpOnly",
+    ...(sameSite === undefined ? [] : [`SameSite=${sameSite}`]),
+  ];
+  return {
+    mode: among("affinity-mode", "balanced", "persistent") === "persistent" ? "persistent" : "balanced",
+    name:
+      read("session-cookie-name", (text) => NAME.test(text), "of letters, digits, - and _") ?? DEFAULT_NAME,
+    path: read("session-cookie-path", isPath, "an absolute path"),
+    attributes: attributes.join("; "),
+    expiresSeconds: expires === undefined ? undefined : Number(expires),
+    isSecure: secure === undefined ? undefined : secure === "true",
+    changesOnFailure: among("session-cookie-change-on-failure", "true", "false") === "true",
+  };
+}
+
+/** The line of Set-Cookie for a value. */
+export function cookieLine(
+  { name, path, attributes, expiresSeconds, isSecure }: Affinity,
+  value: string,
+  { rulePath, isHttps }: { readonly rulePath: string; readonly isHttps: boolean },
+): string {
+  const parts = [`${name}=${value}`, `Path=${path ?? rulePath}`];
+  if (expiresSeconds !== undefined)
+    parts.push(`Expires=${new Date(Date.now() + expiresSeconds * 1000).toUTCString()}`);
+  if (isSecure ?? isHttps) parts.push("Secure");
+  return `${parts.join("; ")}; ${attributes}`;
+}
+
+function isDomain(text: string): boolean {
+  return subdomainProblems(text.replace(/^\./, "")).length === 0;
+}
+
+/** No semicolon, which would begin another attribute. */
+function isPath(text: string): boolean {
+  return PATH.test(text) && requestPathOf(text) !== undefined;
+}

@@ -1,0 +1,127 @@
+import { createHash, randomBytes } from "node:crypto";
+import { type HeaderList, headerValues } from "../http/header-list.ts";
+import type { Affinity } from "./affinity.ts";
+import type { EndpointUpstream } from "./endpoint-upstream.ts";
+
+/** An endpoint as sessions find it again, in every process and replica. */
+export interface StickyEndpoint {
+  readonly upstream: EndpointUpstream;
+  /** Of its address, for `balanced`: it never leaves the process. */
+  readonly hash: number;
+  /** What a `persistent` session's cookie holds: a hash of its pod's UID. Undefined without a pod: such a session is `balanced`. */
+  readonly tag: string | undefined;
+}
+
+/** The endpoint of a client's session, and the cookie that leads to it. */
+export interface StickyChoice {
+  readonly upstream: EndpointUpstream;
+  /** The cookie's value for a response of this endpoint; undefined: the client has it already. */
+  valueFor(served: EndpointUpstream): string | undefined;
+}
+
+const VALUE_BYTES = 16;
+const VALUE = /^[0-9a-f]{32}$/;
+/** Random values until one leads to the wanted endpoint: as many for each endpoint, and in all. */
+const TRIES_PER_ENDPOINT = 16;
+const MAX_TRIES = 4_096;
+
+export function stickyEndpoint(upstream: EndpointUpstream, podUid: string | undefined): StickyEndpoint {
+  const { host, port } = upstream.endpoint;
+  const tag =
+    podUid === undefined
+      ? undefined
+      : createHash("sha256")
+          .update(`${podUid} ${port}`)
+          .digest("hex")
+          .slice(0, 2 * VALUE_BYTES);
+  return { upstream, hash: hashOf(`${host} ${port}`), tag };
+}
+
+/**
+ * Without any state: a `balanced` cookie is a random value, and the endpoint with the highest hash of both has the session (rendezvous
+ * hashing). Undefined without endpoints.
+ */
+export function chooseSticky(
+  endpoints: readonly StickyEndpoint[],
+  { mode, name, changesOnFailure }: Affinity,
+  headers: HeaderList,
+): StickyChoice | undefined {
+  const given = cookieValueOf(headers, name);
+  const isPersistent = mode === "persistent" && endpoints.every(({ tag }) => tag !== undefined);
+  const kept = isPersistent && given !== undefined ? endpoints.find(({ tag }) => tag === given) : undefined;
+  const isKnown = isPersistent ? kept !== undefined : given !== undefined;
+  const value = isKnown && given !== undefined ? given : randomValue();
+  const upstream = (kept ?? winnerOf(endpoints, value))?.upstream;
+  if (upstream === undefined) return undefined;
+  const leadsTo = (served: EndpointUpstream): string | undefined =>
+    isPersistent
+      ? endpoints.find((endpoint) => endpoint.upstream === served)?.tag
+      : valueLeadingTo(endpoints, served, value);
+  return {
+    upstream,
+    valueFor: (served) => {
+      if (isKnown && (served === upstream || !changesOnFailure)) return undefined;
+      return leadsTo(served);
+    },
+  };
+}
+
+/** The first that may be one of ours; what else a client sends of that name is not looked at. */
+function cookieValueOf(headers: HeaderList, name: string): string | undefined {
+  for (const line of headerValues(headers, "cookie")) {
+    for (const pair of line.split(";")) {
+      const text = pair.trim();
+      if (!text.startsWith(name) || text[name.length] !== "=") continue;
+      const value = text.slice(name.length + 1);
+      if (VALUE.test(value)) return value;
+    }
+  }
+  return undefined;
+}
+
+function valueLeadingTo(
+  endpoints: readonly StickyEndpoint[],
+  served: EndpointUpstream,
+  first: string,
+): string | undefined {
+  const tries = Math.min(TRIES_PER_ENDPOINT * endpoints.length, MAX_TRIES);
+  let value = first;
+  for (let count = 0; count < tries; count++) {
+    if (winnerOf(endpoints, value)?.upstream === served) return value;
+    value = randomValue();
+  }
+  return undefined;
+}
+
+function winnerOf(endpoints: readonly StickyEndpoint[], value: string): StickyEndpoint | undefined {
+  const hash = hashOf(value);
+  let winner: StickyEndpoint | undefined;
+  let highest = -1;
+  for (const endpoint of endpoints) {
+    const score = mixed(hash ^ endpoint.hash);
+    if (score <= highest) continue;
+    highest = score;
+    winner = endpoint;
+  }
+  return winner;
+}
+
+function randomValue(): string {
+  return randomBytes(VALUE_BYTES).toString("hex");
+}
+
+/** FNV-1a, its bits mixed: neighbouring addresses differ in few. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++)
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return mixed(hash);
+}
+
+/** MurmurHash3's finalizer: every bit of the result depends on each. */
+function mixed(hash: number): number {
+  let bits = hash;
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
+}
