@@ -12,6 +12,8 @@ import { issueCertificate, type TestCertificate } from "../support/test-certific
 import { hasTcpTable, timeWaitsOf } from "../support/time-waits.ts";
 
 const TIMEOUT_MS = 1_000;
+/** Twenty probes at once on a busy machine may take longer than that: a cell that is not as expected is tried once more, alone. */
+const PATIENT_TIMEOUT_MS = 10_000;
 
 const PROBES = ["HTTP1", "HTTP2", "gRPC", "gRPC TLS"] as const;
 type ProbeName = (typeof PROBES)[number];
@@ -38,7 +40,7 @@ const NO_HTTP1 =
   /malformed HTTP response|EOF$|connection reset by peer$|malformed HTTP version|statuscode: 4\d\d$/;
 const NO_H2 = /EOF$|connection reset by peer$|http2: frame too large/;
 const NOT_CONNECTED =
-  /^timeout: failed to connect service "127\.0\.0\.1:\d+" within 1s: context deadline exceeded$/;
+  /^timeout: failed to connect service "127\.0\.0\.1:\d+" within 10?s: context deadline exceeded$/;
 const FOREIGN =
   /^error: health rpc probe failed: rpc error: code = Unknown desc = unexpected HTTP status code received from server: (200 \(OK\)|405 \(.*\)); (transport: received unexpected content-type "text\/(plain|html).*"|malformed header: missing HTTP content-type)$/;
 
@@ -98,6 +100,10 @@ async function checkMatrix(maker: string, ports: Ports): Promise<void> {
       cells: await Promise.all(servers.map((server) => run(probe, ports[server] ?? 0))),
     })),
   );
+  for (const { probe, cells } of rows)
+    for (const [index, server] of servers.entries())
+      if (!isExpected(probe, server, cells[index] as ProbeResult))
+        cells[index] = await run(probe, ports[server] ?? 0, PATIENT_TIMEOUT_MS);
   const lines = rows.map(
     ({ probe, cells }) => `| ${probe} | ${cells.map((cell) => cellText(cell)).join(" | ")} |`,
   );
@@ -105,22 +111,25 @@ async function checkMatrix(maker: string, ports: Ports): Promise<void> {
     `## ${maker}\n\n| probe | ${servers.join(" | ")} |\n|---${"|---".repeat(servers.length)}|\n${lines.join("\n")}\n`,
   );
   const wrong = rows.flatMap(({ probe, cells }) =>
-    cells.flatMap(({ result, message, error }, index) => {
+    cells.flatMap((cell, index) => {
       const server = servers[index] as ServerName;
-      const [verdict, pattern] = EXPECTED[probe][server];
-      const isRight = result === verdict && error === undefined && pattern.test(message);
-      return isRight ? [] : [{ probe, server, result, message, error }];
+      return isExpected(probe, server, cell) ? [] : [{ probe, server, ...cell }];
     }),
   );
   expect(wrong).toEqual([]);
 }
 
-function run(probe: ProbeName, port: number): Promise<ProbeResult> {
+function isExpected(probe: ProbeName, server: ServerName, { result, message, error }: ProbeResult): boolean {
+  const [verdict, pattern] = EXPECTED[probe][server];
+  return result === verdict && error === undefined && pattern.test(message);
+}
+
+function run(probe: ProbeName, port: number, timeoutMs = TIMEOUT_MS): Promise<ProbeResult> {
   return runProbe(
     handlerOf(probe, port),
     { host: "127.0.0.1", containerPorts: [] },
     {
-      timeoutMs: TIMEOUT_MS,
+      timeoutMs,
       userAgentVersion: "1.37",
       gates: { H2CContainerProbe: true, GRPCContainerProbeTLS: true },
     },
@@ -135,7 +144,7 @@ function cellText({ result, message }: ProbeResult): string {
 /** grpc-go and nginx ignore a GOAWAY, and are reset. */
 async function checkTimeWaits(ports: Readonly<Record<ProbeName, number>>): Promise<void> {
   for (const name of PROBES) {
-    expect(await run(name, ports[name])).toMatchObject({ result: "Success" });
+    expect(await run(name, ports[name], PATIENT_TIMEOUT_MS)).toMatchObject({ result: "Success" });
     if (hasTcpTable) expect(await timeWaitsOf(ports[name]), name).toMatchObject({ client: 0 });
   }
 }
