@@ -1,0 +1,153 @@
+// `node bench/fairness.mjs [--seconds 20 --repeat 3]`: 50 users read and write through the gateway alone, beside one hostile user, and beside one stranger
+// without credentials. Prints their p50, p99 and refusals, and each p99 over that of alone; above 2 the exit code is 1.
+import { fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { Agent, request } from "node:https";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { generate } from "selfsigned";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "20" },
+    repeat: { type: "string", default: "3" },
+    program: { type: "string", default: fileURLToPath(new URL("../dist/src/main.js", import.meta.url)) },
+  },
+});
+const [seconds, repeat] = [values.seconds, values.repeat].map(Number);
+const USERS = 50;
+/** Between a user's requests: 50 users together ask 500 times in a second, which leaves the gateway room. */
+const PAUSE_MS = 100;
+/** Of the API server behind it. */
+const ANSWER_MS = 5;
+const MOST = 2;
+/** The gateway compiles and shakes hands: the hostile side begins after the one, and is measured after the other. */
+const WARM_UP_MS = 4_000;
+const SETTLE_MS = 8_000;
+
+const folder = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
+const children = [];
+process.on("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
+const file = (name, content) => {
+  const whole = path.join(folder, name);
+  writeFileSync(whole, content);
+  return whole;
+};
+
+/** Knows the tokens of users, and answers when the whole request is there. Its backlog is that of Go's servers. */
+const apiServer = createServer((incoming, response) => {
+  const isKnown = incoming.headers.authorization?.startsWith("Bearer token-") === true;
+  incoming.resume().once("end", () => {
+    setTimeout(() => response.writeHead(isKnown ? 200 : 401).end("{}"), ANSWER_MS);
+  });
+});
+await new Promise((resolve) => apiServer.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 }, resolve));
+
+const { cert, private: key } = await generate([{ name: "commonName", value: "gateway" }], {
+  keyType: "ec",
+  algorithm: "sha256",
+});
+const configuration = file(
+  "gateway.json",
+  JSON.stringify({
+    apiVersion: "sluice.dev/v1alpha1",
+    kind: "GatewayConfiguration",
+    listeners: {
+      apiServer: { port: 0, tls: { certFile: file("tls.crt", cert), keyFile: file("tls.key", key) } },
+      admin: { port: 0 },
+    },
+    upstreamAPIServer: { url: `http://127.0.0.1:${apiServer.address().port}` },
+    kubelet: { scheme: "http", allowedAddresses: ["127.0.0.0/8"] },
+  }),
+);
+
+const startGateway = async () => {
+  const args = [values.program, "serve", "--config", configuration];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "inherit", "pipe"] });
+  children.push(child);
+  const url = await new Promise((resolve) => {
+    createInterface(child.stderr).on("line", (line) => {
+      const { apiServerUrl } = JSON.parse(line);
+      if (apiServerUrl !== undefined) resolve(apiServerUrl);
+    });
+  });
+  return { child, url };
+};
+
+/** One request to its end: its status, 0 for none, and milliseconds. */
+const ask = (url, { agent, headers }, hasBody) =>
+  new Promise((resolve) => {
+    const beganMs = performance.now();
+    const settle = (status) => resolve({ status, ms: performance.now() - beganMs });
+    const [method, target] = hasBody ? ["POST", "/api/v1/namespaces/a/configmaps"] : ["GET", "/api/v1/pods"];
+    const sent = request(`${url}${target}`, { method, agent, headers }, (response) => {
+      response.resume().once("close", () => settle(response.complete ? response.statusCode : 0));
+    });
+    sent.once("error", () => settle(0));
+    sent.end(hasBody ? "{}" : undefined);
+  });
+
+/** All users, each from an address of its own: every third request writes. */
+const measure = async (url, beginHostile) => {
+  const beginMs = performance.now() + WARM_UP_MS + SETTLE_MS;
+  const endMs = beginMs + seconds * 1_000;
+  setTimeout(beginHostile, WARM_UP_MS);
+  const answers = [];
+  const user = async (_, index) => {
+    const localAddress = `127.0.1.${index + 1}`;
+    const agent = new Agent({ keepAlive: true, rejectUnauthorized: false, localAddress });
+    const client = { agent, headers: { authorization: `Bearer token-${index}` } };
+    await delay((index * PAUSE_MS) / USERS);
+    for (let count = 0; performance.now() < endMs; count += 1) {
+      const isCounted = performance.now() >= beginMs;
+      const answer = await ask(url, client, count % 3 === 2);
+      if (isCounted) answers.push(answer);
+      await delay(PAUSE_MS);
+    }
+    agent.destroy();
+  };
+  await Promise.all(Array.from({ length: USERS }, user));
+  const sorted = answers.map(({ ms }) => ms).toSorted((a, b) => a - b);
+  const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+  const refused = answers.filter(({ status }) => status !== 200).length;
+  return { requests: sorted.length, p50: at(0.5), p99: at(0.99), refused };
+};
+
+const rows = { alone: [], "one hostile user": [], "one stranger": [] };
+const kinds = { "one hostile user": "user", "one stranger": "stranger" };
+for (let round = 0; round < repeat; round += 1) {
+  for (const name of Object.keys(rows)) {
+    const { child, url } = await startGateway();
+    const hostile =
+      kinds[name] && fork(fileURLToPath(new URL("peers/hostile-client.mjs", import.meta.url)), [url]);
+    if (hostile !== undefined) children.push(hostile);
+    rows[name].push(await measure(url, () => hostile?.send({ kind: kinds[name] })));
+    hostile?.kill();
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+}
+
+const medianOf = (samples, figure) =>
+  samples.map((sample) => sample[figure]).toSorted((a, b) => a - b)[samples.length >> 1];
+const aloneMs = medianOf(rows.alone, "p99");
+for (const [name, samples] of Object.entries(rows)) {
+  const [p50, p99, refused, requests] = ["p50", "p99", "refused", "requests"].map((figure) =>
+    medianOf(samples, figure),
+  );
+  const ratio = p99 / aloneMs;
+  console.log(
+    `${name}: ${requests} requests, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms (${ratio.toFixed(2)}x), ${refused} refused`,
+  );
+  if (ratio > MOST || refused > 0) process.exitCode = 1;
+}
+apiServer.close();
