@@ -3,14 +3,34 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/command-list.ts";
 import { sluiceCommand } from "../../support/built-program.ts";
+import { publishSection } from "../../support/evidence-section.ts";
 import { Sluice } from "../../support/sluice.ts";
 
 const sluice = new Sluice({ KUBECONFIG: "/nonexistent/kubeconfig", HOME: "/nonexistent" });
 /** They run without arguments, until they are stopped. */
 const LONG_LIVED = ["demo", "agent"];
+
+/** A command's first line each, for docs/evidence/first-hour.md. */
+const answers = new Map<string, Record<"none" | "flag" | "operand", string>>();
+const firstLine = (text: string): string => (text.split("\n")[0] ?? "").replaceAll("|", "\\|");
+
+afterAll(() => {
+  const rows = [...answers].map(
+    ([name, { none, flag, operand }]) => `| \`sluice ${name}\` | ${none} | ${flag} | ${operand} |`,
+  );
+  const head =
+    "| command | no arguments | `--no-such-flag` | one stray operand more than it takes |\n|---|---|---|---|";
+  publishSection("first-hour.md", "Every command, called wrongly", `${head}\n${rows.join("\n")}\n`);
+});
+
+function note(name: string, call: "none" | "flag" | "operand", text: string): void {
+  const row = answers.get(name) ?? { none: "", flag: "", operand: "" };
+  const shown = firstLine(text).replace(`sluice ${name}: `, "");
+  answers.set(name, { ...row, [call]: shown });
+}
 
 async function expectUsageError(args: readonly string[], name: string): Promise<string> {
   const { exitCode, stdout, stderr } = await sluice.run(args);
@@ -31,6 +51,7 @@ describe.each(COMMANDS.map(({ name, load }) => ({ name, load })))("sluice $name"
     expect(await expectUsageError([name, "--no-such-flag-at-all"], name)).toContain(
       "unknown flag: --no-such-flag-at-all",
     );
+    note(name, "flag", await expectUsageError([name, "--no-such-flag"], name));
     if (known === undefined) return;
     expect(await expectUsageError([name, `--${known}x`], name)).toContain(`did you mean --${known}?`);
   });
@@ -47,7 +68,7 @@ describe.each(COMMANDS.map(({ name, load }) => ({ name, load })))("sluice $name"
       await expectUsageError([name, ...required, "--", "stray"], name);
     }
     const many = Array.from({ length: 9 }, (_, index) => `stray${index}`);
-    await expectUsageError([name, ...required, ...many], name);
+    note(name, "operand", await expectUsageError([name, ...required, ...many], name));
   });
 
   it("names each required flag that is missing, and what is missing without arguments", async () => {
@@ -64,7 +85,8 @@ describe.each(COMMANDS.map(({ name, load }) => ({ name, load })))("sluice $name"
       );
       if (value === undefined) await expectUsageError([name, ...given, `--${flag}=false`], name);
     }
-    if (!LONG_LIVED.includes(name)) await expectUsageError([name], name);
+    if (LONG_LIVED.includes(name)) note(name, "none", "runs until it is stopped");
+    else note(name, "none", await expectUsageError([name], name));
   });
 
   it("refuses a flag without its value, and a value that is none of its choices", async () => {

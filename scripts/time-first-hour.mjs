@@ -1,0 +1,103 @@
+// What a newcomer types, in a fresh clone with an empty HOME: seconds, exit codes and first lines, as a section of docs/evidence/first-hour.md.
+//
+//   node scripts/time-first-hour.mjs NODE NPM     such as 22 10: both come from npm's registry
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const [node, npm] = process.argv.slice(2);
+if (!/^\d+$/.test(node ?? "") || !/^\d+$/.test(npm ?? "")) {
+  console.error("usage: node scripts/time-first-hour.mjs NODE NPM");
+  process.exit(2);
+}
+const project = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const folder = mkdtempSync(path.join(tmpdir(), "sluice-first-hour-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const clone = path.join(folder, "sluice");
+const tools = path.join(folder, "tools");
+for (const each of ["home", "tools"]) mkdirSync(path.join(folder, each));
+execFileSync(
+  "npm",
+  ["install", "--silent", "--no-audit", "--no-fund", "--prefix", tools, `node@${node}`, `npm@${npm}`],
+  {
+    stdio: ["ignore", "ignore", "inherit"],
+  },
+);
+const env = {
+  PATH: `${path.join(tools, "node_modules/.bin")}:${process.env.PATH}`,
+  HOME: path.join(folder, "home"),
+  TERM: "dumb",
+  // The user's own registry and certificates, which an empty HOME would hide.
+  npm_config_registry: execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim(),
+  NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS ?? "",
+};
+const versions = execFileSync("sh", ["-c", "node --version; npm --version"], { env, encoding: "utf8" })
+  .trim()
+  .split("\n");
+
+const rows = [];
+/** Runs a line of shell, interrupted as by Ctrl-C after so many milliseconds; `ready` ends it with SIGTERM when that is printed. */
+async function step(line, { cwd = clone, interruptMs, ready } = {}) {
+  const startedMs = performance.now();
+  const child = spawn("sh", ["-c", line], { cwd, env, detached: true });
+  let printed = "";
+  let isReady = false;
+  const read = (part) => {
+    printed += part;
+    if (ready === undefined || isReady || !printed.includes(ready)) return;
+    isReady = true;
+    process.kill(-child.pid, "SIGTERM");
+  };
+  child.stdout.on("data", read);
+  child.stderr.on("data", read);
+  const ended = new Promise((resolve) => child.on("close", (code, signal) => resolve(signal ?? code)));
+  if (interruptMs !== undefined) {
+    await Promise.race([ended, pause(interruptMs)]);
+    if (child.exitCode === null) process.kill(-child.pid, "SIGINT");
+  }
+  const outcome = await ended;
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  const last =
+    printed
+      .trim()
+      .split("\n")
+      .filter((text) => !text.startsWith("npm notice"))
+      .at(-1) ?? "";
+  const shown = last.replaceAll(folder, "").replaceAll("|", "\\|").slice(0, 100);
+  const where = path.relative(folder, cwd) || ".";
+  const how = isReady
+    ? ", SIGTERM when ready"
+    : interruptMs === undefined
+      ? ""
+      : `, Ctrl-C after ${interruptMs / 1000} s`;
+  rows.push(
+    `| \`${line.replace(project, "URL")}\`${how} | ${where} | ${seconds} | ${outcome} | \`${shown}\` |`,
+  );
+  console.log(rows.at(-1));
+}
+
+await step(`git clone --quiet ${project} sluice`, { cwd: folder });
+await step("npm ci --no-audit --no-fund");
+await step("npm start", { ready: "kubectl exec" });
+await step("npx sluice --version");
+await step("npx sluice --version");
+await step("npx sluice --version", { cwd: path.join(clone, "docs") });
+await step("npx sluice --version", { interruptMs: 300 });
+await step("npx sluice --version & npx sluice --version; wait $!");
+await step("npx sluice exec");
+
+const file = path.join(project, "docs/evidence/first-hour.md");
+const [title, ...sections] = readFileSync(file, "utf8").split(/^(?=## )/m);
+const heading = `## Node ${versions[0]}, npm ${versions[1]}`;
+const table = `| typed | in | seconds | exit code | last line |\n|---|---|---|---|---|\n${rows.join("\n")}\n`;
+const others = sections.filter(
+  (text) => !text.startsWith(`${heading.split(".")[0]}.`) || !text.includes(`npm ${npm}.`),
+);
+const load = readFileSync("/proc/loadavg", "utf8").split(" ")[1];
+others.push(
+  `${heading}\n\nLoad of the last five minutes on ${availableParallelism()} cores: ${load}.\n\n${table}`,
+);
+writeFileSync(file, `${[title, ...others].map((part) => part.trimEnd()).join("\n\n")}\n`);
