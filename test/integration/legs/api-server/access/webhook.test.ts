@@ -52,7 +52,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await harness?.close();
-  built.stop();
+  await built.stop();
   webhook.closeAllConnections();
   await new Promise((resolve) => webhook.close(resolve));
   await rm(folder, { recursive: true });
