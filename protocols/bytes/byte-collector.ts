@@ -1,5 +1,8 @@
 const FIRST_BYTES = 256;
 
+/** No bytes: where a part, a body or a rest is empty. */
+export const NOTHING: Uint8Array = new Uint8Array(0);
+
 /**
  * Bytes that come in parts and are looked at as one. Each is copied at most twice, however small the parts are; the memory is at most twice
  * what it holds. Bounds are the caller's.

@@ -1,4 +1,4 @@
-import { readUint32 } from "../bytes/index.ts";
+import { NOTHING, readUint32 } from "../bytes/index.ts";
 import { DEFAULT_MAX_FRAME_BYTES, FLAGS, FRAME } from "./constants.ts";
 import { ERROR_CODE } from "./error-codes.ts";
 import { FrameDecoder } from "./frame-decoder.ts";
@@ -29,7 +29,6 @@ export interface ClientConnectionHandler {
   onGoaway(lastStreamId: number, code: number, debug: Uint8Array): void;
 }
 
-const NOTHING = new Uint8Array(0);
 const SETTINGS_ACK = encodeFrame(FRAME.SETTINGS, FLAGS.ACK, 0, NOTHING);
 
 /** The one open stream. */

@@ -1,4 +1,4 @@
-import { readUint24, readUint32 } from "../bytes/index.ts";
+import { NOTHING, readUint24, readUint32 } from "../bytes/index.ts";
 import { FLAGS, FRAME, FRAME_HEADER_BYTES } from "./constants.ts";
 import { ERROR_CODE } from "./error-codes.ts";
 import { Http2Error } from "./http2-error.ts";
@@ -14,7 +14,6 @@ export interface FrameHandler {
   onFrame(type: number, flags: number, streamId: number, payload: Uint8Array): void;
 }
 
-const NOTHING = new Uint8Array(0);
 /** `HTTP/1.1 `: exactly as long as a frame header. */
 const HTTP1_START = "HTTP/1.1 ";
 

@@ -1,4 +1,4 @@
-import { readUint16, readUint24, readUint32 } from "../bytes/index.ts";
+import { NOTHING, readUint16, readUint24, readUint32 } from "../bytes/index.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import { CONTROL_BIT, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, LOW_31_BITS } from "./constants.ts";
 import { carveDataHeader } from "./data-header-slab.ts";
@@ -19,8 +19,6 @@ export interface FrameSplitterHandler {
   /** A PING, or the answer to one, which is not passed on. */
   onPing(id: number): void;
 }
-
-const NOTHING = new Uint8Array(0);
 
 /**
  * Passes SPDY frames on without understanding them, so that the receiver always stands between two frames: a DATA frame

@@ -1,5 +1,19 @@
 import type { ProtocolError, ProtocolErrorCode } from "../protocol-error.ts";
 
+/** The close codes of RFC 6455, section 7.4.1, that are sent or told apart here. */
+export const CLOSE = {
+  NORMAL: 1000,
+  GOING_AWAY: 1001,
+  PROTOCOL_ERROR: 1002,
+  UNSUPPORTED_DATA: 1003,
+  /** Never on the wire: the connection ended without a Close frame. */
+  ABNORMAL: 1006,
+  INVALID_UTF8: 1007,
+  POLICY_VIOLATION: 1008,
+  TOO_BIG: 1009,
+  INTERNAL_ERROR: 1011,
+} as const;
+
 /** What `onClose` reports, and `encodeClose` takes, for a Close frame without a body. Never on the wire itself. */
 export const NO_CLOSE_CODE = 1005;
 
@@ -14,13 +28,13 @@ export function isWireCloseCode(code: number): boolean {
 }
 
 const closeCodes: Partial<Record<ProtocolErrorCode, number>> = {
-  "invalid-utf8": 1007,
-  "too-many-fragments": 1008,
-  "frame-too-large": 1009,
-  "message-too-large": 1009,
+  "invalid-utf8": CLOSE.INVALID_UTF8,
+  "too-many-fragments": CLOSE.POLICY_VIOLATION,
+  "frame-too-large": CLOSE.TOO_BIG,
+  "message-too-large": CLOSE.TOO_BIG,
 };
 
 /** The close code that tells the peer why it was refused: 1007, 1008 or 1009, and 1002 (protocol error) for the rest. */
 export function closeCodeOf(error: ProtocolError): number {
-  return closeCodes[error.code] ?? 1002;
+  return closeCodes[error.code] ?? CLOSE.PROTOCOL_ERROR;
 }

@@ -12,7 +12,7 @@ export {
   type HandshakeResponse,
   upgradeFailureText,
 } from "./client-handshake.ts";
-export { closeCodeOf, isWireCloseCode, NO_CLOSE_CODE } from "./close-code.ts";
+export { CLOSE, closeCodeOf, isWireCloseCode, NO_CLOSE_CODE } from "./close-code.ts";
 export { encodeClose, encodeControlFrame } from "./control-frame.ts";
 export { WebSocketFrameDecoder, type WebSocketFrameHandler, type WebSocketRole } from "./frame-decoder.ts";
 export {

@@ -1,6 +1,8 @@
+import { NOTHING } from "../../protocols/bytes/index.ts";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import {
   applyMask,
+  CLOSE,
   closeCodeOf,
   encodeClose,
   encodeControlFrame,
@@ -17,11 +19,8 @@ import { releaseFrameMemory, takeFrameMemory } from "./frame-memory.ts";
 import type { SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
-const CLOSE_NORMAL = 1000;
-const CLOSE_ABNORMAL = 1006;
 /** Servers of Kubernetes close TCP as soon as they have our Close. */
 const CLOSE_TIMEOUT_MS = 1_000;
-const NOTHING: Uint8Array = new Uint8Array(0);
 /** What Kubernetes' peers send at most; a whole number of words, so that each frame is masked by words, and of TLS records. */
 const MAX_FRAME_BYTES = 32 * 1024;
 /** Of a masked frame with a length of 16 bits (RFC 6455 section 5.2). */
@@ -154,7 +153,7 @@ export class ClientWebSocket {
   }
 
   /** Says Close after everything sent so far. */
-  close(code: number = CLOSE_NORMAL): void {
+  close(code: number = CLOSE.NORMAL): void {
     if (this.#isOver) return;
     this.#end();
     this.#sendCloseAndEnd(code, "");
@@ -176,7 +175,7 @@ export class ClientWebSocket {
       this.#sendCloseAndEnd(closeCodeOf(error), error.message);
       this.#handler.onEnd({
         isClean: false,
-        code: CLOSE_ABNORMAL,
+        code: CLOSE.ABNORMAL,
         reason: error.message,
         cause: "protocol-error",
       });
@@ -204,7 +203,7 @@ export class ClientWebSocket {
   #closedByPeer(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#end();
-    this.#sendCloseAndEnd(code === NO_CLOSE_CODE ? CLOSE_NORMAL : code, "");
+    this.#sendCloseAndEnd(code === NO_CLOSE_CODE ? CLOSE.NORMAL : code, "");
     this.#handler.onEnd({ isClean: true, code, reason });
   }
 
@@ -212,7 +211,7 @@ export class ClientWebSocket {
     if (this.#isOver) return;
     this.#end();
     this.#socket.destroy();
-    this.#handler.onEnd({ isClean: false, code: CLOSE_ABNORMAL, reason, cause });
+    this.#handler.onEnd({ isClean: false, code: CLOSE.ABNORMAL, reason, cause });
   }
 
   #end(): void {

@@ -1,9 +1,8 @@
 import { Duplex } from "node:stream";
+import { CLOSE } from "../../protocols/websocket/index.ts";
 import { ClientWebSocket, type ClientWebSocketEnd } from "./client-websocket.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import type { SessionTimes } from "./session-times.ts";
-
-const CLOSE_NORMAL = 1000;
 
 /**
  * The client's end of a byte stream inside a WebSocket: binary messages are its bytes, their boundaries mean nothing.
@@ -73,7 +72,7 @@ export class TunnelSocket extends Duplex {
 
   #ended({ isClean, code, reason }: ClientWebSocketEnd): void {
     this.#drained();
-    if (isClean && code === CLOSE_NORMAL) this.push(null);
+    if (isClean && code === CLOSE.NORMAL) this.push(null);
     else this.destroy(new Error(`websocket: close ${code}: ${reason}`));
   }
 }

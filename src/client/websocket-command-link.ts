@@ -6,13 +6,13 @@ import {
   specOf,
   type TerminalSize,
 } from "../../protocols/remotecommand/index.ts";
+import { CLOSE } from "../../protocols/websocket/index.ts";
 import { ClientWebSocket, type ClientWebSocketEnd } from "./client-websocket.ts";
 import type { CommandLink, CommandLinkHandler } from "./command-link.ts";
 import type { UpgradedConnection } from "./connect.ts";
 import { SessionError, type SessionErrorCode } from "./session-error.ts";
 import type { SessionTimes } from "./session-times.ts";
 
-const CLOSE_NORMAL = 1000;
 const TEXT_MESSAGE_TYPE = 1;
 
 /** Channels in WebSocket messages. Refuses what client-go refuses, in its words; ignores what it ignores. */
@@ -104,7 +104,7 @@ export class WebSocketCommandLink implements CommandLink {
   }
 
   #ended({ isClean, code, reason, cause }: ClientWebSocketEnd): void {
-    const isOrderly = isClean && code === CLOSE_NORMAL;
+    const isOrderly = isClean && code === CLOSE.NORMAL;
     const error = isOrderly
       ? new SessionError("missing-status", "the server ended the session without a status")
       : new SessionError(codeOf(isClean, cause), `websocket: close ${code}: ${reason}`);

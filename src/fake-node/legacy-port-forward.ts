@@ -2,10 +2,11 @@ import type { Duplex } from "node:stream";
 import { dataChannelOf, encodePortPrefix, errorChannelOf } from "../../protocols/portforward/index.ts";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import { ChannelDemux, type ChannelFraming } from "../../protocols/remotecommand/index.ts";
+import { CLOSE } from "../../protocols/websocket/index.ts";
 import { sendChannelMessage } from "../sessions/carriers/channel-message.ts";
 import type { WebSocketConnection } from "../sessions/carriers/websocket-connection.ts";
 import { ForwardedConnection, type ForwardTarget } from "./forwarded-connection.ts";
-import { CLOSE_NORMAL, CLOSE_PROTOCOL_ERROR, openWebSocket } from "./open-websocket.ts";
+import { openWebSocket } from "./open-websocket.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ServingContext } from "./serving-context.ts";
 
@@ -105,7 +106,7 @@ export class LegacyPortForward {
       this.#channels.push(part, isFirst, isLast);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#webSocket.close(CLOSE_PROTOCOL_ERROR, error.message);
+      this.#webSocket.close(CLOSE.PROTOCOL_ERROR, error.message);
       this.#clientGone();
     }
   }
@@ -113,7 +114,7 @@ export class LegacyPortForward {
   #closeIfDone(): void {
     if (this.#connections.size > 0) return;
     this.#leave();
-    this.#webSocket.close(CLOSE_NORMAL, "");
+    this.#webSocket.close(CLOSE.NORMAL, "");
   }
 
   #clientGone(): void {

@@ -21,7 +21,3 @@ export function openWebSocket(
     pongIntervalMs: Number.POSITIVE_INFINITY,
   });
 }
-
-export const CLOSE_NORMAL = 1000;
-/** RFC 6455 section 7.4.1: the peer broke the rules of the subprotocol. */
-export const CLOSE_PROTOCOL_ERROR = 1002;

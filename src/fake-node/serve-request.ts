@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { NOTHING } from "../../protocols/bytes/index.ts";
 import {
   LEGACY_SUBPROTOCOLS,
   PORT_FORWARD_PROTOCOL,
@@ -228,5 +229,3 @@ function asksForUpgrade({ rawHeaders }: Request): boolean {
   }
   return false;
 }
-
-const NOTHING = new Uint8Array(0);

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { NOTHING } from "../../protocols/bytes/index.ts";
 import { ResizeDecoder, type StreamType, spdyStreamTypes } from "../../protocols/remotecommand/index.ts";
 import { defaultSpdyLimits, type SpdyStream, type SpdyStreamHandler } from "../../protocols/spdy/index.ts";
 import { SpdyConnection } from "../sessions/carriers/spdy-connection.ts";
@@ -112,5 +113,3 @@ export class SpdyCommand implements CommandTransport {
     this.#session.clientGone();
   }
 }
-
-const NOTHING = new Uint8Array(0);

@@ -1,6 +1,7 @@
 import { Duplex } from "node:stream";
+import { CLOSE } from "../../protocols/websocket/index.ts";
 import type { WebSocketConnection } from "../sessions/carriers/websocket-connection.ts";
-import { CLOSE_NORMAL, openWebSocket } from "./open-websocket.ts";
+import { openWebSocket } from "./open-websocket.ts";
 import type { ServingContext } from "./serving-context.ts";
 
 /**
@@ -45,7 +46,7 @@ export class TunnelSocket extends Duplex {
   }
 
   override _final(done: () => void): void {
-    this.#webSocket.close(CLOSE_NORMAL, "");
+    this.#webSocket.close(CLOSE.NORMAL, "");
     done();
   }
 

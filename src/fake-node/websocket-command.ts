@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { NOTHING } from "../../protocols/bytes/index.ts";
 import { ProtocolError } from "../../protocols/protocol-error.ts";
 import {
   CHANNEL,
@@ -7,6 +8,7 @@ import {
   ResizeDecoder,
   specOf,
 } from "../../protocols/remotecommand/index.ts";
+import { CLOSE } from "../../protocols/websocket/index.ts";
 import { sendChannelMessage } from "../sessions/carriers/channel-message.ts";
 import type { WebSocketConnection } from "../sessions/carriers/websocket-connection.ts";
 import { sendInChunks } from "./chunks.ts";
@@ -14,10 +16,8 @@ import type { CommandExit, OutputStream } from "./command-process.ts";
 import type { CommandService } from "./command-service.ts";
 import { CommandSession, type CommandTransport } from "./command-session.ts";
 import { failureFrame } from "./failure-frame.ts";
-import { CLOSE_NORMAL, CLOSE_PROTOCOL_ERROR, openWebSocket } from "./open-websocket.ts";
+import { openWebSocket } from "./open-websocket.ts";
 import type { ServingContext } from "./serving-context.ts";
-
-const NOTHING = new Uint8Array(0);
 
 /** Serves an exec or attach over WebSocket channels on a socket whose 101 has been written. */
 export class WebSocketCommand implements CommandTransport {
@@ -71,7 +71,7 @@ export class WebSocketCommand implements CommandTransport {
   finish(exit: CommandExit): void {
     const word = failureFrame(exit, this.#service);
     if (word.length > 0) sendChannelMessage(this.#webSocket, this.#spec, CHANNEL.ERROR, word);
-    this.#webSocket.close(CLOSE_NORMAL, "");
+    this.#webSocket.close(CLOSE.NORMAL, "");
   }
 
   abort(): void {
@@ -89,7 +89,7 @@ export class WebSocketCommand implements CommandTransport {
       this.#channels.push(part, isFirst, isLast);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#webSocket.close(CLOSE_PROTOCOL_ERROR, error.message);
+      this.#webSocket.close(CLOSE.PROTOCOL_ERROR, error.message);
       this.#session.clientGone();
     }
   }

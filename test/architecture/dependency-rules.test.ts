@@ -68,6 +68,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/net": ["src/config", "src/lifecycle", "src/observability"],
   "src/http": [
     "protocols",
+    "protocols/bytes",
     "protocols/http1",
     "protocols/proxy-protocol",
     "protocols/websocket",
@@ -90,6 +91,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   "src/nodes": ["src/api", "src/cluster", "src/config", "src/net", "src/observability"],
   "src/sessions": [
     "protocols",
+    "protocols/bytes",
     "protocols/portforward",
     "protocols/remotecommand",
     "protocols/resume",
@@ -129,6 +131,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/fake-node": [
     "protocols",
+    "protocols/bytes",
     "protocols/portforward",
     "protocols/remotecommand",
     "protocols/spdy",
@@ -141,6 +144,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/client": [
     "protocols",
+    "protocols/bytes",
     "protocols/portforward",
     "protocols/remotecommand",
     "protocols/resume",

@@ -1,14 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable, Writable } from "node:stream";
+import { NOTHING } from "../../../protocols/bytes/index.ts";
 import { containEvents, type FaultPlace } from "../../observability/faults.ts";
 import { flatHeaders, type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
 import type { HttpDownstream } from "./http-downstream.ts";
 
 /** Above it the kernel gathers head and body more cheaply than we join them; libuv's own buffer on the stack is 16 KiB. */
 const MAX_BYTES_AS_TEXT = 8 * 1024;
-
-/** Written where the head is to leave alone: `flushHeaders` would send its bytes above 127 as UTF-8. */
-const NOTHING = new Uint8Array(0);
 
 /** An HTTP/1.x exchange of Node's server. Lines keep their order, case and number. */
 export class Http1Downstream implements HttpDownstream {

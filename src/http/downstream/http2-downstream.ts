@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
+import { NOTHING } from "../../../protocols/bytes/index.ts";
 import { breakStream, cancelStream } from "../../net/abort-socket.ts";
 import { containEvents, type FaultPlace } from "../../observability/faults.ts";
 import { type HeaderList, hasHeader, headerListOf } from "../header-list.ts";
@@ -8,7 +9,6 @@ import type { HttpDownstream } from "./http-downstream.ts";
 
 /** node:http2 sends in a later turn. Up to here a copy, from Node's pool, costs less than memory for the next read. */
 const COPIED_BYTES = 4096;
-const NOTHING = new Uint8Array(0);
 
 /** One HTTP/2 exchange (RFC 9113 section 8) of Http2Connections, which hears the stream's errors; 'close' says the same. */
 export class Http2Downstream implements HttpDownstream {

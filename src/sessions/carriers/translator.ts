@@ -1,3 +1,4 @@
+import { NOTHING } from "../../../protocols/bytes/index.ts";
 import {
   CHANNEL,
   ChannelDemux,
@@ -9,6 +10,7 @@ import {
 } from "../../../protocols/remotecommand/index.ts";
 import type { SpdyLimits, SpdyStream, SpdyStreamHandler } from "../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
+import { CLOSE } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import { ReadAhead } from "../../net/read-ahead.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
@@ -23,9 +25,6 @@ import { InputHold } from "./input-hold.ts";
 import { SpdyConnection, type SpdyConnectionEnd } from "./spdy-connection.ts";
 import { terminalWarning } from "./terminal-warning.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
-
-const CLOSE_NORMAL = 1000;
-const NOTHING: Uint8Array = new Uint8Array(0);
 
 export interface TranslatorOptions {
   readonly requested: RequestedStreams;
@@ -278,7 +277,7 @@ export class Translator implements StreamingSession {
   #conclude({ status, end }: Conclusion): void {
     this.#over(end);
     this.#webSocket.sendMessage(CHANNEL.ERROR, status);
-    this.#webSocket.close(CLOSE_NORMAL, "");
+    this.#webSocket.close(CLOSE.NORMAL, "");
     // Cut by us, the command must not run on: see leave().
     if (end.cause === "completed") this.#spdy.finish();
     else this.#spdy.leave();

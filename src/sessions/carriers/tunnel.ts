@@ -1,5 +1,6 @@
 import type { SpdyLimits } from "../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../protocols/websocket/index.ts";
+import { CLOSE } from "../../../protocols/websocket/index.ts";
 import { feed } from "../../net/feed.ts";
 import { finishAndLinger } from "../../net/linger.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
@@ -12,11 +13,6 @@ import { NodeSilence } from "./node-silence.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "./websocket-connection.ts";
 
 const ENDED = "the node ended the connection";
-const CLOSE_NORMAL = 1000;
-const CLOSE_GOING_AWAY = 1001;
-const CLOSE_UNSUPPORTED_DATA = 1003;
-const CLOSE_POLICY_VIOLATION = 1008;
-const CLOSE_INTERNAL_ERROR = 1011;
 
 /**
  * Carries a port-forward: SPDY/3.1 in WebSocket messages downstream, the same bytes upstream. One read
@@ -71,7 +67,7 @@ export class Tunnel implements StreamingSession {
       (chunk) => this.#webSocket.receive(chunk),
       life.bandwidth?.direction(),
     );
-    upstream.socket.on("end", () => this.#upstreamEnded(CLOSE_NORMAL, this.#ends.nodeEnd(ENDED)));
+    upstream.socket.on("end", () => this.#upstreamEnded(CLOSE.NORMAL, this.#ends.nodeEnd(ENDED)));
     upstream.socket.on("error", (error: Error) => this.#upstreamBroke(error.message));
     upstream.socket.on("close", () => this.#upstreamBroke("the node's connection closed"));
     if (upstream.head.byteLength > 0) this.#fromUpstream(upstream.head);
@@ -91,14 +87,14 @@ export class Tunnel implements StreamingSession {
   }
 
   end(cause: CauseOfOurs, message: string): void {
-    const closeCode = cause === "internal-error" ? CLOSE_INTERNAL_ERROR : CLOSE_GOING_AWAY;
+    const closeCode = cause === "internal-error" ? CLOSE.INTERNAL_ERROR : CLOSE.GOING_AWAY;
     this.#upstreamEnded(closeCode, endOf(cause, message));
   }
 
   #fromUpstream(chunk: Uint8Array): void {
     this.#silence.heard();
     const end = this.#decoder.fromNode(chunk, this.#passDown);
-    if (end !== undefined) this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
+    if (end !== undefined) this.#upstreamEnded(CLOSE.POLICY_VIOLATION, end);
   }
 
   readonly #passDown = (bytes: Uint8Array): void => {
@@ -113,13 +109,13 @@ export class Tunnel implements StreamingSession {
   #fromClient(part: Uint8Array, isText: boolean): void {
     if (isText) {
       const message = "the client sent a text message into a tunnel";
-      this.#upstreamEnded(CLOSE_UNSUPPORTED_DATA, faultOf("client", "protocol-error", message));
+      this.#upstreamEnded(CLOSE.UNSUPPORTED_DATA, faultOf("client", "protocol-error", message));
       return;
     }
     if (part.byteLength === 0) return;
     const end = this.#decoder.fromClient(part, this.#passUp);
     if (end !== undefined) {
-      this.#upstreamEnded(CLOSE_POLICY_VIOLATION, end);
+      this.#upstreamEnded(CLOSE.POLICY_VIOLATION, end);
       return;
     }
     this.#life.upstreamBytes += part.byteLength;
@@ -128,14 +124,14 @@ export class Tunnel implements StreamingSession {
   }
 
   #upstreamBroke(message: string): void {
-    this.#upstreamEnded(CLOSE_INTERNAL_ERROR, this.#ends.nodeEnd(message));
+    this.#upstreamEnded(CLOSE.INTERNAL_ERROR, this.#ends.nodeEnd(message));
   }
 
   /** Everything the upstream sent is written already; the close code says whether that was all. */
   #upstreamEnded(closeCode: number, end: SessionEnd): void {
     if (this.#life.isOver) return;
     this.#over(end);
-    this.#webSocket.close(closeCode, closeCode === CLOSE_NORMAL ? "" : end.message.slice(0, 100));
+    this.#webSocket.close(closeCode, closeCode === CLOSE.NORMAL ? "" : end.message.slice(0, 100));
     finishAndLinger(this.#upstream, this.#life.timeouts, this.#life.clock);
   }
 

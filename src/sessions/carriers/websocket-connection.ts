@@ -1,11 +1,14 @@
 import type { Duplex } from "node:stream";
+import { NOTHING } from "../../../protocols/bytes/index.ts";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import {
   applyMask,
+  CLOSE,
   closeCodeOf,
   encodeClose,
   encodeControlFrame,
   MAX_FRAME_HEADER_BYTES,
+  NO_CLOSE_CODE,
   OPCODE,
   WebSocketFrameDecoder,
   type WebSocketLimits,
@@ -20,10 +23,6 @@ import { nextMaskKey } from "../../net/mask-keys.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import { endOf, faultOf, type SessionEnd } from "../session-end.ts";
 import { NodeSilence } from "./node-silence.ts";
-
-const CLOSE_NO_STATUS = 1005;
-const CLOSE_ABNORMAL = 1006;
-const NOTHING: Uint8Array = new Uint8Array(0);
 
 /** How a WebSocket ended. `isClean`: the peer sent a Close frame; otherwise the connection broke, or we did not understand it. */
 export interface WebSocketEnd {
@@ -202,12 +201,12 @@ export class WebSocketConnection {
   #closedByPeer(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#end({ isClean: true, isProtocolError: false, code, reason });
-    this.#sendCloseAndLinger(code === CLOSE_NO_STATUS ? 1000 : code, "");
+    this.#sendCloseAndLinger(code === NO_CLOSE_CODE ? 1000 : code, "");
   }
 
   #broken(reason: string): void {
     if (this.#isOver) return;
-    this.#end({ isClean: false, isProtocolError: false, code: CLOSE_ABNORMAL, reason });
+    this.#end({ isClean: false, isProtocolError: false, code: CLOSE.ABNORMAL, reason });
     destroySocket(this.#socket);
   }
 

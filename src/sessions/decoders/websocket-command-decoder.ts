@@ -10,6 +10,7 @@ import {
   statusPayload,
 } from "../../../protocols/remotecommand/index.ts";
 import {
+  CLOSE,
   encodeClose,
   MAX_FRAME_HEADER_BYTES,
   OPCODE,
@@ -20,8 +21,6 @@ import { RESIZE, STDERR, STDIN, STDOUT } from "../observers/session-observer.ts"
 import type { SessionObservers } from "../observers/session-observers.ts";
 import { ChannelReader } from "./channel-reader.ts";
 import { seeUnmasked, WebSocketDecoder } from "./websocket-decoder.ts";
-
-const CLOSE_NORMAL = 1000;
 
 /** An exec or attach over WebSocket, in any version. */
 export class WebSocketCommandDecoder extends WebSocketDecoder {
@@ -75,7 +74,7 @@ export class WebSocketCommandDecoder extends WebSocketDecoder {
   }
 
   protected override closeFor(): Uint8Array {
-    return encodeClose(CLOSE_NORMAL, "");
+    return encodeClose(CLOSE.NORMAL, "");
   }
 
   protected override missingStatus(): Uint8Array | undefined {

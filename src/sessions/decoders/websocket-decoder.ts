@@ -1,6 +1,8 @@
+import { NOTHING } from "../../../protocols/bytes/index.ts";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import {
   applyMask,
+  CLOSE,
   encodeClose,
   encodeControlFrame,
   OPCODE,
@@ -14,13 +16,8 @@ import type { SessionObservers } from "../observers/session-observers.ts";
 import type { SessionEnd } from "../session-end.ts";
 import type { Pass, PassThroughDecoder } from "./pass-through-decoder.ts";
 
-const CLOSE_NORMAL = 1000;
-const CLOSE_GOING_AWAY = 1001;
-const CLOSE_POLICY_VIOLATION = 1008;
-const CLOSE_INTERNAL_ERROR = 1011;
 /** Ends a message whose last frame never comes. */
 const LAST_FRAGMENT: Uint8Array = Uint8Array.of(0x80, 0);
-const NOTHING: Uint8Array = new Uint8Array(0);
 const SCRATCH_BYTES = 64 * 1024;
 
 /** One for all sessions: a view of it is good for one call. */
@@ -69,8 +66,8 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
       onCloseStart: () => this.#beforeClose(),
       onClose: (code) => {
         this.hasNodeLeft = true;
-        if (code === CLOSE_NORMAL) observers.statusEnd();
-        ends.nodeLeft(code === CLOSE_NORMAL, `the node closed the session with ${code}`);
+        if (code === CLOSE.NORMAL) observers.statusEnd();
+        ends.nodeLeft(code === CLOSE.NORMAL, `the node closed the session with ${code}`);
       },
       onPing: (payload) => {
         this.#nodePing = payload;
@@ -108,10 +105,10 @@ export abstract class WebSocketDecoder implements PassThroughDecoder {
   protected closeFor({ cause, message }: SessionEnd): Uint8Array {
     const code =
       cause === "refused" || cause === "protocol-error"
-        ? CLOSE_POLICY_VIOLATION
+        ? CLOSE.POLICY_VIOLATION
         : cause === "upstream-lost" || cause === "upstream-failed" || cause === "internal-error"
-          ? CLOSE_INTERNAL_ERROR
-          : CLOSE_GOING_AWAY;
+          ? CLOSE.INTERNAL_ERROR
+          : CLOSE.GOING_AWAY;
     return encodeClose(code, message);
   }
 

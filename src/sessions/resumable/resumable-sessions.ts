@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
+import { NOTHING } from "../../../protocols/bytes/index.ts";
 import {
   encodeAgreement,
   parseRequest,
@@ -256,7 +257,6 @@ export class ResumableSessions {
 }
 
 const MIN_WINDOW_BYTES = 4 * 1024;
-const NOTHING: Uint8Array = new Uint8Array(0);
 
 /** Why a resumption is refused; a closed list, it is a metric label. */
 type RefusedResult = "unknown" | "identity" | "path" | "tries" | "proof" | "offset";

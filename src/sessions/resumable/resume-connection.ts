@@ -1,7 +1,9 @@
 import type { Duplex } from "node:stream";
+import { NOTHING } from "../../../protocols/bytes/index.ts";
 import { ProtocolError } from "../../../protocols/protocol-error.ts";
 import {
   applyMask,
+  CLOSE,
   closeCodeOf,
   encodeClose,
   encodeControlFrame,
@@ -18,9 +20,6 @@ import { nextMaskKey } from "../../net/mask-keys.ts";
 import type { SessionClock } from "../../net/session-clock.ts";
 import type { UpgradedConnection } from "../../net/upgraded-connection.ts";
 
-const CLOSE_NORMAL = 1000;
-const CLOSE_UNSUPPORTED_DATA = 1003;
-const NOTHING: Uint8Array = new Uint8Array(0);
 /** Our frames carry 64 KiB; a larger one was merged by an intermediary. */
 const LIMITS = { maxFrameBytes: 1024 * 1024, maxMessageBytes: 4 * 1024 * 1024, maxFragments: 1024 };
 
@@ -129,7 +128,7 @@ export class ResumeConnection {
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#closeWith(CLOSE_NORMAL, "");
+    this.#closeWith(CLOSE.NORMAL, "");
   }
 
   /** Lets go of the connection at once: another one is in its place. */
@@ -197,7 +196,7 @@ export class ResumeConnection {
       return;
     }
     this.#isOver = true;
-    this.#closeWith(CLOSE_UNSUPPORTED_DATA, "only binary messages are expected");
+    this.#closeWith(CLOSE.UNSUPPORTED_DATA, "only binary messages are expected");
     this.#handler.onGone("the peer sent a text message", true);
   }
 
@@ -217,8 +216,8 @@ export class ResumeConnection {
   #closedByPeer(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#closeWith(code === NO_CLOSE_CODE ? CLOSE_NORMAL : code, "");
-    this.#handler.onGone(`the peer closed with ${code} ${reason}`.trim(), code === CLOSE_NORMAL);
+    this.#closeWith(code === NO_CLOSE_CODE ? CLOSE.NORMAL : code, "");
+    this.#handler.onGone(`the peer closed with ${code} ${reason}`.trim(), code === CLOSE.NORMAL);
   }
 
   #gone(reason: string, isFinal: boolean): void {

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { NOTHING } from "../../../../protocols/bytes/index.ts";
 import {
   CHANNEL,
   ChannelDemux,
@@ -7,6 +8,7 @@ import {
   statusPayload,
 } from "../../../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import { CLOSE } from "../../../../protocols/websocket/index.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { sendChannelMessage } from "../channel-message.ts";
 import { clientEnd, WebSocketConnection } from "../websocket-connection.ts";
@@ -16,9 +18,6 @@ import type {
   CommandClientOptions,
   OutputStream,
 } from "./command-client.ts";
-
-const CLOSE_NORMAL = 1000;
-const NOTHING: Uint8Array = new Uint8Array(0);
 
 /**
  * An exec or attach over one of the WebSocket protocols before v5, of which we are the server. They have no end of stdin: it ends with
@@ -91,7 +90,7 @@ export class ChannelCommandClient implements CommandClient {
   }
 
   leave(): void {
-    this.#webSocket.close(CLOSE_NORMAL, "");
+    this.#webSocket.close(CLOSE.NORMAL, "");
   }
 
   /** Channels that only the server writes, unknown ones and those not asked for are dropped, as wsstream drops them. */

@@ -1,3 +1,4 @@
+import { NOTHING } from "../../../../protocols/bytes/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import { ReadAhead } from "../../../net/read-ahead.ts";
@@ -13,8 +14,6 @@ import { InputHold } from "../input-hold.ts";
 import { terminalWarning } from "../terminal-warning.ts";
 import type { CommandClient, CommandClientHandler } from "./command-client.ts";
 import { V5Upstream } from "./v5-upstream.ts";
-
-const NOTHING: Uint8Array = new Uint8Array(0);
 
 export interface CommandBridgeOptions {
   readonly webSocketLimits: WebSocketLimits;

@@ -8,6 +8,7 @@ import { ProtocolError } from "../../../../protocols/protocol-error.ts";
 import { ChannelDemux, type ChannelFraming } from "../../../../protocols/remotecommand/index.ts";
 import { RST, type SpdyLimits, SpdySession } from "../../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import { CLOSE } from "../../../../protocols/websocket/index.ts";
 import { feed } from "../../../net/feed.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
@@ -17,10 +18,6 @@ import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../../session
 import { sendChannelMessage } from "../channel-message.ts";
 import { clientEnd, WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import { ForwardedPort } from "./forwarded-port.ts";
-
-const CLOSE_NORMAL = 1000;
-const CLOSE_GOING_AWAY = 1001;
-const CLOSE_INTERNAL_ERROR = 1011;
 
 export interface LegacyForwardOptions {
   /** In the order of the request: port i has the channels 2i (data) and 2i + 1 (errors). */
@@ -111,7 +108,7 @@ export class LegacyForwardBridge implements StreamingSession {
   }
 
   end(cause: CauseOfOurs, message: string): void {
-    this.#breakOff(endOf(cause, message), CLOSE_GOING_AWAY);
+    this.#breakOff(endOf(cause, message), CLOSE.GOING_AWAY);
   }
 
   #open(port: number, index: number): ForwardedPort {
@@ -163,7 +160,7 @@ export class LegacyForwardBridge implements StreamingSession {
     this.#flush();
     this.#endIfAllOver();
     if (this.#spdy.isOver)
-      this.#breakOff(endOf("upstream-lost", "the node ended the session"), CLOSE_INTERNAL_ERROR);
+      this.#breakOff(endOf("upstream-lost", "the node ended the session"), CLOSE.INTERNAL_ERROR);
   }
 
   /** Frames that one read caused leave in one message: a copy, which is masked. */
@@ -177,8 +174,8 @@ export class LegacyForwardBridge implements StreamingSession {
   #endIfAllOver(): void {
     if (this.#life.isOver || this.#ports.some(({ isOver }) => !isOver)) return;
     this.#over(endOf("completed", "all connections ended"));
-    this.#client.close(CLOSE_NORMAL, "");
-    this.#tunnel.close(CLOSE_NORMAL, "");
+    this.#client.close(CLOSE.NORMAL, "");
+    this.#tunnel.close(CLOSE.NORMAL, "");
   }
 
   /** What was accepted is still delivered, and ends there. */
@@ -187,14 +184,14 @@ export class LegacyForwardBridge implements StreamingSession {
     this.#over(clientEnd(end));
     for (const port of this.#ports) port.finish();
     this.#flush();
-    this.#tunnel.close(CLOSE_NORMAL, "");
+    this.#tunnel.close(CLOSE.NORMAL, "");
   }
 
   #upstreamEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
     const end = isProtocolError
       ? faultOf("node", "protocol-error", `the node broke the protocol: ${reason}`)
       : endOf("upstream-lost", isClean ? `the node closed the tunnel with ${code}` : reason);
-    this.#breakOff(end, CLOSE_INTERNAL_ERROR);
+    this.#breakOff(end, CLOSE.INTERNAL_ERROR);
   }
 
   #breakOff(end: SessionEnd, closeCode: number): void {
@@ -202,7 +199,7 @@ export class LegacyForwardBridge implements StreamingSession {
     for (const port of this.#ports) port.fail(end.message);
     this.#over(end);
     this.#client.close(closeCode, end.message.slice(0, 100));
-    this.#tunnel.close(CLOSE_GOING_AWAY, "");
+    this.#tunnel.close(CLOSE.GOING_AWAY, "");
   }
 
   #over(end: SessionEnd): void {

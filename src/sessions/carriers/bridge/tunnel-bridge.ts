@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
 import type { SpdyLimits } from "../../../../protocols/spdy/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import { CLOSE } from "../../../../protocols/websocket/index.ts";
 import { abortSocket } from "../../../net/abort-socket.ts";
 import { feed } from "../../../net/feed.ts";
 import { finishAndLinger } from "../../../net/linger.ts";
@@ -12,8 +13,6 @@ import type { StreamingSession } from "../../session.ts";
 import { type CauseOfOurs, endOf, faultOf, type SessionEnd } from "../../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 
-const CLOSE_NORMAL = 1000;
-const CLOSE_GOING_AWAY = 1001;
 const LEFT = "the client ended the session";
 
 /**
@@ -107,7 +106,7 @@ export class TunnelBridge implements StreamingSession {
 
   /** Close 1000 is the upstream's proper end; after anything else the client must not take what it has for all. */
   #upstreamEnded({ isClean, isProtocolError, code, reason }: WebSocketEnd): void {
-    if (isClean && code === CLOSE_NORMAL) {
+    if (isClean && code === CLOSE.NORMAL) {
       this.#over(
         this.#clientLeaves ? endOf("client-gone", LEFT) : endOf("completed", "the node ended the connection"),
       );
@@ -125,14 +124,14 @@ export class TunnelBridge implements StreamingSession {
   #clientGone(reason: string): void {
     if (this.#life.isOver) return;
     this.#over(endOf("client-gone", reason));
-    this.#webSocket.close(CLOSE_NORMAL, "");
+    this.#webSocket.close(CLOSE.NORMAL, "");
     finishAndLinger(this.#downstream, this.#life.timeouts, this.#life.clock);
   }
 
   #breakOff(end: SessionEnd): void {
     if (this.#life.isOver) return;
     this.#over(end);
-    this.#webSocket.close(CLOSE_GOING_AWAY, "");
+    this.#webSocket.close(CLOSE.GOING_AWAY, "");
     abortSocket(this.#downstream);
   }
 

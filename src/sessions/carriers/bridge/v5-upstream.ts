@@ -1,14 +1,13 @@
 import { ProtocolError } from "../../../../protocols/protocol-error.ts";
 import { CHANNEL, ChannelDemux } from "../../../../protocols/remotecommand/index.ts";
 import type { WebSocketLimits } from "../../../../protocols/websocket/index.ts";
+import { CLOSE } from "../../../../protocols/websocket/index.ts";
 import type { UpgradedConnection } from "../../../net/upgraded-connection.ts";
 import type { SessionLifecycle } from "../../lifecycle.ts";
 import { CommandResult, type Conclusion, failedBy } from "../../observers/command-result.ts";
 import { faultOf } from "../../session-end.ts";
 import { WebSocketConnection, type WebSocketEnd } from "../websocket-connection.ts";
 import type { OutputStream } from "./command-client.ts";
-
-const CLOSE_NORMAL = 1000;
 
 export interface V5UpstreamHandler {
   /** Never empty. */
@@ -48,7 +47,7 @@ export class V5Upstream {
           demux.push(part, isFirst, isLast);
         },
         onEnd: (end) => {
-          if (end.isClean && end.code === CLOSE_NORMAL) handler.onStatusEnd();
+          if (end.isClean && end.code === CLOSE.NORMAL) handler.onStatusEnd();
           handler.onEnd(this.#concludedBy(end));
         },
       },
@@ -89,7 +88,7 @@ export class V5Upstream {
 
   /** What the upstream has said so far decides; nothing more is awaited of it. */
   conclude(): Conclusion {
-    this.#webSocket.close(CLOSE_NORMAL, "");
+    this.#webSocket.close(CLOSE.NORMAL, "");
     return this.#result.conclude();
   }
 
@@ -99,7 +98,7 @@ export class V5Upstream {
    */
   leave(): void {
     this.endInput();
-    this.#webSocket.close(CLOSE_NORMAL, "");
+    this.#webSocket.close(CLOSE.NORMAL, "");
   }
 
   #received(channel: number, part: Uint8Array): void {
@@ -117,7 +116,7 @@ export class V5Upstream {
     if (isProtocolError && !this.#result.isComplete)
       return failedBy(faultOf("node", "protocol-error", `the node sent malformed WebSocket: ${reason}`));
     if (!isClean) return this.#result.conclude(`the node's connection was lost: ${reason}`);
-    if (code === CLOSE_NORMAL) return this.#result.conclude();
+    if (code === CLOSE.NORMAL) return this.#result.conclude();
     return this.#result.conclude(`the node closed the session with ${code} and without a status`);
   }
 }
