@@ -66,7 +66,7 @@ async function step(line, { cwd = clone, interruptMs, ready } = {}) {
       .split("\n")
       .filter((text) => !text.startsWith("npm notice"))
       .at(-1) ?? "";
-  const shown = last.replaceAll(folder, "").replaceAll("|", "\\|").slice(0, 100);
+  const shown = last.replaceAll(folder, "").replaceAll("|", "\\|").replaceAll("`", "'").slice(0, 100);
   const where = path.relative(folder, cwd) || ".";
   const how = isReady
     ? ", SIGTERM when ready"
