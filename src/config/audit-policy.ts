@@ -32,7 +32,7 @@ const rule = table({
     required: "is required",
   }),
   users: strings("Names of users."),
-  userGroups: strings("Groups, one of which the user has."),
+  userGroups: strings("Groups; the user must be in one of them."),
   verbs: strings("Verbs of requests."),
   resources: sections(
     "Kinds of objects.",

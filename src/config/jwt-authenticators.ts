@@ -68,16 +68,18 @@ export function refused(reason: string): Field<undefined, "*"> {
 
 const issuer = checked(
   table({
-    url: string("The `iss` of tokens; the discovery document is below it: https only.", {
+    url: string("The tokens' `iss`; the discovery document is below it. https only.", {
       required: "is required",
       check: checkUrl,
     }),
-    discoveryURL: string("Where the discovery document is, if not below `url`.", { check: checkUrl }),
+    discoveryURL: string("URL of the discovery document, if it is not below `url`.", { check: checkUrl }),
     certificateAuthority: string(
-      "Authorities of the issuer's web server, in PEM. Absent: those that Node.js ships.",
+      "Authorities that the issuer's certificate is verified against, in PEM. Absent: Node.js's own list.",
       { check: checkPem },
     ),
-    audiences: strings("A token must be for one of them.", { required: "at least one is required" }),
+    audiences: strings("A token must name at least one of these audiences.", {
+      required: "at least one is required",
+    }),
     audienceMatchPolicy: choice("Required with several audiences.", ["MatchAny"]),
     egressSelectorType: refused("issuers are dialled directly, or through `egressProxy`"),
   }),
@@ -94,7 +96,7 @@ const issuer = checked(
 
 const prefixedClaim = table({
   claim: string("The name of the claim."),
-  prefix: text("Goes before the claim's values; required with `claim`, and may be empty."),
+  prefix: text("Prefix for the claim's values; required with `claim`, may be empty."),
   expression: refused(NO_CEL),
 });
 
@@ -119,7 +121,7 @@ const fields = table({
   issuer: section("The issuer of the tokens.", issuer),
   claimValidationRules: sections("Claims that a token must have, with their values.", claimRule),
   claimMappings: section(
-    "What the claims mean.",
+    "How claims become a user.",
     table({
       username: section("The user's name.", username),
       groups: optionalSection(

@@ -12,24 +12,24 @@ const MILLION = { from: 1, to: 1_000_000 } as const;
 
 const log = table(
   {
-    path: file("Where events are written; `-` is standard output.", undefined, {
+    path: file("File to write events to; `-` is standard output.", undefined, {
       required: `is required; ${STANDARD_OUTPUT} is standard output`,
       flag: { name: "audit-log-path", read: (text) => (text === STANDARD_OUTPUT ? text : fileOf(text)) },
     }),
-    maxBytes: bytes("The file is rotated at this size.", {
+    maxBytes: bytes("Size at which the file is rotated.", {
       default: "100Mi",
       from: "64Ki",
       to: "1Ti",
       flag: { name: "audit-log-maxsize", placeholder: "MEGABYTES", read: megabytesOf },
     }),
-    maxAgeDays: count("Rotated files are deleted after this many days; 0 is no bound.", {
+    maxAgeDays: count("Days after which rotated files are deleted; 0 keeps them.", {
       default: 0,
       from: 0,
       to: 36_500,
       flag: "audit-log-maxage",
     }),
     // Bounded, unlike kube-apiserver's: clients could fill the disk by sending requests.
-    maxBackups: count("Rotated files that are kept.", {
+    maxBackups: count("Number of rotated files to keep.", {
       default: 10,
       from: 0,
       to: 1_000_000,
@@ -73,38 +73,38 @@ const webhook = table(
         },
       },
     ),
-    timeout: duration("A delivery, from the request to the whole response.", {
+    timeout: duration("Time for one delivery, from the request to the complete response.", {
       default: "10s",
       from: "100ms",
       to: "1m",
     }),
-    maxBatchEvents: count("Events of one delivery.", {
+    maxBatchEvents: count("Maximum events in one delivery.", {
       default: 400,
       ...MILLION,
       flag: "audit-webhook-batch-max-size",
     }),
-    maxWait: duration("A batch that is not full is delivered after this long.", {
+    maxWait: duration("How long a batch waits to fill.", {
       default: "1s",
       from: "1ms",
       to: "10m",
       flag: "audit-webhook-batch-max-wait",
     }),
     maxQueuedEvents: count(
-      "Events that wait for delivery. Past it they are refused or lost, by `audit.onFailure`.",
+      "Maximum events that wait for delivery. More are refused or lost, by `audit.onFailure`.",
       {
         default: 10_000,
         ...MILLION,
         flag: "audit-webhook-batch-buffer-size",
       },
     ),
-    initialBackoff: duration("Wait after the first failed delivery; doubled after each further one.", {
+    initialBackoff: duration("Wait after a failed delivery; doubles with each further failure.", {
       default: "1s",
       from: "10ms",
       to: "10m",
       flag: "audit-webhook-initial-backoff",
     }),
     throttle: section(
-      "Rate of deliveries.",
+      "Limits the rate of deliveries.",
       shaped(throttle, ({ enabled, ...rest }) => (enabled ? rest : undefined)),
     ),
   },
@@ -120,15 +120,15 @@ export const audit = table({
     flag: "audit-policy-file",
   }),
   log: optionalSection(
-    "A file of one event per line.",
+    "A file with one event per line.",
     shaped(log, ({ path, ...rest }) => ({ path: path === STANDARD_OUTPUT ? undefined : path, ...rest })),
   ),
   webhook: optionalSection(
-    "A server that gets EventLists of audit.k8s.io/v1.",
+    "A server that receives audit.k8s.io/v1 EventLists.",
     withTarget(webhook, "https://audit.example.com/events"),
   ),
   onFailure: choice(
-    "A request whose event cannot be stored: `refuse` responds with 503, `continue` counts the loss.",
+    "If an event cannot be stored: `refuse` answers the request with 503, `continue` serves it and counts the loss.",
     ["refuse", "continue"],
     {
       default: "refuse",

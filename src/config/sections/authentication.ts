@@ -46,18 +46,18 @@ const requestHeader = table(
 
 const oidc = table(
   {
-    issuerURL: string("The `iss` of tokens, and where the discovery document is: https only.", {
+    issuerURL: string("The tokens' `iss`; the discovery document is below it. https only.", {
       as: "issuerUrl",
       required: 'is required, such as "https://accounts.example.com"',
       check: checkIssuerUrl,
       flag: { name: "oidc-issuer-url", placeholder: "URL" },
     }),
-    audiences: strings("A token must be for one of them.", {
+    audiences: strings("A token must name at least one of these audiences.", {
       required: "is required: without it tokens for others would do",
       flag: "oidc-client-id",
     }),
     caFile: file(
-      "Authorities of the issuer's web server. Absent: those that Node.js ships.",
+      "Authorities that the issuer's certificate is verified against. Absent: Node.js's own list.",
       "certificates",
       {
         flag: "oidc-ca-file",
@@ -65,10 +65,10 @@ const oidc = table(
     ),
     usernameClaim: string("The claim with the user's name.", { default: "sub", flag: "oidc-username-claim" }),
     usernamePrefix: string(
-      "Prefix of user names; `-` is none. Absent: the issuer and `#`, but none for the claim `email`.",
+      "Prefix for user names; `-` means none. Absent: the issuer and `#`, or none if the claim is `email`.",
       { flag: "oidc-username-prefix" },
     ),
-    groupsClaim: string("The claim with the user's groups. Absent: tokens have no groups.", {
+    groupsClaim: string("The claim with the user's groups. Absent: users from tokens have no groups.", {
       flag: "oidc-groups-claim",
     }),
     groupsPrefix: string("Prefix of group names.", { default: "", flag: "oidc-groups-prefix" }),
@@ -81,11 +81,11 @@ const oidc = table(
       },
       flag: { name: "oidc-required-claim", placeholder: "CLAIM=VALUE,...", read: claimsOf },
     }),
-    signingAlgorithms: choices("Accepted algorithms of signatures.", SIGNING_ALGORITHMS, {
+    signingAlgorithms: choices("Accepted signature algorithms.", SIGNING_ALGORITHMS, {
       default: ["RS256"],
       flag: "oidc-signing-algs",
     }),
-    clockSkew: duration("Accepted difference between the issuer's clock and the gateway's.", {
+    clockSkew: duration("Tolerated difference between the issuer's clock and the gateway's.", {
       default: "10s",
       from: "0s",
       to: "5m",
@@ -105,26 +105,23 @@ const tokenReview = table(
       flag: "authentication-token-webhook-version",
       impliedBy: [implied(TOKEN_REVIEW_FLAG, "v1beta1")],
     }),
-    audiences: strings("Audiences of tokens; none: the API server's own."),
-    cacheTTL: duration(
-      "A known token is accepted for this long without another review, and a JWT not past its `exp`.",
-      {
-        as: "cacheTtlMs",
-        default: "2m",
-        ...TTL,
-        flag: "authentication-token-webhook-cache-ttl",
-      },
-    ),
+    audiences: strings("Audiences that tokens must have. Empty: the API server's own."),
+    cacheTTL: duration("How long an accepted token needs no further review; a JWT never past its `exp`.", {
+      as: "cacheTtlMs",
+      default: "2m",
+      ...TTL,
+      flag: "authentication-token-webhook-cache-ttl",
+    }),
     failureCacheTTL: duration(
-      "An unknown token is not reviewed again for this long: short, for it may have been issued a moment ago.",
+      "How long a refused token is not reviewed again. Keep it short: it may have been issued a moment ago.",
       { as: "failureCacheTtlMs", default: "5s", ...TTL },
     ),
-    maxCachedTokens: count("Tokens with a cached review. Past it the least recently used one is dropped.", {
+    maxCachedTokens: count("Maximum cached reviews. The least recently used one is dropped first.", {
       default: 8_192,
       from: 1,
       to: 1_000_000,
     }),
-    timeout: duration("A review, from the request to the whole response.", {
+    timeout: duration("Time for one review, from the request to the complete response.", {
       default: "10s",
       from: "100ms",
       to: "1h",
@@ -171,7 +168,7 @@ const fields = table({
   anonymous: section(
     "Requests without credentials.",
     table({
-      enabled: boolean("They are `system:anonymous`; otherwise they get 401.", {
+      enabled: boolean("Requests without credentials are `system:anonymous`; otherwise they get 401.", {
         default: false,
         flag: "anonymous-auth",
       }),

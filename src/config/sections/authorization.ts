@@ -18,24 +18,27 @@ const webhook = table(
       flag: "authorization-webhook-version",
       impliedBy: [implied(CONFIG_FILE_FLAG, "v1beta1")],
     }),
-    timeout: duration("From the request to the whole response. Past it the caller is denied.", {
-      default: "10s",
-      from: "100ms",
-      to: "1m",
-    }),
-    authorizedTTL: duration("An answer that allows is kept for this long.", {
+    timeout: duration(
+      "Time for one review, from the request to the complete response. After it the caller is denied.",
+      {
+        default: "10s",
+        from: "100ms",
+        to: "1m",
+      },
+    ),
+    authorizedTTL: duration("How long an allowing answer is cached.", {
       as: "authorizedTtlMs",
       default: "5m",
       ...TTL,
       flag: "authorization-webhook-cache-authorized-ttl",
     }),
-    unauthorizedTTL: duration("An answer that does not allow is kept for this long.", {
+    unauthorizedTTL: duration("How long a denying answer is cached.", {
       as: "unauthorizedTtlMs",
       default: "30s",
       ...TTL,
       flag: "authorization-webhook-cache-unauthorized-ttl",
     }),
-    maxCachedDecisions: count("Answers kept at once. Past it the least recently used one is dropped.", {
+    maxCachedDecisions: count("Maximum cached answers. The least recently used one is dropped first.", {
       default: 8_192,
       from: 1,
       to: 1_000_000,
@@ -49,12 +52,12 @@ const webhook = table(
 
 const fields = table({
   mode: choices(
-    "Authorizers in the order in which they are asked, as kube-apiserver does. RBAC reads Roles and bindings of the cluster. Required where callers are authenticated.",
+    "Authorizers, tried in this order as in kube-apiserver. RBAC reads the cluster's Roles and bindings. Required if callers are authenticated.",
     ["AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"],
     { as: "modes", default: ["AlwaysAllow"], flag: "authorization-mode" },
   ),
   webhook: optionalSection(
-    "The server that gets SubjectAccessReviews where Webhook is among the modes.",
+    "The server that answers SubjectAccessReviews, for the mode Webhook.",
     withTarget(webhook, "https://kubernetes.default.svc"),
   ),
 });

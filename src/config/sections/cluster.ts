@@ -20,16 +20,19 @@ const published = table({
 
 const fields = table({
   manifests: files(
-    "Files, or folders of files, with the objects of the cluster; read again when they change.",
+    "Files, or folders of files, with the cluster's objects. Changes are picked up while running.",
   ),
-  kubeconfig: file("The Kubernetes API that has the objects of the cluster.", "text", {
+  kubeconfig: file("Kubeconfig of the Kubernetes API that holds the cluster's objects.", "text", {
     flag: KUBECONFIG_FLAG,
   }),
-  inCluster: boolean("The same: the API of the cluster that this process is a pod of.", {
-    default: false,
-    impliedBy: [implied(KUBECONFIG_FLAG, null)],
-  }),
-  context: string("A context of the kubeconfig. Absent: its current one.", {
+  inCluster: boolean(
+    "Use the API of the cluster that this pod runs in, with the pod's own service account.",
+    {
+      default: false,
+      impliedBy: [implied(KUBECONFIG_FLAG, null)],
+    },
+  ),
+  context: string("Context of the kubeconfig. Absent: its current context.", {
     impliedBy: [implied(KUBECONFIG_FLAG, null)],
   }),
   forwardAs: choice(

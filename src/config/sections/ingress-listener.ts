@@ -34,7 +34,7 @@ const streamingGateway = shaped(checked(targetFields, checkTarget), ({ name, url
 
 const accessLog = table({
   path: file(
-    "Appended to by every worker, and opened again at SIGHUP, for programs that rotate it; `-` is standard output.",
+    "Every worker appends to it; SIGHUP reopens it, for log rotation. `-` is standard output.",
     undefined,
     { required: `is required; ${STANDARD_OUTPUT} is standard output` },
   ),
@@ -46,18 +46,18 @@ export const ingressListener = table({
   httpPort: listenerPort("HTTP/1.1, and HTTP/2 with prior knowledge; 0 lets the system choose a port.", 8080),
   httpsPort: listenerPort("TLS with HTTP/1.1 or HTTP/2; 0 lets the system choose a port.", 8443),
   defaultCertificate: optionalSection(
-    "Certificate and key for server names without one in a Secret. Absent: a self-signed one is made at start.",
+    "Certificate and key for server names that no Secret covers. Absent: a self-signed one is created at start.",
     unflagged(certificateFiles),
   ),
-  tls: section("Versions and ciphers of httpsPort.", unflagged(tlsSettings)),
+  tls: section("TLS versions and ciphers of `httpsPort`.", unflagged(tlsSettings)),
   proxyProtocol: proxyProtocol(),
-  controllerName: string("The `spec.controller` of the gateway's own IngressClasses.", {
+  controllerName: string("The `spec.controller` of IngressClasses that belong to this gateway.", {
     default: DEFAULT_CONTROLLER_NAME,
   }),
   legacyClassName: string(
-    "Value of the annotation kubernetes.io/ingress.class that is accepted beside the names of own classes.",
+    "A further value of the annotation kubernetes.io/ingress.class to accept, besides the names of own classes.",
   ),
-  servesWithoutClass: boolean("Serve Ingresses without a class where no default class exists.", {
+  servesWithoutClass: boolean("Serve Ingresses without a class if no default class exists.", {
     default: false,
   }),
   hostOwnership: choice(
@@ -66,16 +66,16 @@ export const ingressListener = table({
     { default: "shared" },
   ),
   publishedAddresses: strings(
-    "IP addresses and host names for status.loadBalancer, where clients reach the listener; none are published without them.",
+    "IP addresses and host names that clients use; written to status.loadBalancer. Empty: no status is written.",
     { check: checkPublished },
   ),
   allowedEndpointAddresses: strings(
-    "Networks that endpoints may be in although they are loopback, link-local or otherwise no place of a pod.",
+    "Networks that endpoints may use although they are loopback, link-local or otherwise reserved.",
     { check: checkNetwork },
   ),
-  streamingGateways: sections("Targets of backends of kind StreamingGateway.", streamingGateway),
+  streamingGateways: sections("Targets for backends of kind StreamingGateway.", streamingGateway),
   accessLog: optionalSection(
-    "A line of JSON for each exchange, without its query (docs/logs.md). Absent: none is written.",
+    "One JSON line per exchange, without its query (docs/logs.md). Absent: no access log.",
     shaped(accessLog, ({ path }) => ({ path: path === STANDARD_OUTPUT ? undefined : path })),
   ),
   leaderElection: section(

@@ -21,7 +21,7 @@ const runtime = table({
     flag: "hostname-override",
     check: checkNodeName,
   }),
-  streamingServer: section("Trust in a streaming server that speaks TLS.", upstreamTrust),
+  streamingServer: section("Certificates for a streaming server that speaks TLS.", upstreamTrust),
 });
 
 const fields = table({
@@ -30,21 +30,21 @@ const fields = table({
     "Certificate and key, versions and ciphers. Absent: plain HTTP, for loopback.",
     unflagged(listenerTls),
   ),
-  http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
+  http2: boolean("Offer HTTP/2 to TLS clients, besides HTTP/1.1.", { default: true }),
   authentication: optionalSection(
-    "Callers of this listener; API servers have client certificates. Absent: as `authentication` of the file.",
+    "Authentication of callers on this listener; API servers present client certificates. Absent: the file's `authentication`.",
     unflagged(authentication),
   ),
   authorization: optionalSection(
-    "Permissions on `nodes/proxy` and its subresources. Absent: as `authorization` of the file.",
+    "Permissions on `nodes/proxy` and its subresources. Absent: the file's `authorization`.",
     unflagged(authorization),
   ),
-  requireCreateForUpgrades: boolean("A GET upgrade needs `create` on nodes/proxy, and not `get` alone.", {
+  requireCreateForUpgrades: boolean("A GET that upgrades requires `create` on nodes/proxy, besides `get`.", {
     default: true,
   }),
-  runtime: section("The container runtime of the node.", runtime),
+  runtime: section("The node's container runtime.", runtime),
   upstream: optionalSection(
-    "The kubelet of the node, which answers all but sessions, logs of containers and `/run`. Absent: Sluice answers `/pods`, `/stats/summary` and `/healthz` from the runtime.",
+    "The node's kubelet. It answers everything except sessions, container logs and `/run`. Absent: Sluice answers `/pods`, `/stats/summary` and `/healthz` from the runtime.",
     kubeletUpstream,
   ),
 });

@@ -9,23 +9,20 @@ const JITTER = 1.2;
 
 /** The names are those of Kubernetes' LeaderElectionConfiguration. */
 const commonFields = {
-  leaderElect: boolean("Only one replica writes; otherwise each one does.", { default: true }),
-  leaseDuration: duration(
-    "Other replicas wait this long after the last renewal that they saw. Whole seconds.",
-    {
-      default: "15s",
-      from: "1s",
-      to: "1h",
-    },
-  ),
-  renewDeadline: duration(
-    "Without a renewal for this long the leader stops writing. Less than leaseDuration.",
-    {
-      default: "10s",
-      ...RENEWAL,
-    },
-  ),
-  retryPeriod: duration("Between attempts to acquire or renew the lease.", { default: "2s", ...RENEWAL }),
+  leaderElect: boolean("Elect one replica to write; otherwise every replica writes.", { default: true }),
+  leaseDuration: duration("How long other replicas wait after the last renewal they saw. Whole seconds.", {
+    default: "15s",
+    from: "1s",
+    to: "1h",
+  }),
+  renewDeadline: duration("How long a leader keeps writing without a renewal. Less than leaseDuration.", {
+    default: "10s",
+    ...RENEWAL,
+  }),
+  retryPeriod: duration("Time between attempts to acquire or renew the Lease.", {
+    default: "2s",
+    ...RENEWAL,
+  }),
   resourceNamespace: string(
     "Namespace of the Lease. Absent: that of the kubeconfig's context, or of the pod.",
     { check: checkName },

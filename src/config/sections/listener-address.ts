@@ -62,6 +62,6 @@ const proxyProtocolFields = table({
 /** Of a listener behind proxies that pass on TCP. */
 export const proxyProtocol = () =>
   optionalSection(
-    "PROXY protocol, versions 1 and 2: the client's address comes from the header of a proxy, before TLS. Absent: headers are refused as bad requests.",
+    "Reads the client's address from a proxy's PROXY protocol header, version 1 or 2, before TLS. Absent: such headers are refused as bad requests.",
     proxyProtocolFields,
   );

@@ -19,24 +19,21 @@ const apiServer = table({
     listenerTls,
   ),
   proxyProtocol: proxyProtocol(),
-  http2: boolean("TLS clients are offered HTTP/2 beside HTTP/1.1.", { default: true }),
+  http2: boolean("Offer HTTP/2 to TLS clients, besides HTTP/1.1.", { default: true }),
 });
 
 const admin = table({
   ...addressFields(8081),
   allowedHosts: strings(
-    "Host names that requests may be for, besides addresses, names of one label and those of the cluster's Services.",
+    "Host names that requests may name, besides IP addresses, single-label names and names of the cluster's Services.",
     { check: checkHost },
   ),
 });
 
 const fields = table({
-  apiServer: optionalSection(
-    "The Kubernetes API, where kubectl connects. Absent: it has no port.",
-    apiServer,
-  ),
+  apiServer: optionalSection("The Kubernetes API for kubectl. Absent: no port is opened for it.", apiServer),
   kubelet: optionalSection(
-    "A kubelet's API in front of a container runtime. Absent: this is no node.",
+    "A kubelet's API in front of a container runtime. Absent: the gateway is not a node.",
     kubeletListener,
   ),
   admin: section(
@@ -45,7 +42,7 @@ const fields = table({
   ),
   ingress: optionalSection("HTTP by Ingress v1. Absent: no Ingress is served.", ingressListener),
   peers: optionalSection(
-    "The other replicas: resumed sessions and session lists. Absent: this one is alone.",
+    "Connections from other replicas, for resumed sessions and session lists. Absent: the gateway has no other replicas.",
     peersListener,
   ),
 });

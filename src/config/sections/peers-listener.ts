@@ -40,11 +40,11 @@ export const peersListener = checked(
     ...addressFields(8444),
     tls: section("How replicas identify themselves to each other.", tls),
     sessionKeyFile: file(
-      "Keys that sign the names of sessions, one a line, at least 32 characters each, the same for all replicas. The first signs; all are accepted.",
+      "Keys that sign session names, one per line, at least 32 characters each, identical on all replicas. The first key signs; all are accepted.",
       "text",
       { required: "is required: replicas accept the sessions' names that it signs" },
     ),
-    addresses: strings("`host:port` of the replicas; this one may be among them.", { check: checkPeer }),
+    addresses: strings("`host:port` of each replica; may include this one.", { check: checkPeer }),
     service: optionalSection("Replicas are the endpoints of this headless Service.", service),
   }),
   ({ addresses, service: named }, section) => {

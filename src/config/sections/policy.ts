@@ -15,7 +15,7 @@ const SESSIONS = { from: 1, to: 1_000_000 } as const;
 const commandFields = table({
   exact: strings("The whole command line."),
   prefix: strings(
-    "How the command line begins: whole arguments, so that `[sh]` is `sh -c x` and neither `/bin/sh` nor `bash`.",
+    "The first arguments, compared whole: `[sh]` matches `sh -c x`, not `/bin/sh` and not `bash`.",
   ),
   programs: strings("Base names of the program, with any arguments: `sh` is also `/bin/sh` and `./sh`.", {
     check: (name) =>
@@ -43,16 +43,16 @@ export interface PortRange {
 /** An empty list and undefined match every session; all that is given must match. */
 const match = table({
   users: strings("Names of users."),
-  groups: strings("Groups, one of which the user has."),
+  groups: strings("Groups; the user must be in one of them."),
   namespaces: strings("Namespaces of pods."),
-  podLabels: map("Labels that the pod has.", {
+  podLabels: map("Labels that the pod must have.", {
     type: "map of strings",
     values: { type: ["string", "null"], minLength: 1 },
     parse: labelOf,
   }),
   containers: strings("Names of containers."),
   subresources: choices("Kinds of sessions.", SUBRESOURCES, { default: [] }),
-  command: sections("Command lines of exec, each by one of its fields.", command),
+  command: sections("Command lines of exec; each entry has one of these fields.", command),
   tty: boolean("Whether the session has a terminal."),
   stdin: boolean("Whether the session has standard input."),
   ports: ports('Forwarded ports, such as 8080 or "9000-9100".'),
@@ -61,20 +61,23 @@ const match = table({
 export type PolicyMatch = ValueOf<typeof match>;
 
 const rule = table({
-  name: string("The name in refusals and logs: up to 63 letters, digits, dots, dashes and underscores.", {
+  name: string("Name for refusals and logs: up to 63 letters, digits, dots, dashes and underscores.", {
     required: "is required: refusals and logs name the rule",
     check: checkRuleName,
   }),
   match: section(
-    "The sessions that the rule applies to. Absent fields match every session.",
+    "Which sessions the rule applies to. Absent fields match every session.",
     checked(match, checkMatch),
   ),
   action: choice("`requireReason` allows sessions that give a reason.", ["allow", "deny", "requireReason"], {
     required: "is required: allow, deny, requireReason",
   }),
-  message: string("Part of the refusal that users see, of up to 300 characters.", { check: checkMessage }),
-  maxDuration: duration("The session ends after this long in any case.", SESSION_TIME),
-  idleTimeout: duration("Replaces `timeouts.idle` where it is shorter.", SESSION_TIME),
+  message: string("Text for the users in the refusal, up to 300 characters.", { check: checkMessage }),
+  maxDuration: duration("Maximum duration of a session, busy or not.", SESSION_TIME),
+  idleTimeout: duration(
+    "Idle time-out of these sessions, if it is shorter than `timeouts.idle`.",
+    SESSION_TIME,
+  ),
 });
 
 /** The first rule that matches decides. */
@@ -82,14 +85,17 @@ export type PolicyRule = ValueOf<typeof rule>;
 
 const fields = table({
   rules: sections(
-    "The first rule that matches decides; a session without one is allowed.",
+    "Rules are tried in order; the first match decides. A session that matches no rule is allowed.",
     checked(rule, checkRule),
   ),
   limits: section(
-    "Past them: 429.",
+    "Sessions above these limits get 429.",
     table({
-      maxSessionsPerUser: count("Sessions of one user at once. Absent: no bound.", SESSIONS),
-      maxSessionsPerNamespace: count("Sessions in one namespace at once. Absent: no bound.", SESSIONS),
+      maxSessionsPerUser: count("Maximum concurrent sessions of one user. Absent: unlimited.", SESSIONS),
+      maxSessionsPerNamespace: count(
+        "Maximum concurrent sessions in one namespace. Absent: unlimited.",
+        SESSIONS,
+      ),
     }),
   ),
 });

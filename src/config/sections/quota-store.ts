@@ -8,24 +8,24 @@ const fields = table({
     required: 'is required, such as "rediss://valkey.example:6379"',
     check: checkUrl,
   }),
-  username: string("User of an ACL. Absent: the default user."),
-  passwordFile: file("The password; read again for each connection.", "text"),
+  username: string("ACL user. Absent: the default user."),
+  passwordFile: file("The password. The file is read for each connection.", "text"),
   ...upstreamTrustFields(),
-  keyPrefix: string("What the names of keys begin with: gateways that count apart have different ones.", {
+  keyPrefix: string("Prefix of key names. Gateways that count separately need different prefixes.", {
     default: "sluice",
     check: (value) =>
       /^[\w.:-]{1,100}$/.test(value) ? undefined : "must be up to 100 letters, digits, dots, dashes, colons",
   }),
   onFailure: choice(
-    "While the store is away. `allow`: each replica counts its own sessions; `deny`: new sessions get 503. Sessions that run go on.",
+    "While the store is unreachable: `allow` lets each replica count its own sessions, `deny` answers new sessions with 503. Running sessions continue.",
     ["allow", "deny"],
     { default: "allow" },
   ),
   lease: duration(
-    "A session's place is free this long after its replica renewed it last. Renewed three times as often.",
+    "How long a session counts after its replica last renewed it. Replicas renew three times in this period.",
     { default: "1m", from: "1s", to: "1h" },
   ),
-  commandTimeout: duration("The store's response to one command. Past it the store counts as away.", {
+  commandTimeout: duration("Time for one command. After it the store counts as unreachable.", {
     default: "1s",
     from: "10ms",
     to: "30s",

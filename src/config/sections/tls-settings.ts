@@ -49,7 +49,7 @@ export const tlsSettingFields = {
     CIPHER_SUITES,
     { default: DEFAULT_CIPHER_SUITES, flag: "tls-cipher-suites" },
   ),
-  minVersion: choice("Oldest version of TLS that clients may use.", ["VersionTLS12", "VersionTLS13"], {
+  minVersion: choice("Oldest TLS version that clients may use.", ["VersionTLS12", "VersionTLS13"], {
     default: "VersionTLS12",
     flag: "tls-min-version",
   }),

@@ -6,7 +6,7 @@ import type { Section } from "../section.ts";
 export function upstreamTrustFields(options: TrustOptions = {}) {
   return {
     certificateAuthorityFile: file(
-      "Authorities of the server's certificate. Absent: those that Node.js ships.",
+      "Authorities that the server's certificate is verified against. Absent: Node.js's own list.",
       "certificates",
       options.certificateAuthorityFile,
     ),
@@ -15,7 +15,7 @@ export function upstreamTrustFields(options: TrustOptions = {}) {
       default: false,
     }),
     clientCertificateFile: file(
-      "The client certificate that is shown to the server, with its chain.",
+      "The client certificate, with its chain.",
       "certificates",
       options.clientCertificateFile,
     ),

@@ -35,14 +35,14 @@ export function webhookTargetFields(flag: string) {
       "webhook kubeconfig",
       { flag },
     ),
-    url: string("Where to POST, without credentials.", { ...replaced, check: checkWebhookUrl }),
+    url: string("URL to POST to, without credentials.", { ...replaced, check: checkWebhookUrl }),
     ...upstreamTrustFields({
       certificateAuthorityFile: replaced,
       insecureSkipTLSVerify: replaced,
       clientCertificateFile: replaced,
       clientKeyFile: replaced,
     }),
-    tokenFile: file("A bearer token, read again for every request.", "text", replaced),
+    tokenFile: file("A bearer token. The file is read for every request.", "text", replaced),
   };
 }
 
@@ -51,7 +51,7 @@ export function reviewTargetFields(flag: string) {
   return {
     ...webhookTargetFields(flag),
     inCluster: boolean(
-      "The API server of the cluster that this process is a pod of, with the pod's ServiceAccount, instead of the fields from `kubeconfigFile` to `tokenFile`.",
+      "Use the API server of the cluster that this pod runs in, with the pod's service account, instead of the fields from `kubeconfigFile` to `tokenFile`.",
       { default: false, impliedBy: [implied(flag, null)] },
     ),
   };

@@ -3,7 +3,7 @@ import { count } from "../number-fields.ts";
 
 const MAX_WORKERS = 256;
 
-export const workers = count("Processes that serve; `auto` is one for each core that this machine grants.", {
+export const workers = count("Number of serving processes; `auto` starts one per available core.", {
   default: 1,
   or: "auto",
   from: 1,
