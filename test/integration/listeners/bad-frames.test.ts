@@ -1,5 +1,8 @@
+import { writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import path from "node:path";
+import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
+import { AccessGateway, EXEC_PATH } from "../../support/access-gateway.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FLAG, FRAME, type FrameClient, openFrameClient } from "../../support/frame-peer.ts";
 import { backend, FrontDoor, ingressObject, serviceObjects } from "../../support/front-door.ts";
@@ -66,5 +69,47 @@ describe.each([
   it("though the client breaks off at once", async () => {
     for (const [, frame] of BAD_FRAMES) (await badClient(isSecure, frame, 5)).raw.resetAndDestroy();
     await eventually("the end of its exchanges", () => open(upstream.sockets) === 0, { timeoutMs: 2_000 });
+  });
+});
+
+describe("an exec session on a stream of HTTP/2", () => {
+  it.each(
+    BAD_FRAMES.slice(0, 2),
+  )("ends with its connection, and so does its command, after %s", async (_what, frame) => {
+    const gateway = await AccessGateway.start(
+      (folder) => {
+        writeFileSync(path.join(folder, "tokens.csv"), "t,ann,1\n");
+        return {
+          authentication: { tokenAuthFile: "tokens.csv" },
+          authorization: { mode: ["AlwaysAllow"] },
+          timeouts: { shutdownGracePeriod: "0s" },
+        };
+      },
+      { onStream: () => {} },
+    );
+    onTestFinished(() => gateway.stop());
+    const { kubelet } = gateway;
+    const client = await openFrameClient(Number(gateway.authority.split(":")[1]), true);
+    const head = {
+      ":method": "CONNECT",
+      ":protocol": "websocket",
+      ":scheme": "https",
+      ":path": EXEC_PATH,
+      ":authority": "a",
+      "sec-websocket-version": "13",
+      "sec-websocket-protocol": "v5.channel.k8s.io",
+      authorization: "Bearer t",
+    };
+    client.send(FRAME.headers, FLAG.endHeaders, 1, headerBlockOf(head));
+    await eventually("the command", () => kubelet.sessions.length === 1);
+    client.socket.write(frame);
+    await eventually("the end of the connection", () => client.isOver, { timeoutMs: 2_000 });
+    const isOver = (): boolean =>
+      kubelet.sessions.every(({ socket }) => socket.destroyed || socket.readableEnded);
+    await eventually("the end of the command", isOver, { timeoutMs: 5_000 });
+    await eventually("no session is left", async () => {
+      const samples = await gateway.readMetrics();
+      return (samples.get('sluice_streaming_active_sessions{subresource="exec"}') ?? 0) === 0;
+    });
   });
 });
