@@ -57,7 +57,11 @@ export function sessionProxyFor(
         statusMessage: response.statusMessage,
         observers: new SessionObservers([session.ends, ...observers]),
         start: (downstream, life) =>
-          new Relay(downstream, upstream, life, { decoder: decoderFor(life.observers), ...session }),
+          new Relay(downstream, upstream, life, {
+            decoder: decoderFor(life.observers),
+            isTerminal: admission.request.streams.tty,
+            ...session,
+          }),
       };
     }
     case "translate": {

@@ -5,6 +5,8 @@ import { READ_AHEAD_BYTES, type ReadAhead } from "../../net/read-ahead.ts";
 export const DRAINED_MS = 250;
 /** Input waits no longer for what a node has queued. */
 export const MAX_INPUT_HOLD_MS = 1_000;
+/** The same in a terminal, whose user waits for the answer to a key. */
+export const MAX_TERMINAL_HOLD_MS = 200;
 /** So much output behind the client's last input is no answer to it: the command may have ended behind more. */
 export const BULK_OUTPUT_BYTES: number = 512 * 1024;
 
@@ -27,6 +29,7 @@ export class InputHold {
   readonly #ahead: ReadAhead;
   readonly #client: Feed;
   readonly #hasResult: () => boolean;
+  readonly #maxHoldMs: number;
   #held: Held[] = [];
   /** Of output since input went on, or since it is held. */
   #outputBytes = 0;
@@ -37,10 +40,11 @@ export class InputHold {
   #timer: NodeJS.Timeout | undefined;
 
   /** `client`: what reads the input. `hasResult`: the node has said how its command ended. */
-  constructor(ahead: ReadAhead, client: Feed, hasResult: () => boolean) {
+  constructor(ahead: ReadAhead, client: Feed, isTerminal: boolean, hasResult: () => boolean) {
     this.#ahead = ahead;
     this.#client = client;
     this.#hasResult = hasResult;
+    this.#maxHoldMs = isTerminal ? MAX_TERMINAL_HOLD_MS : MAX_INPUT_HOLD_MS;
   }
 
   /** Calls `send` now, or later with a copy, or never, where the command has ended. In the order of the calls. */
@@ -102,7 +106,7 @@ export class InputHold {
     if (this.#ahead.isFull) this.#heardMs = this.#sinceMs;
     this.#outputBytes = 0;
     this.#client.hold();
-    this.#timer = setTimeout(this.#look, DRAINED_MS);
+    this.#timer = setTimeout(this.#look, Math.min(DRAINED_MS, this.#maxHoldMs));
     this.#ahead.start();
   }
 
@@ -110,7 +114,7 @@ export class InputHold {
     if (this.#timer === undefined) return;
     const nowMs = performance.now();
     const quietMs = nowMs - this.#heardMs;
-    if (nowMs - this.#sinceMs >= MAX_INPUT_HOLD_MS) {
+    if (nowMs - this.#sinceMs >= this.#maxHoldMs) {
       this.flush();
     } else if (quietMs < DRAINED_MS) {
       this.#quietTurns = 0;

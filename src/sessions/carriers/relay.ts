@@ -23,6 +23,7 @@ export interface RelayedSession {
   readonly ends?: EndObserver | undefined;
   /** The node closes its socket behind its result, with output queued. Absent: it does not. */
   readonly closesBehindResult?: boolean | undefined;
+  readonly isTerminal?: boolean | undefined;
 }
 
 /**
@@ -49,7 +50,7 @@ export class Relay implements StreamingSession {
     downstream: UpgradedConnection,
     upstream: UpgradedConnection,
     life: SessionLifecycle,
-    { decoder, ends, closesBehindResult }: RelayedSession = {},
+    { decoder, ends, closesBehindResult, isTerminal = false }: RelayedSession = {},
   ) {
     this.#ends = ends;
     this.#decoder = decoder;
@@ -62,7 +63,8 @@ export class Relay implements StreamingSession {
     const pace = () => life.bandwidth?.direction();
     feed(this.#upstream, this.#downstream, (chunk) => this.#toDownstream(chunk), pace(), ahead);
     const input = feed(this.#downstream, this.#upstream, (chunk) => this.#toUpstream(chunk), pace());
-    if (ahead !== undefined) this.#hold = new InputHold(ahead, input, () => ends?.hasResult === true);
+    if (ahead !== undefined)
+      this.#hold = new InputHold(ahead, input, isTerminal, () => ends?.hasResult === true);
     this.#upstream.on("end", () => this.#upstreamEnded());
     this.#downstream.on("end", () => this.#downstreamEnded());
     this.#downstream.on("drain", () => this.#answerClient());

@@ -104,7 +104,7 @@ export class Translator implements StreamingSession {
     const pace = () => life.bandwidth?.direction();
     feed(upstream.socket, downstream.socket, (chunk) => this.#fromUpstream(chunk), pace(), ahead);
     const input = feed(downstream.socket, upstream.socket, (chunk) => this.#webSocket.receive(chunk), pace());
-    this.#hold = new InputHold(ahead, input, () => this.#result.isComplete);
+    this.#hold = new InputHold(ahead, input, options.requested.tty, () => this.#result.isComplete);
     this.#start(downstream, upstream);
   }
 

@@ -9,12 +9,14 @@ import {
   BULK_OUTPUT_BYTES,
   InputHold,
   MAX_HELD_PIECE_BYTES,
+  MAX_INPUT_HOLD_MS,
+  MAX_TERMINAL_HOLD_MS,
 } from "../../../src/sessions/carriers/input-hold.ts";
 
 const KEY = Buffer.from("k");
 
 /** `passed`: what went on to the node. `isHeld`: the client is not read. */
-function started() {
+function started(isTerminal = false) {
   const state = { passed: [] as string[], hasResult: false, isHeld: false, nowMs: 0 };
   const ahead = new ReadAhead(() => state.nowMs);
   const client = {
@@ -25,7 +27,7 @@ function started() {
       state.isHeld = false;
     },
   };
-  const hold = new InputHold(ahead, client, () => state.hasResult);
+  const hold = new InputHold(ahead, client, isTerminal, () => state.hasResult);
   const type = (text: string | Buffer): void =>
     hold.pass((bytes) => void state.passed.push(Buffer.from(bytes).toString()), Buffer.from(text));
   return { state, ahead, hold, type };
@@ -73,9 +75,13 @@ describe("input behind much output", () => {
     expect(state.passed).toEqual(["^C"]);
   });
 
-  it("passes after a second of output without an end", async () => {
-    const { state, hold, type } = started();
+  it.each([
+    ["a second", false, MAX_INPUT_HOLD_MS],
+    ["a fifth of a second in a terminal", true, MAX_TERMINAL_HOLD_MS],
+  ])("passes after %s of output without an end", async (_, isTerminal, holdMs) => {
+    const { state, hold, type } = started(isTerminal);
     hold.heard(BULK_OUTPUT_BYTES);
+    const startedMs = performance.now();
     type("^C");
     await expect
       .poll(
@@ -86,6 +92,7 @@ describe("input behind much output", () => {
         { interval: 20, timeout: 10_000 },
       )
       .toEqual(["^C"]);
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(holdMs - 1);
   });
 
   it("passes at once where it is a stream, which would be slow otherwise", () => {

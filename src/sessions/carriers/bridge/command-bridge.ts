@@ -95,7 +95,7 @@ export class CommandBridge implements StreamingSession {
       (chunk) => this.#client.receive(chunk),
       life.bandwidth?.direction(),
     );
-    this.#hold = new InputHold(this.#ahead, input, () => this.#hasResult);
+    this.#hold = new InputHold(this.#ahead, input, this.#hasTerminal, () => this.#hasResult);
     this.#client.start();
     upstream.socket.cork();
     if (downstream.head.byteLength > 0) this.#client.receive(downstream.head);
