@@ -19,19 +19,19 @@ export class AccessMetrics {
     const registers = [registry];
     this.#attempts = new Counter({
       name: "sluice_authentication_attempts_total",
-      help: "Requests by how their authentication ended: authenticated, anonymous, no-credentials, or what was wrong with the credentials.",
+      help: "Requests by result of authentication: authenticated, anonymous, no-credentials, or the fault of the credentials.",
       labelNames: ["result"],
       registers,
     });
     this.#auditEvents = new Counter({
       name: "sluice_audit_events_total",
-      help: "Audit events by what became of them: stored, or lost because too many waited.",
+      help: "Audit events by result: stored, or lost because too many waited.",
       labelNames: ["backend", "result"],
       registers,
     });
     this.#auditFailures = new Counter({
       name: "sluice_audit_failures_total",
-      help: "Deliveries of audit events that failed; they are tried again.",
+      help: "Failed deliveries of audit events; each is retried.",
       labelNames: ["backend"],
       registers,
     });
@@ -42,7 +42,7 @@ export class AccessMetrics {
     }
     this.#refusedConnections = new Counter({
       name: "sluice_connections_refused_total",
-      help: "Connections and upgrades refused at the edge, before anybody was asked who it is.",
+      help: "Connections and upgrades refused before authentication, by reason.",
       labelNames: ["reason"],
       registers,
     });

@@ -23,19 +23,19 @@ export class ClusterMetrics {
     const registers = [registry];
     this.#events = new Counter({
       name: "sluice_cluster_events_total",
-      help: "Changes that watches of the Kubernetes API have told.",
+      help: "Events received from watches of the Kubernetes API.",
       labelNames: ["kind"],
       registers,
     });
     this.#badObjects = new Counter({
       name: "sluice_cluster_bad_objects_total",
-      help: "Objects of the Kubernetes API that are not of their kind's form, each time they were met. They count as absent.",
+      help: "Malformed objects received from the Kubernetes API, counted each time. They are treated as absent.",
       labelNames: ["kind"],
       registers,
     });
     this.#lists = new Counter({
       name: "sluice_cluster_lists_total",
-      help: "Whole lists taken from the Kubernetes API: one at the start, and one each time it has forgotten where a watch stopped.",
+      help: "Complete lists from the Kubernetes API: one at the start, and one whenever a watch cannot resume.",
       labelNames: ["kind"],
       registers,
     });
@@ -47,18 +47,18 @@ export class ClusterMetrics {
     });
     this.#reads = new Counter({
       name: "sluice_cluster_reads_through_total",
-      help: "Single objects asked of the Kubernetes API because no watch had told of them.",
+      help: "Single objects read from the Kubernetes API because no watch had delivered them.",
       labelNames: ["kind", "outcome"],
       registers,
     });
     this.#featureConflicts = new Counter({
       name: "sluice_declared_feature_conflicts_total",
-      help: "Times that the owner of a node's status.declaredFeatures has removed what was published there.",
+      help: "How often another writer removed features published in a node's status.declaredFeatures.",
       registers,
     });
     this.#verdicts = new Counter({
       name: "sluice_cluster_admission_verdicts_total",
-      help: "Streaming requests by whether admission of the cluster may judge them: those that it may the API server carries. none: straight to the node.",
+      help: "Streaming requests by whether the cluster's admission may judge them. The API server carries those; none: straight to the node.",
       labelNames: ["reason"],
       registers,
     });
@@ -121,13 +121,13 @@ export class ClusterMetrics {
     };
     gauge(
       "sluice_cluster_objects",
-      "Objects in memory that a live API told of.",
+      "Objects of the live API held in memory.",
       "max",
       ({ objects }) => objects,
     );
     gauge(
       "sluice_cluster_stale_seconds",
-      "How old the state may be: 0 while a watch is open, else the time since the API server was last heard.",
+      "Age of the cached state: 0 while a watch is open, otherwise the time since the API server last answered.",
       "max",
       ({ staleSeconds }) => staleSeconds,
     );

@@ -5,7 +5,7 @@ import { FAULT_PLACES } from "./faults.ts";
 export function countFaults(registry: Registry): Counter<"where"> {
   const counter = new Counter({
     name: "sluice_internal_errors_total",
-    help: "Exceptions that nothing expected, by where they were stopped; each ended one request, exchange, session or probe. Logged with their stacks.",
+    help: "Unexpected exceptions by the place that contained them; each ended one request, exchange, session or probe. The log has their stacks.",
     labelNames: ["where"] as const,
     registers: [registry],
   });

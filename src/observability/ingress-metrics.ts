@@ -43,21 +43,21 @@ export class IngressMetrics {
     });
     this.#routes = new Gauge({
       name: "sluice_ingress_objects",
-      help: "Ingresses that the routes in force are made of.",
+      help: "Ingresses that the active routes were compiled from.",
       // Workers serve the same routes.
       aggregator: "max",
       registers,
     });
     this.#problems = new Gauge({
       name: "sluice_ingress_problems",
-      help: "What Ingresses say that is not served as written, or was named first in another namespace, by the reason of its Event.",
+      help: "Problems of Ingresses: fields not served as written, hosts taken by another namespace; by the Event's reason.",
       labelNames: ["reason"],
       aggregator: "max",
       registers,
     });
     this.#reloads = new Counter({
       name: "sluice_ingress_reloads_total",
-      help: "Times that routes were compiled and put in force.",
+      help: "How often routes were compiled and activated.",
       registers,
     });
   }

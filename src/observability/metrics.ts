@@ -64,7 +64,7 @@ export class Metrics {
     }
     new Gauge({
       name: "sluice_build_info",
-      help: "Always 1: this release, and the release of Kubernetes that it claims to be.",
+      help: "Always 1; the labels are Sluice's release and the Kubernetes release that /version reports.",
       labelNames: ["version", "kubernetes_version"],
       aggregator: "first",
       registers: [this.#registry],

@@ -26,23 +26,23 @@ export class NodeMetrics {
     });
     this.#paths = new Counter({
       name: "sluice_node_path_outcomes_total",
-      help: "What was learned of nodes' WebSocket paths (command: exec and attach, tunnel: port-forward): that they worked, or how they failed.",
+      help: "Outcomes of nodes' WebSocket paths (command: exec and attach, tunnel: port-forward): worked, or the cause of the failure.",
       labelNames: ["path", "result", "cause"],
       registers,
     });
     this.#dialFailures = new Counter({
       name: "sluice_node_dial_failures_total",
-      help: "Dials of nodes that did not reach them, or got no answer.",
+      help: "Failed dials of nodes: unreachable, or no answer.",
       registers,
     });
     this.#refusedDials = new Counter({
       name: "sluice_node_circuit_refusals_total",
-      help: "Sessions refused without a dial, because their node does not answer.",
+      help: "Sessions refused without a dial because their node's circuit is open.",
       registers,
     });
     this.#refusedAddresses = new Counter({
       name: "sluice_node_addresses_refused_total",
-      help: "Dials of nodes that were refused because of the node's address (kubelet.allowedAddresses, kubelet.allowAPIServerEndpoints).",
+      help: "Dials of nodes refused for the node's address (kubelet.allowedAddresses, kubelet.allowAPIServerEndpoints).",
       registers,
     });
     this.#registerGauges(registers);
@@ -83,7 +83,7 @@ export class NodeMetrics {
     const aggregator = "max" as const;
     new Gauge({
       name: "sluice_nodes_remembered",
-      help: "Nodes of which something was learned.",
+      help: "Nodes with learned state in memory.",
       aggregator,
       registers,
       collect() {
@@ -92,7 +92,7 @@ export class NodeMetrics {
     });
     new Gauge({
       name: "sluice_nodes_dead",
-      help: "Nodes that are refused without a dial, those that are being tried again included.",
+      help: "Nodes whose circuit is open, including those being retried.",
       aggregator,
       registers,
       collect() {
@@ -101,7 +101,7 @@ export class NodeMetrics {
     });
     new Gauge({
       name: "sluice_nodes_avoiding_path",
-      help: "Nodes whose WebSocket path failed lately and is left out for now.",
+      help: "Nodes whose WebSocket path recently failed and is skipped for now.",
       labelNames: ["path"],
       aggregator,
       registers,

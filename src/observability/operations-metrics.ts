@@ -19,7 +19,7 @@ export class OperationsMetrics {
     const isDraining = () => this.#isDraining();
     new Gauge({
       name: "sluice_draining",
-      help: "1 from the beginning of a shutdown: sessions that run may finish, new ones are refused.",
+      help: "1 during a shutdown: running sessions may finish, new ones are refused.",
       aggregator: "max",
       registers,
       collect() {
@@ -28,7 +28,7 @@ export class OperationsMetrics {
     });
     this.#expiry = new Gauge({
       name: "sluice_certificate_expiry_timestamp_seconds",
-      help: "When the certificate expires that a listener serves, in seconds since 1970.",
+      help: "Expiry of a listener's serving certificate, in seconds since 1970.",
       labelNames: ["listener"],
       // Workers may read a new certificate one after the other.
       aggregator: "min",
@@ -36,14 +36,14 @@ export class OperationsMetrics {
     });
     this.#upstreamExpiry = new Gauge({
       name: "sluice_upstream_certificate_expiry_timestamp_seconds",
-      help: "When a certificate expires that connections to upstreams go by, in seconds since 1970: our own, or the last of their authorities.",
+      help: "Expiry of certificates for an upstream, in seconds since 1970: the client certificate, or the authority that expires last.",
       labelNames: ["use", "certificate"],
       aggregator: "min",
       registers,
     });
     this.#secretExpiry = new Gauge({
       name: "sluice_ingress_certificate_expiry_timestamp_seconds",
-      help: "When the certificate of a Secret expires that Ingresses name, in seconds since 1970.",
+      help: "Expiry of the certificate in a Secret that Ingresses name, in seconds since 1970.",
       labelNames: ["namespace", "secret"],
       aggregator: "min",
       registers,
@@ -125,12 +125,12 @@ export class ReloadMetrics {
     const registers = [registry];
     this.#isSuccessful = new Gauge({
       name: "sluice_config_last_reload_successful",
-      help: "Whether the configuration was right when it was read last, at the start or by SIGHUP.",
+      help: "1 if the last reading of the configuration, at the start or by SIGHUP, succeeded.",
       registers,
     });
     this.#succeededAt = new Gauge({
       name: "sluice_config_last_reload_success_timestamp_seconds",
-      help: "When a right configuration was read last, in seconds since 1970.",
+      help: "Time of the last successful reading of the configuration, in seconds since 1970.",
       registers,
     });
     this.configurationRead(true);

@@ -9,7 +9,7 @@ export class QuotaMetrics {
     const registers = [registry];
     new Gauge({
       name: "sluice_quota_store_up",
-      help: "Whether the quota store answers; 0: it is away, and this replica decides by quotaStore.onFailure.",
+      help: "1 if the quota store answers; 0: it is unreachable, and quotaStore.onFailure decides.",
       registers,
       collect() {
         this.set(isUp() ? 1 : 0);
@@ -17,14 +17,14 @@ export class QuotaMetrics {
     });
     this.#decisions = new Counter({
       name: "sluice_quota_decisions_total",
-      help: "Sessions granted or refused by the quota store; allowed or denied while it was away.",
+      help: "Quota decisions: granted or refused by the store; allowed or denied while it was unreachable.",
       labelNames: ["result"],
       registers,
     });
     for (const result of ["granted", "refused", "allowed", "denied"]) this.#decisions.inc({ result }, 0);
     this.#calls = new Histogram({
       name: "sluice_quota_store_call_duration_seconds",
-      help: "Calls of the quota store, those included that failed.",
+      help: "Duration of calls to the quota store, failed ones included.",
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
       registers,
     });

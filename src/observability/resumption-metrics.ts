@@ -24,38 +24,38 @@ export class ResumptionMetrics {
     const registers = [registry];
     this.#offers = new Counter({
       name: "sluice_resumable_offers_total",
-      help: "Sessions whose client offered to make them resumable: agreed, or why they are served plainly.",
+      help: "Offers of clients to make a session resumable: agreed, or why not.",
       labelNames: ["answer"],
       registers,
     });
     this.#resumptions = new Counter({
       name: "sluice_session_resumptions_total",
-      help: "Requests to go on with a session over a new connection: resumed, or why they were refused.",
+      help: "Requests to resume a session over a new connection: resumed, or why they were refused.",
       labelNames: ["result"],
       registers,
     });
     this.#ends = new Counter({
       name: "sluice_resumable_sessions_ended_total",
-      help: "Resumable sessions that are over: completed, ended by one side, expired, or ended for a protocol error.",
+      help: "Ended resumable sessions: completed, ended by one side, expired, or ended by a protocol error.",
       labelNames: ["end"],
       registers,
     });
     this.#upstream = new Counter({
       name: "sluice_node_session_connections_total",
-      help: "Connections of resumable sessions with nodes that were lost, and that took the place of lost ones (resumed).",
+      help: "Connections of resumable sessions with nodes: lost, or resumed by a new one.",
       labelNames: ["event"],
       registers,
     });
     this.#relays = new Counter({
       name: "sluice_replica_relays_total",
-      help: "Resumptions of sessions that another replica owns: connected to it, gone, silent, or too-many at once.",
+      help: "Resumptions of sessions that another replica owns, by result: connected, gone, silent, or too-many.",
       labelNames: ["result"],
       registers,
     });
     const relayed = () => this.#relayed();
     new Gauge({
       name: "sluice_replica_relays",
-      help: "Sessions of other replicas that this one relays.",
+      help: "Sessions of other replicas that this replica relays.",
       registers,
       collect() {
         this.set(relayed());
@@ -64,7 +64,7 @@ export class ResumptionMetrics {
     const counts = () => this.#counts();
     new Gauge({
       name: "sluice_resumable_node_sessions",
-      help: "Sessions with nodes that are Sluices themselves and agreed to resume them.",
+      help: "Resumable sessions between this gateway and nodes that are Sluices.",
       registers,
       collect() {
         this.set(counts().upstream);
@@ -72,7 +72,7 @@ export class ResumptionMetrics {
     });
     new Gauge({
       name: "sluice_resumable_sessions",
-      help: "Resumable sessions that have a connection (attached), or wait for one (away).",
+      help: "Resumable sessions with a connection (attached) or waiting for one (away).",
       labelNames: ["state"],
       registers,
       collect() {
@@ -83,7 +83,7 @@ export class ResumptionMetrics {
     });
     new Gauge({
       name: "sluice_resumable_held_bytes",
-      help: "Bytes of resumable sessions that are held: sent and not acknowledged, or received and not taken.",
+      help: "Bytes held for resumable sessions: sent but not acknowledged, or received but not consumed.",
       registers,
       collect() {
         this.set(counts().heldBytes);

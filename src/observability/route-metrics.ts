@@ -49,7 +49,7 @@ export class RouteMetrics {
     });
     this.#durations = new Histogram({
       name: "sluice_ingress_request_duration_seconds",
-      help: "From a request's head to the end of its response, by Ingress and Service.",
+      help: "Time from a request's head to the end of its response, by Ingress and Service.",
       labelNames: LABELS,
       buckets: BUCKETS_SECONDS,
       registers,

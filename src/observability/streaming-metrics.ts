@@ -163,7 +163,7 @@ export class StreamingMetrics {
     const running = () => this.#runningSessions();
     new Gauge({
       name: `${prefix}_active_sessions`,
-      help: "Sessions that run now, on every path.",
+      help: "Running sessions, on every path.",
       labelNames: ["subresource"],
       registers,
       collect() {

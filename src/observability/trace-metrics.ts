@@ -7,7 +7,7 @@ export class TraceMetrics {
   constructor(registry: Registry) {
     this.#spans = new Counter({
       name: "sluice_trace_spans_total",
-      help: "Sampled spans by result: ended, exported to the collector, or failed to be.",
+      help: "Sampled spans by result: ended, exported to the collector, or failed to export.",
       labelNames: ["result"],
       registers: [registry],
     });
