@@ -131,7 +131,8 @@ describe("the files of a release", () => {
     });
     const steps = Object.values(jobs).flatMap((job) => job.steps);
     for (const { uses } of steps)
-      if (uses !== undefined) expect(uses).toMatch(/^actions\/[\w-]+@[0-9a-f]{40}$/);
+      if (uses !== undefined)
+        expect(uses).toMatch(/^(actions\/[\w-]+|sigstore\/cosign-installer)@[0-9a-f]{40}$/);
     const scripts = steps.flatMap(({ run = "" }) => run.match(/scripts\/[\w-]+\.mjs/g) ?? []);
     expect(scripts).toContain("scripts/release-files.mjs");
     for (const name of scripts) expect(existsSync(path.join(root, name))).toBe(true);

@@ -8,6 +8,9 @@ interface Step {
   readonly with?: Readonly<Record<string, unknown>>;
 }
 interface Job {
+  readonly needs?: string | readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly strategy?: { readonly matrix: { readonly include?: readonly Readonly<Record<string, string>>[] } };
   readonly permissions?: object;
   readonly steps: readonly Step[];
   readonly container?: { readonly image: string };
@@ -27,6 +30,57 @@ it("ci runs .ci/run for each change, in the image that the Dockerfile names", ()
   const [, image] = /^ARG NODE_IMAGE=(.*)$/m.exec(readFileSync(new URL("Dockerfile", root), "utf8")) ?? [];
   expect(jobs.run?.container?.image).toBe(image);
   expect(statSync(new URL(".ci/run", root)).mode & 0o111).not.toBe(0);
+});
+
+describe("the release's container image", () => {
+  const { jobs } = parse(readFileSync(new URL("release.yaml", folder), "utf8")) as Workflow;
+  const { image, "image-index": index } = jobs;
+  const textOf = (job: Job | undefined): string =>
+    (job?.steps ?? [])
+      .map(({ run, uses, with: options }) => run ?? JSON.stringify({ uses, options }))
+      .join("\n");
+
+  it("is built of tested source, for each architecture on a machine that has it, and starts before it is named", () => {
+    expect(image?.needs).toBe("test");
+    expect(image?.strategy?.matrix.include).toEqual([
+      { runner: "ubuntu-24.04", architecture: "amd64" },
+      { runner: "ubuntu-24.04-arm", architecture: "arm64" },
+    ]);
+    expect(textOf(image)).toContain("push-by-digest=true");
+    expect(textOf(image)).toContain("--provenance mode=max");
+    expect(textOf(image)).toContain(`docker run --rm --read-only "\${IMAGE,,}@$digest" --version`);
+    expect(textOf(image)).not.toMatch(/--tag|type=registry/);
+  });
+
+  it("goes to the repository's own registry, by jobs that may write nothing else", () => {
+    for (const job of [image, index]) {
+      expect(job?.env?.IMAGE).toBe(`ghcr.io/\${{ github.repository }}`);
+      const hosts = textOf(job).match(/\b[\w-]+\.(?:io|com|dev|org)\b(?=[/ ])/g) ?? [];
+      expect([...new Set(hosts)]).toEqual(["ghcr.io"]);
+    }
+    expect(image?.permissions).toEqual({ contents: "read", packages: "write" });
+    expect(index?.permissions).toEqual({
+      contents: "read",
+      packages: "write",
+      "id-token": "write",
+      attestations: "write",
+    });
+  });
+
+  it("is signed and attested by its digest: provenance, and the release's SBOM", () => {
+    const subject = {
+      "subject-name": `\${{ steps.index.outputs.name }}`,
+      "subject-digest": `\${{ steps.index.outputs.digest }}`,
+      "push-to-registry": true,
+    };
+    expect(index?.needs).toEqual(["image", "release"]);
+    expect(textOf(index)).toContain("cosign sign --yes --recursive");
+    const attested = index?.steps.filter(({ uses }) => uses?.startsWith("actions/attest"));
+    expect(attested?.map(({ uses, with: options }) => [uses?.split("@")[0], options])).toEqual([
+      ["actions/attest-build-provenance", subject],
+      ["actions/attest", { ...subject, "sbom-path": "bill.cdx.json" }],
+    ]);
+  });
 });
 
 describe.each(readdirSync(folder))("the workflow %s", (file) => {
