@@ -1,8 +1,9 @@
-// src/lifecycle: what a part of the program is, and the supervisor that starts and stops them in order
+// src/lifecycle: the component interface, and the supervisor that starts components in order and stops
+// them in reverse
 
 import type { GatewayConfiguration } from "../config/configuration.ts";
 
-/** Nothing: well. A text: what is wrong. A note: well enough, with something that operators should see. */
+/** Undefined: healthy. A text: the problem. A note: healthy, with something that operators should see. */
 export type Health = string | HealthNote | undefined;
 
 export interface HealthNote {
@@ -10,21 +11,24 @@ export interface HealthNote {
 }
 
 /**
- * A started part of the program. Its builder, in the `component.ts` of its room, resolves when the
- * part runs, and leaves nothing open when it rejects.
+ * A started component. Its builder, in the room's `component.ts`, resolves when the component runs; if
+ * the builder rejects, it leaves nothing open.
  */
 export interface Component {
-  /** Whether new sessions may come here. Must answer at once; an exception counts as a failure. */
+  /** Whether this process can take new sessions. Must return at once; an exception counts as a failure. */
   health?(): Health;
-  /** Takes over what can change while it runs, and reads the files that the configuration names. */
+  /**
+   * Applies the fields that can change without a restart, and reads the files that the configuration
+   * names again.
+   */
   reload?(next: GatewayConfiguration): Promise<void>;
   /**
-   * Still takes everything, and asks clients to leave: each connection is closed behind its next answer. `hasSuccessor`: another program
-   * on this machine takes what comes back.
+   * Keeps serving, and asks clients to leave: closes each connection after its next answer.
+   * `hasSuccessor`: another program on this machine accepts clients that reconnect.
    */
   enterLameDuck?(hasSuccessor: boolean): void | Promise<void>;
-  /** No new work. Resolves when the work in hand is done, or after `graceMs`. */
+  /** Accepts no new work. Resolves when the running work has finished, or after `graceMs`. */
   drain?(graceMs: number): Promise<void>;
-  /** Lets go of everything that it opened. */
+  /** Releases everything that it opened. */
   stop(): void | Promise<void>;
 }

@@ -1,8 +1,11 @@
-/** What a builder has started: stopped in reverse when the builder throws, or with its component. */
+/**
+ * The parts that a builder has started. They are stopped in reverse when the builder throws, or with
+ * its component.
+ */
 export class Started {
   readonly #stops: (() => unknown)[] = [];
 
-  /** The result of `build`. If it throws, what it had started is stopped before the error goes on. */
+  /** Returns the result of `build`. If `build` throws, stops the parts that it had started, then rethrows. */
   static async building<T>(build: (started: Started) => T | Promise<T>): Promise<T> {
     const started = new Started();
     try {

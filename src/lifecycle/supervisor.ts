@@ -3,20 +3,23 @@ import type { GatewayConfiguration } from "../config/configuration.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Component, Health } from "./component.ts";
 
-/** A component that does not stop in this time, or drain in this time after its grace period, is left behind. */
+/**
+ * Limit for a component's stop, and for its drain beyond the grace period. The supervisor then
+ * continues without it.
+ */
 export const MAX_STOP_MS = 10_000;
 
-/** How a program goes. */
+/** How a program shuts down. */
 export interface Departure {
-  /** So long everything is still served. */
+  /** Milliseconds for which the program still serves everything. */
   readonly delayMs: number;
-  /** Another program has taken its listening sockets, and is reached by clients that come back. */
+  /** Another program has taken over the listening sockets and accepts clients that reconnect. */
   readonly hasSuccessor: boolean;
 }
 
 const AT_ONCE: Departure = { delayMs: 0, hasSuccessor: false };
 
-/** One line of the list: a name for logs, and how the component is started. */
+/** One entry of the list: a name for logs, and the function that starts the component. */
 export class Part<Kind extends Component = Component> {
   readonly name: string;
   readonly #build: () => Kind | Promise<Kind>;
@@ -31,27 +34,30 @@ export class Part<Kind extends Component = Component> {
     this.#started = await this.#build();
   }
 
-  /** What it gives to the parts after it. Throws before it has started: the list is in the wrong order then. */
+  /**
+   * The component, for the components after it. Throws if it has not started: then the list is in the
+   * wrong order.
+   */
   get started(): Kind {
     if (this.#started === undefined) throw new Error(`the component "${this.name}" has not started`);
     return this.#started;
   }
 
-  /** The same, for what is asked at any time. */
+  /** The component, or undefined before its start. For callers that may ask at any time. */
   get ifStarted(): Kind | undefined {
     return this.#started;
   }
 }
 
 /**
- * The lives of a program's components. They start in the order of the list, and stop in reverse: a component goes before those that it was
- * built on. A start that fails stops what had started.
+ * Starts and stops a program's components: from top to bottom, and in reverse, so that a component
+ * stops before those it was built on. A failed start stops the components that had started.
  */
 export class Supervisor {
   readonly #logger: Pick<Logger, "error">;
   readonly #maxStopMs: number;
   readonly #parts: Part[] = [];
-  /** In the order of their start. */
+  /** In start order. */
   readonly #running: Part[] = [];
   #hasStarted = false;
   #isDraining = false;
@@ -62,14 +68,14 @@ export class Supervisor {
     this.#maxStopMs = maxStopMs;
   }
 
-  /** Puts a component at the end of the list. `build` is called by `start`, after the components before it have started. */
+  /** Appends a component to the list. `start` calls `build` after the components before it have started. */
   add<Kind extends Component>(name: string, build: () => Kind | Promise<Kind>): Part<Kind> {
     const part = new Part(name, build);
     this.#parts.push(part);
     return part;
   }
 
-  /** Rejects with what the first component that cannot start rejects with; nothing runs then. */
+  /** If a component cannot start, stops the others and rejects with its error. */
   async start(): Promise<void> {
     try {
       for (const part of this.#parts) {
@@ -87,13 +93,16 @@ export class Supervisor {
     return this.#isDraining;
   }
 
-  /** Checks of the whole: not ready before the last component has started, nor once a shutdown has begun. */
+  /**
+   * Readiness of the whole program: false until the last component has started, and from the beginning
+   * of a shutdown.
+   */
   readonly lifeChecks: Readonly<Record<string, () => Health>> = {
     starting: () => (this.#hasStarted ? undefined : "the gateway is starting"),
     draining: () => (this.#isDraining ? "the gateway is shutting down" : undefined),
   };
 
-  /** The health of each component that has one, by its name. */
+  /** The health check of each component that implements one, by component name. */
   get healthChecks(): Readonly<Record<string, () => Health>> {
     return Object.fromEntries(
       this.#running.flatMap(({ name, started }) =>
@@ -102,7 +111,10 @@ export class Supervisor {
     );
   }
 
-  /** All at once: none needs what another reloads. Rejects with the first failure, when all have settled. */
+  /**
+   * Reloads all components at once, since none depends on another's reload. Rejects with the first
+   * failure once all have settled.
+   */
   async reload(next: GatewayConfiguration): Promise<void> {
     const settled = await Promise.allSettled(
       this.#running.map(async ({ started }) => started.reload?.(next)),
@@ -112,8 +124,8 @@ export class Supervisor {
   }
 
   /**
-   * Is not ready for a delay while everything is still served; then lets all components finish their work, at once, and stops them.
-   * Resolves with the names of those that did not stop.
+   * Reports not ready for `delayMs` while everything is still served; then drains all components at once
+   * and stops them. Resolves with the names of those that did not stop.
    */
   async shutDown(
     graceMs: number,
@@ -144,7 +156,10 @@ export class Supervisor {
     );
   }
 
-  /** Stops what runs, without a grace period. Resolves with the names of the components that did not stop. Never rejects. */
+  /**
+   * Stops all components without a grace period. Resolves with the names of those that did not stop.
+   * Never rejects.
+   */
   stop(): Promise<readonly string[]> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
@@ -158,7 +173,7 @@ export class Supervisor {
     return left;
   }
 
-  /** False when the step failed, or took longer than `timeoutMs`. */
+  /** Resolves with false if the step failed or exceeded `timeoutMs`. */
   async #bounded(
     component: string,
     step: "lame duck" | "drain" | "stop",
