@@ -10,24 +10,25 @@ import { observeFaults } from "./uncaught-exceptions.ts";
 export interface AgentOptions extends AgentLegOptions {
   /** Where local clients connect; loopback. */
   readonly listen: ListenAddress;
-  /** Health, sessions and metrics; absent: nowhere. */
+  /** Serves health, sessions and metrics; absent: no admin listener. */
   readonly admin?: ListenAddress | undefined;
-  /** Where clients find the agent; absent: no kubeconfig is written. */
+  /** Which kubeconfig to write for local clients; absent: none. */
   readonly place?: KubeconfigPlace | undefined;
 }
 
 export interface RunningAgent {
   readonly url: string;
   readonly adminUrl: string | undefined;
-  /** The kubeconfig that was written. */
+  /** The path of the written kubeconfig. */
   readonly kubeconfigFile: string | undefined;
   readonly metrics: Metrics;
-  /** Ends what runs, each session with an honest status, and what listens. */
+  /** Stops listening, and ends each session with an honest status. */
   shutDown(): Promise<void>;
 }
 
 /**
- * The agent composed of its components. Rejects where it cannot listen or write the kubeconfig (KubeconfigTakenError); nothing runs then.
+ * Starts the agent from its components. Rejects, and leaves nothing running, if it cannot listen or
+ * cannot write the kubeconfig (KubeconfigTakenError).
  */
 export async function startAgent(
   options: AgentOptions,

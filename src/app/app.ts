@@ -31,36 +31,45 @@ import { buildSessions, startOwnerListener } from "./sessions-component.ts";
 import { observeFaults } from "./uncaught-exceptions.ts";
 
 export interface RunningGateway {
-  /** Where the listeners are, with the ports that the system chose. */
+  /** The listeners' URLs, with the ports that the system chose. */
   readonly apiServerUrl: string | undefined;
   readonly adminUrl: string;
   readonly ingress: { readonly httpUrl: string; readonly httpsUrl: string } | undefined;
-  /** Absent where this is no node. */
+  /** Absent if this process does not serve as a node. */
   readonly kubeletUrl?: string | undefined;
   /** Every listener's URL, by name. */
   readonly listening: Readonly<Record<string, string | undefined>>;
-  /** Readiness off, no new upgrades, sessions finish within the grace period or are ended with an honest status. */
+  /**
+   * Reports not ready, refuses new upgrades, and waits for sessions; after the grace period it ends them
+   * with an honest status.
+   */
   shutDown(departure?: Departure): Promise<void>;
   sessions(): ReturnType<Sessions["list"]>;
-  /** Those of other replicas behind the given ones of this replica; which replicas did not answer. */
+  /**
+   * The given sessions, followed by those of other replicas, and the names of replicas that did not
+   * answer.
+   */
   listAllSessions(own: readonly AdminSession[]): Promise<SessionLists>;
-  /** What it holds of every node, or of the one of that name. */
+  /** What the gateway knows about every node, or about the named one. */
   nodes(name?: string): readonly DescribedNode[];
-  /** Takes over what can change while it runs: policy, and what is in the files that the configuration names. */
+  /**
+   * Applies the fields that can change without a restart (policy), and reads the files that the
+   * configuration names again.
+   */
   reload(configuration: GatewayConfiguration): Promise<void>;
-  /** Everything is still served, and clients are asked to leave. */
+  /** Keeps serving, and asks clients to leave. */
   enterLameDuck(hasSuccessor: boolean): Promise<void>;
   /** Absent in a worker, which gets its configuration from the primary. */
   readonly reloads: ReloadMetrics | undefined;
-  /** For those that share probes with other processes. */
+  /** For processes that share probes. */
   readonly probes: Pick<RunningProbes, "learn" | "begin" | "listProbes">;
-  /** To be merged with those of other processes. */
+  /** Metrics as JSON, for merging with those of other processes. */
   metrics(): Promise<readonly object[]>;
 }
 
 /**
- * A running gateway from a configuration: components start from top to bottom, and stop from bottom to top.
- * Throws ConfigurationError for wrong files, before a port is taken.
+ * Starts a gateway from a configuration: components start from top to bottom and stop in reverse.
+ * Throws ConfigurationError for invalid files, before it opens a port.
  */
 export async function startGateway(
   configuration: GatewayConfiguration,
@@ -154,7 +163,7 @@ export async function startGateway(
         sessionWatcher: runtime.sessionWatcher,
       }),
     );
-  // All files have been read: from here on ports are taken.
+  // All files have been read; only the components from here on open ports.
   app.add("session owner listener", () => startOwnerListener(sessions.started.context));
   const peersListener =
     peersSettings &&
@@ -184,7 +193,7 @@ export async function startGateway(
         listSessions,
         listAllSessions: () => listAllSessions(listSessions()),
         listNodes,
-        // The admin listener answers while the rest is being started.
+        // The admin listener already answers while later components start.
         listProbes: () => probes.ifStarted?.listProbes() ?? [],
         logger,
       }),
@@ -237,7 +246,10 @@ export async function startGateway(
       }),
     );
 
-  /** Where an API server listens, as configured and, where the system chose the port, as it is: no node may be there. */
+  /**
+   * API servers' endpoints, which no node may use: the configured ones, and the real port if the system
+   * chose it.
+   */
   const ownEndpoints = (): ReservedEndpoint[] => {
     const at = [
       apiSettings,
@@ -288,7 +300,7 @@ export async function startGateway(
     reload: (next) => app.reload(next),
     enterLameDuck: (hasSuccessor) => app.enterLameDuck(hasSuccessor),
     shutDown: async (departure) => {
-      // A worker's primary has waited.
+      // The primary has already waited for its workers.
       const delayMs = runtime.readsConfiguration ? timeouts.shutdownDelayMs : 0;
       const notStopped = await app.shutDown(
         timeouts.shutdownGracePeriodMs,

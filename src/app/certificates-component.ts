@@ -7,11 +7,14 @@ import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 
 export interface BuiltCertificates extends Component {
-  /** For every part that dials by certificates of files. */
+  /** Certificates from files, for every component that dials with them. */
   readonly upstreams: UpstreamTlsFiles;
 }
 
-/** What is known of all certificates of this process; to be built before those parts that read any. `isFirst`: of several processes it logs. */
+/**
+ * Tracks every certificate of this process; build it before the components that read any. `isFirst`:
+ * of several processes, only this one logs expiry.
+ */
 export function buildCertificates(metrics: Metrics, logger: Logger, isFirst = true): BuiltCertificates {
   const { operations } = metrics;
   const expiry = new CertificateExpiry({ logger });
@@ -36,7 +39,7 @@ export function buildCertificates(metrics: Metrics, logger: Logger, isFirst = tr
   };
 }
 
-/** Readiness says what the log said at the start. */
+/** Readiness repeats the warnings that were logged at the start. */
 export function noteWarnings(configuration: GatewayConfiguration): Component {
   const note = configurationWarnings(configuration).join("; ");
   return { health: () => (note === "" ? undefined : { note }), stop: () => {} };

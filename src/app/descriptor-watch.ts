@@ -2,24 +2,24 @@ import { open } from "node:fs/promises";
 import type { Component } from "../lifecycle/component.ts";
 import type { Logger } from "../observability/logger.ts";
 
-/** How often it is tried whether a descriptor can be opened. */
+/** How often the process tries to open a descriptor. */
 export const DESCRIPTOR_CHECK_MS = 1_000;
-/** One line for so long, however often the limit is reached. */
+/** At most one log line in this time, however often the limit is reached. */
 export const DESCRIPTOR_LOG_MS = 60_000;
 
 const ADVICE = "raise it (LimitNOFILE= of systemd, ulimit -n), or lower limits.maxConnectionsPerAddress";
 
 export interface DescriptorWatchOptions {
   readonly logger: Pick<Logger, "error">;
-  /** Opens and closes a descriptor; rejects where there is none left. */
+  /** Opens and closes a descriptor; rejects if none is left. */
   readonly tryOpen?: () => Promise<void>;
   readonly checkMs?: number;
   readonly nowMs?: () => number;
 }
 
 /**
- * Reports that this process has no descriptor left. The system's accept does not: libuv closes what it cannot accept, and Node hears
- * nothing of it.
+ * Logs when this process has run out of descriptors. Node cannot: libuv closes the connections that it
+ * cannot accept, and reports nothing.
  */
 export function watchDescriptors(options: DescriptorWatchOptions): Component {
   const { logger, tryOpen = openAndClose, checkMs = DESCRIPTOR_CHECK_MS } = options;

@@ -9,10 +9,10 @@ import type { ReloadMetrics } from "../observability/operations-metrics.ts";
 
 export interface ReloadOptions {
   readonly file: string;
-  /** What the gateway was started with. */
+  /** The configuration text at the start. */
   readonly text: string;
   readonly flags: FlagValues;
-  /** Takes what can change while it runs: policy, and the contents of files that the configuration names. */
+  /** Applies policy and the contents of the files that the configuration names. */
   readonly gateway: {
     reload(configuration: GatewayConfiguration, text: string): Promise<void>;
     readonly reloads?: Pick<ReloadMetrics, "configurationRead"> | undefined;
@@ -21,8 +21,8 @@ export interface ReloadOptions {
 }
 
 /**
- * Reads the configuration again each time it is called (SIGHUP), one time after the other. What is wrong changes nothing and is logged;
- * what needs a restart is named. Never rejects.
+ * The returned function reads the configuration again (SIGHUP), one call at a time. An invalid file is
+ * logged and changes nothing; fields that need a restart are logged by name. Never rejects.
  */
 export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions): () => Promise<void> {
   let last = text;
@@ -33,7 +33,7 @@ export function reloaderOf({ file, text, flags, gateway, logger }: ReloadOptions
       const configuration = parseConfiguration(wanted, file, flags);
       await checkNamedFiles(configuration.namedFiles);
       const { reloaded } = changedFields(last, wanted);
-      // Against what it was started with: a change that was taken back needs no restart.
+      // Compared with the text at the start: a change that was undone needs no restart.
       const { needRestart } = changedFields(text, wanted);
       logger.configure(configuration.logging);
       await gateway.reload(configuration, wanted);

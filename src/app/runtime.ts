@@ -9,11 +9,14 @@ import type { ProbeUpdate } from "../probes/probe-update.ts";
 import type { Siblings } from "../sessions/resumable/component.ts";
 import type { SessionWatcher } from "../sessions/sessions.ts";
 
-/** What differs between a gateway that is one process and one that is several. Each component is given only its part of it. */
+/**
+ * What a gateway of one process and one of several do differently. Each component gets only the
+ * members that it needs.
+ */
 export interface Runtime {
   /** False in a worker, which gets its configuration from the primary. */
   readonly readsConfiguration: boolean;
-  /** False in workers but one: what one process does for the whole replica. */
+  /** False in all workers but one, which does the work that is needed once for each replica. */
   readonly isFirst?: boolean | undefined;
   readonly listen: Listen;
   readonly buildQuotas: typeof buildQuotas;
@@ -22,28 +25,34 @@ export interface Runtime {
   announce(logger: Logger, fields: LogFields, message: string): void;
   /** Absent: this process is the only one. */
   readonly siblings?: Siblings | undefined;
-  /** Of `newReplicaId`: the same for all processes of a replica; absent: this process makes its own. */
+  /** From `newReplicaId`, equal in all processes of a replica; absent: this process makes its own. */
   readonly replicaId?: string | undefined;
-  /** The sessions of all processes of this replica; absent: this process is the only one. */
+  /** Lists the sessions of all processes of this replica; absent: this process is the only one. */
   readonly listReplicaSessions?: (() => Promise<readonly AdminSession[]>) | undefined;
   /** Is notified of this process's sessions; absent: this process is the only one. */
   readonly sessionWatcher?: SessionWatcher | undefined;
-  /** Notifies the other processes of probe results, where one probes for all; absent: this process probes from its start. */
+  /**
+   * Sends probe results to the other processes if one process probes for all; absent: this process
+   * probes from its start.
+   */
   readonly shareFindings?: ((findings: readonly ProbeUpdate[]) => void) | undefined;
-  /** Where manifests that were right are kept for processes that start while they are wrong; absent: nowhere. */
+  /**
+   * Keeps the last valid manifests for processes that start while the files are invalid; absent: they
+   * are not kept.
+   */
   readonly lastGoodManifests?: LastGoodManifests | undefined;
-  /** What TLS tickets are encrypted with; absent: keys of this process. */
+  /** Encrypts TLS session tickets; absent: this process generates its own keys. */
   readonly ticketKeys?: Buffer | undefined;
 }
 
-/** Where the listeners are: fields of the line "the gateway is ready", whether one process serves or several. */
+/** The listeners' URLs, as logged with "the gateway is ready", whether one process serves or several. */
 export interface ListenerUrls {
-  /** Absent where only the front door or a node leg has ports. */
+  /** Absent if only the front door or a node leg listens. */
   readonly apiServerUrl?: string | undefined;
   readonly adminUrl: string;
-  /** Absent where this is no node. */
+  /** Absent if this process does not serve as a node. */
   readonly kubeletUrl?: string | undefined;
-  /** Absent where there is no other replica. */
+  /** Absent if there is no other replica. */
   readonly peersUrl?: string | undefined;
   readonly ingress?: { readonly httpUrl: string; readonly httpsUrl: string } | undefined;
 }
@@ -66,7 +75,7 @@ export function urlsByListener({
   };
 }
 
-/** One process that is all of the gateway. */
+/** A gateway that runs in this one process. */
 export const singleProcess: Runtime = {
   readsConfiguration: true,
   listen: (server, _name, where) => listenAt(server, where),

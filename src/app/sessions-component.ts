@@ -31,7 +31,7 @@ export interface SessionsParts {
   readonly authorization: Pick<BuiltAuthorizer, "authorizer">;
   readonly audit: Pick<BuiltAudit, "audit">;
   readonly policy: { readonly inForce: GatewayPolicy };
-  /** Where this process listens as an API server, asked when a node is dialled: no node may be there. */
+  /** This process's API server endpoints, read at each dial: no node may use them. */
   readonly ownEndpoints: () => readonly ReservedEndpoint[];
   readonly upstreams: UpstreamTlsFiles;
   readonly siblings: Siblings | undefined;
@@ -47,7 +47,7 @@ export interface BuiltSessions extends Component {
   readonly context: ServingContext & { readonly metrics: Metrics };
 }
 
-/** What the steps of every session share. Stopping ends what still waits for a peer. */
+/** Builds the context that all sessions share. Stopping it aborts requests that still wait for a peer. */
 export async function buildSessions(
   configuration: GatewayConfiguration,
   parts: SessionsParts,
@@ -97,7 +97,10 @@ export async function buildSessions(
   };
 }
 
-/** Takes resumptions that other processes of this gateway got; where there are none it does nothing. */
+/**
+ * Listens for resumptions that other processes of this gateway received; does nothing if there are no
+ * others.
+ */
 export async function startOwnerListener(context: ServingContext): Promise<Component> {
   const socketPath = context.resumable?.owner?.socketPath;
   if (socketPath === undefined) return { stop: () => {} };

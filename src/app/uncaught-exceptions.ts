@@ -2,17 +2,20 @@ import { onFault, reportFault } from "../observability/faults.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Metrics } from "../observability/metrics.ts";
 
-/** So many uncaught exceptions within the window below end the process, in order. */
+/** This many uncaught exceptions within the window end the process in an orderly way. */
 export const MAX_UNCAUGHT_EXCEPTIONS = 10;
 export const UNCAUGHT_WINDOW_MS = 60_000;
 
-/** So many faults are logged within each such window: what fails at every request must not fill the disk. */
+/**
+ * At most this many faults are logged in each window, so that a fault at every request does not fill
+ * the disk.
+ */
 export const MAX_LOGGED_FAULTS = 60;
 export const LOGGED_FAULTS_WINDOW_MS = 60_000;
 
 /**
- * Counts every fault of this process, and logs it with its stack, up to a bound; `unlogged` is the number left out since.
- * The returned function ends that. `now` is in milliseconds.
+ * Counts every fault of this process and logs it with its stack, up to a limit; `unlogged` is the
+ * number of faults left out since. Call the returned function to stop. `now` is in milliseconds.
  */
 export function observeFaults(
   logger: Pick<Logger, "error">,
@@ -41,8 +44,8 @@ export function observeFaults(
 }
 
 /**
- * Reports uncaught exceptions and rejections, and keeps the process alive (docs/decisions/0033-internal-errors.md). `end` is called
- * once, when they come again and again.
+ * Reports uncaught exceptions and rejections, and keeps the process alive
+ * (docs/decisions/0033-internal-errors.md). Calls `end` once if they keep coming.
  */
 export function surviveUncaughtExceptions(
   end: () => void,

@@ -3,7 +3,10 @@ import type { Component } from "../../lifecycle/component.ts";
 import type { Listen, ListenAddress } from "../../net/listen.ts";
 import { stopAccepting } from "../../net/stop-accepting.ts";
 
-/** The gateway's listening sockets in the primary. They accept and read nothing: the worker that gets a connection reads its first byte. */
+/**
+ * The gateway's listening sockets, in the primary. They only accept; the worker that gets the
+ * connection reads its first byte.
+ */
 export class Acceptors implements Component {
   readonly #listen: Listen;
   readonly #onConnection: (name: string, socket: Socket) => void;
@@ -17,7 +20,10 @@ export class Acceptors implements Component {
     this.#onConnection = onConnection;
   }
 
-  /** Of workers that ask for the same listener the first one opens it. Rejects when the address cannot be taken. */
+  /**
+   * Opens the listener for the first worker that asks; later workers get the same address. Rejects if
+   * the address cannot be bound.
+   */
   listen(name: string, where: ListenAddress): Promise<ListenAddress> {
     const known = this.#servers.get(name);
     if (known !== undefined) return known.listening;
@@ -29,12 +35,12 @@ export class Acceptors implements Component {
     return listening;
   }
 
-  /** Undefined where it is not listening. */
+  /** Undefined if this listener is not listening. */
   addressOf(name: string): ListenAddress | undefined {
     return (this.#servers.get(name)?.server.address() as AddressInfo | null) ?? undefined;
   }
 
-  /** Takes no more connections at the listeners of these names. Those that were accepted go on. */
+  /** Stops accepting at the listeners whose names match. Accepted connections continue. */
   async close(isChosen: (name: string) => boolean): Promise<void> {
     const chosen = [...this.#servers].filter(([name]) => isChosen(name));
     await Promise.all(chosen.map(([, { server }]) => stopAccepting(server)));

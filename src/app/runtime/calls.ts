@@ -4,7 +4,7 @@ import type { ProbeUpdate } from "../../probes/probe-update.ts";
 import type { SessionInfo } from "../../sessions/sessions.ts";
 import type { KeptKind } from "./kept-files.ts";
 
-/** A listener by its name in the configuration, and where it is. */
+/** A listener's name in the configuration, and its address. */
 export interface ListenCall {
   readonly name: string;
   readonly address: string;
@@ -16,20 +16,20 @@ export interface BoundAddress {
   readonly port: number;
 }
 
-/** What a worker tells of itself, some milliseconds after something of it changed. */
+/** A worker's report, sent a few milliseconds after something in it changed. */
 export interface WorkerReport {
-  /** Connections that were handed to it and are over. */
+  /** Ids of connections that have closed. */
   readonly closed: readonly number[];
   readonly sessions: number;
 }
 
-/** A place of a session among those of all workers, or why there is none. */
+/** The place that a session got among those of all workers, or why it got none. */
 export type PlaceAnswer = { readonly place: number } | { readonly refusal: string; readonly code: 429 | 503 };
 
-/** What the primary answers to its workers. */
+/** Calls that a worker makes to the primary. */
 export type PrimaryCalls = {
   readonly listen: { readonly body: ListenCall; readonly answer: BoundAddress };
-  /** By its id: this worker has the connection. Comes before anything is read from it. */
+  /** The worker has received the connection with this id. Sent before the worker reads from it. */
   readonly received: { readonly body: number; readonly answer: undefined };
   readonly report: { readonly body: WorkerReport; readonly answer: undefined };
   readonly takePlace: {
@@ -38,9 +38,9 @@ export type PrimaryCalls = {
   };
   readonly giveBack: { readonly body: number; readonly answer: undefined };
   readonly sessionBegan: { readonly body: SessionInfo; readonly answer: undefined };
-  /** By its id. */
+  /** The session's id. */
   readonly sessionOver: { readonly body: string; readonly answer: undefined };
-  /** Whether files of this digest, which the worker found right, are to be sent. */
+  /** Whether the primary needs the files with this digest, which the worker found valid. */
   readonly wantsFiles: {
     readonly body: { readonly kind: KeptKind; readonly digest: string };
     readonly answer: boolean;
@@ -49,58 +49,61 @@ export type PrimaryCalls = {
     readonly body: { readonly kind: KeptKind; readonly files: readonly NamedText[] };
     readonly answer: undefined;
   };
-  /** The last that were right; undefined: none were. */
+  /** The last valid files; undefined: there are none yet. */
   readonly recallFiles: { readonly body: KeptKind; readonly answer: readonly NamedText[] | undefined };
-  /** Events as lines of JSON. */
+  /** Audit events, one JSON line each. */
   readonly audit: { readonly body: readonly string[]; readonly answer: undefined };
-  /** Those of all workers. */
+  /** The sessions of all workers. */
   readonly replicaSessions: { readonly body: undefined; readonly answer: readonly AdminSession[] };
-  /** By the one that probes for all. */
+  /** Sent by the worker that probes for all. */
   readonly found: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
 };
 
-/** How a worker is to serve. All workers have the same text, whatever became of the file since. */
+/** How a worker must serve. All workers get the same text, even if the file has changed since. */
 export interface WorkerStart {
   readonly configurationText: string;
   readonly configurationFile: string;
   readonly flags: Readonly<Record<string, string>>;
-  /** Base64: what TLS tickets are encrypted with, so that a session is resumed by whichever worker gets it. */
+  /** Base64 keys for TLS session tickets, shared so that any worker can resume a TLS session. */
   readonly ticketKeys: string;
-  /** This replica's, among those of the gateway. */
+  /** This replica's id among the gateway's replicas. */
   readonly replicaId: string;
-  /** True in one of them. */
+  /** True in exactly one worker. */
   readonly isFirst: boolean;
-  /** How many there are, this one included. */
+  /** The number of workers, including this one. */
   readonly workers: number;
-  /** Path of the Unix socket for its admin listener, in a folder of the gateway's own. */
+  /** The Unix socket for the worker's admin listener, in the gateway's own folder. */
   readonly adminSocket: string;
 }
 
-/** What workers answer to the primary. `start` fails with the problem in its words. */
+/** Calls that the primary makes to a worker. `start` rejects with the text of the problem. */
 export type WorkerCalls = {
   readonly start: { readonly body: WorkerStart; readonly answer: undefined };
   readonly connection: {
     readonly body: { readonly name: string; readonly id: number };
     readonly answer: undefined;
   };
-  /** Another text of the configuration, that the primary has found to be right. */
+  /** A new configuration text, which the primary has validated. */
   readonly reload: { readonly body: string; readonly answer: undefined };
-  /** What another worker's probes have found. */
+  /** Results of another worker's probes. */
   readonly learn: { readonly body: readonly ProbeUpdate[]; readonly answer: undefined };
-  /** This worker probes for all from now on; after another one, if `isSuccessor`. Answered when its probes have begun. */
+  /**
+   * Makes this worker probe for all; `isSuccessor`: another one did before. Answered once its probes
+   * have begun.
+   */
   readonly probe: { readonly body: { readonly isSuccessor: boolean }; readonly answer: undefined };
-  /** A process that still runs its event loop answers this at once. */
+  /** Answered at once by any process whose event loop still runs. */
   readonly beat: { readonly body: undefined; readonly answer: undefined };
   readonly metrics: { readonly body: undefined; readonly answer: readonly unknown[] };
   readonly sessions: { readonly body: undefined; readonly answer: readonly unknown[] };
-  /** The sessions of other replicas behind those of this one. */
+  /** The given sessions of this replica, followed by those of the others. */
   readonly allSessions: { readonly body: readonly AdminSession[]; readonly answer: SessionLists };
-  /** What it holds of all nodes, or of the one of that name. */
+  /** What the worker knows about all nodes, or about the named one. */
   readonly nodes: { readonly body: string | undefined; readonly answer: readonly unknown[] };
-  /** The state of each probe that it runs; empty where another worker probes for all. */
+  /** The state of each probe that this worker runs; empty if another worker probes for all. */
   readonly probes: { readonly body: undefined; readonly answer: readonly object[] };
-  /** Everything is still served, and clients are asked to leave; true: another program is there for resumptions. */
+  /** Keep serving, and ask clients to leave; true: another program accepts resumptions. */
   readonly lameDuck: { readonly body: boolean; readonly answer: undefined };
-  /** Answered when nothing runs any more. */
+  /** Answered once everything has stopped. */
   readonly shutDown: { readonly body: undefined; readonly answer: undefined };
 };

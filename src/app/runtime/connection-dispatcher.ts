@@ -1,20 +1,23 @@
 import type { Socket } from "node:net";
 import type { Logger } from "../../observability/logger.ts";
 
-/** A worker as far as connections are concerned. */
+/** A worker, as the dispatcher sees it. */
 export interface Recipient {
-  /** Takes no connections while it starts or after it died. */
+  /** False while the worker starts, and after it has died. */
   readonly isTaking: boolean;
   readonly sessions: number;
-  /** The socket stays open here as well, until the worker has it: see `ConnectionDispatcher.received`. `onLost`: it cannot be sent. */
+  /**
+   * The socket stays open here until the worker confirms it (`ConnectionDispatcher.received`). `onLost`
+   * is called if it cannot be sent.
+   */
   take(name: string, id: number, socket: Socket, onLost: () => void): void;
 }
 
 export interface ConnectionDispatcherOptions {
   readonly recipients: () => readonly Recipient[];
-  /** Connections of one address at once, over all workers and of one listener. */
+  /** Limit on open connections from one address to one listener, over all workers. */
   readonly maxConnectionsPerAddress: number;
-  /** By which an address is counted at a listener; undefined: not at all. */
+  /** The network under which a listener counts an address; undefined: it is not counted. */
   readonly networkOf: (address: string, listener: string) => string | undefined;
   onRefused(): void;
   readonly logger: Logger;
@@ -29,24 +32,25 @@ interface Accepted {
 interface Handed {
   readonly recipient: Recipient;
   readonly network: string | undefined;
-  /** As long as it may not have arrived. */
+  /** Set until the worker confirms the connection. */
   onItsWay?: Accepted | undefined;
-  /** Our copy of one that has arrived. */
+  /** The primary's copy of a confirmed connection. */
   kept?: Socket | undefined;
 }
 
 /**
- * Copies of workers' connections. The system ends those of a killed worker with FIN, a proper end to
- * SPDY, unless another process has a copy: then they are reset here.
+ * Copies of workers' connections. When a worker is killed, the kernel ends its connections with FIN,
+ * which SPDY takes for a proper end; with a copy the primary can reset them.
  */
 export const MAX_KEPT_CONNECTIONS = 4_096;
 
-/** Connections that wait while no worker takes any: a moment's worth. Past it they are closed. */
+/** Connections that wait while no worker can take them: a moment's worth. Further ones are closed. */
 export const MAX_WAITING_CONNECTIONS = 1_024;
 
 /**
- * Gives each accepted connection to the worker with the fewest sessions and open connections (docs/workers.md). Turns would give all
- * sessions to one of two workers where clients open a connection for a request and another for the session.
+ * Gives each connection to the worker with the fewest sessions and connections (docs/workers.md).
+ * Round robin would give one of two workers all sessions if clients open one connection for a request,
+ * then one for the session.
  */
 export class ConnectionDispatcher {
   readonly #options: ConnectionDispatcherOptions;
@@ -62,7 +66,7 @@ export class ConnectionDispatcher {
     this.#options = options;
   }
 
-  /** A connection that `name`'s listener has accepted, unread. */
+  /** Dispatches a connection that the listener `name` has accepted and not read. */
   accept(name: string, socket: Socket): void {
     socket.on("error", () => {});
     const network = this.#networkOf(name, socket);
@@ -78,7 +82,7 @@ export class ConnectionDispatcher {
     this.#give({ name, socket, network });
   }
 
-  /** The worker has this connection, and has not read from it yet: from now on it ends with the worker. */
+  /** The worker has the connection and has not read from it yet: from now on it ends with the worker. */
   received(id: number): void {
     const handed = this.#handed.get(id);
     const socket = handed?.onItsWay?.socket;
@@ -93,7 +97,7 @@ export class ConnectionDispatcher {
     }
   }
 
-  /** These connections are over, and count no more. */
+  /** These connections have closed and no longer count. */
   closed(ids: readonly number[]): void {
     for (const id of ids) {
       const handed = this.#handed.get(id);
@@ -107,8 +111,8 @@ export class ConnectionDispatcher {
   }
 
   /**
-   * A worker is gone, and its connections with it; those that were on their way to it go to others.
-   * `isCrash`: it did not end them itself, and their clients must not take what they have for all.
+   * A worker has died with its connections; unconfirmed ones go to other workers. `isCrash`: the worker
+   * did not end its connections, so they are reset; their clients must not take the output for complete.
    */
   forget(recipient: Recipient, isCrash = false): void {
     for (const [id, handed] of [...this.#handed]) {
@@ -128,7 +132,7 @@ export class ConnectionDispatcher {
     handed.kept = undefined;
   }
 
-  /** A worker takes connections: those that waited go now. */
+  /** A worker accepts connections again: dispatches those that waited. */
   resume(): void {
     for (const accepted of this.#waiting.splice(0)) this.#give(accepted);
   }
@@ -166,7 +170,7 @@ export class ConnectionDispatcher {
     if (accepted === undefined) return;
     this.#options.logger.warn({ listener: accepted.name }, "a connection could not be handed over");
     if (accepted.network !== undefined) add(this.#countOf, accepted.network, 1);
-    // Not in this tick: the worker that could not take it may still look alive.
+    // On a later tick: a worker that just failed to take it may still look alive in this one.
     setImmediate(() => this.#give(accepted));
   }
 

@@ -2,18 +2,18 @@ import { ConfigurationError } from "../../config/configuration-error.ts";
 import { type InheritedSocket, ListeningSockets } from "../../net/listening-sockets.ts";
 import { Lineage } from "./lineage.ts";
 
-/** Behind standard input, output and error: sd_listen_fds(3)'s SD_LISTEN_FDS_START. */
+/** The first descriptor after standard input, output and error: sd_listen_fds(3)'s SD_LISTEN_FDS_START. */
 export const FIRST_DESCRIPTOR = 3;
 
-/** The variable in which a program finds what its predecessor leaves to it, as JSON. */
+/** The variable with which a program passes its state to its successor, as JSON. */
 export const SUCCESSION_VARIABLE = "SLUICE_SUCCESSION";
 
-/** Another version of it is not understood: the start fails, and the predecessor serves on. */
+/** A start with another version fails, and the predecessor keeps serving. */
 export const SUCCESSION_VERSION = 1;
 
 export interface Succession {
   readonly version: typeof SUCCESSION_VERSION;
-  /** In the order of their descriptors. */
+  /** In descriptor order. */
   readonly sockets: readonly (Pick<InheritedSocket, "configured"> & { readonly name: string })[];
   readonly replicaId: string;
   readonly socketFolder?: string | undefined;
@@ -21,15 +21,15 @@ export interface Succession {
 
 export interface Inheritance {
   readonly lineage: Lineage;
-  /** There is a process that ends when this one serves. */
+  /** True if a predecessor is running; it ends once this process serves. */
   readonly hasPredecessor: boolean;
-  /** Sockets of a service manager that are not for this process. */
+  /** Set if a service manager passed sockets that are meant for another process. */
   readonly problem?: string | undefined;
 }
 
 /**
- * What this process was started with: sockets of its predecessor or of a service manager.
- * Removes it from `environment`, for it is not for children. Throws ConfigurationError.
+ * Reads the sockets that a predecessor or a service manager passed to this process. Removes the
+ * variables from `environment`, so that children do not inherit them. Throws ConfigurationError.
  */
 export function inherit(
   environment: NodeJS.ProcessEnv,
@@ -54,7 +54,10 @@ export function inherit(
   return { lineage: new Lineage(new ListeningSockets(sockets)), hasPredecessor: false };
 }
 
-/** By listener: each socket is named (FileDescriptorName=) as the configuration names its listener. */
+/**
+ * Assigns a service manager's sockets to listeners: FileDescriptorName= names the listener, as in the
+ * configuration.
+ */
 function activated(
   count: string,
   names: string,

@@ -1,20 +1,26 @@
 import { createHash } from "node:crypto";
 import type { NamedText } from "../../config/named-file-text.ts";
 
-/** `manifests`: the cluster's. `named`: certificates, keys, authorities, tokens and policies that the configuration names. */
+/**
+ * `manifests`: the cluster's. `named`: the certificates, keys, authorities, tokens and policies that
+ * the configuration names.
+ */
 export type KeptKind = "manifests" | "named";
 
-/** The last files that some worker found right, in the primary: a worker that starts while they are wrong takes these. */
+/**
+ * The last files that a worker found valid, kept in the primary for workers that start while the files
+ * are invalid.
+ */
 export class KeptFiles {
   #digest: string | undefined;
   #files: readonly NamedText[] | undefined;
 
-  /** Undefined before any were kept. */
+  /** Undefined until the first files are kept. */
   get files(): readonly NamedText[] | undefined {
     return this.#files;
   }
 
-  /** All workers read the same files; one of them sends them. */
+  /** True if these files are new. All workers read the same files, so only one has to send them. */
   wants(digest: string): boolean {
     return digest !== this.#digest;
   }
@@ -25,17 +31,17 @@ export class KeptFiles {
   }
 }
 
-/** How a worker reaches them. Rejections mean that the primary is gone. */
+/** How a worker reaches the primary's kept files. A rejection means that the primary has died. */
 export interface KeptFilesCalls {
   wants(digest: string): Promise<boolean>;
   keep(files: readonly NamedText[]): void;
   recall(): Promise<readonly NamedText[] | undefined>;
 }
 
-/** Files that were right, kept beyond the process that read them. */
+/** Valid files that outlive the process that read them. */
 export interface LastGoodFiles {
   keep(files: readonly NamedText[]): void;
-  /** Undefined when none were kept. */
+  /** Undefined if none were kept. */
   recall(): Promise<readonly NamedText[] | undefined>;
 }
 

@@ -6,18 +6,18 @@ import type { Component } from "../../lifecycle/component.ts";
 import { ListeningSockets } from "../../net/listening-sockets.ts";
 import { newReplicaId } from "../../sessions/resumable/replica-name.ts";
 
-/** Where the processes of a gateway meet: only this user may enter it. */
+/** The folder of the gateway's Unix sockets. Only its own user may enter it. */
 export interface SocketFolder extends Component {
   readonly path: string;
 }
 
 /**
- * What a program has from the one that it replaces, and leaves to the one that replaces it: listening sockets, and where sessions of
- * either are found.
+ * What a program inherits from its predecessor and passes to its successor: listening sockets, replica
+ * id and socket folder.
  */
 export class Lineage {
   readonly sockets: ListeningSockets;
-  /** Of `newReplicaId`: both programs are one replica to the others. */
+  /** From `newReplicaId`. Predecessor and successor share it, so other replicas see one replica. */
   readonly replicaId: string;
   #folder: string | undefined;
   #hasSuccessor = false;
@@ -37,11 +37,11 @@ export class Lineage {
     return this.#folder;
   }
 
-  /** The predecessor's, or a new one. Rejects where none can be made. */
+  /** Opens the predecessor's folder, or creates one. Rejects if it cannot be created. */
   async openFolder(): Promise<SocketFolder> {
     const folder = this.#folder ?? (await mkdtemp(path.join(tmpdir(), "sluice-workers-")));
     this.#folder = folder;
-    // A start that is given up ends without `stop`.
+    // An abandoned start exits without calling `stop`.
     const removeAtExit = (): void => {
       if (!this.#hasSuccessor) rmSync(folder, { recursive: true, force: true });
     };
@@ -55,7 +55,7 @@ export class Lineage {
     };
   }
 
-  /** Another program serves in this one's place: what both use is its from now on, and new connections are. */
+  /** A successor now serves: it owns the shared folder and accepts new connections. */
   handOver(): void {
     this.#hasSuccessor = true;
     this.sockets.close();

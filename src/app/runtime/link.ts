@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 
-/** What one side may be asked or told: by name, what is sent and what comes back. */
+/** The calls that one side accepts, by name: the body sent, and the answer returned. */
 export type Calls = Readonly<Record<string, { readonly body: unknown; readonly answer: unknown }>>;
 
-/** What one side does when it is called. The socket is the one that was sent along, if any. */
+/** One side's handlers. `socket` is the socket sent with the call, if any. */
 export type Handlers<Local extends Calls> = {
   readonly [Name in keyof Local]: (
     body: Local[Name]["body"],
@@ -11,10 +11,10 @@ export type Handlers<Local extends Calls> = {
   ) => Answered<Local[Name]["answer"]>;
 };
 
-/** A handler without an answer may return anything. */
+/** The return value of a handler without an answer is ignored. */
 type Answered<Answer> = [Answer] extends [undefined] ? unknown : Answer | Promise<Answer>;
 
-/** A child process, or the process itself towards its parent. */
+/** A child process; in the child, `process` itself. */
 export interface MessagePort {
   send?(message: unknown, socket?: Socket, options?: object, done?: (error: Error | null) => void): boolean;
   on(event: "message", listener: (message: unknown, socket: unknown) => void): unknown;
@@ -30,7 +30,10 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Calls between the primary and one of its workers over Node's IPC channel. All that waits for an answer is rejected when it breaks. */
+/**
+ * Calls between the primary and a worker over Node's IPC channel. If the channel breaks, every pending
+ * call is rejected.
+ */
 export class Link<Local extends Calls, Remote extends Calls> {
   readonly #port: MessagePort;
   readonly #handlers: Handlers<Local>;
@@ -47,7 +50,10 @@ export class Link<Local extends Calls, Remote extends Calls> {
     });
   }
 
-  /** Expects no answer. The socket stays open here too. `onLost`: it could not be sent; not called when the other process dies later. */
+  /**
+   * Sends a call without an answer. The socket stays open here, too. `onLost`: it could not be sent; not
+   * called if the other process dies later.
+   */
   notify<Name extends keyof Remote & string>(
     name: Name,
     body: Remote[Name]["body"],
@@ -80,7 +86,7 @@ export class Link<Local extends Calls, Remote extends Calls> {
       if (this.#port.send === undefined) done(false);
       else this.#port.send(envelope, socket, { keepOpen: true }, (error) => done(error === null));
     } catch {
-      // The channel closed in this very tick.
+      // The channel closed within this tick.
       done(false);
     }
   }

@@ -7,12 +7,12 @@ import type { BoundAddress, PrimaryCalls, WorkerCalls } from "./calls.ts";
 import { type KeptKind, type LastGoodFiles, lastGoodFiles } from "./kept-files.ts";
 import { type Handlers, Link, type MessagePort } from "./link.ts";
 
-/** What changed within this time is told together. */
+/** Changes within this time go into one report. */
 const REPORT_MS = 20;
 const KEEP_ALIVE_DELAY_MS = 30_000;
 const RETRY_AFTER_SECONDS = 10;
 
-/** What a worker has from its primary: connections, places for sessions, and somewhere to write the audit log. */
+/** A worker's client of its primary, which provides connections, session places and the audit log. */
 export class PrimaryClient {
   readonly #link: Link<WorkerCalls, PrimaryCalls>;
   readonly #servers = new Map<string, Server>();
@@ -20,7 +20,7 @@ export class PrimaryClient {
   #sessions = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `handlers` answer what is not about connections. */
+  /** `handlers` answer all calls except `connection`. */
   constructor(port: MessagePort, handlers: Omit<Handlers<WorkerCalls>, "connection">) {
     this.#link = new Link<WorkerCalls, PrimaryCalls>(port, {
       ...handlers,
@@ -28,13 +28,16 @@ export class PrimaryClient {
     });
   }
 
-  /** The server gets the connections that the primary accepts there. Rejects when the primary cannot listen. */
+  /**
+   * Serves the connections that the primary accepts at this address. Rejects if the primary cannot
+   * listen there.
+   */
   async listen(server: Server, name: string, where: BoundAddress): Promise<BoundAddress> {
     this.#servers.set(name, server);
     return this.#link.request("listen", { name, ...where });
   }
 
-  /** Throws StatusError 429 or 503, as a count of this process would. */
+  /** Throws StatusError 429 or 503, as the quotas of a single process do. */
   async takePlace(user: string, namespace: string): Promise<() => void> {
     const answer = await this.#link.request("takePlace", { user, namespace });
     if ("refusal" in answer) {
@@ -54,18 +57,21 @@ export class PrimaryClient {
     };
   }
 
-  /** The primary reports those that this process takes with it. */
+  /** Tells the primary which sessions run here, so that it can log their end if this process dies. */
   readonly sessionWatcher: SessionWatcher = {
     began: (info) => this.#link.notify("sessionBegan", info),
     over: (id) => this.#link.notify("sessionOver", id),
   };
 
-  /** Resolves when the primary has stored them, rejects when it could not. */
+  /** Resolves when the primary has stored the lines; rejects if it could not. */
   writeAudit(lines: readonly string[]): Promise<void> {
     return this.#link.request("audit", lines);
   }
 
-  /** The primary keeps files that were right for workers that start while they are wrong. */
+  /**
+   * Sends valid files to the primary, which keeps them for workers that start while the files are
+   * invalid.
+   */
   lastGood(kind: KeptKind): LastGoodFiles {
     return lastGoodFiles({
       wants: (digest) => this.#link.request("wantsFiles", { kind, digest }),
@@ -79,7 +85,7 @@ export class PrimaryClient {
     return this.#link.request("replicaSessions", undefined);
   }
 
-  /** What this worker's probes have found, for the others. */
+  /** Sends this worker's probe results to the other workers. */
   shareFindings(findings: readonly ProbeUpdate[]): void {
     this.#link.notify("found", findings);
   }
@@ -87,13 +93,13 @@ export class PrimaryClient {
   #received(name: string, id: number, socket: Socket | undefined): void {
     const server = this.#servers.get(name);
     if (socket === undefined || server === undefined) {
-      // It was closed on its way.
+      // The connection closed on its way here.
       socket?.destroy();
       this.#over(id);
       return;
     }
     this.#link.notify("received", id);
-    // As the server would have accepted it; node:net's messages carry the connection alone.
+    // As the server itself would set them; node:net sends only the descriptor, without its options.
     socket.allowHalfOpen = true;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);

@@ -31,22 +31,26 @@ import { KILL_AFTER_MS, type Worker, WorkerPool } from "./worker-pool.ts";
 import { WorkerSessions } from "./worker-sessions.ts";
 import { buildWorkersAdmin, sessionsOf } from "./workers-admin.ts";
 
-/** OpenSSL's: 16 bytes of name, 16 of HMAC and 16 of AES key. */
+/** OpenSSL's layout: 16 bytes of key name, 16 of HMAC key, 16 of AES key. */
 const TICKET_KEY_BYTES = 48;
 
-/** What workers read for themselves; the rest of `WorkerStart` is made here. */
+/** The configuration for workers; the primary fills in the rest of `WorkerStart`. */
 export type WorkerConfiguration = Pick<WorkerStart, "configurationText" | "configurationFile" | "flags">;
 
 export interface RunningWorkers
   extends Pick<RunningGateway, "apiServerUrl" | "adminUrl" | "listening" | "shutDown"> {
   readonly reloads: ReloadMetrics;
-  /** Each worker takes over what can change while it runs; those that are started later do so as well. */
+  /**
+   * Every worker applies the fields that can change without a restart; workers that start later use the
+   * new configuration, too.
+   */
   reload(configuration: GatewayConfiguration, text: string): Promise<void>;
 }
 
 /**
- * The gateway as several processes: this one accepts connections, holds shared counts, writes the audit log and serves operators.
- * Throws ConfigurationError for what a worker cannot start with.
+ * The gateway as several processes: this one accepts connections, counts sessions, writes the audit
+ * log and serves operators. Throws ConfigurationError if a worker cannot start with this
+ * configuration.
  */
 export async function startWorkers(
   configuration: GatewayConfiguration,
@@ -79,7 +83,7 @@ export async function startWorkers(
   const handOver = new ConnectionDispatcher({
     recipients: () => pool.workers,
     maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
-    // Whose connections a proxy passes on is read by the worker, and counted there.
+    // Only the worker can read the client's address behind a trusted proxy, and counts it.
     networkOf: (address, listener) =>
       edge.isTrustedProxy(address) || proxies.get(listener)?.has(address) === true
         ? undefined
@@ -144,7 +148,7 @@ export async function startWorkers(
     onReady: (worker) => {
       countReady();
       void reloadWorker(worker);
-      // Before its first connection.
+      // Before the worker gets its first connection.
       probing.ready(worker);
       handOver.resume();
     },
@@ -161,9 +165,12 @@ export async function startWorkers(
   });
 
   let isDraining = false;
-  /** The front door takes nothing more; the other listeners answer that sessions go elsewhere, while there are any. */
+  /**
+   * Closes the front door. The other listeners stay open while sessions run, to tell clients that
+   * sessions go elsewhere.
+   */
   const closeListeners = async (): Promise<void> => {
-    // What workers report of their sessions comes later than these.
+    // `places` is more current than the session counts that workers report.
     const areOver = places.taken === 0;
     await acceptors.started.close((name) => areOver || name.startsWith("ingress."));
   };
@@ -233,7 +240,7 @@ export async function startWorkers(
   }
 }
 
-/** Of those that workers asked for; by then each has. */
+/** The URLs of the listeners that workers opened; by now they have opened all. */
 function listenerUrls(
   { apiServer, kubelet, peers }: GatewayConfiguration["listeners"],
   adminAt: ListenAddress,
@@ -254,12 +261,15 @@ function listenerUrls(
   };
 }
 
-/** For `fork`: a file, or the first argument by which the single binary knows it (src/cli/command-line.ts). */
+/**
+ * For `fork`: a file, or the first argument that starts a worker from the single binary
+ * (src/cli/command-line.ts).
+ */
 function workerProgram(): string {
   return isSingleBinary ? "worker-main" : fileURLToPath(ownProgram("worker-main", import.meta.url));
 }
 
-/** A killed worker leaves its file behind, so the next one has another. */
+/** Named after the process: a killed worker leaves its socket file behind, so its successor needs another. */
 function adminSocketOf(folder: SocketFolder, { process: child }: Worker): string {
   return path.join(folder.path, `${child.pid}.sock`);
 }

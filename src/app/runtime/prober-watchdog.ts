@@ -1,24 +1,24 @@
-/** A process that is asked whether it still answers. */
+/** A process whose event loop is checked. */
 export interface Watched {
-  /** Resolves when he answers; rejects when he is gone, which others see too. */
+  /** Resolves when the process answers; rejects when it has died, which the pool handles. */
   beat(): Promise<unknown>;
 }
 
-/** How often the prober is asked. */
+/** How often the watchdog sends a beat to the prober. */
 export const PROBER_BEAT_MS = 5_000;
-/** Beats in a row without an answer, after which it counts as hung: half a minute. */
+/** A prober that misses this many beats in a row, half a minute, counts as hung. */
 export const MAX_SILENT_BEATS = 6;
 
 export interface ProberWatchOptions<Prober extends Watched> {
-  /** It has not answered for so long. It is not watched any more. */
+  /** Called when the prober hangs. The watchdog has stopped watching it by then. */
   readonly onHung: (prober: Prober) => void;
   readonly beatMs?: number;
   readonly maxSilentBeats?: number;
 }
 
 /**
- * Watches the one worker that probes for all: its loop may stand still while its process lives. Beats are counted, and not time: where all
- * processes stood still, none was silent.
+ * Watches the worker that probes for all: its event loop may hang while its process lives. It counts
+ * beats rather than time, so that a pause of the whole machine is not a hang.
  */
 export class ProberWatchdog<Prober extends Watched> {
   readonly #options: ProberWatchOptions<Prober>;
@@ -28,7 +28,7 @@ export class ProberWatchdog<Prober extends Watched> {
     this.#options = options;
   }
 
-  /** That one alone from now on. */
+  /** Watches this prober, and no other. */
   watch(prober: Prober): void {
     this.stop();
     const { onHung, beatMs = PROBER_BEAT_MS, maxSilentBeats = MAX_SILENT_BEATS } = this.#options;

@@ -4,11 +4,11 @@ import type { PlaceAnswer } from "./calls.ts";
 
 interface Place {
   readonly worker: object;
-  /** Undefined until it is counted. */
+  /** Undefined until the quotas have counted the session. */
   giveBack: (() => void) | undefined;
 }
 
-/** The places of all workers' sessions, so that bounds hold for the gateway and not for each of its processes. */
+/** Counts the sessions of all workers, so that limits apply to the gateway rather than to each process. */
 export class SessionLimiter {
   readonly #maxSessions: number;
   readonly #quotas: Quotas;
@@ -34,7 +34,7 @@ export class SessionLimiter {
     this.#places.set(place, taken);
     try {
       taken.giveBack = await this.#quotas.take(user, namespace);
-      // Its worker may have gone meanwhile.
+      // The worker may have died in the meantime.
       if (!this.#places.has(place)) taken.giveBack();
       return { place };
     } catch (error) {
@@ -49,7 +49,7 @@ export class SessionLimiter {
     this.#places.delete(place);
   }
 
-  /** A worker is gone, and its sessions with it. */
+  /** A worker has died: releases its places. */
   giveBackAllOf(worker: object): void {
     for (const [place, { worker: holder }] of this.#places) if (holder === worker) this.release(place);
   }

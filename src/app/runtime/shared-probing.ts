@@ -1,31 +1,31 @@
 import { isLasting, keyOfFinding, type ProbeUpdate } from "../../probes/probe-update.ts";
 
-/** A worker as far as probes are concerned. */
+/** A worker, as shared probing sees it. */
 export interface Prober {
   readonly isTaking: boolean;
-  /** Milliseconds of a monotonic clock; undefined while it does not serve. */
+  /** Milliseconds of a monotonic clock; undefined while the worker does not serve. */
   readonly readySinceMs: number | undefined;
   learn(findings: readonly ProbeUpdate[]): void;
-  /** It probes from now on; `isSuccessor`: after another one. Rejects when it cannot. */
+  /** Starts probing; `isSuccessor`: after another worker. Rejects if it cannot. */
   probe(isSuccessor: boolean): Promise<unknown>;
 }
 
-/** What is notified. */
+/** Hears which worker probes. */
 export interface ProbingObserver<Worker extends Prober> {
-  /** Another one probes, or none for now. */
+  /** Another worker probes, or none for now. */
   onProber(worker: Worker | undefined): void;
-  /** It was named, and could not begin; or it was gone before it had. */
+  /** The chosen worker could not begin to probe, or died before it had. */
   onFailed(worker: Worker, error: Error): void;
 }
 
 /**
- * Lets one worker probe for all: the one that serves the longest, until it is gone. What it finds goes to the others, and to those that
- * start later.
+ * Lets one worker probe for all: the longest-serving one, until it dies. The others get its results,
+ * and so do workers that start later.
  */
 export class SharedProbing<Worker extends Prober> {
   readonly #workers: () => readonly Worker[];
   readonly #observer: ProbingObserver<Worker>;
-  /** One for each pod of ours and each upstream that is dead. */
+  /** The latest lasting result for each pod and each dead upstream. */
   readonly #latest = new Map<string, ProbeUpdate>();
   #prober: Worker | undefined;
   #hasProbed = false;
@@ -35,13 +35,13 @@ export class SharedProbing<Worker extends Prober> {
     this.#observer = observer;
   }
 
-  /** It serves: it receives all that is known, and probes if no worker does. */
+  /** The worker serves: it receives all known results, and becomes the prober if there is none. */
   ready(worker: Worker): void {
     if (this.#latest.size > 0) worker.learn([...this.#latest.values()]);
     this.#nameProber();
   }
 
-  /** Those of a worker that is not the prober count for nothing. */
+  /** Ignores results from any worker but the prober. */
   found(worker: Worker, findings: readonly ProbeUpdate[]): void {
     if (worker !== this.#prober) return;
     for (const finding of findings) {
@@ -52,7 +52,7 @@ export class SharedProbing<Worker extends Prober> {
     for (const other of this.#workers()) if (other !== worker && other.isTaking) other.learn(findings);
   }
 
-  /** `isExpected`: the whole gateway ends, and needs no successor. */
+  /** `isExpected`: the whole gateway is stopping and needs no other prober. */
   gone(worker: Worker, isExpected: boolean): void {
     if (worker !== this.#prober) return;
     this.#prober = undefined;

@@ -4,15 +4,15 @@ import { isSingleBinary } from "../../config/own-files.ts";
 import { SUCCESSION_VARIABLE, SUCCESSION_VERSION, type Succession } from "./inheritance.ts";
 import type { Lineage } from "./lineage.ts";
 
-/** A new program that does not serve in this time is killed, and the old one serves on. */
+/** A successor that does not serve within this time is killed, and this program keeps serving. */
 export const MAX_SUCCESSOR_START_MS = 60_000;
 
-/** What the new program sends when it serves. */
+/** The message with which the successor reports that it serves. */
 const SERVING = "serving";
 
 /**
- * Starts this program again, as it is on disk now, with the listening sockets of this one. Resolves when it serves.
- * Rejects, and leaves no process, where it does not; or when `cancelled` is.
+ * Starts this program again from its file on disk, with this one's listening sockets. Resolves when
+ * the successor serves. If it fails or `cancelled` aborts, kills it and rejects.
  */
 export async function startSuccessor(
   { sockets, replicaId, folder }: Lineage,
@@ -26,7 +26,7 @@ export async function startSuccessor(
     replicaId,
     socketFolder: folder,
   };
-  // A single binary has itself in place of the script.
+  // A single binary has no script among its arguments.
   const own = process.argv.slice(isSingleBinary ? 2 : 1);
   const child = spawn(program(), [...process.execArgv, ...own], {
     env: { ...process.env, [SUCCESSION_VARIABLE]: JSON.stringify(succession) },
@@ -45,13 +45,16 @@ export async function startSuccessor(
   );
 }
 
-/** The single binary by the path that it was started by: where that is a link, an upgrade is another file behind it. */
+/**
+ * The path by which the single binary was started: if it is a link, an upgrade changes the file that
+ * it points to.
+ */
 function program(): string {
   const { argv0, execPath } = process;
   return isSingleBinary && argv0.includes("/") ? argv0 : execPath;
 }
 
-/** Node has no public name for it. Throws where the server does not listen. */
+/** Node has no public name for the descriptor. Throws if the server is not listening. */
 function descriptorOf(server: Server): number {
   const { _handle: handle } = server as Server & { readonly _handle?: { readonly fd: number } | null };
   if (handle === undefined || handle === null || handle.fd < 0)
@@ -72,7 +75,7 @@ function serving(child: ChildProcess, cancelled: AbortSignal, maxStartMs: number
   });
 }
 
-/** In the new program: the old one may end. Resolves when it has. */
+/** Called in the successor: tells the predecessor to end. Resolves when it has. */
 export function relieve(predecessor: NodeJS.Process = process): Promise<void> {
   const gone = new Promise<void>((resolve) => {
     if (predecessor.connected) predecessor.once("disconnect", resolve);

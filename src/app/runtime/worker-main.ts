@@ -1,4 +1,5 @@
-// One worker of `sluice serve --workers`: started by its primary (start-workers.ts), which says over the IPC channel what to serve.
+// One worker of `sluice serve --workers`. Its primary (primary.ts) tells it over the IPC channel what
+// to serve.
 import path from "node:path";
 import { setDefaultHighWaterMark } from "node:stream";
 import { parseConfiguration } from "../../config/configuration.ts";
@@ -29,16 +30,16 @@ const primary = new PrimaryClient(process, {
   shutDown: end,
 });
 
-// Ctrl-C and the end of a terminal reach all of its processes; the primary says when to end, and what to read again.
+// The terminal sends Ctrl-C and SIGHUP to all processes; only the primary decides when to end or reload.
 process.on("SIGINT", () => {});
 process.on("SIGHUP", () => {});
 process.on("SIGTERM", () => void end());
-// Without its primary a worker gets no connections: what it has may finish.
+// Without its primary a worker gets no new connections: it finishes the ones it has.
 process.once("disconnect", () => void end());
 
 async function start({ configurationText, configurationFile, flags, ...rest }: WorkerStart): Promise<void> {
   const configuration = parseConfiguration(configurationText, configurationFile, flags);
-  // Sockets that are handed over come with Node's default.
+  // Sockets from the primary come with Node's default.
   setDefaultHighWaterMark(false, configuration.limits.socketBufferBytes);
   const runtime: Runtime = {
     readsConfiguration: false,
@@ -74,7 +75,10 @@ async function start({ configurationText, configurationFile, flags, ...rest }: W
   };
 }
 
-/** A file that is wrong fails the first start of the gateway; its worker's successor takes what it was before. */
+/**
+ * An invalid file fails the gateway's first start. A worker that restarts later uses the last valid
+ * version instead.
+ */
 async function startWithLastGood<T>(startNow: () => Promise<T>, logger: Logger): Promise<T> {
   const lastGood = primary.lastGood("named");
   const started = await startNow().catch(async (error: Error) => {
@@ -92,14 +96,13 @@ async function startWithLastGood<T>(startNow: () => Promise<T>, logger: Logger):
 let ending: Promise<void> | undefined;
 
 function end(): Promise<void> {
-  // While it starts it has no clients, and only this ends what has been started.
-  // SIGKILL: an exit would wait for a read that hangs.
+  // A starting worker has no clients yet, so it can be killed. An exit would wait for a read that hangs.
   if (gateway === undefined) {
     process.kill(process.pid, "SIGKILL");
     return Promise.resolve();
   }
   ending ??= gateway.shutDown().finally(() => {
-    // The answer to the primary leaves first.
+    // After the answer to the primary has been sent.
     setImmediate(() => process.disconnect?.());
   });
   return ending;

@@ -9,18 +9,18 @@ import type { Watched } from "./prober-watchdog.ts";
 import { RestartDelay } from "./restart-delay.ts";
 import type { Prober } from "./shared-probing.ts";
 
-/** After its own grace period a worker has this long to be gone. */
+/** A worker must exit within this time after its grace period. */
 export const KILL_AFTER_MS = 10_000;
 
-/** One process of the gateway, as its primary sees it. */
+/** One worker process, as its primary sees it. */
 export class Worker implements Recipient, Prober, Watched {
   readonly index: number;
   readonly process: ChildProcess;
   readonly link: Link<PrimaryCalls, WorkerCalls>;
-  /** Resolves when the process has ended and all that it sent has been read. */
+  /** Resolves when the process has exited and all its messages have been read. */
   readonly gone: Promise<void>;
   sessions = 0;
-  /** Since when it serves; undefined before, and after its end. */
+  /** When the worker began to serve; undefined before that, and after its end. */
   readySinceMs: number | undefined;
 
   constructor(index: number, child: ChildProcess, handlersFor: (worker: Worker) => Handlers<PrimaryCalls>) {
@@ -29,7 +29,7 @@ export class Worker implements Recipient, Prober, Watched {
     this.link = new Link<PrimaryCalls, WorkerCalls>(child, handlersFor(this));
     this.gone = new Promise((resolve) => {
       child.once("exit", () => {
-        // What it still sent comes first: connections that it had received are not given to another.
+        // Read its last messages first: connections that it confirmed are not given to another worker.
         if (child.connected) child.once("disconnect", () => resolve());
         else resolve();
       });
@@ -64,21 +64,24 @@ export interface WorkerPoolOptions {
   readonly startOf: (worker: Worker) => WorkerStart;
   readonly handlersFor: (worker: Worker) => Handlers<PrimaryCalls>;
   readonly shutdownGracePeriodMs: number;
-  /** How long after it a worker that does not end is killed; 10 s unless said otherwise. */
+  /** A worker that has not exited this long after the grace period is killed (10 s). */
   readonly killAfterMs?: number;
   readonly logger: Logger;
   onReady(worker: Worker): void;
-  /** It is gone; `isExpected` when it was asked to end. */
+  /** The worker has died; `isExpected`: it was told to end. */
   onGone(worker: Worker, isExpected: boolean): void;
 }
 
-/** Keeps so many workers alive. A worker that dies is replaced, the sooner the longer it had lived. */
+/**
+ * Keeps a fixed number of workers alive. A worker that dies is replaced, the sooner the longer it had
+ * lived.
+ */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #delays: RestartDelay[];
   readonly #workers = new Map<number, Worker>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** By worker: the problem of its last start, already logged; "" where that went well. */
+  /** By worker: the problem of its last start, already logged; "" if the start succeeded. */
   readonly #startProblems: string[];
   #isStopping = false;
 
@@ -88,12 +91,12 @@ export class WorkerPool {
     this.#startProblems = this.#delays.map(() => "");
   }
 
-  /** Those that live, whether they serve already or not. */
+  /** The living workers, whether or not they serve yet. */
   get workers(): readonly Worker[] {
     return [...this.#workers.values()];
   }
 
-  /** Resolves when all serve. Rejects with the message of the first that cannot; all are ended then. */
+  /** Resolves when all workers serve. If one cannot, ends all and rejects with its message. */
   async start(): Promise<void> {
     try {
       await Promise.all(this.#delays.map((_, index) => this.#start(index)));
@@ -103,12 +106,12 @@ export class WorkerPool {
     }
   }
 
-  /** Asks the clients of each to leave. */
+  /** Tells each worker to ask its clients to leave. */
   async enterLameDuck(hasSuccessor: boolean): Promise<void> {
     await Promise.allSettled(this.workers.map(({ link }) => link.request("lameDuck", hasSuccessor)));
   }
 
-  /** Lets each drain as a gateway alone would, and resolves when the last one is gone. */
+  /** Drains every worker as a single process would. Resolves when the last one has exited. */
   async shutDown(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#timers) clearTimeout(timer);
@@ -117,7 +120,7 @@ export class WorkerPool {
     await Promise.all(
       this.workers.map(async ({ link, process: child, gone }) => {
         const timer = setTimeout(() => child.kill("SIGKILL"), deadlineMs);
-        // A worker that cannot be asked any more is on its way out.
+        // A worker that can no longer be reached is already exiting.
         link.request("shutDown", undefined).catch(() => {});
         await gone;
         clearTimeout(timer);
@@ -190,7 +193,7 @@ export class WorkerPool {
   }
 }
 
-/** A wrong file has a line for each of its problems, and each retry would log them all. */
+/** An invalid file has one line for each problem, and every retry would log them all. */
 function firstLineOf(text: string): string {
   const [first = "", ...more] = text.split("\n");
   return more.length === 0 ? first : `${first} (and ${more.length} more)`;

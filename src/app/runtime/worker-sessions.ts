@@ -1,7 +1,7 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { SessionInfo } from "../../sessions/sessions.ts";
 
-/** The sessions of each worker, whose ends the primary logs when their worker cannot. */
+/** The sessions that each worker runs. If a worker dies, the primary logs their ends. */
 export class WorkerSessions<Worker> {
   readonly #running = new Map<Worker, Map<string, SessionInfo>>();
   readonly #logger: Pick<Logger, "info">;
@@ -20,7 +20,7 @@ export class WorkerSessions<Worker> {
     this.#running.get(worker)?.delete(id);
   }
 
-  /** Logs an end for each session that was running. What they had carried is not known. */
+  /** Logs an end for each session that was running, without byte counts, which only the worker knew. */
   gone(worker: Worker): void {
     const sessions = this.#running.get(worker);
     this.#running.delete(worker);

@@ -10,11 +10,11 @@ export interface WorkersAdminParts extends Pick<AdminServerOptions, "limits" | "
   readonly metrics: MergedMetrics;
   readonly allowedHosts: readonly string[];
   readonly lifeChecks: AdminServerOptions["readinessChecks"];
-  /** The Unix socket on which a worker answers operators itself. */
+  /** The Unix socket of the worker's own admin listener. */
   adminSocketOf(worker: Worker): string;
 }
 
-/** What operators see of all workers as if they were one process; what is the same in each, one of them answers. */
+/** The admin listener's view of all workers as one process. Identical parts are answered by one worker. */
 export function buildWorkersAdmin({
   pool,
   metrics,
@@ -30,7 +30,7 @@ export function buildWorkersAdmin({
         worker,
         (await soon(worker.link.request("metrics", undefined))) as readonly MetricSnapshot[],
       );
-    // Of one that does not answer, what it said last counts.
+    // A worker that does not answer is shown as it last answered.
     await Promise.allSettled(pool.workers.filter(({ isTaking }) => isTaking).map(seen));
   };
   return createAdminServer({
@@ -73,7 +73,7 @@ export function buildWorkersAdmin({
   });
 }
 
-/** Those of all workers that answer in time. */
+/** The sessions of all workers that answer in time. */
 export async function sessionsOf({ workers }: Pick<WorkerPool, "workers">): Promise<readonly AdminSession[]> {
   const lists = await Promise.allSettled(
     workers.map(async ({ link, index }) => {
@@ -84,7 +84,7 @@ export async function sessionsOf({ workers }: Pick<WorkerPool, "workers">): Prom
   return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
 }
 
-/** Operators wait so long for a worker that is stuck, and then see the others. */
+/** How long operators wait for a stuck worker before they see the others. */
 const ANSWER_MS = 2_000;
 
 function soon<T>(asked: Promise<T>): Promise<T> {
